@@ -182,6 +182,19 @@ def test_feeds_are_cast_however_they_are_given(session):
         session.run(total, [x])
 
 
+def test_a_callable_takes_options_when_it_is_made_so(session):
+    x = tf.placeholder(tf.float32)
+    call = session.make_callable(x + 1, [x], accept_options=True)
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, timeout_in_ms=60_000)
+    assert call(1.0) == 2 and call(1.0, options=options, run_metadata=metadata) == 2
+    assert metadata.step_stats.dev_stats
+    with pytest.raises(TypeError, match="accept_options"):
+        session.make_callable(x + 1, [x])(1.0, options=options)
+    with pytest.raises(TypeError, match="feed_list"):
+        session.make_callable(x + 1, x)
+
+
 def test_any_tensor_is_fed_and_then_not_computed(session):
     x = tf.placeholder(tf.float32, [], name="x")
     y = tf.square(x, name="y")
@@ -338,6 +351,13 @@ def test_an_interactive_session_is_the_default():
     assert tf.get_default_session() is None
 
 
+def test_a_config_may_name_the_cluster():
+    with tf.Session(
+        config=tf.ConfigProto(cluster_def=tf.train.ClusterSpec({"w": ["a:1"]}).as_cluster_def())
+    ) as session:
+        assert session.run(tf.constant(1)) == 1
+
+
 def test_a_closed_session_says_so():
     session = tf.Session()
     session.close()
@@ -403,3 +423,35 @@ def test_a_step_gives_up_after_its_timeout(config):
 
 def test_bfloat16_values_are_of_ml_dtypes(session):
     assert session.run(tf.constant([1.5], tf.bfloat16)).dtype == ml_dtypes.bfloat16
+
+
+# -- values that stay on their device ------------------------------------------------------------------
+
+
+def test_a_value_is_kept_and_used_in_later_steps(session):
+    x = tf.placeholder(tf.float32)
+    kept = session.run(tf.get_session_handle(x), {x: [1.0, 2.0]})
+    for _ in range(3):
+        holder, value = tf.get_session_tensor(kept.handle, tf.float32)
+        kept = session.run(tf.get_session_handle(value * 2), {holder: kept.handle})
+    assert kept.eval().tolist() == [8, 16]
+    assert session.run(x + 1, {x: kept}).tolist() == [9, 17]  # in place of a value
+    assert session.run([tf.get_session_handle(x), x * 2], {x: 3})[1] == 6
+    holder, value = tf.get_session_tensor(kept.get_raw_handle(), tf.int32)
+    with pytest.raises(InvalidArgumentError, match="float32, not int32"):
+        session.run(value, {holder: kept.handle})
+    before = len(session.graph.get_operations())
+    assert kept.eval().tolist() == [8, 16] and len(session.graph.get_operations()) == before
+    deleted, delete = tf.delete_session_tensor(kept.handle)
+    session.run(delete, {deleted: kept.handle})
+    with pytest.raises(InvalidArgumentError, match="there is no value"):
+        kept.eval()
+    with pytest.raises(InvalidArgumentError, match="not the handle"):
+        tf.get_session_tensor("text", tf.int32)
+
+
+def test_a_handle_forgets_its_value(session):
+    kept = session.run(tf.get_session_handle(tf.constant(1.0)))
+    kept.delete()
+    with pytest.raises(InvalidArgumentError, match="there is no value"):
+        kept.eval()

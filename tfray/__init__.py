@@ -78,6 +78,7 @@ from tfray.framework.indexed_slices import (
     convert_to_tensor_or_indexed_slices,
 )
 from tfray.framework.random_seed import get_seed, set_random_seed
+from tfray.framework.region import init_scope
 from tfray.framework.scopes import (
     add_to_collection,
     add_to_collections,
@@ -168,6 +169,7 @@ from tfray.library.variables.template import make_template
 from tfray.library.variables.variable_scope import (
     AUTO_REUSE,
     VariableScope,
+    create_partitioned_variables,
     get_local_variable,
     get_variable,
     get_variable_scope,
@@ -192,6 +194,7 @@ from tfray.library.variables.variables import (
     moving_average_variables,
     report_uninitialized_variables,
     trainable_variables,
+    variable_creator_scope,
     variables_initializer,
 )
 from tfray.ops.arrays.broadcast_ops import (
@@ -202,6 +205,7 @@ from tfray.ops.arrays.broadcast_ops import (
     ones,
     ones_like,
     where,
+    where_v2,
     zeros,
     zeros_like,
 )
@@ -489,7 +493,9 @@ from tfray.ops.sparse.sparse_math_ops import (
 )
 from tfray.ops.sparse.sparse_ops import sparse_placeholder, sparse_reorder, sparse_tensor_to_dense, sparse_to_dense
 from tfray.ops.sparse.sparse_transport_ops import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
+from tfray.ops.state.session_ops import delete_session_tensor, get_session_handle, get_session_tensor
 from tfray.ops.state.sparse_state_ops import (
+    batch_scatter_update,
     scatter_add,
     scatter_div,
     scatter_max,
@@ -522,7 +528,11 @@ from tfray.ops.strings.string_number_ops import (
 from tfray.ops.strings.string_ops import decode_base64, encode_base64, regex_replace, string_join, string_strip, substr
 from tfray.ops.strings.string_split_ops import reduce_join, string_split
 from tfray.ops.system.io_ops import matching_files, read_file, write_file
-from tfray.ops.system.script_ops import numpy_function, py_func
+from tfray.ops.system.script_ops import (
+    numpy_function,
+    py_func,
+    timestamp,
+)
 from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
@@ -581,36 +591,37 @@ __all__ = [
     "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
     "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
     "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan",
-    "atan2", "atanh", "audio_summary", "balancing_partitioner", "batch_gather", "batch_to_space", "batch_to_space_nd",
-    "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bitwise_and", "bitwise_or", "bitwise_xor", "bool",
-    "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "case", "cast", "categorical",
-    "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm",
-    "clip_by_norm", "clip_by_value", "colocate_with", "compat", "complex", "complex64", "complex128", "concat", "cond",
-    "confusion_matrix", "conj", "constant", "constant_initializer", "container", "contrib", "control_dependencies",
-    "control_flow_v2_enabled", "convert_to_tensor", "convert_to_tensor_or_indexed_slices",
-    "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
-    "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
-    "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "dimension_at_index",
-    "dimension_value", "disable_control_flow_v2", "disable_eager_execution", "disable_resource_variables",
-    "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape", "distributions", "div", "div_no_nan",
-    "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum",
-    "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables", "enable_tensor_equality",
-    "enable_v2_behavior", "enable_v2_tensorshape", "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors",
-    "estimator", "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches", "eye",
-    "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
+    "atan2", "atanh", "audio_summary", "balancing_partitioner", "batch_gather", "batch_scatter_update",
+    "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bitwise_and",
+    "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
+    "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky", "cholesky_solve",
+    "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "compat",
+    "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
+    "constant_initializer", "container", "contrib", "control_dependencies", "control_flow_v2_enabled",
+    "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "convert_to_tensor_or_sparse_tensor", "cos", "cosh",
+    "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient",
+    "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
+    "delete_session_tensor", "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma",
+    "dimension_at_index", "dimension_value", "disable_control_flow_v2", "disable_eager_execution",
+    "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape",
+    "distributions", "div", "div_no_nan", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
+    "edit_distance", "einsum", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
+    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "encode_base64", "ensure_shape", "equal",
+    "erf", "erfc", "errors", "estimator", "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches",
+    "eye", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
     "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
     "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column", "fft", "fft2d", "fft3d", "fill",
     "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor", "floor_div", "floordiv", "floormod",
     "foldl", "foldr", "function", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
-    "get_default_session", "get_local_variable", "get_logger", "get_seed", "get_static_value", "get_variable",
-    "get_variable_scope", "gfile", "global_norm", "global_variables", "global_variables_initializer",
-    "glorot_normal_initializer", "glorot_uniform_initializer", "grad_pass_through", "gradients", "graph_util",
-    "greater", "greater_equal", "group", "guarantee_const", "half", "hessians", "histogram_fixed_width",
-    "histogram_fixed_width_bins", "histogram_summary", "identity", "identity_initializer", "identity_n", "ifft",
-    "ifft2d", "ifft3d", "igamma", "igammac", "imag", "image", "image_summary", "import_graph_def",
-    "initialize_all_tables", "initialize_all_variables", "initialize_local_variables", "initialize_variables",
-    "initializers", "int8", "int16", "int32", "int64", "invert", "invert_permutation", "io", "is_finite", "is_inf",
-    "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
+    "get_default_session", "get_local_variable", "get_logger", "get_seed", "get_session_handle", "get_session_tensor",
+    "get_static_value", "get_variable", "get_variable_scope", "gfile", "global_norm", "global_variables",
+    "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer", "grad_pass_through",
+    "gradients", "graph_util", "greater", "greater_equal", "group", "guarantee_const", "half", "hessians",
+    "histogram_fixed_width", "histogram_fixed_width_bins", "histogram_summary", "identity", "identity_initializer",
+    "identity_n", "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag", "image", "image_summary", "import_graph_def",
+    "init_scope", "initialize_all_tables", "initialize_all_variables", "initialize_local_variables",
+    "initialize_variables", "initializers", "int8", "int16", "int32", "int64", "invert", "invert_permutation", "io",
+    "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
     "is_variable_initialized", "keras", "layers", "lbeta", "left_shift", "less", "less_equal", "lgamma", "lin_space",
     "linalg", "linspace", "load_file_system_library", "load_library", "load_op_library", "local_variables",
     "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or",
@@ -648,14 +659,15 @@ __all__ = [
     "strings", "substr", "subtract", "summary", "svd", "sysconfig", "tables_initializer", "tan", "tanh",
     "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
-    "test", "tile", "timeline", "to_bfloat16", "to_complex64", "to_complex128", "to_double", "to_float", "to_int32",
-    "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
+    "test", "tile", "timeline", "timestamp", "to_bfloat16", "to_complex64", "to_complex128", "to_double", "to_float",
+    "to_int32", "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
     "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint8", "uint16", "uint32", "uint64",
     "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index", "unsorted_segment_max",
     "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner", "variable_op_scope", "variable_scope",
-    "variables_initializer", "variance_scaling_initializer", "variant", "verify_tensor_all_finite", "version", "where",
-    "while_loop", "wrap_function", "write_file", "zeros", "zeros_initializer", "zeros_like", "zeta",
+    "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
+    "variable_scope", "variables_initializer", "variance_scaling_initializer", "variant", "verify_tensor_all_finite",
+    "version", "where", "where_v2", "while_loop", "wrap_function", "write_file", "zeros", "zeros_initializer",
+    "zeros_like", "zeta",
 ]
 # fmt: on
 

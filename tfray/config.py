@@ -162,6 +162,7 @@ class ConfigProto(_Options):
         isolate_session_state: Accepted, without effect: local sessions never share state.
         device_filters: Full or partial names of devices. A session on a `tf.train.Server` uses these and the devices of
             its own task; an empty list means all devices.
+        cluster_def: Accepted for TensorFlow 1's sake: the `tf.train.Server` of the session's target knows its cluster.
     """
 
     device_count: dict[str, Count] = field(default_factory=dict)
@@ -177,9 +178,11 @@ class ConfigProto(_Options):
     isolate_session_state: bool = False
     placement_period: Count = 0
     device_filters: list[str] = field(default_factory=list)
+    cluster_def: object = None
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
         {
+            "cluster_def",
             "intra_op_parallelism_threads",
             "inter_op_parallelism_threads",
             "use_per_session_threads",

@@ -21,6 +21,7 @@ from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
 from tfray.framework.arguments import checked
+from tfray.framework.dtypes import DType
 from tfray.framework.feed import Feed
 from tfray.framework.graph import (
     Graph,
@@ -30,6 +31,7 @@ from tfray.framework.graph import (
     get_default_graph,
 )
 from tfray.framework.region import find_operation
+from tfray.ops.state import session_ops
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.runtime.device import cpu_device_count
 from tfray.runtime.local_runner import LocalRunner, LocalStep
@@ -120,7 +122,7 @@ class Session:
         try:
             step = self._steps.get(key)
         except TypeError:  # something that cannot be hashed cannot be fetched either: `_Structure` raises a clear error
-            _Structure(self._graph, fetches)
+            _Structure(self, fetches)
             raise
         if step is None:
             step = self._prepare(key, fetches, list(_checked_feeds(feed_dict or {})))
@@ -152,21 +154,35 @@ class Session:
         step = self._steps.get(key) or self._prepare(key, fetches, list(feeds))
         return step.run_observed(list(feeds.values()), self._timeout_s(), observer)
 
-    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None) -> Callable[..., Any]:
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
         """A function of the values of `feed_list`, in order, that returns the values of `fetches`.
 
         It saves the time that `run` takes to recognise its arguments.
+
+        Args:
+            fetches: As for `run`.
+            feed_list: The tensors to feed.
+            accept_options: Whether the function takes ``options=`` and ``run_metadata=``, as `run` does.
         """
+        if feed_list is not None and not isinstance(feed_list, (list, tuple)):
+            raise ArgumentError(f"feed_list is {feed_list!r}, expected a list of tensors")
         feeds = list(feed_list or ())
         step = self._prepare((_CALLABLE, _key(fetches), tuple(feeds), self._graph.version), fetches, feeds)
 
-        def call(*values: Any) -> Any:
+        def call(*values: Any, options: RunOptions | None = None, run_metadata: RunMetadata | None = None) -> Any:
             if len(values) != len(feeds):
                 raise InvalidArgumentError(f"the callable takes {len(feeds)} values, got {len(values)}")
+            if not accept_options and (options is not None or run_metadata is not None):
+                raise ArgumentError("this callable takes no options: make it with accept_options=True")
             if self._closed:
                 raise ClosedError("the session is closed: open a new one")
+            timeout_s = self._timeout_s(options.timeout_in_ms if options else 0)
             try:
-                return step.run(values, self._timeout_s())
+                if run_metadata is None:
+                    return step.run(values, timeout_s)
+                return step.run_recorded(values, timeout_s, options or RunOptions(), run_metadata)
             except OpError as error:
                 _find_operation(error, self._graph)
                 raise
@@ -188,11 +204,11 @@ class Session:
                 if key[0] is _OBSERVED:
                     as_written = replace(config.graph_options, optimizer_options=OptimizerOptions(OptimizerOptions.L0))
                     config = replace(config, graph_options=as_written)
-                graph, runner, placer = self._graph, self._runner, self._placer
+                runner, placer = self._runner, self._placer
                 if placer is not None and config.placement_period > 0 and key[0] is not _OBSERVED:
-                    self._steps[key] = _AdaptingStep(graph, runner, config, fetches, feeds, placer)
+                    self._steps[key] = _AdaptingStep(self, runner, config, fetches, feeds, placer)
                 else:
-                    self._steps[key] = _PreparedStep(graph, runner, config, fetches, feeds, placer)
+                    self._steps[key] = _PreparedStep(self, runner, config, fetches, feeds, placer)
             return self._steps[key]
 
     def close(self) -> None:
@@ -273,6 +289,52 @@ def _placer_for(target: Any, config: ConfigProto) -> CostPlacer | None:
     return CostPlacer(CostModel(machine), _homes.setdefault(cluster, {}))
 
 
+class TensorHandle:
+    """A value that stays on its device: what `Session.run` returns for `tf.get_session_handle`.
+
+    It can be fed in place of a value, to the session that made it.
+    """
+
+    def __init__(self, handle: Any, dtype: DType, session: Session) -> None:
+        self._handle = handle.decode() if isinstance(handle, bytes) else str(handle)
+        self._dtype = dtype
+        self._session = session
+
+    @property
+    def handle(self) -> str:
+        """The text that `tf.get_session_tensor` and `tf.delete_session_tensor` take."""
+        return self._handle
+
+    def eval(self) -> Any:
+        """The value, as an array."""
+        holder, value = self._built("value", lambda: session_ops.get_session_tensor(self._handle, self._dtype))
+        return self._session.run(value, {holder: self._handle})
+
+    _fed_value = eval
+
+    def delete(self) -> None:
+        """Forget the value."""
+        holder, deleter = self._built("deleter", lambda: session_ops.delete_session_tensor(self._handle))
+        self._session.run(deleter, {holder: self._handle})
+
+    def get_raw_handle(self) -> str:
+        """The text of the handle, which the program itself has to delete then."""
+        return self._handle
+
+    def _built(self, what: str, build: Callable[[], Any]) -> Any:
+        """Operations that are the same for all handles of a device and dtype: they are added to the graph once."""
+        graph = self._session.graph
+        known: dict[Any, Any] = graph.extra("session_tensors", dict)
+        key = what, self._dtype, self._handle.rpartition(";")[2]
+        if key not in known:
+            with graph.as_default(), graph.control_dependencies(None), graph.name_scope(None):
+                known[key] = build()
+        return known[key]
+
+    def __str__(self) -> str:
+        return self._handle
+
+
 # -- one combination of fetches and feeds --------------------------------------------------------------
 
 
@@ -281,13 +343,14 @@ class _PreparedStep:
 
     def __init__(
         self,
-        graph: Graph,
+        session: Session,
         runner: Runner,
         config: ConfigProto,
         fetches: Any,
         feeds: Sequence[Any],
         placer: CostPlacer | None = None,
     ) -> None:
+        graph = session.graph
         # A sparse tensor, or a tuple, is fed as the tensors that it consists of.
         self._composites = list(feeds) if any(map(_is_composite_feed, feeds)) else None
         tensors = [_fed_tensor(graph, part) for feed in feeds for part in _parts_of_feed(feed)]
@@ -295,7 +358,7 @@ class _PreparedStep:
         fed = {tensor: i for i, tensor in enumerate(tensors)}
         if len(fed) < len(self._feeds):
             raise InvalidArgumentError("the same tensor is fed twice, under two names")
-        structure = _Structure(graph, fetches)
+        structure = _Structure(session, fetches)
         self._rebuild = structure.rebuild
         computed = list(dict.fromkeys(t for t in structure.tensors if t not in fed))
         self._graph, self._runner, self._config, self._placer = graph, runner, config, placer
@@ -390,14 +453,14 @@ class _AdaptingStep:
 
     def __init__(
         self,
-        graph: Graph,
+        session: Session,
         runner: Runner,
         config: ConfigProto,
         fetches: Any,
         feeds: Sequence[Any],
         placer: CostPlacer,
     ) -> None:
-        self._place = partial(_PreparedStep, graph, runner, config, fetches, feeds, placer)
+        self._place = partial(_PreparedStep, session, runner, config, fetches, feeds, placer)
         self._step = self._place()
         self._former: list[_PreparedStep] = []
         self._placer = placer
@@ -495,8 +558,9 @@ def _fed_tensor(graph: Graph, feed: Any) -> Tensor:
 class _Structure:
     """Nested fetches, flattened into tensors and operations, and the way back."""
 
-    def __init__(self, graph: Graph, fetches: Any) -> None:
-        self._graph = graph
+    def __init__(self, session: Session, fetches: Any) -> None:
+        self._session = session
+        self._graph = session.graph
         self.tensors: list[Tensor] = []
         self.operations: list[Operation] = []
         self.rebuild = self._visit(fetches)
@@ -536,6 +600,9 @@ class _Structure:
             element = self._value_of_handle(element)
         index = len(self.tensors)
         self.tensors.append(element)
+        if element.op.type == "GetSessionHandle":
+            session, dtype = self._session, element.op.inputs[0].dtype
+            return lambda values: TensorHandle(values[index], dtype, session)
         return lambda values: values[index]
 
     def _value_of_handle(self, handle: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfray.actors.clusters.directory import ActorDirectory
 from tfray.actors.clusters.ray_runtime import connect
 from tfray.errors import InvalidArgumentError, UnavailableError
+from tfray.formats.files import current_folder
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
 from tfray.framework.device_spec import DeviceSpec
 
@@ -178,7 +179,11 @@ class Cluster(ActorDirectory):
 
         options = self._actor_options(device) | {"max_concurrency": CONCURRENT_CALLS}
         try:
-            return self._ray.remote(DeviceActor).options(**options).remote(device, self._key, self._op_modules)
+            return (
+                self._ray.remote(DeviceActor)
+                .options(**options)
+                .remote(device, self._key, self._op_modules, current_folder())
+            )
         except (TypeError, ValueError) as error:
             job = DeviceSpec.from_string(device).job
             raise InvalidArgumentError(f"Ray refuses what job {job!r} asks for: {error}", device=device) from error

@@ -13,6 +13,7 @@ from tfray.actors.clusters.served_cluster import NAMESPACE, actor_name, server_w
 from tfray.config import ConfigProto
 from tfray.errors import AlreadyExistsError, UnavailableError
 from tfray.formats.cluster_spec import ClusterDef, ClusterSpec, ServerDef
+from tfray.formats.files import current_folder
 from tfray.framework.arguments import Count, checked
 from tfray.ops.kernels.cpu_threads import thread_count
 
@@ -157,7 +158,8 @@ class Server:
             options["runtime_env"] = {"env_vars": {"PYTHONPATH": path}}
         actor_class = ray.remote(ServerActor).options(**options)
         definition = self._server_def
-        about = (self._cluster.as_dict(), definition.job_name, definition.task_index, self._devices, thread_count())
+        task = self._cluster.as_dict(), definition.job_name, definition.task_index, self._devices
+        about = *task, thread_count(), current_folder()
         deadline = time.monotonic() + PREDECESSOR_S
         while True:
             try:

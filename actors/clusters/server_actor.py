@@ -41,6 +41,7 @@ class ServerActor(DeviceActor):
         task: Index of the task.
         devices: Full names of the task's devices.
         threads: Threads of its kernels.
+        folder: Working directory of the process that serves; None where that has none.
     """
 
     def __init__(
@@ -52,9 +53,10 @@ class ServerActor(DeviceActor):
         task: int,
         devices: Sequence[str],
         threads: int,
+        folder: str | None = None,
     ) -> None:
         use_threads(threads)
-        super().__init__(device_name, key)
+        super().__init__(device_name, key, folder=folder)
         self._served = Served(cluster, job, task, devices, self._links.address, key)
 
     async def served(self) -> Served:

@@ -18,6 +18,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 import ray
@@ -48,9 +49,15 @@ class DeviceActor:
         device_name: Full name of the device that it hosts.
         key: The key that peers must hold.
         op_modules: Modules to import because they register the user's own operations.
+        folder: The driver's working directory; None where it has none.
     """
 
-    def __init__(self, device_name: str, key: bytes, op_modules: Sequence[str] = ()) -> None:
+    def __init__(self, device_name: str, key: bytes, op_modules: Sequence[str] = (), folder: str | None = None) -> None:
+        if folder is not None:
+            # Relative paths in graphs mean the driver's folder on every machine that has it; a Ray that ran already has
+            # another. On a machine without it they mean what Ray has shipped, or else the folder of Ray's process.
+            with suppress(OSError):
+                os.chdir(folder)
         # Steps wait for objects on threads of their own, never where coroutines run.
         os.environ.setdefault("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "0")
         for module in op_modules:

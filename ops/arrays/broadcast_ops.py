@@ -10,7 +10,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array
+from tfray.framework.convert import add_op, constant_tensor, convert_alike, convert_to_tensor, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.indexed_slices import Gradient
@@ -414,6 +414,40 @@ def where(
     if x is None:
         return add_op(WHERE, condition, name=name)
     return add_op(SELECT, condition, x, y, name=name)
+
+
+def where_v2(
+    condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
+) -> Tensor:
+    """Choose elements of `x` or `y` as `where` does; the shapes of `condition`, `x` and `y` broadcast.
+
+    Args:
+        condition: bool, any shape.
+        x: Values where `condition` holds; None together with `y`.
+        y: Values elsewhere, of the dtype of `x`.
+        name: Name of the operation.
+
+    Returns:
+        The broadcast shape; without `x` and `y` the coordinates that `where` finds.
+
+    Examples:
+        >>> session.run(tf.where_v2([[True], [False]], [1, 2], 0))
+        array([[1, 2],
+               [0, 0]], dtype=int32)
+    """
+    if x is None or y is None:
+        return where(condition, x, y, name)
+    condition = convert_to_tensor(condition, dtypes.bool_)
+    x, y = convert_alike(x, y)
+    known = broadcast_static_shape(condition.shape, broadcast_static_shape(x.shape, y.shape))
+    sizes: Any = known.as_list() if known.is_fully_defined() else None
+    if sizes is None:
+        sizes = broadcast_dynamic_shape(shape_of(condition), broadcast_dynamic_shape(shape_of(x), shape_of(y)))
+
+    def whole(part: Tensor) -> Tensor:
+        return part if known.is_fully_defined() and part.shape == known else broadcast_to(part, sizes)
+
+    return where(whole(condition), whole(x), whole(y), name or "SelectV2")
 
 
 def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, convert_to_tensor, is_plain
+from tfray.framework.convert import add_op, contains_tensor, convert_to_tensor, is_plain
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.late_attributes import register_late
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
@@ -55,6 +55,8 @@ def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tens
     """
     if axis == 0 and is_plain(values):
         return convert_to_tensor(values, name=name)
+    if axis == 0 and not contains_tensor(values):
+        return convert_to_tensor(values, name=name)  # numbers of several kinds, such as [1, 2.5], become one constant
     return add_op(PACK, values, name=name, axis=int(axis))
 
 

@@ -19,13 +19,14 @@ from tfray.framework.op_def import (
     Array,
     KernelContext,
     OpDef,
+    lookup,
     not_differentiable,
     on_every_device,
     out_kernel,
     register,
 )
 from tfray.framework.shape_functions import like_input, normalize_axis
-from tfray.framework.sparse_tensor import SparseLike, SparseTensor, is_tensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue, is_tensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.kernels import batch_rules
@@ -239,6 +240,9 @@ def size(input: TensorLike | SparseLike, name: str | None = None, out_type: DTyp
         np.int32(6)
     """
     out_type = as_dtype(out_type)
+    if isinstance(input, (SparseTensor, SparseTensorValue)):
+        sizes = cast(SparseTensor.from_value(input).dense_shape, out_type)
+        return add_op(lookup("Prod"), sizes, 0, name=name, keep_dims=False)
     tensor = convert_to_tensor(input)
     count = tensor.shape.num_elements()
     if count is not None:
@@ -281,6 +285,9 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(counter)
         np.int32(1)
     """
+    composite: Any = input
+    if hasattr(composite, "_to_components"):  # a sparse tensor, for example
+        return composite._with_components([add_op(IDENTITY, part, name=name) for part in composite._to_components()])
     return add_op(IDENTITY, input, name=name)
 
 

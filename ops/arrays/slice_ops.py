@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -107,23 +107,27 @@ class _KeyWriter:
             self.bounds.append(bound)
             return "$"
 
-    def apply(self, tensor: Tensor, name: str | None) -> Tensor:
+    def apply(self, tensor: Tensor, name: str | None, var: Any = None) -> Tensor:
         if len({bound.dtype for bound in self.bounds}) > 1:
             self.bounds = [cast(bound, dtypes.int64) for bound in self.bounds]
         key = ",".join(self.items) or "..."
-        return add_op(STRIDED_SLICE, tensor, self.bounds, name=name, key=key)
+        part: Tensor = add_op(STRIDED_SLICE, tensor, self.bounds, name=name, key=key)
+        if var is not None:
+            part.assign = partial(var._assign_part, key, self.bounds)
+        return part
 
 
 # -- indexing ------------------------------------------------------------------------------------------
 
 
-def getitem(tensor: Tensor, key: SliceKey) -> Tensor:
+def getitem(tensor: Tensor, key: SliceKey, var: Any = None) -> Tensor:
     """Python indexing, ``tensor[key]``.
 
     Args:
         tensor: Any shape and dtype.
         key: An integer, a slice, ``...``, `tf.newaxis`, or a tuple of these. Integers and bounds of slices may be
             scalar int32 or int64 tensors. For lists of indices there is `tf.gather`, for masks `tf.boolean_mask`.
+        var: The variable whose value `tensor` is. The result then has the method ``assign``, which sets the part.
 
     Returns:
         The shape that NumPy's indexing gives.
@@ -135,7 +139,7 @@ def getitem(tensor: Tensor, key: SliceKey) -> Tensor:
     for item in key if isinstance(key, (tuple, list)) else (key,):
         writer.add(item)
     known = _known_part(tensor, writer)
-    return writer.apply(tensor, "strided_slice") if known is None else known
+    return writer.apply(tensor, "strided_slice", var) if known is None else known
 
 
 def _known_part(tensor: Tensor, writer: _KeyWriter) -> Tensor | None:
@@ -191,7 +195,8 @@ def strided_slice(
         ellipsis_mask: Bit ``i`` set: item ``i`` stands for as many whole dimensions as are needed.
         new_axis_mask: Bit ``i`` set: item ``i`` makes a new dimension of size 1.
         shrink_axis_mask: Bit ``i`` set: item ``i`` is the integer ``begin[i]``, and its dimension disappears.
-        var: Not used; for TensorFlow 1 programs.
+        var: The variable whose value `input_` is. The result then has the method ``assign(value, name=None)``, which
+            sets the part and returns the variable's new value.
         name: Name of the operation.
 
     Returns:
@@ -220,7 +225,7 @@ def strided_slice(
             writer.add(first)
         else:
             writer.add(slice(None if begin_mask & bit else first, None if end_mask & bit else last, step))
-    return writer.apply(convert_to_tensor(input_), name or "StridedSlice")
+    return writer.apply(convert_to_tensor(input_), name or "StridedSlice", var)
 
 
 def _entries_or_tensors(vector: TensorLike, what: str) -> list[Any]:
@@ -233,13 +238,14 @@ def _entries_or_tensors(vector: TensorLike, what: str) -> list[Any]:
 
 
 def _strided_slice_kernel(ctx: KernelContext, input: Array, *bounds: Array) -> Array:
-    result = _read(input, _run_time_key(ctx, bounds))
+    result = _read(input, run_time_key(ctx, bounds))
     if isinstance(result, (bytes, str)):  # NumPy takes an object out of its array
         return np.array(result, dtype=object)
     return result
 
 
-def _run_time_key(ctx: KernelContext, bounds: Sequence[Array]) -> tuple[Any, ...]:
+def run_time_key(ctx: KernelContext, bounds: Sequence[Array]) -> tuple[Any, ...]:
+    """The index that the attribute ``key`` of an operation describes, with the values of its tensors."""
     key = _parse_key(ctx.attr("key"))
     return _substitute(key, [host_int(ctx, bound) for bound in bounds]) if bounds else key
 
@@ -270,17 +276,21 @@ def _strided_slice_shape(op: Operation) -> list[TensorShape]:
     for bound in op.inputs[1:]:
         if bound.shape.rank not in (None, 0):
             raise ValueError(f"an index must be a scalar, not {bound.shape}: tf.gather takes many indices")
-    key = _build_time_key(op)
-    source = op.inputs[0].shape
-    return [UNKNOWN if source.rank is None else TensorShape(list(_sizes_of_part(source, key)))]
+    return [shape_of_part(op.inputs[0].shape, op.attr("key"), op.inputs[1:])]
 
 
-def _build_time_key(op: Operation) -> tuple[Any, ...]:
+def shape_of_part(source: TensorShape, key: str, bounds: Sequence[Tensor]) -> TensorShape:
+    """Shape of the part that a key takes of a tensor of shape `source`; `bounds` are the key's tensors."""
+    index = _build_time_key(key, bounds)
+    return UNKNOWN if source.rank is None else TensorShape(list(_sizes_of_part(source, index)))
+
+
+def _build_time_key(text: str, bounds: Sequence[Tensor]) -> tuple[Any, ...]:
     """The key with tensors replaced by their values where the graph knows them."""
-    key = _parse_key(op.attr("key"))
-    if len(op.inputs) - 1 != op.attr("key").count("$"):
-        raise ValueError(f"key {op.attr('key')!r} does not take {len(op.inputs) - 1} tensors")
-    values = [known_entries(bound) for bound in op.inputs[1:]]
+    key = _parse_key(text)
+    if len(bounds) != text.count("$"):
+        raise ValueError(f"key {text!r} does not take {len(bounds)} tensors")
+    values = [known_entries(bound) for bound in bounds]
     return _substitute(key, [_BOUND if not value or value[0] is None else value[0] for value in values])
 
 
@@ -320,7 +330,7 @@ def _check_index(index: Any, size: int | None) -> None:
 
 
 def _strided_slice_value(op: Operation) -> list[int | None] | None:
-    entries, key = known_entries(op.inputs[0]), _build_time_key(op)
+    entries, key = known_entries(op.inputs[0]), _build_time_key(op.attr("key"), op.inputs[1:])
     known = all(
         _BOUND not in ((item.start, item.stop, item.step) if isinstance(item, slice) else (item,)) for item in key
     )
@@ -358,7 +368,7 @@ def _strided_slice_grad_kernel(
 ) -> Array:
     d_input = empty_or(ctx, out, host_ints(ctx, shape))
     d_input.fill(0)
-    d_input[_run_time_key(ctx, bounds)] = dy
+    d_input[run_time_key(ctx, bounds)] = dy
     return d_input
 
 

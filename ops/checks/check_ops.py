@@ -28,7 +28,7 @@ from tfray.ops.arrays.shape_ops import rank as rank_of
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
-from tfray.ops.checks.print_assert_ops import Assert
+from tfray.ops.checks.print_assert_ops import Assert, refuse_if_false
 from tfray.ops.math import comparison_ops
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import add, multiply, subtract
@@ -54,7 +54,9 @@ def _assert_compares(
         if constant_value(holds) is not None and bool(constant_value(holds)):
             return no_op("holds_always")
         claim = f"{message + ': ' if message else ''}expected {x.name} {sign} {y.name}, elementwise;"
-        return Assert(holds, [claim, "x =", x, "y =", y] if data is None else [claim, *data], summarize)
+        shown = [claim, "x =", x, "y =", y] if data is None else [claim, *data]
+        refuse_if_false(holds, shown)
+        return Assert(holds, shown, summarize)
 
 
 def assert_equal(
@@ -208,8 +210,9 @@ def assert_near(
         spacing = 10 * float(ml_dtypes.finfo(x.dtype.numpy).eps)  # type: ignore[no-untyped-call]
         tolerances = [convert_to_tensor(spacing if t is None else t, x.dtype.real_dtype) for t in (rtol, atol)]
         bound = add(tolerances[1], multiply(tolerances[0], absolute(y)))
-        shown: Sequence[object] = ["x =", x, "y =", y] if data is None else data
-        return assert_less_equal(absolute(subtract(x, y)), bound, shown, summarize, message, name="near")
+        claim = f"{message + ': ' if message else ''}expected {x.name} to be near {y.name};"
+        holds = reduce_all(comparison_ops.less_equal(absolute(subtract(x, y)), bound))
+        return Assert(holds, [claim, "x =", x, "y =", y] if data is None else [claim, *data], summarize)
 
 
 def _against_zero(

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import logging
+import pprint
+import re
 import sys
-from collections.abc import Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes
+from tfray.framework import dtypes, nest
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import Gradient
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_every_device, register
 from tfray.framework.shape_functions import like_input, no_outputs
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.grouping_ops import group
 
@@ -40,7 +44,7 @@ def Assert(
         The operation.
 
     Raises:
-        InvalidArgumentError: While building, when `condition` is a constant that does not hold; else at run time.
+        InvalidArgumentError: `data` is empty; in the step that runs it, when an element of `condition` is False.
 
     Examples:
         >>> x = tf.placeholder(tf.float32, [])
@@ -49,12 +53,21 @@ def Assert(
         >>> session.run(root, {x: 4.0})
         np.float32(2.0)
     """
+    if not data:
+        raise InvalidArgumentError("Assert: data is empty, and the error would have nothing to show")
     condition = convert_to_tensor(condition, dtypes.bool_)
+    return add_op(ASSERT, condition, list(data), name=name, summarize=3 if summarize is None else int(summarize))
+
+
+def refuse_if_false(condition: Tensor, data: Sequence[object]) -> None:
+    """Raise `InvalidArgumentError` with `data` while the graph is built, if it tells that `condition` does not hold.
+
+    `condition` is bool of any shape. Nothing happens where the graph does not know it.
+    """
     value = constant_value(condition)
     if value is not None and not np.all(value):
         shown = ", ".join(_shown_statically(item) for item in data)
-        raise InvalidArgumentError(f"Assert: the condition never holds; data: {shown}")
-    return add_op(ASSERT, condition, list(data), name=name, summarize=3 if summarize is None else int(summarize))
+        raise InvalidArgumentError(f"the condition never holds; data: {shown}")
 
 
 def _shown_statically(item: object) -> str:
@@ -85,15 +98,61 @@ ASSERT = register(
 def format_value(value: object, limit: int) -> str:
     """A value for people: at most `limit` elements of an array, all when it is negative; strings without quotes."""
     array = np.asarray(value)
-    flat = array.reshape(-1)
-    shown = [_format_element(element) for element in (flat if limit < 0 else flat[:limit])]
     if array.ndim == 0:
-        return _format_element(flat[0])
-    return f"[{' '.join(shown)}{'...' if len(shown) < flat.size else ''}]"
+        return _format_element(array.reshape(-1)[0])
+    left = array.size if limit < 0 else limit
+
+    def rows(part: np.ndarray[Any, Any]) -> str:
+        nonlocal left
+        shown = []
+        for item in part:
+            if left <= 0:
+                break
+            left -= part.ndim == 1
+            shown.append(_format_element(item) if part.ndim == 1 else rows(item))
+        more = "..." if len(shown) < len(part) else ""
+        return f"[{(' ' if part.ndim == 1 else '').join(shown)}{more}]"
+
+    return rows(array)
 
 
 def _format_element(element: Any) -> str:
     return element.decode(errors="backslashreplace") if isinstance(element, bytes) else str(element)
+
+
+def summarized(value: object, limit: int) -> str:
+    """An array as `tf.print` shows it: `limit` entries from either side of each dimension, all when it is negative."""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return _format_element(array[()]) if array.dtype.kind == "O" else _format_number(array[()])
+    return _summary(array, array.size if limit < 0 else limit, 1)
+
+
+def _summary(array: np.ndarray[Any, Any], limit: int, depth: int) -> str:
+    inner = array.ndim - 1
+    show: Callable[[Any], str] = _format_item if not inner else lambda part: _summary(part, limit, depth + 1)
+    is_long = len(array) > 2 * limit
+    shown = [show(item) for item in (array[:limit] if is_long else array)]
+    if is_long:
+        shown += ["...", *map(show, array[len(array) - limit :])]
+    between = "\n" * inner + " " * depth if inner else " "
+    return f"[{between.join(shown)}]"
+
+
+def _format_item(element: Any) -> str:
+    return f'"{_format_element(element)}"' if isinstance(element, (bytes, str)) else _format_number(element)
+
+
+def _format_number(number: Any) -> str:
+    """A number with as many digits as tell it from its neighbours."""
+    if isinstance(number, np.bool_):
+        return str(int(number))
+    if isinstance(number, np.float64):
+        return f"{number:.17g}" if float(f"{number:.15g}") != number else f"{number:.15g}"
+    if isinstance(number, np.float32):
+        short = f"{number:.6g}"
+        return short if np.float32(short) == number or np.isnan(number) else f"{number:.9g}"
+    return f"{float(number):g}" if isinstance(number, np.float16) else str(number)
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
@@ -234,8 +293,8 @@ PRINT = register(
 
 def print_(
     *inputs: object,
-    output_stream: TextIO | None = None,
-    summarize: int = 3,
+    output_stream: Any = None,
+    summarize: int | None = 3,
     sep: str = " ",
     end: str = "\n",
     name: str | None = None,
@@ -243,33 +302,96 @@ def print_(
     """Print tensors and Python values when the operation runs. Public as ``tf.print``.
 
     Args:
-        *inputs: Tensors of any shape, whose values are printed, and other objects, whose text is.
-        output_stream: Not a tensor but ``sys.stdout``, or ``sys.stderr``, which None means.
-        summarize: How many elements of each tensor to show; all when -1.
+        *inputs: Tensors of any shape, sparse ones and variables, whose values are printed, other objects, whose text
+            is, and lists, tuples and dictionaries of them.
+        output_stream: ``sys.stdout``, ``sys.stderr``, which None means, ``"file://PATH"``, to which is added, or a
+            function of `tf.logging`: ``tf.logging.info``, ``warn``, ``error`` and the like.
+        summarize: How many entries to show from the beginning and from the end of each dimension; all when -1.
         sep: Printed between the inputs.
         end: Printed after them.
         name: Name of the operation.
 
     Returns:
         The operation: put it into `tf.control_dependencies`, or run it.
+
+    Raises:
+        ValueError: There is no such stream.
     """
-    if output_stream not in (None, sys.stdout, sys.stderr):
-        raise InvalidArgumentError(f"print: output_stream is {output_stream!r}, expected sys.stdout or sys.stderr")
-    tensors = [item for item in inputs if _is_symbolic(item)]
-    texts = [None if _is_symbolic(item) else str(item) for item in inputs]
-    attrs = {"texts": texts, "sep": sep, "end": end, "summarize": int(summarize)}
-    stream = "stdout" if output_stream is sys.stdout else "stderr"
-    return add_op(PRINT_V2, tensors, name=name, output_stream=stream, **attrs)
+    tensors: list[Any] = []
+    texts: list[str | None] = []
+    for index, item in enumerate(inputs):
+        text = item if isinstance(item, str) else pprint.pformat(_with_slots(item, tensors))
+        for part in re.split("(\0\\d+\0)", f"{sep if index else ''}{text}"):
+            texts.append(None if part.startswith("\0") else part)
+    attrs = {"texts": texts, "sep": "", "end": end, "summarize": 3 if summarize is None else int(summarize)}
+    if isinstance(output_stream, str) and output_stream.startswith("file://"):
+        return add_op(PRINT_TO_FILE, tensors, name=name, path=output_stream.removeprefix("file://"), **attrs)
+    return add_op(PRINT_V2, tensors, name=name, output_stream=_stream_name(output_stream), **attrs)
+
+
+class _Slot:
+    """Stands in a structure for tensors, of which `text` has the numbers between zero characters."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _with_slots(structure: Any, tensors: list[Any]) -> Any:
+    """`structure` with slots in place of its tensors, which are added to `tensors`."""
+
+    def slot(item: Any) -> str:
+        tensors.append(item)
+        return f"\0{len(tensors) - 1}\0"
+
+    def leaf(item: Any) -> Any:
+        if isinstance(item, SparseTensor):
+            parts = slot(item.indices), slot(item.values), slot(item.dense_shape)
+            return _Slot("'SparseTensor(indices={}, values={}, shape={})'".format(*parts))
+        return _Slot(slot(item)) if _is_symbolic(item) else item
+
+    return nest.map_structure(leaf, structure)
+
+
+_LEVELS: Final = {"debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40, "fatal": 50}
+"""Functions of `tf.logging` that `tf.print` takes, and their levels."""
+
+
+def _stream_name(stream: Any) -> str:
+    if stream is None or stream is sys.stderr:
+        return "stderr"
+    if stream is sys.stdout:
+        return "stdout"
+    if callable(stream) and getattr(stream, "__name__", "") in _LEVELS:
+        return f"log({stream.__name__})"
+    raise InvalidArgumentError(
+        f"print: output_stream is {stream!r}, expected sys.stdout, sys.stderr, 'file://PATH' or one of tf.logging's"
+    )
 
 
 def _is_symbolic(item: object) -> bool:
     return isinstance(getattr(item, "graph", None), type(get_default_graph()))
 
 
-def _print_v2_kernel(ctx: KernelContext, *data: Array) -> None:
-    values = iter([format_value(ctx.to_host(array), ctx.attr("summarize")) for array in data])
+def _line(ctx: KernelContext, data: Sequence[Array]) -> str:
+    values: Iterator[str] = iter([summarized(ctx.to_host(array), ctx.attr("summarize")) for array in data])
     parts = [next(values) if text is None else text for text in ctx.attr("texts")]
-    print(*parts, sep=ctx.attr("sep"), end=ctx.attr("end"), file=getattr(sys, ctx.attr("output_stream")), flush=True)
+    return f"{ctx.attr('sep').join(parts)}{ctx.attr('end')}"
+
+
+def _print_v2_kernel(ctx: KernelContext, *data: Array) -> None:
+    line, stream = _line(ctx, data), ctx.attr("output_stream")
+    if stream.startswith("log("):
+        logging.getLogger("tfray").log(_LEVELS[stream[4:-1]], "%s", line.removesuffix("\n"))
+    else:
+        print(line, end="", file=getattr(sys, stream), flush=True)
+
+
+def _print_to_file_kernel(ctx: KernelContext, *data: Array) -> None:
+    with open(ctx.attr("path"), "a") as file:
+        file.write(_line(ctx, data))
 
 
 PRINT_V2 = register(
@@ -281,5 +403,18 @@ PRINT_V2 = register(
         shape=no_outputs,
         kernels=on_every_device(_print_v2_kernel),
         stateful=True,
+    )
+)
+
+PRINT_TO_FILE = register(
+    OpDef(
+        name="PrintToFile",
+        inputs=("data: any*",),
+        outputs=(),
+        attrs=("texts", "sep", "end", "path", "summarize"),
+        shape=no_outputs,
+        kernels=on_every_device(_print_to_file_kernel),
+        stateful=True,
+        reach=Reach("files", attr="path"),
     )
 )

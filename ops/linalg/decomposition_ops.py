@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
@@ -25,7 +25,7 @@ from tfray.ops.linalg.solve_ops import (
     refuses_bad_matrices,
     square_matrices,
 )
-from tfray.ops.math.arithmetic_ops import add, add_n, alike, log, multiply, realdiv, reciprocal, square, subtract
+from tfray.ops.math.arithmetic_ops import add, add_n, log, multiply, realdiv, reciprocal, square, subtract
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_sum
 
@@ -169,7 +169,7 @@ def matrix_solve_ls(
     Returns:
         Shape ``[..., n, k]``.
     """
-    matrix, rhs = alike(matrix, rhs)
+    matrix, rhs = convert_alike(matrix, rhs)
     if matrix.shape.rank is None or None in matrix.shape.sizes[-2:]:
         # Singular values serve matrices with more rows as well as those with more columns.
         values, left, right = svd(matrix)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_alike
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
@@ -21,7 +21,7 @@ from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.arrays.matrix_ops import matrix_band_part
 from tfray.ops.arrays.shape_ops import cast, expand_dims
 from tfray.ops.kernels.cpu_threads import BlasThreads, one_blas_thread
-from tfray.ops.math.arithmetic_ops import alike, conj, multiply, negative
+from tfray.ops.math.arithmetic_ops import conj, multiply, negative
 from tfray.ops.math.linalg_ops import matmul
 
 DECOMPOSABLE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
@@ -236,7 +236,7 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, nam
     Raises:
         InvalidArgumentError: The shapes do not fit, or, when run, a matrix is singular.
     """
-    return add_op(MATRIX_SOLVE, *alike(matrix, rhs), name=name, adjoint=adjoint)
+    return add_op(MATRIX_SOLVE, *convert_alike(matrix, rhs), name=name, adjoint=adjoint)
 
 
 @refuses_bad_matrices
@@ -300,7 +300,7 @@ def matrix_triangular_solve(
     Raises:
         InvalidArgumentError: The shapes do not fit, or, when run, a matrix is singular.
     """
-    return add_op(MATRIX_TRIANGULAR_SOLVE, *alike(matrix, rhs), name=name, lower=lower, adjoint=adjoint)
+    return add_op(MATRIX_TRIANGULAR_SOLVE, *convert_alike(matrix, rhs), name=name, lower=lower, adjoint=adjoint)
 
 
 @lru_cache(maxsize=2)

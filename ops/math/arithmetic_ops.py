@@ -9,12 +9,14 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, ufunc_kernel
 from tfray.framework.shape_functions import all_inputs_alike, like_input
+from tfray.framework.sparse_tensor import SparseTensor, also_of_sparse
+from tfray.framework.tensor_operators import operate
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import ConvertsToTensor, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
@@ -149,6 +151,7 @@ def scalar_mul(scalar: TensorLike, x: ConvertsToTensor, name: str | None = None)
     return multiply(factor, x, name)
 
 
+@also_of_sparse
 def negative(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``-x``.
 
@@ -297,7 +300,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         array([3.5, 4. ])
     """
     with get_default_graph().name_scope(name or "truediv") as name:
-        x, y = alike(x, y)
+        x, y = convert_alike(x, y)
         quotient = _TRUE_QUOTIENTS.get(x.dtype)
         if quotient is not None:
             x, y = cast(x, quotient), cast(y, quotient)
@@ -312,15 +315,6 @@ def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         array([3.5, 4. ])
     """
     return truediv(x, y, name)
-
-
-def alike(x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
-    """Both as tensors of one dtype, that of the one which has a dtype already."""
-    if isinstance(getattr(y, "dtype", None), dtypes.DType) and not hasattr(x, "dtype"):
-        y = convert_to_tensor(y)
-        return convert_to_tensor(x, y.dtype), y
-    x = convert_to_tensor(x)
-    return x, convert_to_tensor(y, None if hasattr(y, "dtype") else x.dtype)
 
 
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -386,6 +380,7 @@ RECIPROCAL = register(unary("Reciprocal", "reciprocal", dtypes.INEXACT, _recipro
 # -- powers --------------------------------------------------------------------------------------------
 
 
+@also_of_sparse
 def square(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``x * x``.
 
@@ -453,6 +448,7 @@ SQUARED_DIFFERENCE = register(
 )
 
 
+@also_of_sparse
 def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the square root.
 
@@ -628,6 +624,7 @@ POW = register(binary("Pow", _POWERS, dtypes.NUMERIC, _pow_gradient, over_batch=
 # -- signs and extremes --------------------------------------------------------------------------------
 
 
+@also_of_sparse
 def abs(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the absolute value; of complex numbers the modulus, with the dtype of their parts.
 
@@ -685,6 +682,7 @@ COMPLEX_ABS = register(
 )
 
 
+@also_of_sparse
 def sign(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute -1, 0 or 1 by the sign; for complex numbers ``x / abs(x)``, and 0 for 0.
 
@@ -797,7 +795,7 @@ MINIMUM = register(
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "add": add,
     "sub": subtract,
-    "mul": multiply,
+    "mul": lambda x, y: operate("sparse_mul", y, x) if isinstance(y, SparseTensor) else multiply(x, y),
     "truediv": truediv,
     "pow": pow,
     "neg": negative,

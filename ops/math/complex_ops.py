@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import (
     Array,
@@ -19,7 +19,7 @@ from tfray.framework.shape_functions import broadcast, like_input
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of, zeros_like
 from tfray.ops.arrays.shape_ops import cast
-from tfray.ops.math.arithmetic_ops import alike, conj, realdiv
+from tfray.ops.math.arithmetic_ops import conj, realdiv
 
 _PARTS = (dtypes.float32, dtypes.float64)
 _WHOLE = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
@@ -48,7 +48,7 @@ def complex(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tens
     Returns:
         The broadcast shape; complex64 or complex128.
     """
-    real, imag = alike(real, imag)
+    real, imag = convert_alike(real, imag)
     return add_op(COMPLEX, real, imag, name=name, Tout=_WHOLE.get(real.dtype, dtypes.complex64))
 
 

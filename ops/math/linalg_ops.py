@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, is_plain
+from tfray.framework.convert import add_op, convert_alike, is_plain
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
@@ -24,7 +24,7 @@ from tfray.ops.arrays.matrix_ops import matrix_diag_part
 from tfray.ops.arrays.shape_ops import index_tensor, rank, reshape, transpose
 from tfray.ops.kernels.precision import assign, is_half
 from tfray.ops.kernels.products import matrix_product
-from tfray.ops.math.arithmetic_ops import alike, conj, multiply
+from tfray.ops.math.arithmetic_ops import conj, multiply
 from tfray.ops.math.axis_ops import from_front, grouped
 from tfray.ops.math.reduction_ops import reduce_sum
 
@@ -67,7 +67,7 @@ def matmul(
     """
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise InvalidArgumentError("matmul: give transpose or adjoint for an argument, not both")
-    a, b = alike(a, b)
+    a, b = convert_alike(a, b)
     if adjoint_a or adjoint_b:
         a = conj(a) if adjoint_a else a
         b = conj(b) if adjoint_b else b
@@ -203,7 +203,7 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         >>> session.run(tf.tensordot([[1, 2], [3, 4]], [10, 100], axes=1))
         array([210, 430], dtype=int32)
     """
-    a, b = alike(a, b)
+    a, b = convert_alike(a, b)
     if isinstance(axes, Tensor) or not is_plain(axes):
         axes = index_tensor(axes)
         known = constant_value(axes)

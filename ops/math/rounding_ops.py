@@ -6,7 +6,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.op_def import (
     Array,
@@ -23,7 +23,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.elementwise import binary, unary
-from tfray.ops.math.arithmetic_ops import add, alike, multiply, realdiv, subtract
+from tfray.ops.math.arithmetic_ops import add, multiply, realdiv, subtract
 from tfray.ops.math.comparison_ops import greater, less
 
 
@@ -254,7 +254,7 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         array([3, 4], dtype=int32)
     """
     with get_default_graph().name_scope(name or "div") as name:
-        x, y = alike(x, y)
+        x, y = convert_alike(x, y)
         return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
 
 

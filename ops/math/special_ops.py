@@ -13,6 +13,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import broadcast
+from tfray.framework.sparse_tensor import also_of_sparse
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
 from tfray.ops.arrays.shape_ops import cast
@@ -48,6 +49,7 @@ def _special_kernel(function: str) -> Kernel:
     return out_kernel(widened(kernel), may_overwrite=(0,))
 
 
+@also_of_sparse
 def erf(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the error function.
 

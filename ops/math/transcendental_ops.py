@@ -6,6 +6,7 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, out_kernel, register
+from tfray.framework.sparse_tensor import also_of_sparse
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.kernels.elementwise import binary, unary
@@ -335,6 +336,7 @@ def _cosh_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 COSH = register(unary("Cosh", "cosh", dtypes.INEXACT, _cosh_gradient))
 
 
+@also_of_sparse
 def tanh(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the hyperbolic tangent.
 

@@ -232,7 +232,7 @@ def sparse_split(
         for index in range(num_split):
             begin = minimum(rest, index) + size * index
             length = size + cast(less(index, rest), dtypes.int64)
-            start = [begin if i == axis else np.int64(0) for i in range(rank)]
+            start = [begin if i == axis else convert_to_tensor(0, dtypes.int64) for i in range(rank)]
             extent = [length if i == axis else sparse.dense_shape[i] for i in range(rank)]
             parts.append(sparse_slice(sparse, stack(start), stack(extent)))
         return parts
@@ -268,10 +268,10 @@ def sparse_concat(
         rank = rank_of(sparse[0], "sparse_concat")
         axis = normalize_axis(int(axis), rank)
         shapes = [each.dense_shape for each in sparse]
-        offset: Any = np.int64(0)
+        offset = zero = convert_to_tensor(0, dtypes.int64)
         indices = []
         for each in sparse:
-            indices.append(each.indices + stack([offset if i == axis else np.int64(0) for i in range(rank)]))
+            indices.append(each.indices + stack([offset if i == axis else zero for i in range(rank)]))
             offset = each.dense_shape[axis] + offset
         largest = reduce_max(stack(shapes), 0)
         if not expands:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -12,7 +12,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import (
     Array,
@@ -28,7 +28,10 @@ from tfray.framework.op_def import (
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.broadcast_ops import broadcast_static_shape
+from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import first_outside
+from tfray.ops.arrays.slice_ops import run_time_key, shape_of_part
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.row_sums import add_rows
 from tfray.ops.state.state_ops import VARIABLE_SHAPE, add_access, colocated_with
@@ -456,3 +459,97 @@ def _write_nd_sub(xp: ArrayModule, array: Array, places: tuple[Array, ...], upda
 
 
 SCATTER_ND_SUB = _scatter_nd("ScatterNdSub", _write_nd_sub, dtypes.NUMERIC)
+
+
+# -- parts ---------------------------------------------------------------------------------------------
+
+
+def assign_part(
+    ref: VariableOrHandle, key: str, bounds: Sequence[Tensor], value: TensorLike, name: str | None = None
+) -> Tensor:
+    """Set the part of a variable that an index takes; ``v[1:3].assign(value)`` calls this.
+
+    Args:
+        ref: The variable.
+        key: The index as `tfray.ops.arrays.slice_ops` writes it.
+        bounds: The integer scalars that the key takes.
+        value: Of the part's shape, or a shape that broadcasts to it; the variable's dtype.
+        name: Name of the operation.
+
+    Returns:
+        The new value of the whole variable, in its shape.
+
+    Raises:
+        InvalidArgumentError: `value` does not fit the part.
+    """
+    return add_access(STRIDED_SLICE_ASSIGN, ref, value, list(bounds), name=name, key=key)
+
+
+def _assign_part_kernel(ctx: KernelContext, resource: StoredVariable, value: Array, *bounds: Array) -> Array:
+    with resource.lock:
+        array = resource.read()
+        key = run_time_key(ctx, bounds)
+        try:
+            array[key] = value
+        except (IndexError, ValueError) as error:
+            raise InvalidArgumentError(
+                f"no value of shape {value.shape} fits this part of variable {resource.name!r}, "
+                f"whose shape is {array.shape}: {error}"
+            ) from error
+        return array
+
+
+def _assign_part_shape(op: Operation) -> list[TensorShape]:
+    shape: TensorShape = op.attrs["shape"]
+    part, value = shape_of_part(shape, op.attr("key"), op.inputs[2:]), op.inputs[1].shape
+    if part.rank is not None and value.rank is not None:
+        common = broadcast_static_shape(part, value)
+        part.assert_is_compatible_with(common)
+    return [shape]
+
+
+STRIDED_SLICE_ASSIGN = register(
+    OpDef(
+        name="StridedSliceAssign",
+        inputs=("handle: resource", "value: dtype", "bounds: Index*"),
+        outputs=("new_value: dtype",),
+        attrs=("shape", "key"),
+        types={"dtype": dtypes.VALUES, "Index": dtypes.INDICES},
+        shape=_assign_part_shape,
+        kernels=on_every_device(_assign_part_kernel),
+        gradient=not_differentiable,
+        stateful=True,
+        access="update",
+    )
+)
+
+
+def batch_scatter_update(
+    ref: VariableOrHandle, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> Tensor:
+    """Set rows of each matrix, or the like, of a batch: ``ref[i, indices[i, j]] = updates[i, j]``.
+
+    Args:
+        ref: The variable, of shape ``[batch..., rows, ...]``.
+        indices: Shape ``[batch..., n]``, an integer dtype.
+        updates: Shape ``[batch..., n, ...]``.
+        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
+        name: Name of the operation.
+
+    Returns:
+        The new value of the whole variable, in its shape.
+
+    Raises:
+        InvalidArgumentError: The rank of `indices` is unknown; while running: a row that the variable does not have.
+    """
+    with get_default_graph().name_scope(name or "batch_scatter_update"):
+        rows = convert_to_tensor(indices)
+        if rows.shape.rank is None:
+            raise InvalidArgumentError("batch_scatter_update: the rank of the indices must be known")
+        sizes = array_ops.shape(rows, out_type=rows.dtype)
+        places = [rows]
+        for axis in range(rows.shape.rank - 1):
+            numbers = range_(convert_to_tensor(0, rows.dtype), sizes[axis], convert_to_tensor(1, rows.dtype))
+            shape = [-1 if other == axis else 1 for other in range(rows.shape.rank)]
+            places.insert(axis, array_ops.broadcast_to(array_ops.reshape(numbers, shape), sizes))
+        return scatter_nd_update(ref, array_ops.stack(places, -1), updates)

@@ -7,6 +7,7 @@ this process, map the token to the function. To run such a graph in another proc
 
 from __future__ import annotations
 
+import time
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
@@ -24,11 +25,21 @@ from tfray.errors import (
     UnknownError,
     is_interrupt,
 )
-from tfray.framework.convert import convert_to_tensor, make_array
+from tfray.framework.convert import add_op, convert_to_tensor, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.graph import get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.op_def import (
+    Array,
+    KernelContext,
+    OpDef,
+    Reach,
+    not_differentiable,
+    on_cpu,
+    on_every_device,
+    register,
+)
 from tfray.framework.shape_functions import unknown
+from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
@@ -174,6 +185,8 @@ def _argument(ctx: KernelContext, array: Array) -> Any:
 
 def _result(token: str, index: int, value: TensorLike, dtype: DType) -> Array:
     try:
+        if isinstance(value, (np.ndarray, np.generic)) and not np.can_cast(value.dtype, dtype.numpy, "same_kind"):
+            raise InvalidArgumentError(f"it is {value.dtype}")
         return make_array(value, dtype)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(
@@ -219,5 +232,35 @@ PY_FUNC_STATELESS = register(
         uses_step=True,
         keeps_inputs=True,
         reach=Reach("python"),
+    )
+)
+
+
+# -- the time ------------------------------------------------------------------------------------------
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """Seconds since the epoch on the device's clock when the operation runs: a float64 scalar.
+
+    Examples:
+        >>> session.run(tf.timestamp()) > 1.7e9
+        np.True_
+    """
+    return add_op(TIMESTAMP, name=name)
+
+
+def _timestamp_kernel(ctx: KernelContext) -> Array:
+    return ctx.asarray(np.float64(time.time()))
+
+
+TIMESTAMP = register(
+    OpDef(
+        name="Timestamp",
+        inputs=(),
+        outputs=("ts: float64",),
+        shape=lambda op: [TensorShape([])],
+        kernels=on_every_device(_timestamp_kernel),
+        gradient=not_differentiable,
+        stateful=True,
     )
 )

@@ -207,6 +207,18 @@ def sibling(prefix: str, name: str) -> str:
     return f"{folder}/{name}" if folder and folder != "/" else folder + name
 
 
+def current_name(prefix: str, name: str) -> str:
+    """The name that a data file has now, for the one in the manifest: the user may have renamed a checkpoint's files.
+
+    It is the manifest's name if there is such a file. Otherwise it begins as `prefix` does, if there is that file.
+    """
+    _, mark, rest = name.partition(".data-")
+    renamed = f"{os.path.basename(prefix)}{mark}{rest}"
+    if name != renamed and not files.exists(sibling(prefix, name)) and files.exists(sibling(prefix, renamed)):
+        return renamed
+    return name
+
+
 # -- reading -------------------------------------------------------------------------------------------
 
 
@@ -249,7 +261,8 @@ class ArrowCheckpoint:
 
     def _shard(self, name: str) -> ShardFile:
         if name not in self._shards:
-            self._shards[name] = ShardFile(sibling(self.prefix, name), self.manifest.files[name])
+            path = sibling(self.prefix, current_name(self.prefix, name))
+            self._shards[name] = ShardFile(path, self.manifest.files[name])
         return self._shards[name]
 
     def verify(self) -> None:

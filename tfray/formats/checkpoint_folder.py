@@ -18,7 +18,7 @@ from typing import Final
 
 from tfray.errors import AbortedError, NotFoundError, OpError
 from tfray.formats import files
-from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, Manifest, is_manifest, sibling
+from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, Manifest, current_name, is_manifest, sibling
 from tfray.formats.holder import Holder
 from tfray.formats.tensor_bundle import TensorBundle
 
@@ -60,7 +60,7 @@ def data_files(prefix: str) -> list[str] | None:
     try:
         contents = files.read_bytes(prefix + INDEX_SUFFIX)
         if is_manifest(contents):
-            named = ArrowCheckpoint(prefix, contents).manifest.files
+            named = [current_name(prefix, name) for name in ArrowCheckpoint(prefix, contents).manifest.files]
             return [name for name in named if _base_of(_DATA, name) == base]
         count = TensorBundle(prefix, contents).shards
         names = re.compile(rf"{re.escape(base)}\.data-\d{{5}}-of-{count:05d}")

@@ -195,6 +195,14 @@ def given_path(path: PathLike, name: str) -> str:
     return text
 
 
+def current_folder() -> str | None:
+    """The working directory of this process; None where it has been removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return None
+
+
 def absolute(path: str) -> str:
     """The same path for processes whose current folder may be another. One with a scheme is returned as it is."""
     return path if _SCHEME.match(path) else os.path.abspath(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -14,6 +15,7 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.late_attributes import variant_name
 from tfray.framework.op_def import Argument, OpDef, lookup
+from tfray.framework.tensor_operators import register_operator
 from tfray.framework.tensor_shape import Dimension, TensorShape
 
 ConversionFunction = Callable[..., Tensor | None]
@@ -71,6 +73,29 @@ def convert_to_tensor(
     return tensor
 
 
+def convert_alike(*values: Any) -> list[Tensor]:
+    """The values as tensors of one dtype: that of the first tensor among them, or of the first value.
+
+    Raises:
+        ArgumentError: A value that is no tensor is of another kind.
+    """
+    dtypes_found = [_dtype_of(value) for value in values]
+    dtype = next(filter(None, dtypes_found), None)
+    tensors: list[Tensor] = []
+    for index, (value, found) in enumerate(zip(values, dtypes_found, strict=True)):
+        if dtype is not None and not any(dtypes_found[: index + 1]):
+            _check_kind(_abbreviate(value), value, dtype)
+        tensors.append(convert_to_tensor(value, None if found else dtype))
+        dtype = dtype or tensors[0].dtype
+    return tensors
+
+
+def _check_kind(what: str, value: Any, dtype: DType) -> None:
+    """Refuse a NumPy value in the place before a tensor of another kind, which TensorFlow refuses in any case."""
+    if isinstance(value, (np.ndarray, np.generic)) and not np.can_cast(value.dtype, dtype.numpy, "same_kind"):
+        raise ArgumentError(f"{what} is {value.dtype}, and the tensors beside it are {dtype.name}; use tf.cast")
+
+
 def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor | None:
     if isinstance(value, Tensor):
         return value
@@ -79,26 +104,29 @@ def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor | None
             tensor = function(value, dtype=dtype, name=name, as_ref=False)
             if tensor is not None:
                 return tensor
-    if isinstance(value, (list, tuple)) and _contains_tensor(value):
+    if isinstance(value, (list, tuple)) and contains_tensor(value):
         return _pack(value, dtype, name)
     return None
 
 
 def is_plain(value: Any) -> bool:
     """Whether a value holds no tensor, and nothing that becomes one by a conversion of its own."""
-    return not _contains_tensor(value)
+    return not contains_tensor(value)
 
 
-def _contains_tensor(value: Any) -> bool:
+def contains_tensor(value: Any) -> bool:
+    """Whether a value is something of the graph, or a list that holds such."""
     if isinstance(value, (list, tuple)):
-        return any(map(_contains_tensor, value))
+        return any(map(contains_tensor, value))
     return isinstance(value, Tensor) or any(isinstance(value, base_type) for _, base_type, _ in _CONVERSIONS)
 
 
 def _pack(values: Sequence[Any], dtype: DType | None, name: str | None) -> Tensor:
     if dtype is None:
         dtype = next((found for value in values if (found := _dtype_of(value)) is not None), None)
-    elements = [convert_to_tensor(value, dtype) for value in values]
+    elements = [convert_to_tensor(value, None if _dtype_of(value) else dtype) for value in values]
+    if other := next((element for element in elements if dtype is not None and element.dtype is not dtype), None):
+        raise ArgumentError(f"{other!r} cannot be packed as {dtype and dtype.name}; use tf.cast", op_name=other.op.name)
     return get_default_graph().create_op("Pack", elements, {"axis": 0}, name or "packed").outputs[0]
 
 
@@ -135,10 +163,19 @@ def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None, dtype:
 def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     """`value` as a NumPy array of a tfray dtype; strings become bytes.
 
+    NumPy values are cast to `dtype`, whatever they hold, as in TensorFlow 1: 2.5 becomes the integer 2. Python values
+    have to be of its kind: a fraction is no integer, and an integer must fit.
+
     Raises:
-        ArgumentError: The value is ragged, has no tfray dtype, or does not fit `dtype`.
+        InvalidArgumentError: The value is None or ragged, has no tfray dtype, or does not fit `dtype`. An
+            `ArgumentError`, which is a `TypeError` too, where it is of another kind than `dtype`.
     """
+    if value is None:
+        raise InvalidArgumentError("cannot make a tensor of None")
+    is_numpy = isinstance(value, (np.ndarray, np.generic))
     try:
+        if is_numpy and dtype is not None and dtype.kind in _NUMERIC_KINDS:
+            return np.asarray(value).astype(dtype.numpy)
         if isinstance(value, TensorShape):
             value = [operator.index(Dimension(size)) for size in value.sizes]
         elif isinstance(value, Dimension):
@@ -146,10 +183,10 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
         # NumPy's own string arrays would give each string as much memory as the longest takes.
         array = np.asarray(value, dtype=object) if isinstance(_first_leaf(value), (str, bytes)) else np.asarray(value)
         if array.dtype.kind == "O" and array.size:
-            array = _demote_objects(array)
+            array = _demote_objects(array, dtype)
     except (ValueError, TypeError) as error:
-        raise ArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
-    is_python = not isinstance(value, (np.ndarray, np.generic))
+        kind = ArgumentError if isinstance(error, TypeError) else InvalidArgumentError
+        raise kind(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
     try:
         natural = as_dtype(array.dtype)
     except TypeError as error:
@@ -158,7 +195,8 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
         array = array.view(natural.numpy)
     if dtype is None:
         # NumPy reads Python numbers as float64 and int64; TensorFlow as float32 and int32.
-        dtype = _PYTHON_DEFAULTS.get(natural, natural) if is_python and not _has_numpy_leaf(value) else natural
+        is_numpy = is_numpy or isinstance(_first_leaf(value), np.ndarray)
+        dtype = natural if is_numpy else _PYTHON_DEFAULTS.get(natural, natural)
         if dtype is dtypes.int32 and array.size and natural is dtypes.int64 and not _fits(array, np.int32):
             dtype = dtypes.int64
     if dtype is dtypes.string:
@@ -166,6 +204,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     return _cast_checked(array, natural, dtype, value)
 
 
+_NUMERIC_KINDS: Final = ("bool", "int", "uint", "float", "complex")
 _PYTHON_DEFAULTS: Final = {dtypes.float64: dtypes.float32, dtypes.int64: dtypes.int32}
 
 
@@ -180,16 +219,14 @@ def _first_leaf(value: Any) -> Any:
     return value
 
 
-def _has_numpy_leaf(value: Any) -> bool:
-    return isinstance(_first_leaf(value), (np.ndarray, np.generic))
-
-
-def _demote_objects(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _demote_objects(array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
     if any(isinstance(item, (str, bytes)) for item in array.flat):
         return array  # strings, which the caller takes if all items are
     numbers = np.array([operator.index(item) for item in array.flat]).reshape(array.shape)
     if numbers.dtype.kind == "O":
-        raise ValueError("an integer does not fit 64 bits")
+        if dtype is None or not dtype.is_differentiable:
+            raise TypeError("an integer does not fit 64 bits")
+        numbers = numbers.astype(dtype.numpy)
     return numbers
 
 
@@ -215,13 +252,8 @@ def _cast_checked(array: np.ndarray[Any, Any], natural: DType, dtype: DType, val
         return array
     if array.size == 0:
         return array.astype(dtype.numpy)
-    allowed = (
-        (natural.is_bool and dtype.is_bool)
-        or (natural.is_integer and (dtype.is_integer or dtype.is_differentiable))
-        or (natural.is_floating and dtype.is_differentiable)
-        or (natural.is_complex and dtype.is_complex)
-    )
-    if not allowed:
+    ranks = _NUMBER_RANKS.get(natural.kind, math.inf), _NUMBER_RANKS.get(dtype.kind, -math.inf)
+    if ranks[0] > ranks[1]:
         raise ArgumentError(
             f"{_abbreviate(value)} is {natural.name}, expected {dtype.name}; convert it first, or use tf.cast"
         )
@@ -230,9 +262,21 @@ def _cast_checked(array: np.ndarray[Any, Any], natural: DType, dtype: DType, val
     return array.astype(dtype.numpy)
 
 
+_NUMBER_RANKS: Final = {"bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3}
+"""Python numbers of a kind are numbers of each kind of the same rank, or a higher one."""
+
+
 def _abbreviate(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _beside(value: Any, tensor: Tensor) -> Any:
+    """The left operand of an operator whose right one is a tensor."""
+    return convert_to_tensor(value, tensor.dtype) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+register_operator("beside", _beside)
 
 
 # -- building operations -------------------------------------------------------------------------------
@@ -301,12 +345,20 @@ def _convert_inputs(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, A
             flat.append((argument, value, argument.name))
         else:
             flat.extend((argument, item, f"{argument.name}_{index}") for index, item in enumerate(value))
-    # Tensors decide the type variables. Python numbers are converted afterwards, to the types so found.
+    # Tensors decide the type variables. Other values are converted afterwards, to the types so found. Those before the
+    # first tensor TensorFlow refuses unless they are of its dtype: at least their kind has to be right here.
     bound: dict[str, DType] = {k: v for k, v in attrs.items() if isinstance(v, DType)}
+    early: list[tuple[Argument, Any]] = []
     for argument, value, _ in flat:
         dtype = _dtype_of(value)
-        if dtype is not None and argument.type in definition.types:
-            bound.setdefault(argument.type, dtype)
+        if argument.type in definition.types and argument.type not in bound:
+            if dtype is None:
+                early.append((argument, value))
+            else:
+                bound[argument.type] = dtype
+    for argument, value in early:
+        if argument.type in bound:
+            _check_kind(f"{definition.name}: input {argument.name!r}", value, bound[argument.type])
     tensors: list[Tensor] = []
     for argument, value, name in flat:
         tensor = _convert_input(definition, argument, value, bound, name)
@@ -317,8 +369,9 @@ def _convert_inputs(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, A
 
 
 def _convert_input(definition: OpDef, argument: Argument, value: Any, bound: dict[str, DType], name: str) -> Tensor:
-    if isinstance(value, Tensor):
-        return value  # Graph.create_op checks its dtype
+    tensor = None if _dtype_of(value) is None else _convert(value, None, name)
+    if tensor is not None:
+        return tensor  # Graph.create_op checks its dtype
     expected = bound.get(argument.type)
     allowed = definition.types.get(argument.type)
     if expected is None and argument.type not in ("any", *definition.types, *definition.attrs):
@@ -328,7 +381,7 @@ def _convert_input(definition: OpDef, argument: Argument, value: Any, bound: dic
             return _convert_to_allowed(value, allowed, name)
         return convert_to_tensor(value, expected, name)
     except InvalidArgumentError as error:
-        raise ArgumentError(f"{definition.name}: input {argument.name!r}: {error.message}") from error
+        raise type(error)(f"{definition.name}: input {argument.name!r}: {error.message}") from error
 
 
 def _convert_to_allowed(value: Any, allowed: Sequence[DType], name: str) -> Tensor:

@@ -49,6 +49,8 @@ class Feed:
 
     def _cast(self, value: Any) -> Any:
         name, dtype = self._name, self._wanted
+        if hasattr(value, "_fed_value"):
+            value = value._fed_value()  # of a `TensorHandle`
         if isinstance(value, (Tensor, Operation)):
             raise self._refusal(
                 f"the value fed for {name} is {value!r}: feed NumPy values; run the tensor first", ArgumentError

@@ -35,9 +35,12 @@ class Tensor(TensorOperators["Tensor"]):
         op: The operation that computes it.
         value_index: Which of the operation's outputs it is.
         dtype: Type of its elements.
+        assign: Of a part of a variable, ``v[1:3]``, only: ``assign(value, name=None)`` sets this part.
     """
 
-    __slots__ = ("__weakref__", "_shape", "dtype", "op", "value_index")
+    __slots__ = ("__weakref__", "_shape", "assign", "dtype", "op", "value_index")
+
+    assign: Callable[..., Tensor]
 
     def __init__(self, op: Operation, value_index: int, dtype: dtypes.DType) -> None:
         self.op: Final = op

@@ -244,6 +244,16 @@ def outermost() -> Iterator[Graph]:
         root._name_scope, root._devices = scope, devices
 
 
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Context manager: operations made within it belong to the outermost graph, free of control dependencies.
+
+    For what has to run once, such as initial values, where the program may be in a branch, a loop or a function.
+    """
+    with outermost() as graph, graph.control_dependencies(None):
+        yield
+
+
 def unify_inputs(regions: Sequence[Region], parameter_count: int) -> list[Tensor]:
     """Give regions of one operation the same inputs: their parameters, then the captures of all.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_shape
@@ -123,6 +124,12 @@ class SparseTensor:
     def __mul__(self, other: Any) -> SparseTensor:
         return operate("sparse_mul", self, other)
 
+    # Above that of NumPy's arrays, so that ``array * sparse`` comes here; tensors leave it to `__rmul__` too.
+    __array_priority__ = 100
+
+    def __rmul__(self, other: Any) -> SparseTensor:
+        return operate("sparse_mul", self, other)
+
     def __truediv__(self, other: Any) -> SparseTensor:
         return operate("sparse_truediv", self, other)
 
@@ -141,6 +148,25 @@ class SparseTensor:
 
 SparseLike = SparseTensor | SparseTensorValue
 """What operations on sparse tensors take."""
+
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def also_of_sparse(function: FunctionT) -> FunctionT:
+    """Decorator of functions ``function(x, name=None)`` that compute element by element, and give 0 for 0.
+
+    They then take sparse tensors too, and return them, with the function's values.
+    """
+
+    @functools.wraps(function)
+    def of_any(x: Any, name: str | None = None) -> Any:
+        if not isinstance(x, (SparseTensor, SparseTensorValue)):
+            return function(x, name)
+        sparse = SparseTensor.from_value(x)
+        return SparseTensor(sparse.indices, function(sparse.values, name), sparse.dense_shape)
+
+    return cast(FunctionT, of_any)
 
 
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:

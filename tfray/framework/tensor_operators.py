@@ -19,7 +19,10 @@ _NAMED: Final = frozenset(
 
 
 def register_operator(name: str, function: Callable[..., Any]) -> None:
-    """Set the function behind the Python operator `name` (``"add"`` for ``+``, ``"getitem"`` for indexing)."""
+    """Set the function behind the Python operator `name` (``"add"`` for ``+``, ``"getitem"`` for indexing).
+
+    ``"beside"`` is what the left operand becomes when only the right one is a tensor: of that one's dtype.
+    """
     if name in _OPERATORS:
         raise ValueError(f"operator {name!r} is registered already")
     _OPERATORS[name] = function
@@ -50,49 +53,49 @@ class TensorOperators(Generic[ResultT]):
         return operate("add", self, other)
 
     def __radd__(self, other: Any) -> ResultT:
-        return operate("add", other, self)
+        return operate("add", operate("beside", other, self), self)
 
     def __sub__(self, other: Any) -> ResultT:
         return operate("sub", self, other)
 
     def __rsub__(self, other: Any) -> ResultT:
-        return operate("sub", other, self)
+        return operate("sub", operate("beside", other, self), self)
 
     def __mul__(self, other: Any) -> ResultT:
         return operate("mul", self, other)
 
     def __rmul__(self, other: Any) -> ResultT:
-        return operate("mul", other, self)
+        return operate("mul", operate("beside", other, self), self)
 
     def __truediv__(self, other: Any) -> ResultT:
         return operate("truediv", self, other)
 
     def __rtruediv__(self, other: Any) -> ResultT:
-        return operate("truediv", other, self)
+        return operate("truediv", operate("beside", other, self), self)
 
     def __floordiv__(self, other: Any) -> ResultT:
         return operate("floordiv", self, other)
 
     def __rfloordiv__(self, other: Any) -> ResultT:
-        return operate("floordiv", other, self)
+        return operate("floordiv", operate("beside", other, self), self)
 
     def __mod__(self, other: Any) -> ResultT:
         return operate("mod", self, other)
 
     def __rmod__(self, other: Any) -> ResultT:
-        return operate("mod", other, self)
+        return operate("mod", operate("beside", other, self), self)
 
     def __pow__(self, other: Any) -> ResultT:
         return operate("pow", self, other)
 
     def __rpow__(self, other: Any) -> ResultT:
-        return operate("pow", other, self)
+        return operate("pow", operate("beside", other, self), self)
 
     def __matmul__(self, other: Any) -> ResultT:
         return operate("matmul", self, other)
 
     def __rmatmul__(self, other: Any) -> ResultT:
-        return operate("matmul", other, self)
+        return operate("matmul", operate("beside", other, self), self)
 
     def __lt__(self, other: Any) -> ResultT:
         return operate("lt", self, other)
@@ -110,19 +113,19 @@ class TensorOperators(Generic[ResultT]):
         return operate("and", self, other)
 
     def __rand__(self, other: Any) -> ResultT:
-        return operate("and", other, self)
+        return operate("and", operate("beside", other, self), self)
 
     def __or__(self, other: Any) -> ResultT:
         return operate("or", self, other)
 
     def __ror__(self, other: Any) -> ResultT:
-        return operate("or", other, self)
+        return operate("or", operate("beside", other, self), self)
 
     def __xor__(self, other: Any) -> ResultT:
         return operate("xor", self, other)
 
     def __rxor__(self, other: Any) -> ResultT:
-        return operate("xor", other, self)
+        return operate("xor", operate("beside", other, self), self)
 
     def __invert__(self) -> ResultT:
         return operate("invert", self)

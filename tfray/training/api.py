@@ -125,6 +125,7 @@ from tfray.training.threads import queue_runner
 from tfray.training.threads.coordinator import Coordinator, LooperThread
 from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
 from tfray.training.threads.global_step import (
+    assert_global_step,
     create_global_step,
     get_global_step,
     get_or_create_global_step,
@@ -153,17 +154,17 @@ __all__ = [
     "Server", "ServerDef", "SessionCreator", "SessionManager", "SessionRunArgs", "SessionRunContext", "SessionRunHook",
     "SessionRunValues", "SingularMonitoredSession", "StepCounterHook", "StepHistory", "StepRecord", "StopAtStepHook",
     "SummarySaverHook", "SummaryWriter", "Supervisor", "SyncReplicasOptimizer", "Trainer", "VocabInfo",
-    "WorkerSessionCreator", "add_queue_runner", "array_input", "basic_train_loop", "batch", "batch_join", "batch_scale",
-    "byte_size_load_fn", "checkpoint_exists", "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts",
-    "create_global_step", "dataset_input", "experimental", "exponential_decay", "export_meta_graph",
-    "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state", "get_global_step",
-    "get_or_create_global_step", "global_step", "import_meta_graph", "init_from_checkpoint", "input_producer",
-    "inverse_time_decay", "latest_checkpoint", "limit_epochs", "linear_cosine_decay", "list_variables",
-    "load_checkpoint", "load_safetensors", "load_variable", "match_filenames_once", "maybe_batch", "maybe_batch_join",
-    "maybe_shuffle_batch", "maybe_shuffle_batch_join", "natural_exp_decay", "noisy_linear_cosine_decay",
-    "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "queue_runner", "random_state_saveables",
-    "range_input_producer", "remove_checkpoint", "replica_device_setter", "save_safetensors", "shuffle_batch",
-    "shuffle_batch_join", "slice_input_producer", "start_queue_runners", "string_input_producer", "summary_iterator",
-    "update_checkpoint_state", "warm_start", "write_graph",
+    "WorkerSessionCreator", "add_queue_runner", "array_input", "assert_global_step", "basic_train_loop", "batch",
+    "batch_join", "batch_scale", "byte_size_load_fn", "checkpoint_exists", "checkpoints_iterator", "cosine_decay",
+    "cosine_decay_restarts", "create_global_step", "dataset_input", "experimental", "exponential_decay",
+    "export_meta_graph", "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state",
+    "get_global_step", "get_or_create_global_step", "global_step", "import_meta_graph", "init_from_checkpoint",
+    "input_producer", "inverse_time_decay", "latest_checkpoint", "limit_epochs", "linear_cosine_decay",
+    "list_variables", "load_checkpoint", "load_safetensors", "load_variable", "match_filenames_once", "maybe_batch",
+    "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join", "natural_exp_decay",
+    "noisy_linear_cosine_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "queue_runner",
+    "random_state_saveables", "range_input_producer", "remove_checkpoint", "replica_device_setter", "save_safetensors",
+    "shuffle_batch", "shuffle_batch_join", "slice_input_producer", "start_queue_runners", "string_input_producer",
+    "summary_iterator", "update_checkpoint_state", "warm_start", "write_graph",
 ]
 # fmt: on

@@ -739,3 +739,37 @@ def test_an_actor_that_cannot_start_is_named(ray_local):
     with pytest.raises(OpError, match="no_such_module") as caught:
         tf.Cluster({"worker": SMALL}, op_modules=["no_such_module"])
     assert caught.value.device == WORKER
+
+
+def test_relative_paths_mean_the_drivers_folder(ray_local, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the processes of Ray have another working directory
+    (tmp_path / "lines.txt").write_text("first\n")
+    with tf.Cluster({"ps": SMALL}) as cluster, tf.device(PS):
+        written = tf.write_file("folder/written.txt", "text")
+        read = tf.read_file("lines.txt")
+        lines = tf.train.string_input_producer(["lines.txt"], num_epochs=1, shuffle=False)
+        _, line = tf.TextLineReader().read(lines)
+        element = tf.data.make_one_shot_iterator(tf.data.TextLineDataset("lines.txt")).get_next()
+        v = tf.Variable([1.0])
+        saver = tf.train.Saver([v])
+        with tf.Session(cluster) as session:
+            session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+            session.run(written)
+            assert session.run([read, element]) == [b"first\n", b"first"]
+            coordinator = tf.train.Coordinator()
+            threads = tf.train.start_queue_runners(session, coordinator)
+            assert session.run(line) == b"first"
+            coordinator.request_stop()
+            coordinator.join(threads)
+            assert os.path.exists(saver.save(session, "checkpoints/model") + ".index")
+            saver.restore(session, "checkpoints/model")
+    assert (tmp_path / "folder" / "written.txt").read_text() == "text"
+
+
+def test_an_actor_where_the_drivers_folder_is_not_there_starts(ray_local, tmp_path, monkeypatch):
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with tf.Cluster({"ps": SMALL}) as cluster, tf.Session(cluster) as session, tf.device(PS):
+        assert session.run(tf.constant(1.0) + 1) == 2.0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import threading
 import unittest
 
 import numpy as np
@@ -51,6 +53,22 @@ PASSING = {
     "folders": lambda t: t.assertTrue(os.path.isdir(t.get_temp_dir())),
     "empty graphs": lambda t: t.assertEqual(tf.get_default_graph().get_operations(), []),
     "evaluation": lambda t: t.assertEqual(t.evaluate({"a": tf.constant(3)}), {"a": 3}),
+    "equal structures": lambda t: t.assertAllEqual(
+        {"a": [1], "b": (tf.constant([2]), "x")}, {"a": [1], "b": ([2], b"x")}
+    ),
+    "equal ragged lists": lambda t: t.assertAllEqual([[1], [2, 3]], [[1], [2, 3]]),
+    "close lists of tensors": lambda t: t.assertAllClose([tf.ones([1]), tf.ones([2])], [[1.0], [1.0, 1.0]]),
+    "open bounds": lambda t: t.assertAllInRange([1.5], 1, 2, open_lower_bound=True, open_upper_bound=True),
+    "items": lambda t: (t.assertItemsEqual([1, 2, 2], [2, 1, 2]), t.assertSameElements([1, 1], [1])),
+    "lengths": lambda t: (t.assertLen("abc", 3), t.assertEmpty([]), t.assertNotEmpty([0])),
+    "ends": lambda t: (t.assertEndsWith("abc", "bc"), t.assertBetween(1, 0, 1)),
+    "subsets": lambda t: (t.assertContainsSubset({1}, {1, 2}), t.assertNoCommonElements([1], [2])),
+    "sequences": lambda t: t.assertSequenceAlmostEqual([1.0], [1.01], delta=0.1),
+    "messages": lambda t: t.assertProtoEquals(summary(1.0), summary(1.0)),
+    "graphs": lambda t: t.assertProtoEqualsVersion(tf.Graph().as_graph_def(), tf.Graph().as_graph_def()),
+    "string sets": lambda t: t.assertAllInSet(tf.constant(["a"]), {"a"}),
+    "streams": lambda t: t.assertEqual(captured(t), "to the terminal"),
+    "threads": lambda t: checked_thread(t, lambda: None),
 }
 FAILING = {
     "close": lambda t: t.assertAllClose([1.0], [1.1]),
@@ -64,8 +82,38 @@ FAILING = {
     "near": lambda t: t.assertNear(1.0, 1.2, 0.1),
     "shapes": lambda t: t.assertShapeEqual(np.ones(2), tf.zeros([3])),
     "errors": lambda t: raising(t, lambda: None),
+    "close to a scalar": lambda t: t.assertAllClose(np.ones((2, 2)), 1.0),  # shapes differ
+    "close shapes": lambda t: t.assertAllClose([[1.0]], [1.0]),
+    "equal structures": lambda t: t.assertAllEqual({"a": [1, 2]}, {"a": [1, 3]}),
+    "open bounds": lambda t: t.assertAllInRange([1, 2], 1, 2, open_lower_bound=True),
+    "NaN in bounds": lambda t: t.assertAllInRange([np.nan], 0, 1),
+    "items": lambda t: t.assertItemsEqual([1, 2, 2], [2, 1]),
+    "lengths": lambda t: t.assertLen([], 1),
+    "messages": lambda t: t.assertProtoEquals(summary(1.0), summary(2.0)),
+    "threads": lambda t: checked_thread(t, lambda: 1 / 0),
+    "threads that run on": lambda t: t.checkedThread(threading.Event().wait, [0.5]).start(),
     "other errors": lambda t: raising(t, lambda: run_op_error("other")),
 }
+
+
+def summary(value):
+    return tf.Summary(value=[tf.Summary.Value(tag="loss", simple_value=value)])
+
+
+def captured(case):
+    with open(os.path.join(case.get_temp_dir(), "stream"), "w+") as stream:  # a file, since pytest has the terminal
+        with case.captureWritesToStream(stream) as found:
+            os.write(stream.fileno(), b"to the ")
+            stream.write("terminal")
+        stream.write("and not this")
+        return found.contents()
+
+
+def checked_thread(case, function):
+    thread = case.checkedThread(function)
+    thread.start()
+    thread.join()
+    case.assertFalse(thread.is_alive())
 
 
 def session_value(case):
@@ -153,3 +201,80 @@ def test_graphs_are_compared():
     tf.test.assert_equal_graph_def(graph_def("b"), graph_def("b"))
     with pytest.raises(AssertionError, match="one graph only"):
         tf.test.assert_equal_graph_def(graph_def("b"), graph_def("c"))
+
+
+def test_variables_live_as_long_as_the_test():
+    def body(case):
+        v = tf.Variable(1.0)
+        with case.cached_session() as session:
+            session.run(v.initializer)
+            session.run(v.assign_add(1.0))
+        case.assertEqual(case.evaluate(v), 2.0)
+        with case.cached_session() as again:
+            case.assertIs(again, session)
+            case.assertEqual(v.eval(), 2.0)
+        with case.session() as other, case.assertRaises(tf.errors.FailedPreconditionError):
+            other.run(v)
+        with case.assertRaises(ValueError), case.cached_session(force_gpu=True):
+            pass
+
+    assert not run(body).failures
+
+
+def test_attributes_are_replaced_for_a_while():
+    class Base:
+        @staticmethod
+        def answer():
+            return 1
+
+    class Derived(Base):
+        pass
+
+    with tf.test.StubOutForTesting() as stubs:
+        stubs.SmartSet(Derived, "answer", staticmethod(lambda: 2))
+        assert Base.answer() == Derived().answer() == 2
+        stubs.Set(os, "sep", "|")
+        assert os.sep == "|"
+        with pytest.raises(AttributeError):
+            stubs.SmartSet(Derived, "question", 1)
+    assert Derived().answer() == Base().answer() == 1 and os.sep == "/"
+
+
+def test_benchmarks_run_for_an_argument(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import tfray as tf\n"
+        "class Sums(tf.test.Benchmark):\n"
+        "    def benchmarkAdd(self):\n"
+        "        with tf.Session(config=tf.test.benchmark_config()) as session:\n"
+        "            x = tf.placeholder_with_default([1], [None]) + 1\n"
+        "            found = self.run_op_benchmark(session, x, min_iters=3, mbs=2, store_trace=True)\n"
+        "        assert found['iters'] == 3 and found['throughput'] > 0 and found['wall_time'] > 0\n"
+        "    def benchmarkOther(self):\n"
+        "        raise RuntimeError\n"
+        "if __name__ == '__main__':\n"
+        "    tf.test.main()\n"
+    )
+    environment = {**os.environ, "TEST_REPORT_FILE_PREFIX": f"{tmp_path}/report-"}
+    command = [sys.executable, str(path), "--benchmarks=Add"]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert found.returncode == 0, found.stderr
+    report = json.loads((tmp_path / "report-Sums.benchmarkAdd").read_text())
+    assert report["iters"] == 3 and "Add" in report["extras"]["step_stats"]
+    command[-1] = "--benchmarks=Nothing"
+    assert subprocess.run(command, capture_output=True, timeout=PATIENCE_S).returncode == 1
+
+
+@pytest.mark.ray
+def test_a_local_cluster_shares_variables(ray_local):
+    workers, servers = tf.test.create_local_cluster(num_workers=1, num_ps=1)
+    try:
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                v = tf.Variable(3.0)
+            with tf.Session(workers[0].target) as session:
+                session.run(v.initializer)
+                assert session.run(v + 1) == 4.0
+    finally:
+        for server in (*workers, *servers):
+            server.stop()

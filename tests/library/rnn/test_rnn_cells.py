@@ -23,6 +23,24 @@ def session():
         yield session
 
 
+@pytest.mark.parametrize("make", [rnn_cell.BasicLSTMCell, rnn_cell.GRUCell, rnn_cell.BasicRNNCell])
+def test_a_cell_that_stands_in_a_stack_twice_shares_its_weights(session, make):
+    cell, alone = make(4), make(4)
+    x = tf.ones([3, 4])
+    state = cell.zero_state(3, tf.float32)
+    output, _ = rnn_cell.MultiRNNCell([cell] * 2)(x, (state, state))
+    names = {variable.op.name for variable in tf.trainable_variables()}
+    assert all(name.startswith("multi_rnn_cell/cell_0/") for name in names)  # TensorFlow 1.15's names
+    with tf.variable_scope("multi_rnn_cell/cell_0", reuse=True):
+        first, _ = alone(x, state)
+        second, _ = alone(first, state)
+    session.run(tf.global_variables_initializer())
+    np.testing.assert_allclose(*session.run([output, second]), rtol=1e-6)
+    with tf.variable_scope("wide"), pytest.raises(ValueError, match="inner dimensions"):
+        wide = make(5)
+        rnn_cell.MultiRNNCell([wide] * 2)(x, (wide.zero_state(3, tf.float32),) * 2)
+
+
 def randomized(session, scope):
     """Give every variable random values; they come back by their names without the scope."""
     values = {}
@@ -235,7 +253,6 @@ def test_a_cell_that_overrides_the_call_as_older_programs_do(session):
         (lambda: rnn_cell.GRUCell(4)(tf.ones([3]), tf.zeros([3, 4])), ValueError, "rank"),
         (lambda: rnn_cell.MultiRNNCell([]), ValueError, "at least one"),
         (lambda: rnn_cell.MultiRNNCell(rnn_cell.GRUCell(2)), TypeError, "list of cells"),
-        (lambda: rnn_cell.MultiRNNCell([rnn_cell.GRUCell(2)] * 2), ValueError, "stands there twice"),
         (lambda: rnn_cell.MultiRNNCell([rnn_cell.LSTMCell(2)], state_is_tuple=False), ValueError, "state_is_tuple"),
         (lambda: rnn_cell.DropoutWrapper(3), TypeError, "no RNNCell"),
         (lambda: rnn_cell.DropoutWrapper(rnn_cell.GRUCell(2), 1.5), ValueError, "input_keep_prob is 1.5"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 
 import numpy as np
 import pytest
 
+import tfray as tf
 from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
@@ -336,3 +338,81 @@ def test_a_variable_is_found_again_in_a_graph_that_was_loaded(graph):
 
 def test_representation_names_shape_and_dtype():
     assert re.fullmatch(r"<tf.Variable 'v:0' shape=\(2,\) dtype=float32>", repr(Variable([1.0, 2.0], name="v")))
+
+
+# -- who makes variables ---------------------------------------------------------------------------------
+
+
+def test_creators_make_variables_the_innermost_first():
+    seen = []
+
+    def creator(text):
+        def create(next_creator, **kwargs):
+            seen.append((text, kwargs["name"]))
+            return next_creator(**{**kwargs, "trainable": False, "name": f"{kwargs['name']}_{text}"})
+
+        return create
+
+    with tf.Graph().as_default():
+        with tf.variable_creator_scope(creator("outer")), tf.variable_creator_scope(creator("inner")):
+            v, w = tf.Variable(1.0, name="a"), tf.get_variable("b", [2])
+        later = tf.Variable(1.0, name="c")
+        assert seen == [("inner", "a"), ("outer", "a_inner"), ("inner", "b"), ("outer", "b_inner")]
+        assert [each.op.name for each in (v, w, later)] == ["a_inner_outer", "b_inner_outer", "c"]
+        assert tf.trainable_variables() == [later]
+
+
+def test_the_shape_of_a_variable_may_be_given():
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([1.0, 2.0], shape=[None])
+        assert v.shape.as_list() == [None]
+        session.run(v.initializer)
+        assert session.run(tf.assign(v, [1.0, 2.0, 3.0], validate_shape=False)).tolist() == [1, 2, 3]
+        with pytest.raises(ValueError, match="not"):
+            tf.Variable([1.0, 2.0], shape=[3])
+
+
+@pytest.mark.parametrize(
+    ("slicing", "shapes"), [([2, 1], [[2, 2], [2, 2]]), ([1, 2], [[4, 1], [4, 1]]), ([1, 1], [[4, 2]])]
+)
+def test_variables_are_made_in_parts(slicing, shapes):
+    with tf.Graph().as_default():
+        parts = tf.create_partitioned_variables([4, 2], slicing, tf.zeros_initializer())
+        others = tf.create_partitioned_variables([4, 2], slicing, tf.zeros_initializer(), name="own")
+        assert [part.shape.as_list() for part in parts] == shapes
+        assert [part.op.name for part in parts] == [f"PartitionedVariable/part_{i}" for i in range(len(shapes))]
+        assert others[0].op.name == "own/part_0"
+        for wrong in ([2], [2, 2], [5, 1]):
+            with pytest.raises(ValueError, match="slicing"):
+                tf.create_partitioned_variables([4, 2], wrong, tf.zeros_initializer())
+
+
+def test_init_scope_leaves_branches_and_control_dependencies():
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        wanted = tf.placeholder(tf.bool, [])
+        found = []
+
+        def branch():
+            with tf.control_dependencies([tf.constant(1.0)]), tf.init_scope():
+                found.append(tf.constant(2.0) + 1)
+            return tf.constant(0.0)
+
+        tf.cond(wanted, branch, branch)
+        assert all(tensor.graph is graph and not tensor.op.control_inputs for tensor in found)
+        assert session.run(found) == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("step", [tf.Dimension(1), [1], 1.0])
+def test_a_global_step_is_an_integer_scalar(step):
+    with tf.Graph().as_default():
+        tf.train.assert_global_step(tf.constant(1))
+        for wrong in (step, tf.constant(1.0), tf.constant([1])):
+            with pytest.raises(TypeError, match="expected an integer scalar"):
+                tf.train.assert_global_step(wrong)
+
+
+def test_the_time_is_that_of_the_step():
+    with tf.Graph().as_default(), tf.Session() as session:
+        now = tf.timestamp()
+        first, second = session.run(now), session.run(now)
+        assert now.dtype is tf.float64 and time.time() - 60 < first <= second <= time.time()

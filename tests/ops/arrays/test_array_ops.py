@@ -18,6 +18,7 @@ from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.tensor_shape import TensorShape
 from tfray.gradients import gradients
 from tfray.ops.arrays import array_ops as tf
+from tfray.ops.arrays import broadcast_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.math import conversion_ops
 
@@ -581,3 +582,24 @@ def test_known_entries():
     assert tf.known_entries(placeholder("int32", [3])) == [None] * 3
     assert tf.known_entries(placeholder("int32")) is None
     assert tf.known_entries(tf.split(tf.shape(x), 3)[1]) == [None]
+
+
+@pytest.mark.parametrize(
+    ("condition", "x", "y"),
+    [
+        ([[True], [False]], [1.0, 2.0], 0.0),
+        (True, [1.0, 2.0], [[3.0], [4.0]]),
+        ([True, False], [[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]),  # by column, unlike `where`
+    ],
+)
+def test_where_v2_broadcasts_as_numpy(condition, x, y):
+    condition, x, y = np.array(condition), np.float32(x), np.float32(y)
+    expected = np.where(condition, x, y)
+    fed = [placeholder(value.dtype, None) for value in (condition, x, y)]
+    feeds = dict(zip(fed, (condition, x, y), strict=True))
+    np.testing.assert_array_equal(interpret(broadcast_ops.where_v2(condition, x, y)), expected)
+    np.testing.assert_array_equal(interpret(broadcast_ops.where_v2(*fed), feeds), expected)
+    d_x, d_y = gradients(broadcast_ops.where_v2(*fed), fed[1:])
+    mask = np.broadcast_to(condition, expected.shape)
+    for d, value, chosen in ((d_x, x, mask), (d_y, y, ~mask)):
+        assert np.shape(interpret(d, feeds)) == value.shape and np.sum(interpret(d, feeds)) == chosen.sum()

@@ -9,10 +9,13 @@ import pytest
 
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
-from tfray.framework.graph import Graph
+from tfray.framework.graph import Graph, get_default_graph
 from tfray.framework.graph_def import GraphDef
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.library.platform import logging
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.checks import check_ops, print_assert_ops
+from tfray.ops.control import control_flow_ops
 from tfray.runtime.device import Device
 
 
@@ -40,9 +43,18 @@ def test_assert_shows_everything_with_minus_one():
         interpret(check, {condition: False})
 
 
-def test_assert_of_a_false_constant_fails_while_building():
-    with pytest.raises(InvalidArgumentError, match=r"never holds; data: seen, \[1 2\]"):
-        print_assert_ops.Assert(False, ["seen", constant([1, 2])])
+def test_assert_of_a_false_constant_fails_in_the_step_only():
+    check = print_assert_ops.Assert(False, ["seen", constant([1, 2])])
+    with pytest.raises(InvalidArgumentError, match=r"assertion failed: seen \[1 2\]"):
+        interpret(check)
+    wanted = placeholder("bool")
+
+    def fail():
+        with get_default_graph().control_dependencies([print_assert_ops.Assert(False, ["not taken"])]):
+            return constant(1.0)
+
+    value = control_flow_ops.cond(wanted, fail, lambda: constant(2.0))
+    assert interpret(value, {wanted: False}) == 2.0
 
 
 # -- comparisons ---------------------------------------------------------------------------------------
@@ -231,6 +243,57 @@ def test_print_v2_survives_serialisation(graph, capsys):
     assert GraphDef.FromString(graph.as_graph_def().SerializeToString()) == graph.as_graph_def()
 
 
-def test_print_v2_refuses_other_streams():
-    with pytest.raises(InvalidArgumentError, match="expected sys"):
-        print_assert_ops.print_("x", output_stream="file:///tmp/x")
+# -- print -----------------------------------------------------------------------------------------------
+
+NUMBERS = np.arange(10, dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "shown"),
+    [  # as TensorFlow 2.21 shows them
+        (NUMBERS, {}, "[0 1 2 ... 7 8 9]"),
+        (NUMBERS[:6], {}, "[0 1 2 3 4 5]"),
+        (NUMBERS, {"summarize": 1}, "[0 ... 9]"),
+        (NUMBERS, {"summarize": -1}, "[0 1 2 3 4 5 6 7 8 9]"),
+        (NUMBERS[:6].reshape(2, 3), {}, "[[0 1 2]\n [3 4 5]]"),
+        (NUMBERS[:8].reshape(2, 2, 2), {}, "[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]"),
+        (np.float32([1, 2.5, 1e10, 1 / 3, 1e-7, np.nan]), {}, "[1 2.5 1e+10 0.333333343 1e-07 nan]"),
+        (np.array(1 / 3), {}, "0.33333333333333331"),
+        (np.array([True, False]), {}, "[1 0]"),
+        (np.array([b"a", b"b c"], object), {}, '["a" "b c"]'),
+        (np.array(b"a", object), {}, "a"),
+    ],
+)
+def test_values_are_printed_as_tensorflow_prints_them(value, options, shown, capfd):
+    interpret(print_assert_ops.print_("x =", constant(value), output_stream=sys.stdout, **options))
+    assert capfd.readouterr().out == f"x = {shown}\n"
+
+
+def test_structures_are_printed(capfd):
+    sparse = SparseTensor([[0, 1]], constant([5.0]), [2, 3])
+    check = print_assert_ops.print_(
+        {"a": constant(1), "b": [constant([2, 3]), "s"]}, (None, 2.5), sparse, "{}", sep="; ", output_stream=sys.stdout
+    )
+    interpret(check)
+    expected = (
+        "{'a': 1, 'b': [[2 3], 's']}; (None, 2.5); 'SparseTensor(indices=[[0 1]], values=[5], shape=[2 3])'; {}\n"
+    )
+    assert capfd.readouterr().out == expected
+
+
+def test_lines_are_printed_to_files_and_logs(tmp_path, caplog):
+    path = tmp_path / "lines"
+    for _ in range(2):
+        interpret(print_assert_ops.print_(constant([1, 2]), output_stream=f"file://{path}"))
+    assert path.read_text() == "[1 2]\n[1 2]\n"
+    with caplog.at_level("WARNING", logger="tfray"):
+        interpret(print_assert_ops.print_("seen", output_stream=logging.warning))
+    assert [record.getMessage() for record in caplog.records] == ["seen"]
+    with pytest.raises(ValueError, match="output_stream"):
+        print_assert_ops.print_("x", output_stream="terminal")
+
+
+def test_old_print_shows_the_first_elements(capfd):
+    x = constant(NUMBERS[:6].reshape(2, 3))
+    interpret(print_assert_ops.Print(constant(1), [constant(NUMBERS), x, x[:, :2]], "m: "))
+    assert "m: [0 1 2...][[0 1 2]...][[0 1][3...]]" in capfd.readouterr().err  # as TensorFlow 1.15 prints them

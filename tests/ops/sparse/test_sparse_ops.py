@@ -348,3 +348,28 @@ def test_sets_whose_positions_are_not_in_order_are_refused_unless_that_is_not_as
 def test_sets_that_do_not_go_together_are_refused_while_the_graph_is_built(function, arguments, kind):
     with pytest.raises(kind):
         function(*map(tf.constant, arguments))
+
+
+@pytest.mark.parametrize(
+    ("function", "reference"),
+    [
+        (tf.abs, np.abs),
+        (tf.square, np.square),
+        (tf.negative, np.negative),
+        (tf.sign, np.sign),
+        (tf.tanh, np.tanh),
+        (tf.identity, lambda x: x),
+        (lambda x: tf.sqrt(tf.square(x)), np.abs),
+        (lambda x: tf.cast(x, tf.int32), np.int32),
+        (lambda x: tf.fill([2, 3], 2.0) * x, lambda x: 2 * x),
+    ],
+)
+def test_functions_of_elements_take_sparse_tensors(function, reference):
+    values = tf.constant([-4.0, 9.0])
+    result = function(tf.SparseTensor([[0, 1], [1, 2]], values, [2, 3]))
+    assert isinstance(result, tf.SparseTensor) and result.shape == [2, 3]
+    with tf.Session() as session:
+        got = session.run(result)
+        np.testing.assert_allclose(got.values, reference(np.float32([-4, 9])), rtol=1e-6)
+        assert got.indices.tolist() == [[0, 1], [1, 2]]
+        assert session.run([tf.size(result), tf.rank(result)]) == [6, 2]

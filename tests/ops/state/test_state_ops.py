@@ -13,7 +13,7 @@ from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
 from tfray.library.variables.variables import Variable, global_variables_initializer
-from tfray.ops.arrays import array_ops, grouping_ops, partition_ops
+from tfray.ops.arrays import array_ops, grouping_ops, partition_ops, slice_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.kernels.row_sums import add_rows, group_equal, sum_groups
 from tfray.ops.math import math_ops
@@ -320,3 +320,60 @@ def test_tuple_waits_for_all():
     values = grouping_ops.tuple_([a.assign(10), None], control_inputs=[b.assign(20)])
     assert values[1] is None
     assert run_initialized(values[0], b) == [10, 20]
+
+
+# -- parts -----------------------------------------------------------------------------------------------
+
+ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (slice(1, 3), np.ones((2, 4))),
+        (1, np.ones(4)),
+        ((..., 1), [9.0, 9.0, 9.0]),
+        ((None, slice(1, 2), slice(None, 2)), [[[7.0, 8.0]]]),
+        ((slice(None, None, 2), slice(None, None, -1)), np.arange(8.0).reshape(2, 4)),
+        ((-1, -2), 5.0),
+        (slice(3, None), np.ones((0, 4))),
+        (1, 5.0),
+    ],
+)
+def test_a_part_of_a_variable_is_assigned_as_in_numpy(key, value):
+    expected = ROWS.copy()
+    expected[key] = value
+    v = Variable(ROWS)
+    assigned, after = run_initialized(v[key].assign(value), v)
+    np.testing.assert_array_equal(assigned, expected)
+    np.testing.assert_array_equal(after, expected)
+
+
+def test_a_part_may_begin_where_a_tensor_says():
+    v, begin = Variable([1.0, 2.0, 3.0]), placeholder("int32", [])
+    part = v[begin:]
+    assert run_initialized(part.assign([9.0, 8.0]), feeds={begin: 1}).tolist() == [1, 9, 8]
+    with pytest.raises(InvalidArgumentError, match=r"no value of shape \(2,\)"):
+        run_initialized(part.assign([9.0, 8.0]), feeds={begin: 0})
+    assert slice_ops.strided_slice(v.value(), [0], [2], var=v).assign([5.0, 6.0]).shape == [3]
+
+
+def test_parts_that_cannot_be_assigned():
+    v = Variable(ROWS)
+    with pytest.raises(ValueError, match=r"\(2,\)"):
+        v[1].assign([1.0, 2.0])
+    assert not hasattr(v.value()[1], "assign")
+    with pytest.raises(FailedPreconditionError), Session() as session:
+        session.run(v[1].assign(np.ones(4)))
+    assert gradients(v[1].assign(np.ones(4)), v) == [None]
+
+
+def test_batch_scatter_update():
+    v = Variable(ROWS)
+    expected = ROWS.copy()
+    expected[np.arange(3), [2, 0, 1]] = [7, 8, 9]
+    updated = sparse_state_ops.batch_scatter_update(v, [[2], [0], [1]], [[7.0], [8.0], [9.0]])
+    np.testing.assert_array_equal(run_initialized(updated), expected)
+    np.testing.assert_array_equal(
+        run_initialized(sparse_state_ops.batch_scatter_update(v, [0, 2], np.ones((2, 4)))), [[1] * 4, ROWS[1], [1] * 4]
+    )

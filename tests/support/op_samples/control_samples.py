@@ -122,6 +122,7 @@ ERRORS = [
 TESTED_ELSEWHERE = {
     "Placeholder": "every row feeds placeholders",
     "Assert": "has no output: test_print_assert_ops.py",
+    "PrintToFile": "has no output: test_print_assert_ops.py",
     "PrintV2": "has no output: test_print_assert_ops.py",
     "PyFunc": "its results depend on a Python function: test_script_ops.py",
     "PyFuncStateless": "its results depend on a Python function: test_script_ops.py",

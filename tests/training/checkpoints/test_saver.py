@@ -550,3 +550,21 @@ def test_a_relative_path_is_one_of_the_program_wherever_its_devices_run(ray_loca
         assert session.run(variable).tolist() == [1.0, 2.0]
     assert tf.train.latest_checkpoint("folder") == "folder/model"
     assert (tmp_path / "folder" / "model.index").exists()
+
+
+def test_files_of_a_checkpoint_may_be_renamed(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        v = tf.Variable([1.0, 2.0], name="v")
+        session.run(v.initializer)
+        saver = tf.train.Saver()
+        path = saver.save(session, str(tmp_path / "model.ckpt"), global_step=5)
+        for file in tmp_path.glob("model.ckpt-5*"):
+            file.rename(file.with_name(file.name.replace("model.ckpt-5", "best")))
+        session.run(v.assign([0.0, 0.0]))
+        moved = str(tmp_path / "best")
+        saver.restore(session, moved)
+        assert session.run(v).tolist() == [1, 2]
+        assert tf.train.load_variable(moved, "v").tolist() == [1, 2]
+        assert not tf.train.checkpoint_exists(path)
+        tf.train.remove_checkpoint(moved)
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["checkpoint"]

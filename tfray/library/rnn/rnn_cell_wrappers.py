@@ -30,7 +30,7 @@ class MultiRNNCell(RNNCell):
     """A stack of cells: the output of each is the input of the next.
 
     Args:
-        cells: The cells, the lowest first. One cell must not stand there twice.
+        cells: The cells, the lowest first. Where one cell stands there twice, these layers share its weights.
         state_is_tuple: Have a tuple with the state of each cell; otherwise one tensor with all of them.
     """
 
@@ -40,11 +40,6 @@ class MultiRNNCell(RNNCell):
             raise ValueError("MultiRNNCell needs at least one cell")
         if not nest.is_nested(cells):
             raise TypeError(f"MultiRNNCell takes a list of cells, not {cells!r}")
-        if len({id(cell) for cell in cells}) < len(cells):
-            raise ValueError(
-                "MultiRNNCell: one cell stands there twice, and its layers would share their weights; "
-                "make a cell for each layer: [make_cell() for _ in range(layers)]"
-            )
         self._cells = list(cells)
         self._state_is_tuple = state_is_tuple
         if not state_is_tuple and any(nest.is_nested(cell.state_size) for cell in cells):

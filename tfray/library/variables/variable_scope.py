@@ -7,7 +7,7 @@ opens a name scope for operations, each time under a new name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype, float32
 from tfray.framework.graph import DeviceLike, Graph, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.tensor_shape import ShapeLike
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.partitioned_variables import Partitioner
@@ -34,6 +34,7 @@ from tfray.library.variables.variables import Constraint
 __all__ = [
     "AUTO_REUSE",
     "VariableScope",
+    "create_partitioned_variables",
     "get_local_variable",
     "get_variable",
     "get_variable_scope",
@@ -457,3 +458,50 @@ def get_local_variable(
     """
     collections = [GraphKeys.LOCAL_VARIABLES, *(collections or ())]
     return get_variable(name, shape, dtype, initializer, regularizer, False, collections, **settings)
+
+
+def create_partitioned_variables(
+    shape: ShapeLike,
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: DTypeLike = float32,
+    trainable: bool = True,
+    collections: Any = None,
+    name: str | None = None,
+    reuse: bool | None = None,
+) -> list[Any]:
+    """The parts of a variable that is cut along one dimension, as a list; `tf.get_variable` makes it.
+
+    Args:
+        shape: Shape of the whole.
+        slicing: Into how many parts to cut each dimension; one of the numbers may be more than 1.
+        initializer: Function of the shape of a part, and so on, as for `tf.get_variable`; or a value of the whole.
+        dtype: Dtype of the variable.
+        trainable: Whether optimizers change it by default.
+        collections: Collections to add the parts to.
+        name: Name of the whole; ``PartitionedVariable``, made unique, when None.
+        reuse: Whether it is there already.
+
+    Raises:
+        ValueError: `slicing` does not fit the shape, or cuts more than one dimension.
+    """
+    sizes = [int(size or 0) for size in TensorShape(shape).as_list()]
+    if len(slicing) != len(sizes):
+        raise ValueError(f"slicing {list(slicing)} does not fit shape {sizes}: give a number for each dimension")
+    if any(count < 1 or count > size for count, size in zip(slicing, sizes, strict=True)):
+        raise ValueError(f"slicing {list(slicing)} does not fit shape {sizes}")
+    if sum(count > 1 for count in slicing) > 1:
+        raise ValueError(f"slicing {list(slicing)} cuts more than one dimension")
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope:
+        own = scope.name.rpartition("/")[2]
+    with variable_scope(get_variable_scope(), reuse=reuse):
+        whole = get_variable(
+            own,
+            sizes if callable(initializer) else None,
+            dtype,
+            initializer,
+            trainable=trainable,
+            collections=collections,
+            partitioner=lambda **about: list(slicing),
+        )
+    return list(whole)

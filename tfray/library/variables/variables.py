@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import enum
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +24,7 @@ from tfray.framework.region import outermost, shared_reads
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays import array_ops
+from tfray.ops.arrays import array_ops, slice_ops
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops
@@ -75,7 +78,41 @@ def _delegated(operator: str) -> Callable[..., Any]:
     return method
 
 
-class Variable:
+@contextmanager
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
+    """Context manager: `variable_creator` makes the variables of the current graph within it.
+
+    Args:
+        variable_creator: ``creator(next_creator, **kwargs)``, where `kwargs` are the arguments of `tf.Variable` by
+            name. It returns a variable, which it mostly gets from ``next_creator(**kwargs)``, with other arguments
+            perhaps: that of the scope around this one, and in the end `tf.Variable`.
+    """
+    creators: list[Callable[..., Any]] = get_default_graph().root.extra("variable_creators", list)
+    creators.append(variable_creator)
+    try:
+        yield
+    finally:
+        creators.remove(variable_creator)
+
+
+class _VariableClass(type):
+    """The class of `Variable`: calls of it go through the creators of `variable_creator_scope`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        creators = get_default_graph().root.extra("variable_creators", list)
+        if not creators or cls is not Variable:
+            return super().__call__(*args, **kwargs)
+        given = inspect.signature(Variable.__init__).bind(None, *args, **kwargs)
+        given.apply_defaults()
+        if given.arguments["variable_def"] is not None:
+            return super().__call__(*args, **kwargs)
+        create: Callable[..., Any] = super().__call__
+        for creator in creators:
+            create = functools.partial(creator, create)
+        return create(**{name: value for name, value in given.arguments.items() if name != "self"})
+
+
+class Variable(metaclass=_VariableClass):
     """State that lives between steps: a tensor that operations update in place.
 
     A variable can stand wherever a tensor can: its value is then read. It must be initialised before it is
@@ -94,6 +131,9 @@ class Variable:
         import_scope: Name scope under which the graph that holds `variable_def` was loaded.
         constraint: Function from the value after an optimizer's update to the value to keep.
         use_resource: Accepted for TensorFlow 1's sake: every variable has a handle.
+        synchronization: Accepted for TensorFlow 1's sake: there are no distribution strategies.
+        aggregation: Likewise.
+        shape: Static shape, with which that of the initial value has to agree; the latter's when None.
 
     Raises:
         ValueError: There is no initial value, or its shape is unknown although it is to be validated.
@@ -116,6 +156,9 @@ class Variable:
         import_scope: str | None = None,
         constraint: Constraint | None = None,
         use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: ShapeLike = None,
     ) -> None:
         if variable_def is not None:
             self._find(variable_def, import_scope)
@@ -134,7 +177,7 @@ class Variable:
         wanted = None if dtype is None else as_dtype(dtype)
         # A variable made inside a branch or a loop belongs to the whole program: it is not made anew in each turn.
         with outermost() as graph, graph.control_dependencies(None):
-            self._create(graph, initial_value, wanted, name or "Variable", validate_shape, caching_device)
+            self._create(graph, initial_value, wanted, name or "Variable", validate_shape, caching_device, shape)
         graph.add_to_collections(collections, self)
 
     def _create(
@@ -145,6 +188,7 @@ class Variable:
         name: str,
         validate_shape: bool,
         caching_device: DeviceLike | None,
+        shape: ShapeLike,
     ) -> None:
         with graph.name_scope(name) as scope:
             if callable(initial_value):
@@ -164,6 +208,12 @@ class Variable:
                     "shape, or use validate_shape=False"
                 )
             self._shape = value.shape if validate_shape else TensorShape(None)
+            if shape is not None:
+                given = TensorShape(shape)
+                if not given.is_compatible_with(value.shape):
+                    raise ValueError(f"variable {scope[:-1]!r}: the initial value has shape {value.shape}, not {given}")
+                self._shape = given
+                validate_shape = False  # of later values only `given` is asked
             self.handle = state_ops.variable_handle(self._shape, value.dtype, scope)
             _by_handle(graph)[self.handle] = self
             with graph.colocate_with(self.handle, ignore_existing=True):
@@ -365,7 +415,13 @@ class Variable:
     __lt__, __le__ = _delegated("__lt__"), _delegated("__le__")
     __gt__, __ge__ = _delegated("__gt__"), _delegated("__ge__")
     __neg__, __abs__, __invert__ = _delegated("__neg__"), _delegated("__abs__"), _delegated("__invert__")
-    __getitem__ = _delegated("__getitem__")
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return slice_ops.getitem(self.value(), key, self)
+
+    def _assign_part(self, key: str, bounds: Sequence[Tensor], value: TensorLike, name: str | None = None) -> Tensor:
+        """Set the part that the index `key` takes; see `sparse_state_ops.assign_part`."""
+        return sparse_state_ops.assign_part(self, key, bounds, value, name)
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"{self!r} cannot be iterated over: use tf.unstack(variable)")

@@ -142,9 +142,10 @@ class SessionManager:
         session, loaded = self._restore(
             master, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs, config
         )
+        missing = self._run_local_init_op(session)
         if not loaded:
             return session, False
-        missing = self._run_local_init_op(session) or self._missing(session, self._ready_op)
+        missing = missing or self._missing(session, self._ready_op)
         if missing:
             logging.info("the checkpoint did not make the model ready: %s", missing)
         return session, not missing

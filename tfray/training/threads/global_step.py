@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
@@ -80,9 +80,9 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
-    """Raise `InvalidArgumentError` unless a tensor or variable is an integer scalar."""
-    if not global_step_tensor.dtype.is_integer or not global_step_tensor.shape.is_compatible_with([]):
-        raise InvalidArgumentError(
-            f"global step {global_step_tensor.name!r} is {global_step_tensor.dtype.name} {global_step_tensor.shape}, "
-            "expected an integer scalar"
-        )
+    """Raise `TypeError` unless a tensor or variable is an integer scalar."""
+    about = [getattr(global_step_tensor, name, None) for name in ("name", "dtype", "shape")]
+    name, dtype, shape = about
+    if dtype is None or shape is None or not dtype.is_integer or not shape.is_compatible_with([]):
+        shown = global_step_tensor if dtype is None or shape is None else f"{name!r}, which is {dtype.name} {shape}"
+        raise ArgumentError(f"the global step is {shown}, expected an integer scalar")

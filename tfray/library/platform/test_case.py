@@ -1,0 +1,568 @@
+"""`tf.test.TestCase`: a test case that compares arrays, runs sessions and watches threads."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import tempfile
+import threading
+import unittest
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.config import ConfigProto
+from tfray.errors import OpError
+from tfray.framework.device_spec import canonical_name
+from tfray.framework.graph import Graph, Tensor, get_default_session, reset_default_graph
+from tfray.framework.graph_def import GraphDef
+from tfray.framework.op_def import Array
+from tfray.framework.random_seed import set_random_seed
+from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import TensorLike
+from tfray.session import Session
+
+_SEED: Final = 87654321
+"""TensorFlow's seed of the default graph of each test."""
+
+_PATIENCE_S: Final = 60.0
+"""Seconds that a test waits for a thread which it has forgotten to join."""
+
+
+class TestCase(unittest.TestCase):
+    """A test case with an empty default graph, fixed seeds, sessions, and comparisons of arrays."""
+
+    def __init__(self, methodName: str = "runTest") -> None:
+        super().__init__(methodName)
+        self._folder: str | None = None
+        self._kept: tuple[Session, Graph | None, ConfigProto | None, bool] | None = None
+        self._threads: list[_CheckedThread] = []
+
+    def setUp(self) -> None:
+        """Start from an empty graph and fixed seeds."""
+        super().setUp()
+        self._close_kept()
+        random.seed(_SEED)
+        np.random.seed(_SEED)
+        if get_default_session() is None:
+            reset_default_graph()
+        set_random_seed(_SEED)
+
+    def tearDown(self) -> None:
+        """Close the cached session, and fail if a thread of `checkedThread` still runs."""
+        for thread in self._threads:
+            thread.check_termination()
+        self._close_kept()
+        super().tearDown()
+
+    def _close_kept(self) -> None:
+        if self._kept is not None:
+            self._kept[0].close()
+            self._kept = None
+
+    def get_temp_dir(self) -> str:
+        """A folder of this test, removed when it is over."""
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp()
+            self.addCleanup(shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    @contextmanager
+    def session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> Iterator[Session]:
+        """A new session in a ``with`` block, in which it and its graph are the default ones.
+
+        Args:
+            graph: The graph; the default one when None.
+            config: Options of the session.
+            use_gpu: Accepted: operations run on a GPU where they are placed on one.
+            force_gpu: Whether to place operations on the first GPU.
+        """
+        with Session(graph=graph, config=config or _config_for(force_gpu)) as session, _device_for(session, force_gpu):
+            yield session
+
+    @contextmanager
+    def cached_session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> Iterator[Session]:
+        """The test's own session in a ``with`` block: the same, with its variables, until the test ends.
+
+        The arguments are those of `session`. They must not change from one call to the next.
+        """
+        session = self._kept_session(graph, config, force_gpu, may_differ=False)
+        with session.graph.as_default(), session.as_default(), _device_for(session, force_gpu):
+            yield session
+
+    def _kept_session(
+        self, graph: Graph | None, config: ConfigProto | None, force_gpu: bool, may_differ: bool
+    ) -> Session:
+        if self._kept is None:
+            session = Session(graph=graph, config=config or _config_for(force_gpu))
+            self._kept = session, graph, config, force_gpu
+        elif not may_differ and self._kept[1:] != (graph, config, force_gpu):
+            raise ValueError(
+                "cached_session was called with another graph, config or force_gpu before: use `session` for a new one"
+            )
+        return self._kept[0]
+
+    @property
+    def test_session(self) -> Callable[..., Any]:
+        """`cached_session`, or `session` where a graph is given. A property, so that no test runner calls it."""
+        return self._test_session
+
+    @contextmanager
+    def _test_session(
+        self,
+        graph: Graph | None = None,
+        config: ConfigProto | None = None,
+        use_gpu: bool = False,
+        force_gpu: bool = False,
+    ) -> Iterator[Session]:
+        if graph is not None:
+            with self.session(graph, config, use_gpu, force_gpu) as session:
+                yield session
+            return
+        session = self._kept_session(None, config, force_gpu, may_differ=True)
+        with session.graph.as_default(), session.as_default(), _device_for(session, force_gpu):
+            yield session
+
+    def evaluate(self, tensors: Any) -> Any:
+        """Values of tensors, nested at will, in the default session, or in that of `cached_session`."""
+        session = get_default_session()
+        if session is not None:
+            return session.run(tensors)
+        with self._test_session() as own:
+            return own.run(tensors)
+
+    # -- threads and streams ---------------------------------------------------------------------
+
+    def checkedThread(
+        self, target: Callable[..., Any], args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None
+    ) -> _CheckedThread:
+        """A thread whose ``join()`` fails the test if the function raised. Start it with ``start()``.
+
+        Args:
+            target: What it calls.
+            args: Arguments of the call.
+            kwargs: Further ones, by name.
+        """
+        thread = _CheckedThread(self, target, tuple(args or ()), dict(kwargs or {}))
+        self._threads.append(thread)
+        return thread
+
+    @contextmanager
+    def captureWritesToStream(self, stream: Any) -> Iterator[_Captured]:
+        """Context manager: what is written to the file descriptor of `stream` within it, by any code.
+
+        It gives an object whose ``contents()`` is the text, once the block is left.
+        """
+        stream.flush()
+        descriptor = stream.fileno()
+        kept = os.dup(descriptor)
+        with tempfile.NamedTemporaryFile(dir=self.get_temp_dir(), delete=False) as file:
+            captured = _Captured(file.name)
+            os.dup2(file.fileno(), descriptor)
+            try:
+                yield captured
+            finally:
+                stream.flush()
+                os.dup2(kept, descriptor)
+                os.close(kept)
+
+    # -- comparisons of arrays -------------------------------------------------------------------
+
+    def _array(self, value: TensorLike) -> np.ndarray[Any, Any]:
+        if isinstance(value, Tensor) or hasattr(value, "_fetch_parts") or hasattr(value, "handle"):
+            value = self.evaluate(value)
+        array = np.asarray(value)
+        return array.astype(np.float64) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
+
+    def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
+        """Check that arrays, tensors, or lists and dictionaries of them have equal shapes, and are nearly equal."""
+
+        def compare(left: Array, right: Array, where: str) -> None:
+            np.testing.assert_allclose(left, right, rtol, atol, err_msg=f"{where} {msg or ''}")
+
+        self._compare(a, b, compare, msg, "")
+
+    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+        """Check that arrays, tensors, or lists and dictionaries of them have the same shapes and elements.
+
+        NaNs are equal.
+        """
+
+        def compare(left: Array, right: Array, where: str) -> None:
+            if left.dtype.kind in "OSU" or right.dtype.kind in "OSU":
+                left, right = _as_text(left), _as_text(right)
+            np.testing.assert_array_equal(left, right, err_msg=f"{where} {msg or ''}")
+
+        self._compare(a, b, compare, msg, "")
+
+    def _compare(
+        self, a: Any, b: Any, compare: Callable[[Array, Array, str], None], msg: str | None, where: str
+    ) -> None:
+        """Compare the arrays of two structures, which must be nested alike."""
+        if hasattr(a, "_asdict") and hasattr(b, "_asdict"):
+            a, b = a._asdict(), b._asdict()
+        if isinstance(a, Mapping) or isinstance(b, Mapping):
+            if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+                self.fail(f"{where} one is a dictionary: {a!r}, {b!r} {msg or ''}")
+            self.assertCountEqual(a.keys(), b.keys(), msg)
+            for key in a:
+                self._compare(a[key], b[key], compare, msg, f"{where}[{key!r}]")
+            return
+        arrays = _arrays_of(self._array, a, b)
+        if arrays is None:
+            self.assertEqual(len(a), len(b), msg)
+            for index, (left, right) in enumerate(zip(a, b, strict=True)):
+                self._compare(left, right, compare, msg, f"{where}[{index}]")
+            return
+        self.assertEqual(arrays[0].shape, arrays[1].shape, f"{where} the shapes differ {msg or ''}")
+        compare(*arrays, where)
+
+    def assertAllCloseAccordingToType(
+        self,
+        a: TensorLike,
+        b: TensorLike,
+        rtol: float = 1e-6,
+        atol: float = 1e-6,
+        float_rtol: float = 1e-6,
+        float_atol: float = 1e-6,
+        half_rtol: float = 1e-3,
+        half_atol: float = 1e-3,
+        bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2,
+        msg: str | None = None,
+    ) -> None:
+        """`assertAllClose` with tolerances by the shorter of the dtypes."""
+        limits = {
+            "bfloat16": (bfloat16_rtol, bfloat16_atol),
+            "float16": (half_rtol, half_atol),
+            "float32": (float_rtol, float_atol),
+            "complex64": (float_rtol, float_atol),
+        }
+        for value in (a, b):
+            dtype = getattr(value, "dtype", None)
+            found = limits.get(getattr(dtype, "name", ""), (rtol, atol))
+            rtol, atol = max(rtol, found[0]), max(atol, found[1])
+        self.assertAllClose(a, b, rtol, atol, msg)
+
+    def assertNotAllClose(
+        self, a: TensorLike, b: TensorLike, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
+        """Check that arrays differ somewhere."""
+        try:
+            self.assertAllClose(a, b, rtol, atol)
+        except AssertionError:
+            return
+        self.fail(msg or f"{a!r} and {b!r} are nearly equal")
+
+    def assertNotAllEqual(self, a: TensorLike, b: TensorLike, msg: str | None = None) -> None:
+        """Check that arrays differ somewhere."""
+        try:
+            self.assertAllEqual(a, b)
+        except AssertionError:
+            return
+        self.fail(msg or f"{a!r} and {b!r} are equal")
+
+    def assertAllGreater(self, a: TensorLike, comparison_target: TensorLike) -> None:
+        """Check that every element is greater than a bound."""
+        self.assertTrue((self._array(a) > comparison_target).all(), f"{a!r} is not greater than {comparison_target!r}")
+
+    def assertAllGreaterEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
+        """Check that every element is at least a bound."""
+        self.assertTrue((self._array(a) >= comparison_target).all(), f"{a!r} is below {comparison_target!r}")
+
+    def assertAllLess(self, a: TensorLike, comparison_target: TensorLike) -> None:
+        """Check that every element is less than a bound."""
+        self.assertTrue((self._array(a) < comparison_target).all(), f"{a!r} is not less than {comparison_target!r}")
+
+    def assertAllLessEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
+        """Check that every element is at most a bound."""
+        self.assertTrue((self._array(a) <= comparison_target).all(), f"{a!r} is above {comparison_target!r}")
+
+    def assertAllInRange(
+        self,
+        target: TensorLike,
+        lower_bound: float,
+        upper_bound: float,
+        open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:
+        """Check that every element is a number between two bounds, which are allowed unless they are open."""
+        array = self._array(target)
+        self.assertIn(array.dtype.kind, "iuf", f"the elements are {array.dtype}, expected numbers")
+        above = array > lower_bound if open_lower_bound else array >= lower_bound
+        below = array < upper_bound if open_upper_bound else array <= upper_bound
+        wrong = array[~(above & below)]
+        self.assertFalse(wrong.size, f"{wrong[:10]} are not between {lower_bound} and {upper_bound}")
+
+    def assertAllInSet(self, target: TensorLike, expected_set: Iterable[object]) -> None:
+        """Check that every element is one of these."""
+        items = np.ravel(self._array(target)).tolist()
+        wanted = {item.encode() if isinstance(item, str) else item for item in expected_set}
+        strangers = {item.encode() if isinstance(item, str) else item for item in items} - wanted
+        self.assertFalse(strangers, f"{strangers} are not in {expected_set!r}")
+
+    def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
+        """Check that two numbers differ by at most `err`."""
+        self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1!r} and {f2!r} differ by more than {err}: {msg or ''}")
+
+    def assertArrayNear(
+        self, farray1: Sequence[float], farray2: Sequence[float], err: float, msg: str | None = None
+    ) -> None:
+        """`assertNear` of each pair of elements of two sequences."""
+        self.assertEqual(len(farray1), len(farray2), msg)
+        for f1, f2 in zip(farray1, farray2, strict=True):
+            self.assertNear(float(f1), float(f2), err, msg)
+
+    def assertNDArrayNear(self, ndarray1: TensorLike, ndarray2: TensorLike, err: float, msg: str | None = None) -> None:
+        """Check that the norm of the difference of two arrays is at most `err`."""
+        distance = float(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2)))
+        self.assertLessEqual(distance, err, msg)
+
+    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:
+        """Check that arrays or tensors have the same static shape."""
+        shapes = [TensorShape(value.shape).as_list() for value in (input_a, input_b)]
+        self.assertEqual(shapes[0], shapes[1], msg)
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+        """Check the dtype of an array or tensor."""
+        self.assertTrue(target.dtype == expected_dtype, f"{target.dtype} is not {expected_dtype}")
+
+    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+        """Check that two names mean the same device."""
+        self.assertEqual(canonical_name(device1 or ""), canonical_name(device2 or ""), msg)
+
+    # -- comparisons of other things -------------------------------------------------------------
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
+        """Check how a text starts."""
+        self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} does not start with {expected_start!r}")
+
+    def assertEndsWith(self, actual: str, expected_end: str, msg: str | None = None) -> None:
+        """Check how a text ends."""
+        self.assertTrue(actual.endswith(expected_end), msg or f"{actual!r} does not end with {expected_end!r}")
+
+    def assertItemsEqual(self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None) -> None:
+        """Check that two sequences have the same items, each as often, in any order."""
+        self.assertCountEqual(expected_seq, actual_seq, msg)
+
+    def assertSameElements(
+        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
+    ) -> None:
+        """Check that two sequences have the same items, however often, in any order."""
+        left, right = list(expected_seq), list(actual_seq)
+        strangers = [item for item in left if item not in right] + [item for item in right if item not in left]
+        self.assertFalse(strangers, msg or f"{strangers} are in one of the sequences only")
+
+    def assertLen(self, container: Collection[Any], expected_len: int, msg: str | None = None) -> None:
+        """Check how many items there are."""
+        self.assertEqual(len(container), expected_len, msg or f"{container!r} has {len(container)} items")
+
+    def assertEmpty(self, container: Collection[Any], msg: str | None = None) -> None:
+        """Check that there are no items."""
+        self.assertFalse(len(container), msg or f"{container!r} is not empty")
+
+    def assertNotEmpty(self, container: Collection[Any], msg: str | None = None) -> None:
+        """Check that there are items."""
+        self.assertTrue(len(container), msg or f"{container!r} is empty")
+
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
+        """Check that a value lies between two bounds, which are allowed."""
+        self.assertTrue(minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}")
+
+    def assertContainsSubset(
+        self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: str | None = None
+    ) -> None:
+        """Check that all items of the first are in the second."""
+        missing = set(expected_subset) - set(actual_set)
+        self.assertFalse(missing, msg or f"{missing} are missing")
+
+    def assertNoCommonElements(
+        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
+    ) -> None:
+        """Check that no item is in both."""
+        common = set(expected_seq) & set(actual_seq)
+        self.assertFalse(common, msg or f"{common} are in both")
+
+    def assertSequenceAlmostEqual(
+        self,
+        expected_seq: Sequence[float],
+        actual_seq: Sequence[float],
+        places: int | None = None,
+        msg: str | None = None,
+        delta: float | None = None,
+    ) -> None:
+        """`assertAlmostEqual` of each pair of items of two sequences."""
+        self.assertEqual(len(expected_seq), len(actual_seq), msg)
+        for left, right in zip(expected_seq, actual_seq, strict=True):
+            self.assertAlmostEqual(left, right, places, msg, delta)  # type: ignore[arg-type]
+
+    def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:
+        """Check that two messages, a `tf.Summary` for example, are equal.
+
+        Args:
+            expected_message_maybe_ascii: A message, or the text form of a protobuf.
+            message: The message to check.
+            msg: Begins what a failure says.
+        """
+        expected = expected_message_maybe_ascii
+        if isinstance(expected, (str, bytes)):
+            from google.protobuf import text_format
+
+            text = expected.decode() if isinstance(expected, bytes) else expected
+            expected = text_format.Parse(text, type(message)())
+        if isinstance(expected, GraphDef):
+            assert_equal_graph_def(message, expected)
+            return
+        self.assertIs(type(expected), type(message), msg)
+        self.assertEqual(expected, message, msg)
+
+    def assertProtoEqualsVersion(
+        self,
+        expected: Any,
+        actual: Any,
+        producer: int | None = None,
+        min_consumer: int | None = None,
+        msg: str | None = None,
+    ) -> None:
+        """`assertProtoEquals` of graphs. `producer` and `min_consumer` are accepted: graphs here have no versions."""
+        self.assertProtoEquals(expected, actual, msg)
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+        """Context manager: check that a block raises an `tf.errors.OpError` of which the message matches."""
+        return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
+
+    @contextmanager
+    def assertRaisesWithPredicateMatch(
+        self, exception_type: Any, expected_err_re_or_predicate: str | Callable[[BaseException], bool]
+    ) -> Iterator[None]:
+        """Context manager: check that a block raises an error that matches an expression, or satisfies a function."""
+        try:
+            yield
+        except exception_type as error:
+            if callable(expected_err_re_or_predicate):
+                matches = expected_err_re_or_predicate(error)
+            else:
+                matches = re.search(expected_err_re_or_predicate, str(error)) is not None
+            self.assertTrue(matches, f"{error!r} does not match {expected_err_re_or_predicate!r}")
+        else:
+            self.fail(f"{exception_type} was not raised")
+
+
+def _as_text(array: Array) -> np.ndarray[Any, Any]:
+    items = [item.encode() if isinstance(item, str) else item for item in array.reshape(-1).tolist()]
+    result = np.empty(array.shape, object)
+    result.reshape(-1)[:] = items
+    return result
+
+
+class _CheckedThread:
+    """A thread whose end is checked; see `TestCase.checkedThread`."""
+
+    def __init__(
+        self, case: TestCase, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._case = case
+        self._call: Callable[[], Any] = lambda: target(*args, **kwargs)
+        self._error: BaseException | None = None
+        self._is_checked = True
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self._call()
+        except BaseException as error:  # noqa: BLE001 -- `join` tells of it
+            self._error = error
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._is_checked = False
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the thread ends. Fails the test if its function raised."""
+        self._thread.join()
+        self._is_checked = True
+        if self._error is not None:
+            self._case.fail(f"error in a checkedThread: {self._error!r}")
+
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def check_termination(self) -> None:
+        """Fail the test if the thread was started, and neither joined nor ended."""
+        if not self._is_checked and self._thread.is_alive():
+            self._thread.join(_PATIENCE_S)
+            self._case.fail("a checkedThread was not joined")
+
+
+class _Captured:
+    """What `TestCase.captureWritesToStream` has seen."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def contents(self) -> str:
+        """The text."""
+        return Path(self._path).read_text()
+
+
+def _config_for(force_gpu: bool) -> ConfigProto:
+    return ConfigProto(allow_soft_placement=not force_gpu)
+
+
+def _device_for(session: Session, force_gpu: bool) -> Any:
+    return session.graph.device("/device:GPU:0") if force_gpu else nullcontext()
+
+
+def _arrays_of(array: Callable[[Any], Array], a: Any, b: Any) -> tuple[Array, Array] | None:
+    """Two values as arrays. None where they are sequences that are no arrays, and have to be compared by item."""
+    if any(_holds_mapping(value) for value in (a, b)):
+        return None
+    try:
+        return array(a), array(b)
+    except (ValueError, TypeError):
+        if all(isinstance(value, (list, tuple)) for value in (a, b)):
+            return None
+        raise
+
+
+def _holds_mapping(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(
+            isinstance(item, (Mapping, Tensor)) or hasattr(item, "handle") or _holds_mapping(item) for item in value
+        )
+    return False
+
+
+def assert_equal_graph_def(actual: GraphDef, expected: GraphDef, checkpoint_v2: bool = False) -> None:
+    """Check that two graphs have the same operations, in any order.
+
+    Raises:
+        AssertionError: They do not; the message names one that differs.
+    """
+    found, wanted = ({node.name: node for node in graph_def.node} for graph_def in (actual, expected))
+    if found.keys() != wanted.keys():
+        raise AssertionError(f"operations of one graph only: {sorted(found.keys() ^ wanted.keys())}")
+    for name, node in found.items():
+        if (node.op, node.input, node.device) != (wanted[name].op, wanted[name].input, wanted[name].device):
+            raise AssertionError(f"operation {name!r} is {node}, expected {wanted[name]}")
