@@ -156,6 +156,8 @@ def pad(
         return add_op(MIRROR_PAD, tensor, paddings, name=name, mode=mode)
     if mode != "CONSTANT":
         raise InvalidArgumentError(f"pad: mode is {mode!r}, expected CONSTANT, REFLECT or SYMMETRIC")
+    if not isinstance(constant_values, Tensor) and constant_values == 0:
+        name = name or "Pad"  # TensorFlow has an operation of its own for zeros
     if tensor.dtype in (dtypes.bool_, dtypes.string) and constant_values == 0:
         constant_values = tensor.dtype is not dtypes.bool_ and b""
     return add_op(PAD, tensor, paddings, convert_to_tensor(constant_values, tensor.dtype), name=name)

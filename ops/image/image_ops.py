@@ -421,7 +421,7 @@ def resize_images(
     """
     if method not in _METHODS:
         raise InvalidArgumentError(f"resize_images: method is {method!r}, expected one of tf.image.ResizeMethod")
-    with get_default_graph().name_scope(name or "resize_images"):
+    with get_default_graph().name_scope(name or "resize"):
         return _batched(
             "resize_images", images, lambda batch: _resized(batch, size, method, align_corners, preserve_aspect_ratio)
         )

@@ -298,9 +298,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "truediv") as name:
         x, y = alike(x, y)
-        quotient = _TRUE_QUOTIENTS.get(x.dtype)
-        if quotient is not None:
-            x, y = cast(x, quotient), cast(y, quotient)
+        x, y = (cast(each, _TRUE_QUOTIENTS.get(each.dtype, each.dtype)) for each in (x, y))
         return realdiv(x, y, name)
 
 
@@ -792,6 +790,6 @@ MINIMUM = register(
 )
 
 
-_OPERATORS = {"add": add, "sub": subtract, "mul": multiply, "truediv": truediv, "pow": pow, "neg": negative, "abs": abs}
-for _operator, _function in _OPERATORS.items():
+_OPERATORS: dict[str, Any] = {"add": add, "sub": subtract, "mul": multiply, "pow": pow, "neg": negative, "abs": abs}
+for _operator, _function in {**_OPERATORS, "truediv": truediv}.items():
     register_operator(_operator, _function)

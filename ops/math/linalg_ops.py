@@ -262,7 +262,7 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         Shape ``[...]``.
     """
-    return reduce_sum(matrix_diag_part(x), -1, name=name)
+    return reduce_sum(matrix_diag_part(x), -1, name=name or "Trace")
 
 
 def norm(
@@ -296,6 +296,7 @@ def norm(
     """
     tensor = convert_to_tensor(tensor)
     keep = bool(keepdims or keep_dims)
+    name = name or "norm"
     pair = axis if isinstance(axis, (list, tuple)) and len(axis) == 2 else None
     if ord in ("euclidean", "fro"):
         if ord == "fro" and pair is None:

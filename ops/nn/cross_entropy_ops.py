@@ -18,7 +18,7 @@ from tfray.framework.shape_functions import all_inputs_alike, normalize_axis
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import where, zeros_like
-from tfray.ops.arrays.shape_ops import cast, expand_dims, reshape, stop_gradient, transpose
+from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, reshape, stop_gradient, transpose
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
@@ -339,7 +339,10 @@ def softmax_cross_entropy_with_logits(
     """
     labels, logits = _by_name_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     constant_labels = stop_gradient(convert_to_tensor(labels))
-    return softmax_cross_entropy_with_logits_v2(constant_labels, logits, dim if axis is None else axis, name)
+    axis = dim if axis is None else axis
+    return softmax_cross_entropy_with_logits_v2(
+        constant_labels, logits, axis, name or "softmax_cross_entropy_with_logits_sg"
+    )
 
 
 def _by_name_only(
@@ -379,15 +382,16 @@ def softmax_cross_entropy_with_logits_v2(
     """
     axis = dim if axis is None else axis
     name = name or "softmax_cross_entropy_with_logits"
-    with get_default_graph().name_scope(name):
+    with get_default_graph().name_scope(name) as scope:
         logits = convert_to_tensor(logits)
         dtype = logits.dtype
         labels = cast(convert_to_tensor(labels), dtype)
         if axis is not None and axis != -1:
             logits, labels = (_with_last(tensor, axis, name) for tensor in (logits, labels))
         flat_logits, flat_labels = _rows_of(logits), _rows_of(labels)
-        losses = add_op(SOFTMAX_CROSS_ENTROPY, *map(_in_single_precision, (flat_logits, flat_labels)))[0]
-        return _outer_shaped(cast(losses, dtype), logits)
+        rows = map(_in_single_precision, (flat_logits, flat_labels))
+        losses = add_op(SOFTMAX_CROSS_ENTROPY, *rows, name=scope)[0]
+        return identity(_outer_shaped(cast(losses, dtype), logits), "Reshape_2")  # TensorFlow's name of the result
 
 
 def _with_last(tensor: Tensor, axis: int, what: str) -> Tensor:
@@ -689,7 +693,7 @@ def weighted_cross_entropy_with_logits(
     labels = targets if labels is None else labels
     if labels is None or logits is None or pos_weight is None:
         raise InvalidArgumentError("weighted_cross_entropy_with_logits: labels, logits and pos_weight are required")
-    with get_default_graph().name_scope(name or "logistic_loss"):
+    with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits)
         labels = convert_to_tensor(labels, logits.dtype)
         if not labels.shape.is_compatible_with(logits.shape):
@@ -698,7 +702,7 @@ def weighted_cross_entropy_with_logits(
                 f"found {labels.shape} and {logits.shape}"
             )
         weight = add(multiply(subtract(convert_to_tensor(pos_weight, logits.dtype), 1), labels), 1)
-        return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))))
+        return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))), scope)
 
 
 def log_poisson_loss(

@@ -158,7 +158,8 @@ class TensorShape:
         elif isinstance(dims, TensorShape):
             self._sizes = dims._sizes
         elif hasattr(dims, "unknown_rank"):  # a TensorShapeProto
-            self._sizes = None if dims.unknown_rank else tuple(_size(dim.size) for dim in dims.dim)
+            proto: Any = dims
+            self._sizes = None if proto.unknown_rank else tuple(_size(dim.size) for dim in proto.dim)
         elif isinstance(dims, (int, Dimension)):
             self._sizes = (Dimension(dims).value,)
         elif isinstance(dims, SupportsIndex) and not isinstance(dims, Sized):
