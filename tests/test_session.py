@@ -92,6 +92,7 @@ def test_what_cannot_be_fetched(session, fetch):
 
 
 def test_elements_of_another_graph_are_refused(session):
+    tf.constant(1.0)
     with tf.Graph().as_default():
         foreign = tf.placeholder(tf.float32, name="foreign")
     with pytest.raises(InvalidArgumentError, match=r"foreign.*another graph"):

@@ -113,6 +113,7 @@ class Session:
         Raises:
             InvalidArgumentError: A fetch or feed is not in the graph, a value does not fit, a placeholder lacks one.
             OpError: What an operation raised.
+            RuntimeError: The graph is empty.
             CancelledError: The session was closed, now or (a `ClosedError`, which is also a `RuntimeError`) before.
             ArgumentError: Which is a `TypeError` and a `ValueError`: a fetch or feed cannot be one, or does not fit.
         """
@@ -194,6 +195,8 @@ class Session:
         return timeout_ms / 1000 if timeout_ms else None
 
     def _prepare(self, key: tuple[Any, ...], fetches: Any, feeds: Sequence[Any]) -> _PreparedStep | _AdaptingStep:
+        if not self._graph.op_count:
+            raise RuntimeError("the graph of the session is empty: build it first, or pass tf.Session its graph")
         with self._lock:
             if key not in self._steps:
                 # Steps compiled for earlier versions of the graph may still run, but are not used for new runs.

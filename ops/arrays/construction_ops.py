@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, is_rank0_number, make_array
+from tfray.framework.convert import add_op, convert_to_tensor, is_rank0_number, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
@@ -211,11 +211,13 @@ def one_hot(
             raise ArgumentError(f"one_hot: on_value is {given[0].name}, off_value {given[1].name}: give both one dtype")
     dtype = as_dtype(dtype)
     values = [
-        constant_tensor(np.array(default, dtype.numpy)) if value is None else convert_to_tensor(value, dtype)
+        np.array(default, dtype.numpy) if value is None else convert_to_tensor(value, dtype)
         for value, default in ((on_value, 1), (off_value, 0))
     ]
     attrs = {"axis": -1 if axis is None else int(axis)}
-    return add_op(ONE_HOT, indices, cast(index_tensor(depth), dtypes.int32), *values, name=name, **attrs)
+    if isinstance(depth, Tensor):
+        depth = cast(depth, dtypes.int32)
+    return add_op(ONE_HOT, indices, depth, *values, name=name or "one_hot", **attrs)
 
 
 def _one_hot_kernel(

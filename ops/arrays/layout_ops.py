@@ -166,6 +166,8 @@ def pad(
     if mode != "CONSTANT":
         raise InvalidArgumentError(f"pad: mode is {mode!r}, expected CONSTANT, REFLECT or SYMMETRIC")
     is_default = not isinstance(constant_values, Tensor) and constant_values == 0
+    if is_default:
+        name = name or "Pad"  # TensorFlow has an operation of its own for zeros
     if tensor.dtype in (dtypes.bool_, dtypes.string) and is_default:
         constant_values = tensor.dtype is not dtypes.bool_ and b""
     return add_op(PAD, tensor, paddings, convert_to_tensor(constant_values, tensor.dtype), name=name)

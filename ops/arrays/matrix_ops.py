@@ -111,7 +111,7 @@ DIAG_PART = register(
 
 def matrix_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
     """Make diagonal matrices: shape ``[..., n, n]`` from ``[..., n]``."""
-    return add_op(MATRIX_DIAG, diagonal, name=name)
+    return add_op(MATRIX_DIAG, diagonal, name=name or "diag")
 
 
 def _matrix_diag_kernel(ctx: KernelContext, diagonal: Array) -> Array:
@@ -147,7 +147,7 @@ MATRIX_DIAG = register(
 
 def matrix_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
     """Read the main diagonals of matrices: shape ``[..., min(m, n)]`` from ``[..., m, n]``."""
-    return add_op(MATRIX_DIAG_PART, input, name=name)
+    return add_op(MATRIX_DIAG_PART, input, name=name or "diag_part")
 
 
 def _matrix_diag_part_kernel(ctx: KernelContext, input: Array) -> Array:
@@ -190,7 +190,7 @@ def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = 
         diagonal: Shape ``[..., min(m, n)]``, the same dtype.
         name: Name of the operation.
     """
-    return add_op(MATRIX_SET_DIAG, input, diagonal, name=name)
+    return add_op(MATRIX_SET_DIAG, input, diagonal, name=name or "set_diag")
 
 
 def _matrix_set_diag_kernel(ctx: KernelContext, input: Array, diagonal: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InternalError, InvalidArgumentError
+from tfray.errors import ArgumentError, InternalError, InvalidArgumentError
 from tfray.framework import dtypes, nest
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -117,7 +117,8 @@ def cond(
         The structure that the functions return; for an operation, a bool tensor that is there once it ran.
 
     Raises:
-        TypeError: `pred` is a Python bool, a function is missing, or the results differ in type or structure.
+        TypeError: `pred` is a Python bool, or a function is missing.
+        ArgumentError: Which is a `ValueError` and `TypeError`: the results differ in type or structure.
         ValueError: A function returns nothing.
 
     Examples:
@@ -179,10 +180,10 @@ def _check_branches(first: _Branch, second: _Branch) -> None:
         if len(first.region.outputs) != len(second.region.outputs):
             raise ValueError("they return objects of other kinds")
     except (ValueError, TypeError) as error:
-        raise TypeError(f"cond: true_fn and false_fn must return the same structure: {error}") from None
+        raise ArgumentError(f"cond: true_fn and false_fn must return the same structure: {error}") from None
     for index, (a, b) in enumerate(zip(first.region.outputs, second.region.outputs, strict=True)):
         if a.dtype is not b.dtype:
-            raise TypeError(
+            raise ArgumentError(
                 f"cond: result {index} is {a.dtype.name} from true_fn and {b.dtype.name} from false_fn; use tf.cast"
             )
 

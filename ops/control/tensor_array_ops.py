@@ -161,7 +161,7 @@ class TensorArray:
     def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """The elements at `indices` (int32 ``[n]``), stacked along a new first axis."""
         attrs = {"dtype": self.dtype, "element_shape": self.element_shape}
-        return add_op(TENSOR_ARRAY_GATHER, self.flow, indices, name=name, **attrs)
+        return add_op(TENSOR_ARRAY_GATHER, self.flow, indices, name=name or "TensorArrayGatherV3", **attrs)
 
     def stack(self, name: str | None = None) -> Tensor:
         """All elements, stacked along a new first axis."""

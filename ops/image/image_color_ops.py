@@ -26,7 +26,7 @@ from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.image.image_ops import image_tensor
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.tiles import for_each_rows
-from tfray.ops.math.arithmetic_ops import maximum, multiply, pow, rsqrt, sqrt
+from tfray.ops.math.arithmetic_ops import maximum, multiply, pow, rsqrt, sqrt, truediv
 from tfray.ops.math.comparison_ops import greater_equal
 from tfray.ops.math.conversion_ops import saturate_cast
 from tfray.ops.math.linalg_ops import tensordot
@@ -541,11 +541,11 @@ def per_image_standardization(image: TensorLike) -> Tensor:
                 [ 1.]]], dtype=float32)
     """
     image = image_tensor("per_image_standardization", image)
-    with get_default_graph().name_scope("per_image_standardization"):
+    with get_default_graph().name_scope("per_image_standardization") as scope:
         dtype = image.dtype if image.dtype is dtypes.float16 else dtypes.float32
         axes = [-3, -2, -1]
         count = reduce_prod(cast(shape(image)[-3:], dtypes.float32))
         wide = cast(image, dtypes.float32)
         deviation = sqrt(reduce_variance(wide, axes, keepdims=True))
-        result = (wide - reduce_mean(wide, axes, keepdims=True)) / maximum(deviation, rsqrt(count))
-        return cast(result, dtype)
+        centred = wide - reduce_mean(wide, axes, keepdims=True)
+        return cast(truediv(centred, maximum(deviation, rsqrt(count)), scope), dtype)

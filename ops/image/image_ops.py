@@ -428,7 +428,7 @@ def resize_images(
     """
     if method not in _METHODS:
         raise InvalidArgumentError(f"resize_images: method is {method!r}, expected one of tf.image.ResizeMethod")
-    with get_default_graph().name_scope(name or "resize_images"):
+    with get_default_graph().name_scope(name or "resize"):
         return _batched(
             "resize_images",
             images,

@@ -53,7 +53,7 @@ def norm(
     if keepdims is not None and keep_dims is not None:
         raise InvalidArgumentError("norm: give keepdims or keep_dims (its old name), not both")
     keep = bool(keepdims or keep_dims)
-    tensor = convert_to_tensor(tensor)
+    tensor, name = convert_to_tensor(tensor), name or "norm"
     if axis is None or isinstance(axis, (int, np.integer)):
         return _vector_norm(tensor, ord, axis, keep, name)
     pair = list(axis) if isinstance(axis, (list, tuple)) else []

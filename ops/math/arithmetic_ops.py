@@ -301,9 +301,7 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "truediv") as name:
         x, y = convert_alike(x, y)
-        quotient = _TRUE_QUOTIENTS.get(x.dtype)
-        if quotient is not None:
-            x, y = cast(x, quotient), cast(y, quotient)
+        x, y = (cast(each, _TRUE_QUOTIENTS.get(each.dtype, each.dtype)) for each in (x, y))
         return realdiv(x, y, name)
 
 
@@ -792,14 +790,13 @@ MINIMUM = register(
 )
 
 
-_OPERATORS: dict[str, Callable[..., Any]] = {
+_OPERATORS: dict[str, Any] = {
     "add": add,
     "sub": subtract,
     "mul": lambda x, y: operate("sparse_mul", y, x) if isinstance(y, SparseTensor) else multiply(x, y),
-    "truediv": truediv,
     "pow": pow,
     "neg": negative,
     "abs": abs,
 }
-for _operator, _function in _OPERATORS.items():
+for _operator, _function in {**_OPERATORS, "truediv": truediv}.items():
     register_operator(_operator, _function)

@@ -276,7 +276,7 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
     Returns:
         Shape ``[...]``.
     """
-    return reduce_sum(matrix_diag_part(x), -1, name=name)
+    return reduce_sum(matrix_diag_part(x), -1, name=name or "Trace")
 
 
 # -- vectors in space ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
     Array,
     GradientFunction,
@@ -702,7 +702,7 @@ def reduce_logsumexp(
     # Do not subtract an infinite maximum: inf - inf would be NaN.
     pivot = stop_gradient(where(is_finite(greatest), greatest, zeros_like(greatest)))
     total = reduce_sum(exp(subtract(input_tensor, pivot)), axis, keepdims, keep_dims=keep_dims)
-    return add(log(total), reshape(pivot, shape(total)), name)
+    return add(log(total), reshape(pivot, shape(total)), name or "ReduceLogSumExp")
 
 
 def reduce_euclidean_norm(
@@ -715,7 +715,7 @@ def reduce_euclidean_norm(
     """
     input_tensor = convert_to_tensor(input_tensor)
     squares = multiply(input_tensor, conj(input_tensor)) if input_tensor.dtype.is_complex else square(input_tensor)
-    return sqrt(reduce_sum(squares, axis, keepdims), name)
+    return sqrt(reduce_sum(squares, axis, keepdims), name or "EuclideanNorm")
 
 
 def reduce_variance(
@@ -759,6 +759,7 @@ def count_nonzero(
         >>> session.run(tf.count_nonzero([[0, 5], [3, 4]], axis=1))
         array([1, 2])
     """
-    input_tensor = convert_to_tensor(input_tensor)
-    counted = cast(not_equal(input_tensor, zeros_like(input_tensor)), as_dtype(dtype))
-    return reduce_sum(counted, axis, keepdims, name, reduction_indices, keep_dims)
+    with get_default_graph().name_scope(name or "count_nonzero"):
+        input_tensor = convert_to_tensor(input_tensor)
+        counted = cast(not_equal(input_tensor, zeros_like(input_tensor)), as_dtype(dtype))
+        return reduce_sum(counted, axis, keepdims, None, reduction_indices, keep_dims)

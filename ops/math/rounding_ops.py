@@ -276,7 +276,7 @@ def clip_by_value(
         >>> session.run(tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0))
         array([0. , 0.5, 1. ], dtype=float32)
     """
-    return add_op(CLIP_BY_VALUE, t, clip_value_min, clip_value_max, name=name)
+    return add_op(CLIP_BY_VALUE, t, clip_value_min, clip_value_max, name=name or "clip_by_value")
 
 
 def _clip_by_value_shape(op: Operation) -> list[TensorShape]:

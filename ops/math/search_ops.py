@@ -11,7 +11,7 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
     Array,
     ArrayModule,
@@ -389,7 +389,8 @@ def in_top_k(predictions: TensorLike, targets: TensorLike, k: TensorLike, name: 
         >>> session.run(tf.nn.in_top_k(predictions, [2, 2], k=2))
         array([ True, False])
     """
-    return add_op(IN_TOP_K, predictions, targets, index_tensor(k), name=name)
+    with get_default_graph().name_scope(name or "in_top_k"):
+        return add_op(IN_TOP_K, predictions, targets, index_tensor(k))
 
 
 def _in_top_k_kernel(ctx: KernelContext, predictions: Array, targets: Array, k: Array) -> Array:

@@ -21,7 +21,7 @@ from tfray.ops.arrays.broadcast_ops import broadcast_to, where, zeros_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.partition_ops import setdiff1d
-from tfray.ops.arrays.shape_ops import cast, expand_dims, late_index, reshape, stop_gradient, transpose
+from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, late_index, reshape, stop_gradient, transpose
 from tfray.ops.arrays.shape_ops import rank as rank_of
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
@@ -356,7 +356,9 @@ def softmax_cross_entropy_with_logits(
     labels, logits = _by_name_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     constant_labels = stop_gradient(convert_to_tensor(labels))
     axis = one_axis("softmax_cross_entropy_with_logits", axis, dim)
-    return softmax_cross_entropy_with_logits_v2(constant_labels, logits, axis, name)
+    return softmax_cross_entropy_with_logits_v2(
+        constant_labels, logits, axis, name or "softmax_cross_entropy_with_logits_sg"
+    )
 
 
 def _by_name_only(
@@ -396,7 +398,7 @@ def softmax_cross_entropy_with_logits_v2(
     """
     axis = one_axis("softmax_cross_entropy_with_logits", axis, dim)
     name = name or "softmax_cross_entropy_with_logits"
-    with get_default_graph().name_scope(name):
+    with get_default_graph().name_scope(name) as scope:
         logits = convert_to_tensor(logits)
         dtype = logits.dtype
         labels = cast(convert_to_tensor(labels), dtype)
@@ -407,8 +409,9 @@ def softmax_cross_entropy_with_logits_v2(
             common = broadcast_shapes(labels.shape, logits.shape)
             logits, labels = (broadcast_to(tensor, common) for tensor in (logits, labels))
         flat_logits, flat_labels = _rows_of(logits), _rows_of(labels)
-        losses = add_op(SOFTMAX_CROSS_ENTROPY, *map(_in_single_precision, (flat_logits, flat_labels)))[0]
-        return _outer_shaped(cast(losses, dtype), logits)
+        rows = map(_in_single_precision, (flat_logits, flat_labels))
+        losses = add_op(SOFTMAX_CROSS_ENTROPY, *rows, name=scope)[0]
+        return identity(_outer_shaped(cast(losses, dtype), logits), "Reshape_2")  # TensorFlow's name of the result
 
 
 def _with_last(tensor: Tensor, axis: Any, what: str) -> Tensor:
@@ -713,7 +716,7 @@ def weighted_cross_entropy_with_logits(
     labels = targets if labels is None else labels
     if labels is None or logits is None or pos_weight is None:
         raise InvalidArgumentError("weighted_cross_entropy_with_logits: labels, logits and pos_weight are required")
-    with get_default_graph().name_scope(name or "logistic_loss"):
+    with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits)
         labels = convert_to_tensor(labels, logits.dtype)
         if not labels.shape.is_compatible_with(logits.shape):
@@ -722,7 +725,7 @@ def weighted_cross_entropy_with_logits(
                 f"found {labels.shape} and {logits.shape}"
             )
         weight = add(multiply(subtract(convert_to_tensor(pos_weight, logits.dtype), 1), labels), 1)
-        return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))))
+        return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))), scope)
 
 
 def log_poisson_loss(

@@ -61,7 +61,7 @@ def embedding_lookup(
     with get_default_graph().name_scope(name or "embedding_lookup"):
         ids = convert_to_tensor(ids, preferred_dtype=dtypes.int32, name="ids")
         if len(shards) == 1:
-            rows = gather_beside(shards[0], ids)
+            rows = gather_beside(shards[0], ids, "Identity")  # TensorFlow's name of the result
         else:
             rows = _lookup_in_shards(shards, ids, partition_strategy)
         return rows if max_norm is None else _clip(rows, shards[0].shape.rank - 1, max_norm)
@@ -82,13 +82,13 @@ def _as_table(shard: TensorLike) -> Any:
     return shard if hasattr(shard, "sparse_read") else convert_to_tensor(shard)
 
 
-def gather_beside(shard: Any, ids: Tensor) -> Tensor:
+def gather_beside(shard: Any, ids: Tensor, name: str | None = None) -> Tensor:
     """Rows of a shard, read on its device."""
     graph = get_default_graph()
     if shard.graph is not graph:
-        return array_ops.gather(shard, ids)
+        return array_ops.gather(shard, ids, name=name)
     with graph.colocate_with(shard.op, ignore_existing=True):
-        return array_ops.gather(shard, ids)
+        return array_ops.gather(shard, ids, name=name)
 
 
 def _lookup_in_shards(shards: Sequence[Any], ids: Tensor, strategy: str) -> Tensor:

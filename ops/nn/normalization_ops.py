@@ -68,9 +68,9 @@ def l2_normalize(
                [0. , 1. ]], dtype=float32)
     """
     x = convert_to_tensor(x)
-    with get_default_graph().name_scope(name or "l2_normalize"):
+    with get_default_graph().name_scope(name or "l2_normalize") as scope:
         squared_length = reduce_sum(square(x), dim if axis is None else axis, True)
-        return multiply(x, rsqrt(maximum(squared_length, epsilon)))
+        return multiply(x, rsqrt(maximum(squared_length, epsilon)), scope)
 
 
 def moments(
@@ -103,9 +103,10 @@ def moments(
     with get_default_graph().name_scope(name or "moments"):
         wide = cast(x, dtypes.float32) if x.dtype.size == 2 else x
         mean = reduce_mean(wide, axes, True, "mean")
-        variance = reduce_mean(squared_difference(wide, mean), axes, keep, "variance")
+        # What is returned has TensorFlow's names: moving averages are variables that are named after them.
+        variance = reduce_mean(squared_difference(wide, mean), axes, keep, "variance" if keep else "Squeeze_1")
         if not keep:
-            mean = reshape(mean, shape_of(variance))
+            mean = reshape(mean, shape_of(variance), "Squeeze")
             mean.set_shape(variance.shape)
         return cast(mean, x.dtype), cast(variance, x.dtype)
 
@@ -140,14 +141,14 @@ def batch_normalization(
                [11., 11.]], dtype=float32)
     """
     with get_default_graph().name_scope(name or "batchnorm"):
-        factor = rsqrt(add(variance, variance_epsilon))
+        factor = rsqrt(add(variance, variance_epsilon, "add"))
         if scale is not None:
-            factor = multiply(factor, scale)
-        shift = multiply(mean, factor)
-        shift = -shift if offset is None else subtract(offset, shift)
+            factor = multiply(factor, scale, "mul")
         # The statistics of images in half precision are float32.
         x = convert_to_tensor(x)
-        return add(multiply(x, cast(factor, x.dtype)), cast(shift, x.dtype))
+        scaled, shift = multiply(x, cast(factor, x.dtype), "mul_1"), multiply(mean, factor, "mul_2")
+        shift = -shift if offset is None else subtract(offset, shift, "sub")
+        return add(scaled, cast(shift, x.dtype), "add_1")
 
 
 # -- batch normalization in one operation --------------------------------------------------------------
@@ -192,6 +193,7 @@ def fused_batch_norm(
     References:
         Ioffe and Szegedy, Batch Normalization, 2015 (arXiv:1502.03167).
     """
+    name = name or "FusedBatchNormV3"
     if is_training != (mean is None) or is_training != (variance is None):
         raise InvalidArgumentError(
             "fused_batch_norm: give mean and variance for inference (is_training=False), and only then"

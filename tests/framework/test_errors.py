@@ -102,3 +102,61 @@ def test_errors_of_steps_on_ray_have_the_operation_of_the_users_graph(ray_local)
             session.run(y, {x: -1.0})
         assert caught.value.op is session.graph.get_operation_by_name("check")
         assert caught.value.node_def.op == "CheckNumerics"
+
+
+WRONG_CALLS = [  # each with the class that TensorFlow 2.21's `compat.v1` raises
+    (lambda x, i: x + i, TypeError),
+    (lambda x, i: tf.add(x, "a"), TypeError),
+    (lambda x, i: tf.truediv(x, i), TypeError),
+    (lambda x, i: tf.logical_not(x), TypeError),
+    (lambda x, i: tf.sqrt(i), TypeError),
+    (lambda x, i: tf.concat([x, i], 0), TypeError),
+    (lambda x, i: tf.assert_type(x, tf.int32), TypeError),
+    (lambda x, i: tf.constant("a", tf.int32), TypeError),
+    (lambda x, i: tf.constant(1.5, tf.int32), TypeError),
+    (lambda x, i: tf.convert_to_tensor(x, tf.int32), ValueError),
+    (lambda x, i: tf.matmul(x, x), ValueError),
+    (lambda x, i: tf.reshape(x, [5]), ValueError),
+    (lambda x, i: tf.cond(tf.placeholder(tf.bool, []), lambda: 1, lambda: 2.0), ValueError),
+    (lambda x, i: tf.nest.assert_same_structure([1], 1), ValueError),
+    (lambda x, i: x.op.get_attr("nonsense"), ValueError),
+]
+
+
+@pytest.mark.parametrize(("call", "kind"), WRONG_CALLS)
+def test_wrong_calls_raise_tensorflows_errors_while_the_graph_is_built(call, kind):
+    x, i = tf.placeholder(tf.float32, [2, 3]), tf.placeholder(tf.int32, [2, 3])
+    with pytest.raises(kind):
+        call(x, i)
+
+
+WRONG_RUNS = [
+    (None, {}, TypeError),
+    (3, {}, TypeError),
+    ([None], {}, TypeError),
+    ("nothing", {}, ValueError),
+    ("nothing:0", {}, ValueError),
+    ([], {3: 1.0}, TypeError),
+    ("x:0", {"x:0": [1.0]}, ValueError),
+    ("x:0", {"x:0": "abc"}, ValueError),
+    ("x:0", {}, errors.InvalidArgumentError),
+    ("v:0", {}, errors.FailedPreconditionError),
+]
+
+
+@pytest.mark.parametrize(("fetch", "feeds", "kind"), WRONG_RUNS, ids=str)
+def test_wrong_runs_raise_tensorflows_errors(fetch, feeds, kind):
+    tf.placeholder(tf.float32, [2, 3], name="x")
+    tf.Variable(1.0, name="v")
+    with tf.Session() as session, pytest.raises(kind):
+        session.run(fetch, feeds)
+
+
+def test_sessions_that_are_closed_or_have_nothing_to_run():
+    with tf.Session(graph=tf.Graph()) as session, pytest.raises(RuntimeError, match="empty"):
+        session.run([])
+    one = tf.constant(1)
+    session = tf.Session()
+    session.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(one)

@@ -33,7 +33,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
         >>> session.run(tf.clip_by_norm([3.0, 4.0], clip_norm=1.0))
         array([0.6, 0.8], dtype=float32)
     """
-    with get_default_graph().name_scope(name or "clip_by_norm"):
+    with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         values = _values(t)
         squares = math_ops.reduce_sum(math_ops.square(values), axes, keepdims=True)
         # The root has no slope at 0: keep it out of the gradient.
@@ -44,7 +44,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
             squares,
         )
         limit = array_ops.cast(clip_norm, values.dtype)
-        clipped = math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
+        clipped = math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit), scope)
         clipped.set_shape(values.shape)
         return _with_values(t, clipped)
 
@@ -91,7 +91,7 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
             values = _values(t)
             with values.graph.colocate_with(values, ignore_existing=True):
                 squares.append(math_ops.reduce_sum(math_ops.square(values)))
-        return math_ops.sqrt(math_ops.add_n(squares))
+        return math_ops.sqrt(math_ops.add_n(squares), "global_norm")
 
 
 def clip_by_global_norm(
@@ -126,14 +126,15 @@ def clip_by_global_norm(
         scale = math_ops.divide(limit, math_ops.maximum(norm, limit))
         # An infinite norm would give the scale 0 and hide that something went wrong.
         scale = math_ops.add(scale, math_ops.subtract(norm, norm))
-        clipped = [t if t is None else _scaled(t, scale) for t in t_list]
+        with get_default_graph().name_scope("clip_by_global_norm"):
+            clipped = [t if t is None else _scaled(t, scale, f"_{index}") for index, t in enumerate(t_list)]
     return clipped, norm
 
 
-def _scaled(t: TensorLike, scale: Tensor) -> Any:
+def _scaled(t: TensorLike, scale: Tensor, name: str) -> Any:
     values = _values(t)
     with values.graph.colocate_with(values, ignore_existing=True):
-        return _with_values(t, math_ops.multiply(values, array_ops.cast(scale, values.dtype)))
+        return _with_values(t, math_ops.multiply(values, array_ops.cast(scale, values.dtype), name))
 
 
 def _checked_list(t_list: Sequence[TensorLike | None]) -> list[Any]:

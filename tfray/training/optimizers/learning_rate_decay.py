@@ -46,10 +46,10 @@ def exponential_decay(
         >>> session.run(tf.train.exponential_decay(0.1, global_step=200, decay_steps=100, decay_rate=0.5))
         np.float32(0.025)
     """
-    with _scope(name, "ExponentialDecay"):
+    with _scope(name, "ExponentialDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         periods = _periods(global_step, decay_steps, rate, staircase)
-        return math_ops.multiply(rate, math_ops.pow(_like(decay_rate, rate), periods))
+        return math_ops.multiply(rate, math_ops.pow(_like(decay_rate, rate), periods), scope)
 
 
 @checked
@@ -136,7 +136,7 @@ def polynomial_decay(
         >>> session.run(tf.train.polynomial_decay(0.5, global_step=50, decay_steps=100, end_learning_rate=0.0))
         np.float32(0.25)
     """
-    with _scope(name, "PolynomialDecay"):
+    with _scope(name, "PolynomialDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         end = _like(end_learning_rate, rate)
         step, steps = _like(global_step, rate), _like(decay_steps, rate)
@@ -146,7 +146,7 @@ def polynomial_decay(
         else:
             step = math_ops.minimum(step, steps)
         remaining = math_ops.subtract(_like(1.0, rate), step / steps)
-        return math_ops.add(math_ops.multiply(rate - end, math_ops.pow(remaining, _like(power, rate))), end)
+        return math_ops.add(math_ops.multiply(rate - end, math_ops.pow(remaining, _like(power, rate))), end, scope)
 
 
 @checked
@@ -159,10 +159,10 @@ def natural_exp_decay(
     name: str | None = None,
 ) -> Tensor:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``, a scalar; arguments of `exponential_decay`."""
-    with _scope(name, "NaturalExpDecay"):
+    with _scope(name, "ExponentialDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         periods = _periods(global_step, decay_steps, rate, staircase)
-        return math_ops.multiply(rate, math_ops.exp(math_ops.negative(_like(decay_rate, rate) * periods)))
+        return math_ops.multiply(rate, math_ops.exp(math_ops.negative(_like(decay_rate, rate) * periods)), scope)
 
 
 @checked
@@ -175,10 +175,10 @@ def inverse_time_decay(
     name: str | None = None,
 ) -> Tensor:
     """``learning_rate / (1 + decay_rate * global_step / decay_steps)``, a scalar; arguments of `exponential_decay`."""
-    with _scope(name, "InverseTimeDecay"):
+    with _scope(name, "InverseTimeDecay") as scope:
         rate = convert_to_tensor(learning_rate, name="learning_rate")
         periods = _periods(global_step, decay_steps, rate, staircase)
-        return math_ops.divide(rate, _like(1.0, rate) + _like(decay_rate, rate) * periods)
+        return math_ops.divide(rate, _like(1.0, rate) + _like(decay_rate, rate) * periods, scope)
 
 
 @checked
