@@ -13,7 +13,7 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.sparse_tensor import SparseLike
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.arrays.shape_ops import host_ints
-from tfray.ops.kernels.coordinates import ascending_positions
+from tfray.ops.kernels.coordinates import check_coordinates, positions
 from tfray.ops.sparse.sparse_ops import as_sparse
 
 
@@ -23,7 +23,9 @@ def edit_distance(
     """Compute the Levenshtein distance between sequences: the fewest changes that make one of the other.
 
     Args:
-        hypothesis: A `SparseTensor` of shape ``[..., longest]`` of any dtype: sequences, in row-major order.
+        hypothesis: A `SparseTensor` of shape ``[..., longest]`` of any dtype, of rank 2 or more: sequences, one after
+            the other. The last index of an element does not count, and may lie beyond the shape: elements follow each
+            other as they are listed.
         truth: A `SparseTensor` of the same dtype and rank; each size but the last is at least that of `hypothesis`.
         normalize: Divide by the length of the true sequence: infinite where that alone is empty, 0 where both are.
         name: Name of the operation.
@@ -44,7 +46,10 @@ def edit_distance(
 
 def _sequences(indices: Array, values: Array, sizes: list[int]) -> dict[tuple[int, ...], Array]:
     """The sequences that are not empty, by where they are."""
-    ascending_positions(indices, values, sizes)
+    check_coordinates(indices[:, :-1], values, sizes[:-1])
+    rows = positions(indices[:, :-1], sizes[:-1])
+    if (rows[1:] < rows[:-1]).any():
+        raise InvalidArgumentError("the sequences are out of order: sort with tf.sparse_reorder")
     if not len(values):
         return {}
     starts = np.flatnonzero(np.concatenate([[True], (indices[1:, :-1] != indices[:-1, :-1]).any(axis=1)]))
@@ -72,8 +77,8 @@ def _edit_distance_kernel(
     ctx: KernelContext, indices: Array, values: Array, shape: Array, t_indices: Array, t_values: Array, t_shape: Array
 ) -> Array:
     sizes, t_sizes = host_ints(ctx, shape), host_ints(ctx, t_shape)
-    if len(sizes) != len(t_sizes) or len(sizes) < 1:
-        raise InvalidArgumentError(f"sequences of shapes {sizes} and {t_sizes} must have the same rank, at least 1")
+    if len(sizes) != len(t_sizes) or len(sizes) < 2:
+        raise InvalidArgumentError(f"sequences of shapes {sizes} and {t_sizes} must have the same rank, at least 2")
     found, true = _sequences(indices, values, sizes), _sequences(t_indices, t_values, t_sizes)
     distances = np.zeros([max(pair) for pair in zip(sizes[:-1], t_sizes[:-1], strict=True)], np.float32)
     nothing = values[:0]
@@ -91,6 +96,8 @@ def _edit_distance_shape(op: Operation) -> list[TensorShape]:
         indices, values, shape = (tensor.shape for tensor in op.inputs[first : first + 3])
         indices.assert_is_compatible_with(values.with_rank(1).concatenate(shape.with_rank(1)))
     rank = op.inputs[2].shape.merge_with(op.inputs[5].shape).with_rank(1)
+    if rank.sizes[0] is not None and rank.sizes[0] < 2:
+        raise ValueError(f"sequences of rank {rank.sizes[0]}, expected at least 2")
     known = [constant_value(op.inputs[index]) for index in (2, 5)]
     if known[0] is not None and known[1] is not None:
         return [TensorShape(np.maximum(known[0], known[1])[:-1].tolist())]

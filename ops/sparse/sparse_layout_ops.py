@@ -70,6 +70,7 @@ def sparse_transpose(sp_input: SparseLike, perm: TensorLike | None = None, name:
         if perm is None:
             perm = np.arange(rank_of(sparse, "sparse_transpose"))[::-1]
         perm = index_tensor(perm)
+        perm.shape.assert_is_compatible_with(sparse.dense_shape.shape)
         moved = SparseTensor(
             gather(sparse.indices, perm, axis=1), sparse.values, gather(sparse.dense_shape, perm, axis=0)
         )
@@ -222,6 +223,8 @@ def sparse_split(
     axis = split_dim if axis is None else axis
     if keyword_required is not _REQUIRED or sp_input is None or num_split is None or axis is None:
         raise ValueError("sparse_split takes sp_input=, num_split= and axis=, all by name")
+    if num_split < 1:
+        raise ValueError(f"sparse_split: num_split is {num_split}, expected at least 1")
     with get_default_graph().name_scope(name or "SparseSplit"):
         sparse = as_sparse(sp_input)
         rank = rank_of(sparse, "sparse_split")

@@ -44,6 +44,8 @@ Elementwise = Callable[..., Tensor]
 
 def _united(a: SparseTensor, b: SparseTensor) -> tuple[Tensor, Tensor, Tensor]:
     """The positions of both, and the values of each at all of these, 0 where it has none."""
+    if not a.shape.is_compatible_with(b.shape):
+        raise InvalidArgumentError(f"sparse tensors of shapes {a.shape} and {b.shape}: expected one shape")
     a.dense_shape.shape.assert_is_compatible_with(b.dense_shape.shape)
     distinct, group = distinct_coordinates(concat([a.indices, b.indices], 0), a.dense_shape)
     count, of_a = shape_of(distinct)[0], shape_of(a.values)[0]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats.tensor_proto import TensorProto, make_ndarray, make_tensor_proto
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -16,19 +18,23 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.sparse.sparse_ops import as_sparse
 
+SERIALIZED: Final = (dtypes.string, dtypes.variant)
+"""Dtypes of serialised sparse tensors."""
 
-def serialize_sparse(sp_input: SparseLike, name: str | None = None) -> Tensor:
+
+def serialize_sparse(sp_input: SparseLike, name: str | None = None, out_type: DTypeLike = dtypes.string) -> Tensor:
     """A sparse tensor as three strings: its positions, values and shape, each a serialised ``TensorProto``.
 
     Args:
         sp_input: A `SparseTensor` of any shape and dtype.
         name: Name of the operation.
+        out_type: ``tf.string``, or ``tf.variant``, of which only `deserialize_sparse` knows what it holds.
 
     Returns:
-        A string vector of size 3.
+        A vector of size 3, dtype `out_type`.
     """
-    sparse = as_sparse(sp_input)
-    return add_op(SERIALIZE_SPARSE, sparse.indices, sparse.values, sparse.dense_shape, name=name)
+    sparse, kind = as_sparse(sp_input), as_dtype(out_type)
+    return add_op(SERIALIZE_SPARSE, sparse.indices, sparse.values, sparse.dense_shape, name=name, out_type=kind)
 
 
 def _serialize_sparse_kernel(ctx: KernelContext, indices: Array, values: Array, dense_shape: Array) -> Array:
@@ -49,8 +55,8 @@ SERIALIZE_SPARSE = register(
     OpDef(
         name="SerializeSparse",
         inputs=("indices: int64", "values: T", "dense_shape: int64"),
-        outputs=("serialized: string",),
-        types={"T": dtypes.VALUES},
+        outputs=("serialized: out_type",),
+        types={"T": dtypes.VALUES, "out_type": SERIALIZED},
         shape=_three_strings,
         kernels=on_cpu(_serialize_sparse_kernel),
         gradient=not_differentiable,
@@ -58,21 +64,24 @@ SERIALIZE_SPARSE = register(
 )
 
 
-def serialize_many_sparse(sp_input: SparseLike, name: str | None = None) -> Tensor:
+def serialize_many_sparse(sp_input: SparseLike, name: str | None = None, out_type: DTypeLike = dtypes.string) -> Tensor:
     """The rows of a sparse tensor, each as `serialize_sparse` gives it.
 
     Args:
-        sp_input: A `SparseTensor` of shape ``[rows, ...]``, its positions in order.
+        sp_input: A `SparseTensor` of shape ``[rows, ...]``, of rank 2 or more, its positions in order.
         name: Name of the operation.
+        out_type: As for `serialize_sparse`.
 
     Returns:
-        A string matrix, shape ``[rows, 3]``.
+        A matrix, shape ``[rows, 3]``, dtype `out_type`.
     """
-    sparse = as_sparse(sp_input)
-    return add_op(SERIALIZE_MANY_SPARSE, sparse.indices, sparse.values, sparse.dense_shape, name=name)
+    sparse, kind = as_sparse(sp_input), as_dtype(out_type)
+    return add_op(SERIALIZE_MANY_SPARSE, sparse.indices, sparse.values, sparse.dense_shape, name=name, out_type=kind)
 
 
 def _serialize_many_sparse_kernel(ctx: KernelContext, indices: Array, values: Array, dense_shape: Array) -> Array:
+    if len(dense_shape) < 2:
+        raise InvalidArgumentError(f"the sparse tensor has rank {len(dense_shape)}, expected at least 2")
     rows = int(dense_shape[0])
     if np.any(np.diff(indices[:, 0]) < 0):
         raise InvalidArgumentError("the positions of the sparse tensor are not in order: use tf.sparse_reorder")
@@ -92,8 +101,8 @@ SERIALIZE_MANY_SPARSE = register(
     OpDef(
         name="SerializeManySparse",
         inputs=("indices: int64", "values: T", "dense_shape: int64"),
-        outputs=("serialized: string",),
-        types={"T": dtypes.VALUES},
+        outputs=("serialized: out_type",),
+        types={"T": dtypes.VALUES, "out_type": SERIALIZED},
         shape=_rows_of_strings,
         kernels=on_cpu(_serialize_many_sparse_kernel),
         gradient=not_differentiable,
@@ -119,7 +128,7 @@ def deserialize_many_sparse(
     Raises:
         InvalidArgumentError: While running: a string is not a tensor, or ranks or dtypes differ.
     """
-    serialized = convert_to_tensor(serialized_sparse, dtypes.string)
+    serialized = convert_to_tensor(serialized_sparse)
     serialized.shape.assert_is_compatible_with([None, 3])
     return deserialize_sparse(serialized, dtype, None if rank is None else rank + 1, name)
 
@@ -148,7 +157,10 @@ def deserialize_sparse(
 
 def _deserialize_sparse_kernel(ctx: KernelContext, serialized: Array) -> list[Array]:
     outer = serialized.shape[:-1]
-    rows = [[make_ndarray(TensorProto.FromString(item)) for item in row] for row in serialized.reshape(-1, 3)]
+    try:
+        rows = [[make_ndarray(TensorProto.FromString(item)) for item in row] for row in serialized.reshape(-1, 3)]
+    except DataLossError as error:
+        raise InvalidArgumentError(f"a string is not a serialised tensor: {error.message}") from error
     rank = _common_rank([len(dense_shape) for _, _, dense_shape in rows], ctx.attr("rank"), len(outer))
     dtype = ctx.output_dtype(1)
     wrong = next((values.dtype for _, values, _ in rows if values.dtype != dtype), None)
@@ -186,10 +198,10 @@ def _deserialize_sparse_shape(op: Operation) -> list[TensorShape]:
 DESERIALIZE_SPARSE = register(
     OpDef(
         name="DeserializeSparse",
-        inputs=("serialized: string",),
+        inputs=("serialized: Tserialized",),
         outputs=("indices: int64", "values: dtype", "dense_shape: int64"),
         attrs=("rank",),
-        types={"dtype": dtypes.VALUES},
+        types={"dtype": dtypes.VALUES, "Tserialized": SERIALIZED},
         shape=_deserialize_sparse_shape,
         kernels=on_cpu(_deserialize_sparse_kernel),
         gradient=not_differentiable,

@@ -373,3 +373,75 @@ def test_functions_of_elements_take_sparse_tensors(function, reference):
         np.testing.assert_allclose(got.values, reference(np.float32([-4, 9])), rtol=1e-6)
         assert got.indices.tolist() == [[0, 1], [1, 2]]
         assert session.run([tf.size(result), tf.rank(result)]) == [6, 2]
+
+
+# -- crossed features; expected values are TensorFlow 2.21's -------------------------------------------
+
+
+def cross_columns():
+    first = tf.SparseTensor([[0, 0], [1, 0], [1, 1]], ["a", "b", "c"], [2, 2])
+    last = tf.SparseTensor([[0, 0], [1, 0]], ["f", "g"], [2, 1])
+    return [first, tf.constant([["d"], ["e"]]), last]
+
+
+def test_each_combination_of_a_row_is_crossed_sparse_columns_first():
+    with tf.Session() as session:
+        found = session.run(tf.sparse.cross(cross_columns()))
+        assert found.values.tolist() == [b"a_X_f_X_d", b"b_X_g_X_e", b"c_X_g_X_e"]
+        assert found.indices.tolist() == [[0, 0], [1, 0], [1, 1]] and found.dense_shape.tolist() == [2, 2]
+        numbers = tf.sparse.cross([tf.constant([[1], [2]]), tf.constant([["d"], ["e"]])], separator="-")
+        assert session.run(numbers).values.tolist() == [b"1-d", b"2-e"]
+        nothing = tf.SparseTensor(np.zeros((0, 2), np.int64), np.zeros(0, str), [2, 2])
+        assert session.run(tf.sparse.cross([nothing, tf.constant([["d"], ["e"]])])).dense_shape.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("options", "hashes"),
+    [
+        ({}, [1584069791037555375, 2292520902626215647, 1746051686049959641, 1886436108687062583]),
+        ({"num_buckets": 100}, [82, 54, 41, 90]),
+        ({"num_buckets": 100, "hash_key": 7}, [10, 97, 88, 55]),
+    ],
+)
+def test_combinations_are_hashed_as_tensorflow_does(options, hashes):
+    columns = [tf.constant([["a", "b"], ["c", "d"]]), tf.constant([["d"], ["e"]])]
+    with tf.Session() as session:
+        assert session.run(tf.sparse.cross_hashed(columns, **options)).values.tolist() == hashes
+        numbers = [tf.constant([[1, 2]], tf.int64), tf.constant([["d"]])]
+        assert session.run(tf.sparse.cross_hashed(numbers, num_buckets=100)).values.tolist() == [77, 94]
+
+
+def test_what_cannot_be_crossed_is_refused():
+    with pytest.raises(TypeError, match="expected a list of Tensor"):
+        tf.sparse.cross([["a", "b"]])
+    with pytest.raises(ValueError, match="num_buckets is -1"):
+        tf.sparse.cross_hashed(cross_columns(), num_buckets=-1)
+    for columns in ([tf.constant([["a"]]), tf.constant([["a"], ["b"]])], [tf.constant(["a"])]):
+        with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"rows|rank 2"):
+            session.run(tf.sparse.cross(columns))
+
+
+# -- sequences, and what is refused --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("positions", [[[0, 0], [0, 1], [0, 5]], [[0, 7], [0, 8], [0, 3]]])
+def test_elements_of_sequences_follow_each_other_whatever_their_last_index_is(positions):
+    found = tf.SparseTensor(positions, ["a", "b", "c"], [1, 2])
+    true = tf.SparseTensor([[0, 0], [0, 1]], ["a", "c"], [1, 2])
+    with tf.Session() as session:
+        assert session.run(tf.edit_distance(found, true)).tolist() == [0.5]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"indices\[0\] = \[3\]"):
+            session.run(tf.edit_distance(tf.SparseTensor([[3, 1]], ["a"], [1, 2]), true))
+    with pytest.raises(ValueError, match="rank 1"):
+        tf.edit_distance(tf.SparseTensor([[0]], ["a"], [2]), tf.SparseTensor([[0]], ["a"], [2]))
+
+
+def test_sparse_tensors_that_do_not_fit_are_refused_while_the_graph_is_built():
+    x, wide = tf.SparseTensor([[0, 0]], [1], [2, 3]), tf.SparseTensor([[0, 0]], [1], [2, 4])
+    for function in (tf.sparse_add, tf.sparse_maximum, tf.sparse_minimum):
+        with pytest.raises(ValueError, match="expected one shape"):
+            function(x, wide)
+    with pytest.raises(ValueError, match="incompatible"):
+        tf.sparse_transpose(x, [0])
+    with pytest.raises(ValueError, match="num_split is 0"):
+        tf.sparse_split(sp_input=x, num_split=0, axis=0)

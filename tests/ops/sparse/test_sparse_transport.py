@@ -7,6 +7,7 @@ import pytest
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError
+from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse
 
 
 def test_rows_become_strings_and_a_batch_again():
@@ -45,3 +46,18 @@ def test_what_does_not_fit_together_is_refused():
             session.run(tf.deserialize_many_sparse([one], tf.int32))
         with pytest.raises(InvalidArgumentError, match="order"):
             session.run(tf.serialize_many_sparse(unordered))
+
+
+def test_sparse_tensors_travel_as_variants():
+    sparse = tf.SparseTensor([[0, 0], [1, 2]], [1.5, 2.5], [2, 3])
+    one, many = tf.serialize_sparse(sparse, out_type=tf.variant), tf.serialize_many_sparse(sparse, out_type=tf.variant)
+    assert one.dtype == many.dtype == tf.variant and one.shape.as_list() == [3] and many.shape.as_list() == [None, 3]
+    with tf.Session() as session:
+        for back in (deserialize_sparse(one, tf.float32), tf.deserialize_many_sparse(many, tf.float32)):
+            found = session.run(back)
+            assert found.values.tolist() == [1.5, 2.5] and found.dense_shape.tolist() == [2, 3]
+        vector = tf.SparseTensor([[0]], [1], [1])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="rank 1, expected at least 2"):
+            session.run(tf.serialize_many_sparse(vector))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not a serialised tensor"):
+            session.run(tf.deserialize_many_sparse([["a", "b", "c"]], tf.int64))

@@ -187,3 +187,5 @@ ERRORS = [
         at_run=True,
     ),
 ]
+
+TESTED_ELSEWHERE = {"SparseCross": "columns of any number and kind: tests/ops/sparse/test_sparse_ops.py"}

@@ -1,6 +1,7 @@
 """``tf.sparse``: `SparseTensor` and its operations. Use it for tensors most of whose elements are 0 or missing."""
 
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.library.input.accumulators import SparseConditionalAccumulator
 from tfray.ops.math.sparse_segment_ops import sparse_segment_mean as segment_mean
 from tfray.ops.math.sparse_segment_ops import sparse_segment_sqrt_n as segment_sqrt_n
 from tfray.ops.math.sparse_segment_ops import sparse_segment_sum as segment_sum
@@ -36,9 +37,39 @@ from tfray.ops.sparse.sparse_ops import sparse_tensor_to_dense as to_dense
 
 # fmt: off
 __all__ = [
-    "SparseTensor", "add", "concat", "cross", "cross_hashed", "expand_dims", "eye", "fill_empty_rows", "from_dense",
-    "mask", "matmul", "maximum", "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum",
-    "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n",
-    "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+    "SparseConditionalAccumulator",
+    "SparseTensor",
+    "add",
+    "concat",
+    "cross",
+    "cross_hashed",
+    "expand_dims",
+    "eye",
+    "fill_empty_rows",
+    "from_dense",
+    "mask",
+    "matmul",
+    "maximum",
+    "merge",
+    "minimum",
+    "placeholder",
+    "reduce_max",
+    "reduce_max_sparse",
+    "reduce_sum",
+    "reduce_sum_sparse",
+    "reorder",
+    "reset_shape",
+    "reshape",
+    "retain",
+    "segment_mean",
+    "segment_sqrt_n",
+    "segment_sum",
+    "slice",
+    "softmax",
+    "sparse_dense_matmul",
+    "split",
+    "to_dense",
+    "to_indicator",
+    "transpose",
 ]
 # fmt: on
