@@ -256,8 +256,8 @@ from tfray.ops.checks.print_assert_ops import (
     verify_tensor_all_finite,
 )
 from tfray.ops.checks.print_assert_ops import print_ as print
-from tfray.ops.control.control_flow_ops import case, cond, while_loop
-from tfray.ops.control.functional_ops import foldl, foldr, map_fn, scan
+from tfray.ops.control.control_flow_ops import case, cond, switch_case, while_loop
+from tfray.ops.control.functional_ops import foldl, foldr, map_fn, scan, vectorized_map
 from tfray.ops.control.tensor_array_ops import TensorArray
 from tfray.ops.linalg.decomposition_ops import (
     cholesky,
@@ -407,7 +407,7 @@ from tfray.ops.nn.fake_quantization_ops import (
     fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient,
 )
-from tfray.ops.nn.patch_ops import extract_image_patches
+from tfray.ops.nn.patch_ops import extract_image_patches, extract_volume_patches
 from tfray.ops.random.random_ops import (
     categorical,
     multinomial,
@@ -471,6 +471,7 @@ from tfray.ops.strings.parsing_ops import (
 )
 from tfray.ops.strings.string_number_ops import (
     as_string,
+    fingerprint,
     string_to_hash_bucket,
     string_to_hash_bucket_fast,
     string_to_hash_bucket_strong,
@@ -545,10 +546,12 @@ __all__ = [
     "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
     "distributions", "div", "div_no_nan", "divide", "double", "dynamic_partition", "dynamic_stitch", "edit_distance",
     "einsum", "enable_eager_execution", "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors",
-    "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches", "eye", "fake_quant_with_min_max_args",
+    "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches", "extract_volume_patches", "eye",
+    "fake_quant_with_min_max_args",
     "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
     "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column",
-    "fft", "fft2d", "fft3d", "fill", "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor",
+    "fft", "fft2d", "fft3d", "fill", "fingerprint", "fixed_size_partitioner", "flags", "float16", "float32",
+    "float64", "floor",
     "floor_div", "floordiv", "floormod", "foldl", "foldr", "gather", "gather_nd", "get_collection",
     "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable", "get_seed", "get_variable",
     "get_variable_scope", "gfile", "global_norm", "global_variables", "global_variables_initializer",
@@ -591,7 +594,7 @@ __all__ = [
     "sparse_transpose", "spectral", "split", "sqrt", "square", "squared_difference", "squeeze", "stack",
     "stop_gradient", "strided_slice", "string", "string_join", "string_split", "string_strip", "string_to_hash_bucket",
     "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "subtract",
-    "summary", "svd", "tables_initializer", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_nd_add",
+    "summary", "svd", "switch_case", "tables_initializer", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_nd_add",
     "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
     "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "test", "tile", "timeline", "to_bfloat16",
     "to_complex64", "to_complex128", "to_double", "to_float", "to_int32", "to_int64", "trace", "train",
@@ -600,7 +603,8 @@ __all__ = [
     "unique_with_counts", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
     "variable_axis_size_partitioner", "variable_op_scope", "variable_scope", "variables_initializer",
-    "variance_scaling_initializer", "variant", "verify_tensor_all_finite", "where", "while_loop", "write_file", "zeros",
+    "variance_scaling_initializer", "variant", "vectorized_map", "verify_tensor_all_finite", "where", "while_loop",
+    "write_file", "zeros",
     "zeros_initializer", "zeros_like", "zeta",
 ]
 # fmt: on

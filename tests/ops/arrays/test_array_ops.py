@@ -305,7 +305,7 @@ def test_axes_may_be_constant_tensors():
 
 def test_no_cast_from_or_to_strings():
     for build in (lambda: tf.cast(constant([1.0]), "string"), lambda: tf.cast(constant(["1"]), "float32")):
-        with pytest.raises(UnimplementedError, match="Cast .* is not supported"):
+        with pytest.raises(UnimplementedError, match=r"Cast .* is not supported"):
             build()
 
 
