@@ -398,7 +398,6 @@ from tfray.ops.math.transcendental_ops import (
     tanh,
 )
 from tfray.ops.nn.activation_ops import log_sigmoid
-from tfray.ops.nn.edit_distance_ops import edit_distance
 from tfray.ops.nn.fake_quantization_ops import (
     fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient,
@@ -419,6 +418,7 @@ from tfray.ops.random.random_ops import (
     random_uniform,
     truncated_normal,
 )
+from tfray.ops.sparse.edit_distance_ops import edit_distance
 from tfray.ops.sparse.sparse_layout_ops import (
     sparse_concat,
     sparse_fill_empty_rows,

@@ -72,7 +72,7 @@ def _checked_function(fn: object, what: str) -> None:
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Structure,
-    dtype: DTypeLike | None = None,
+    dtype: Structure | None = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,

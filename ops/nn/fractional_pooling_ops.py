@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -122,7 +122,7 @@ class _Windows(NamedTuple):
         elements = gather(transpose(images, order), self.places)
         back = [order.index(i) for i in range(4)]
         pooled = transpose(reduce(elements, self.owners), back)
-        sizes = list(images.shape.sizes) if images.shape.rank is not None else [None] * 4
+        sizes: list[int | None] = list(images.shape.with_rank(4).sizes)
         known = self.sequence.shape.num_elements()
         sizes[axis] = None if known is None else known - 1
         pooled.set_shape(sizes)
@@ -147,6 +147,7 @@ def _windows(
 
     def along(axis: int) -> _Windows:
         size = size_along(value, axis)
+        count: Any
         if isinstance(size, Tensor):
             count = cast(floor(realdiv(cast(size, dtypes.float64), ratio[axis])), dtypes.int32)
         else:

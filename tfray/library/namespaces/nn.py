@@ -73,8 +73,15 @@ from tfray.ops.nn.cross_entropy_ops import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
-from tfray.ops.nn.ctc_ops import ctc_beam_search_decoder, ctc_beam_search_decoder_v2, ctc_greedy_decoder, ctc_loss
-from tfray.ops.nn.dense_ctc_ops import collapse_repeated, ctc_loss_v2, ctc_unique_labels
+from tfray.ops.nn.ctc_ops import (
+    collapse_repeated,
+    ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder,
+    ctc_loss,
+    ctc_loss_v2,
+    ctc_unique_labels,
+)
 from tfray.ops.nn.depthwise_conv_ops import (
     depthwise_conv2d,
     depthwise_conv2d_native,
