@@ -12,7 +12,7 @@ from typing import Any
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
@@ -72,7 +72,7 @@ def _checked_function(fn: object, what: str) -> None:
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Structure,
-    dtype: Structure | None = None,
+    dtype: Any = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
