@@ -564,5 +564,5 @@ def test_adjustment_comes_in_training_only():
     ],
 )
 def test_malformed_corrections_are_refused(settings):
-    with pytest.raises(InvalidArgumentError, match="batch.normalization"):
+    with pytest.raises(InvalidArgumentError, match=r"batch.normalization"):
         tf.layers.batch_normalization(tf.ones([4, 2, 2, 3]), training=True, **settings)

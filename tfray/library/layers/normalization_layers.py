@@ -115,8 +115,8 @@ class BatchNormalization(Layer):
         self.adjustment = adjustment
         if virtual_batch_size is not None and (virtual_batch_size < 1 or adjustment is not None or self.axis == 0):
             raise InvalidArgumentError(
-                f"batch normalization: virtual_batch_size is {virtual_batch_size}: it must be positive, the batch comes "
-                "first, and there can be no adjustment"
+                f"batch normalization: virtual_batch_size is {virtual_batch_size}: it must be positive, the batch "
+                "comes first, and there can be no adjustment"
             )
         self._is_plain = not renorm and virtual_batch_size is None and adjustment is None
         self._beta = (beta_initializer, beta_regularizer, beta_constraint)
