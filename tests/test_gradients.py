@@ -180,7 +180,7 @@ def test_only_operations_between_source_and_target_are_differentiated(graph):
     math_ops.sin(x)
     gradients(y, x)
     names = {op.name.split("/")[1] for op in graph.get_operations() if op.name.startswith("gradients/")}
-    assert names == {"grad_ys_0", "Mul_grad"}
+    assert names == {"grad_ys_0", "mul_grad"}
 
 
 # -- variables and sparse gradients ----------------------------------------------------------------------
@@ -471,7 +471,7 @@ def test_colocation(graph):
         (near,) = gradients(y, x, colocate_gradients_with_ops=True)
         (free,) = gradients(y, x)
     assert near.device == "/job:ps/task:1"
-    assert near.op.colocation_groups() == ["wave"]
+    assert near.op.colocation_groups() == [b"loc:@wave"]
     assert free.device == "/job:worker"
 
 

@@ -19,6 +19,7 @@ LAZY: Final = {
     "debug": "tfray.library.inspect.debug",
     "debugging": "tfray.library.namespaces.debugging",
     "distributions": "tfray.library.namespaces.distributions",
+    "dtypes": "tfray.library.namespaces.dtypes",
     "flags": "tfray.library.platform.flags",
     "gfile": "tfray.library.platform.gfile",
     "graph_util": "tfray.library.inspect.graph_util",
@@ -32,6 +33,7 @@ LAZY: Final = {
     "losses": "tfray.library.layers.losses",
     "manip": "tfray.library.namespaces.manip",
     "metrics": "tfray.library.namespaces.metrics",
+    "nest": "tfray.library.namespaces.nest",
     "profiler": "tfray.library.inspect.profiler",
     "python_io": "tfray.library.namespaces.python_io",
     "quantization": "tfray.library.namespaces.quantization",
@@ -45,9 +47,11 @@ LAZY: Final = {
     "spectral": "tfray.library.namespaces.spectral",
     "strings": "tfray.library.namespaces.strings",
     "summary": "tfray.library.namespaces.summary",
+    "sysconfig": "tfray.library.platform.sysconfig",
     "test": "tfray.library.platform.testing",
     "timeline": "tfray.library.inspect.timeline",
     "train": "tfray.training.api",
+    "version": "tfray.library.platform.version",
 }
 """Modules by their names in the facade."""
 

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tfray.actors.clusters.served_cluster import ServedCluster
-from tfray.config import ConfigProto, OptimizerOptions, RunOptions
-from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.config import ConfigProto, OptimizerOptions, RunOptions, get_log_device_placement
+from tfray.errors import ArgumentError, ClosedError, InvalidArgumentError, OpError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
@@ -29,6 +29,7 @@ from tfray.framework.graph import (
     default_session_scope,
     get_default_graph,
 )
+from tfray.framework.region import find_operation
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
@@ -108,10 +109,11 @@ class Session:
         Raises:
             InvalidArgumentError: A fetch or feed is not in the graph, a value does not fit, a placeholder lacks one.
             OpError: What an operation raised.
-            CancelledError: The session was closed.
+            CancelledError: The session was closed, now or (a `ClosedError`, which is also a `RuntimeError`) before.
+            ArgumentError: Which is a `TypeError` and a `ValueError`: a fetch or feed cannot be one, or does not fit.
         """
         if self._closed:
-            raise CancelledError("the session is closed: open a new one")
+            raise ClosedError("the session is closed: open a new one")
         key = (_key(fetches), tuple(feed_dict) if feed_dict else (), self._graph.version)
         try:
             step = self._steps.get(key)
@@ -121,12 +123,16 @@ class Session:
         if step is None:
             step = self._prepare(key, fetches, list(feed_dict or ()))
         values = list(feed_dict.values()) if feed_dict else ()
-        if options is None:
-            return step.run(values, self._timeout_s())
-        timeout_s = self._timeout_s(options.timeout_in_ms)
-        if run_metadata is None:
-            return step.run(values, timeout_s)
-        return step.run_recorded(values, timeout_s, options, run_metadata)
+        try:
+            if options is None:
+                return step.run(values, self._timeout_s())
+            timeout_s = self._timeout_s(options.timeout_in_ms)
+            if run_metadata is None:
+                return step.run(values, timeout_s)
+            return step.run_recorded(values, timeout_s, options, run_metadata)
+        except OpError as error:
+            _find_operation(error, self._graph)
+            raise
 
     def run_observed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, observer: Observer) -> Any:
         """Run every operation as written, in this process, and show what each returns, for debuggers.
@@ -156,8 +162,12 @@ class Session:
             if len(values) != len(feeds):
                 raise InvalidArgumentError(f"the callable takes {len(feeds)} values, got {len(values)}")
             if self._closed:
-                raise CancelledError("the session is closed: open a new one")
-            return step.run(values, self._timeout_s())
+                raise ClosedError("the session is closed: open a new one")
+            try:
+                return step.run(values, self._timeout_s())
+            except OpError as error:
+                _find_operation(error, self._graph)
+                raise
 
         return call
 
@@ -316,7 +326,7 @@ class _PreparedStep:
             joint_policy=self._placer,
             sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
         )
-        if config.log_device_placement:
+        if config.log_device_placement or get_log_device_placement():
             for part in compiled.partitions:
                 for op in part.graph.get_operations():
                     print(f"{op.name}: ({op.type}) {part.device}")
@@ -435,6 +445,12 @@ class _AdaptingStep:
             step.close()
 
 
+def _find_operation(error: OpError, graph: Graph) -> None:
+    """Set `error.op` to the operation of the user's graph that has the name of the one that failed, if there is one."""
+    if error.op is None and error.op_name is not None:
+        error.op = find_operation(graph, error.op_name)
+
+
 def _plain(value: Any) -> Any:
     """A scalar for an array of rank 0: a number of NumPy, or bytes."""
     return value[()] if type(value) is np.ndarray and value.ndim == 0 else value
@@ -445,7 +461,7 @@ def _fed_tensor(graph: Graph, feed: Any) -> Tensor:
     try:
         tensor = graph.as_graph_element(feed, allow_operation=False)
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
+        raise ArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
     assert isinstance(tensor, Tensor)
     if not graph.is_feedable(tensor):
         raise InvalidArgumentError(f"{tensor!r} cannot be fed: it is a handle; feed the variable's value")
@@ -488,7 +504,7 @@ class _Structure:
         try:
             element = self._graph.as_graph_element(fetch)
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"cannot fetch {fetch!r}: {error.args[0]}") from error
+            raise ArgumentError(f"cannot fetch {fetch!r}: {error.args[0]}") from error
         if isinstance(element, Operation):
             self.operations.append(element)
             return lambda values: None

@@ -8,7 +8,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes, shape_functions
-from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array, quantized_type
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
@@ -46,10 +46,11 @@ def constant(
         array([[0.5, 0.5],
                [0.5, 0.5]], dtype=float32)
     """
-    array = make_array(value, None if dtype is None else as_dtype(dtype))
+    wanted = None if dtype is None else as_dtype(dtype)
+    array = make_array(value, wanted)
     if shape is not None:
         array = _fill_to_shape(array, TensorShape(shape), verify_shape)
-    return constant_tensor(array, name)
+    return constant_tensor(array, name, quantized_type(value, wanted))
 
 
 def _fill_to_shape(array: Array, shape: TensorShape, verify_shape: bool) -> np.ndarray[Any, Any]:
@@ -77,7 +78,7 @@ def _const_kernel(ctx: KernelContext) -> Array:
 
 def _const_shape(op: Operation) -> list[TensorShape]:
     value = op.attr("value")
-    if as_dtype(value.dtype) is not op.attr("dtype"):
+    if value.dtype != op.attr("dtype").numpy:
         raise ValueError(f"the value is {value.dtype}, expected {op.attr('dtype').name}")
     return [TensorShape(value.shape)]
 

@@ -11,7 +11,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import Operation, Tensor, register_operator
+from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, ufunc_kernel
 from tfray.framework.shape_functions import all_inputs_alike, like_input
@@ -296,11 +296,12 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(tf.truediv([7, 8], 2))
         array([3.5, 4. ])
     """
-    x, y = alike(x, y)
-    quotient = _TRUE_QUOTIENTS.get(x.dtype)
-    if quotient is not None:
-        x, y = cast(x, quotient), cast(y, quotient)
-    return realdiv(x, y, name)
+    with get_default_graph().name_scope(name or "truediv") as name:
+        x, y = alike(x, y)
+        quotient = _TRUE_QUOTIENTS.get(x.dtype)
+        if quotient is not None:
+            x, y = cast(x, quotient), cast(y, quotient)
+        return realdiv(x, y, name)
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -792,10 +793,6 @@ MINIMUM = register(
 )
 
 
-register_operator("add", add)
-register_operator("sub", subtract)
-register_operator("mul", multiply)
-register_operator("truediv", truediv)
-register_operator("pow", pow)
-register_operator("neg", negative)
-register_operator("abs", abs)
+_OPERATORS = {"add": add, "sub": subtract, "mul": multiply, "truediv": truediv, "pow": pow, "neg": negative, "abs": abs}
+for _operator, _function in _OPERATORS.items():
+    register_operator(_operator, _function)

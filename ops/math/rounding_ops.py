@@ -7,7 +7,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor, register_operator
+from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.op_def import (
     Array,
     Kernel,
@@ -128,7 +128,7 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(tf.floordiv([7, -7], 2))
         array([ 3, -4], dtype=int32)
     """
-    return add_op(FLOOR_DIV, x, y, name=name)
+    return add_op(FLOOR_DIV, x, y, name=name or "floordiv")
 
 
 def _floor_div_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
@@ -250,8 +250,9 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(tf.div([7, 8], 2))
         array([3, 4], dtype=int32)
     """
-    x, y = alike(x, y)
-    return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
+    with get_default_graph().name_scope(name or "div") as name:
+        x, y = alike(x, y)
+        return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
 
 
 def clip_by_value(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, ResourceExhaustedError
+from tfray.errors import ArgumentError, InvalidArgumentError, ResourceExhaustedError
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.graph import Operation, Tensor
@@ -31,7 +31,7 @@ class Feed:
         """`value` as an array (a NumPy scalar for rank 0) that fits the tensor.
 
         Raises:
-            InvalidArgumentError: It does not fit; the message names the tensor.
+            ArgumentError: It does not fit; the message names the tensor.
             ResourceExhaustedError: There is no memory for an array of the tensor's dtype.
         """
         if type(value) is np.ndarray and value.dtype == self._dtype and self._dtype.kind != "O":
@@ -52,6 +52,8 @@ class Feed:
             is_python_integer = not hasattr(value, "dtype") and array.dtype.kind in "iu"
             if dtype is dtypes.string or (dtype.is_integer and is_python_integer):
                 return make_array(value, dtype)  # refuses integers that do not fit
+            if array.dtype.names and array.dtype == dtype.as_numpy_dtype:
+                return array.view(self._dtype)
         except ValueError as error:
             text = error.message if isinstance(error, InvalidArgumentError) else str(error)
             raise self._refusal(f"the value fed for {name} is no array of {dtype.name}: {text}") from error
@@ -67,5 +69,5 @@ class Feed:
                 site=self._site,
             ) from error
 
-    def _refusal(self, message: str) -> InvalidArgumentError:
-        return InvalidArgumentError(message, op_name=self._op_name, site=self._site)
+    def _refusal(self, message: str) -> ArgumentError:
+        return ArgumentError(message, op_name=self._op_name, site=self._site)

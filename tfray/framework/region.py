@@ -252,3 +252,14 @@ def ops_within(op: Operation) -> Iterator[Operation]:
     for region in regions_of(op):
         for inner in region.get_operations():
             yield from ops_within(inner)
+
+
+def find_operation(graph: Graph, name: str) -> Operation | None:
+    """The operation of that name in a graph or, at any depth, in the regions of its operations; None if there is none.
+
+    Names are unique in a graph with its regions.
+    """
+    if name in graph:
+        return graph.get_operation_by_name(name)
+    inner = (op for outer in graph.get_operations() if outer.op_def.regions for op in ops_within(outer))
+    return next((op for op in inner if op.name == name), None)

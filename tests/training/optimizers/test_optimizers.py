@@ -490,7 +490,7 @@ def test_slots_and_updates_are_with_their_variable(graph):
     assert optimizer.get_slot(var, "momentum").device == "/job:ps/task:1"
     update = graph.get_operation_by_name("Momentum/update_w/ApplyMomentum")
     assert update.device == "/job:ps/task:1"
-    assert "w" in update.colocation_groups()
+    assert b"loc:@w" in update.colocation_groups()
 
 
 def test_the_step_counter_moves_after_the_updates(graph):

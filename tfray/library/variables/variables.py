@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,25 @@ from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops
 
 Constraint = Callable[[Tensor], Tensor]
+
+
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable are made equal. tfray has one copy of each variable, so that it makes no difference."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How updates of copies of a variable are put together. tfray has one copy, so that it makes no difference."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3  # noqa: PIE796 -- its older name
 
 
 @dataclass(frozen=True)
