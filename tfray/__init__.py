@@ -187,6 +187,7 @@ from tfray.library.variables.variables import (
     trainable_variables,
     variables_initializer,
 )
+from tfray.ops.arrays.band_ops import matrix_diag, matrix_diag_part, matrix_set_diag
 from tfray.ops.arrays.broadcast_ops import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
@@ -206,14 +207,7 @@ from tfray.ops.arrays.grouping_ops import tuple_ as tuple
 from tfray.ops.arrays.join_ops import concat, parallel_stack, split, stack, unstack
 from tfray.ops.arrays.layout_ops import pad, reverse, reverse_sequence, roll, tile
 from tfray.ops.arrays.layout_ops import reverse as reverse_v2
-from tfray.ops.arrays.matrix_ops import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-)
+from tfray.ops.arrays.matrix_ops import diag, diag_part, matrix_band_part
 from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch, setdiff1d, unique, unique_with_counts
 from tfray.ops.arrays.shape_ops import (
     cast,
@@ -435,12 +429,15 @@ from tfray.ops.math.transcendental_ops import (
 )
 from tfray.ops.nn.activation_ops import log_sigmoid
 from tfray.ops.nn.fake_quantization_ops import (
+    dequantize,
     fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars,
     fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient,
+    quantize,
+    quantize_v2,
 )
 from tfray.ops.nn.patch_ops import extract_image_patches, extract_volume_patches
 from tfray.ops.random.random_ops import (
@@ -591,7 +588,8 @@ __all__ = [
     "convert_to_tensor_or_indexed_slices",
     "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
     "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
-    "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "dimension_at_index",
+    "depth_to_space", "dequantize", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma",
+    "dimension_at_index",
     "dimension_value", "disable_control_flow_v2",
     "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality",
     "disable_v2_behavior", "disable_v2_tensorshape",
@@ -632,7 +630,9 @@ __all__ = [
     "ones_like", "orthogonal_initializer", "pad", "parallel_stack", "parse_example", "parse_single_example",
     "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default", "polygamma", "pow",
     "print", "profiler", "py_func", "python_io", "qint8",
-    "qint16", "qint32", "qr", "quantization", "queue", "quint8", "quint16", "random", "random_crop", "random_gamma",
+    "qint16", "qint32", "qr", "quantization", "quantize", "quantize_v2", "queue", "quint8", "quint16", "random",
+    "random_crop",
+    "random_gamma",
     "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle", "random_uniform",
     "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal", "reduce_all",
     "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
@@ -655,7 +655,8 @@ __all__ = [
     "sparse_transpose", "spectral", "split", "sqrt", "square", "squared_difference", "squeeze", "stack",
     "stop_gradient", "strided_slice", "string", "string_join", "string_split", "string_strip", "string_to_hash_bucket",
     "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "subtract",
-    "summary", "svd", "sysconfig", "tables_initializer", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_nd_add",
+    "summary", "svd", "switch_case", "sysconfig", "tables_initializer", "tan", "tanh", "tensor_scatter_add",
+    "tensor_scatter_nd_add",
     "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
     "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "test", "tile", "timeline", "to_bfloat16",
     "to_complex64", "to_complex128", "to_double", "to_float", "to_int32", "to_int64", "trace", "train",
@@ -664,7 +665,7 @@ __all__ = [
     "unique_with_counts", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
     "variable_axis_size_partitioner", "variable_op_scope", "variable_scope", "variables_initializer",
-    "variance_scaling_initializer", "variant", "verify_tensor_all_finite", "version",
+    "variance_scaling_initializer", "variant", "vectorized_map", "verify_tensor_all_finite", "version",
     "where", "while_loop", "write_file", "zeros",
     "zeros_initializer", "zeros_like", "zeta",
 ]

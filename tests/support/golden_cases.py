@@ -739,6 +739,53 @@ case(
 )
 case("fingerprint", lambda tf, x: [tf.fingerprint(x), tf.fingerprint([["a", "bcd"], ["x", "y"]])], D(3, 2))
 
+# -- bands of matrices, and numbers of few bits ---------------------------------------------------------
+
+
+def _left(tf):
+    """What makes a later TensorFlow lay out diagonals as TensorFlow 1 does."""
+    return {"align": "LEFT_LEFT"} if tf.__name__.startswith("tensorflow") else {}
+
+
+for _ends, _sizes in (((-1, 1), (2, 3, 3)), ((0, 1), (2, 3)), (1, (2, 3)), ((-2, -2), (3,))):
+    case(
+        f"matrix_diag of {_ends}",
+        lambda tf, x, k=_ends: tf.linalg.diag(x, k=k, padding_value=9.0, **_left(tf)),
+        F(*_sizes),
+    )
+case(
+    "matrix_diag in wide matrices",
+    lambda tf, x: tf.linalg.diag(x, k=(-1, 0), num_rows=4, num_cols=3, **_left(tf)),
+    F(2, 3),
+)
+for _ends, _sizes in (((-1, 1), (2, 3, 3)), ((1, 2), (2, 2, 3)), (-1, (2, 2))):
+    case(
+        f"matrix_diag_part of {_ends}",
+        lambda tf, x, k=_ends: tf.linalg.diag_part(x, k=k, padding_value=9.0, **_left(tf)),
+        F(2, 3, 4),
+    )
+    case(
+        f"matrix_set_diag of {_ends}",
+        lambda tf, x, d, k=_ends: tf.linalg.set_diag(x, d, k=k, **_left(tf)),
+        F(2, 3, 4),
+        F(*_sizes),
+    )
+for _mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
+    for _type in ("qint8", "quint8"):
+
+        def _quantized(tf, x, mode=_mode, type=_type):
+            output, low, high = tf.quantize(x, -1.0, 2.0, getattr(tf, type), mode=mode)
+            return [tf.dequantize(output, low, high, mode=mode), low, high]
+
+        case(f"quantize to {_type}, {_mode}", _quantized, F(3, 4), gradient=False)
+for _signed in (False, True):
+    for _given in (False, True):
+        case(
+            f"quantize_and_dequantize {_signed} {_given}",
+            lambda tf, x, s=_signed, g=_given: tf.quantization.quantize_and_dequantize(x, -1.0, 1.5, s, 4, g),
+            F(3, 4),
+        )
+
 # -- strings -------------------------------------------------------------------------------------------
 
 case("string_to_number", lambda tf: tf.strings.to_number(["1.5", "-2"]))
