@@ -197,6 +197,7 @@ from tfray.library.variables.variables import (
     variable_creator_scope,
     variables_initializer,
 )
+from tfray.ops.arrays.band_ops import matrix_diag, matrix_diag_part, matrix_set_diag
 from tfray.ops.arrays.broadcast_ops import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
@@ -217,14 +218,7 @@ from tfray.ops.arrays.grouping_ops import tuple_ as tuple
 from tfray.ops.arrays.join_ops import concat, parallel_stack, split, stack, unstack
 from tfray.ops.arrays.layout_ops import pad, reverse, reverse_sequence, roll, tile
 from tfray.ops.arrays.layout_ops import reverse as reverse_v2
-from tfray.ops.arrays.matrix_ops import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-)
+from tfray.ops.arrays.matrix_ops import diag, diag_part, matrix_band_part
 from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch, setdiff1d, unique, unique_with_counts
 from tfray.ops.arrays.shape_ops import (
     cast,
@@ -302,8 +296,8 @@ from tfray.ops.checks.print_assert_ops import (
     verify_tensor_all_finite,
 )
 from tfray.ops.checks.print_assert_ops import print_ as print
-from tfray.ops.control.control_flow_ops import case, cond, while_loop
-from tfray.ops.control.functional_ops import foldl, foldr, map_fn, scan
+from tfray.ops.control.control_flow_ops import case, cond, switch_case, while_loop
+from tfray.ops.control.functional_ops import foldl, foldr, map_fn, scan, vectorized_map
 from tfray.ops.control.tensor_array_ops import TensorArray
 from tfray.ops.control.type_specs import IndexedSlicesSpec, SparseTensorSpec, TensorArraySpec, TensorSpec, TypeSpec
 from tfray.ops.linalg.decomposition_ops import (
@@ -445,16 +439,18 @@ from tfray.ops.math.transcendental_ops import (
     tanh,
 )
 from tfray.ops.nn.activation_ops import log_sigmoid
-from tfray.ops.nn.edit_distance_ops import edit_distance
 from tfray.ops.nn.fake_quantization_ops import (
+    dequantize,
     fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars,
     fake_quant_with_min_max_vars_gradient,
     fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient,
+    quantize,
+    quantize_v2,
 )
-from tfray.ops.nn.patch_ops import extract_image_patches
+from tfray.ops.nn.patch_ops import extract_image_patches, extract_volume_patches
 from tfray.ops.random.random_ops import (
     categorical,
     multinomial,
@@ -466,6 +462,7 @@ from tfray.ops.random.random_ops import (
     random_uniform,
     truncated_normal,
 )
+from tfray.ops.sparse.edit_distance_ops import edit_distance
 from tfray.ops.sparse.sparse_layout_ops import (
     sparse_concat,
     sparse_fill_empty_rows,
@@ -520,6 +517,7 @@ from tfray.ops.strings.parsing_ops import (
 )
 from tfray.ops.strings.string_number_ops import (
     as_string,
+    fingerprint,
     string_to_hash_bucket,
     string_to_hash_bucket_fast,
     string_to_hash_bucket_strong,
@@ -601,45 +599,46 @@ __all__ = [
     "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "convert_to_tensor_or_sparse_tensor", "cos", "cosh",
     "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient",
     "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
-    "delete_session_tensor", "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma",
-    "dimension_at_index", "dimension_value", "disable_control_flow_v2", "disable_eager_execution",
+    "delete_session_tensor", "depth_to_space", "dequantize", "deserialize_many_sparse", "device", "diag", "diag_part",
+    "digamma", "dimension_at_index", "dimension_value", "disable_control_flow_v2", "disable_eager_execution",
     "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape",
     "distributions", "div", "div_no_nan", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
     "edit_distance", "einsum", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
     "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "encode_base64", "ensure_shape", "equal",
     "erf", "erfc", "errors", "estimator", "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches",
-    "eye", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
-    "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
+    "extract_volume_patches", "eye", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
+    "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
     "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column", "fft", "fft2d", "fft3d", "fill",
-    "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor", "floor_div", "floordiv", "floormod",
-    "foldl", "foldr", "function", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
-    "get_default_session", "get_local_variable", "get_logger", "get_seed", "get_session_handle", "get_session_tensor",
-    "get_static_value", "get_variable", "get_variable_scope", "gfile", "global_norm", "global_variables",
-    "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer", "grad_pass_through",
-    "gradients", "graph_util", "greater", "greater_equal", "group", "guarantee_const", "half", "hessians",
-    "histogram_fixed_width", "histogram_fixed_width_bins", "histogram_summary", "identity", "identity_initializer",
-    "identity_n", "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag", "image", "image_summary", "import_graph_def",
-    "init_scope", "initialize_all_tables", "initialize_all_variables", "initialize_local_variables",
-    "initialize_variables", "initializers", "int8", "int16", "int32", "int64", "invert", "invert_permutation", "io",
-    "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
-    "is_variable_initialized", "keras", "layers", "lbeta", "left_shift", "less", "less_equal", "lgamma", "lin_space",
-    "linalg", "linspace", "load_file_system_library", "load_library", "load_op_library", "local_variables",
-    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "lookup", "losses", "make_ndarray", "make_template", "make_tensor_proto", "manip", "map_fn",
-    "matching_files", "math", "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part",
-    "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_square_root", "matrix_transpose",
-    "matrix_triangular_solve", "maximum", "merge_all_summaries", "merge_summary", "meshgrid", "metrics",
-    "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moving_average_variables", "multinomial",
-    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_gradient", "no_op", "no_regularizer", "norm",
-    "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like", "orthogonal_initializer", "pad",
-    "parallel_stack", "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor",
-    "placeholder", "placeholder_with_default", "polygamma", "pow", "print", "profiler", "py_func", "py_function",
-    "python_io", "qint8", "qint16", "qint32", "qr", "quantization", "queue", "quint8", "quint16", "random",
-    "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
-    "random_uniform", "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal",
-    "recompute_grad", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp",
-    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
-    "regex_replace", "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
+    "fingerprint", "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor", "floor_div", "floordiv",
+    "floormod", "foldl", "foldr", "function", "gather", "gather_nd", "get_collection", "get_collection_ref",
+    "get_default_graph", "get_default_session", "get_local_variable", "get_logger", "get_seed", "get_session_handle",
+    "get_session_tensor", "get_static_value", "get_variable", "get_variable_scope", "gfile", "global_norm",
+    "global_variables", "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
+    "grad_pass_through", "gradients", "graph_util", "greater", "greater_equal", "group", "guarantee_const", "half",
+    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "histogram_summary", "identity",
+    "identity_initializer", "identity_n", "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag", "image",
+    "image_summary", "import_graph_def", "init_scope", "initialize_all_tables", "initialize_all_variables",
+    "initialize_local_variables", "initialize_variables", "initializers", "int8", "int16", "int32", "int64", "invert",
+    "invert_permutation", "io", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor",
+    "is_strictly_increasing", "is_tensor", "is_variable_initialized", "keras", "layers", "lbeta", "left_shift", "less",
+    "less_equal", "lgamma", "lin_space", "linalg", "linspace", "load_file_system_library", "load_library",
+    "load_op_library", "local_variables", "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "lookup", "losses", "make_ndarray", "make_template",
+    "make_tensor_proto", "manip", "map_fn", "matching_files", "math", "matmul", "matrix_band_part",
+    "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_solve",
+    "matrix_solve_ls", "matrix_square_root", "matrix_transpose", "matrix_triangular_solve", "maximum",
+    "merge_all_summaries", "merge_summary", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
+    "model_variables", "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "nest",
+    "newaxis", "nn", "no_gradient", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
+    "ones_initializer", "ones_like", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
+    "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default",
+    "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io", "qint8", "qint16", "qint32", "qr",
+    "quantization", "quantize", "quantize_v2", "queue", "quint8", "quint16", "random", "random_crop", "random_gamma",
+    "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle", "random_uniform",
+    "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal", "recompute_grad",
+    "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "regex_replace",
+    "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
     "required_space_to_batch_paddings", "reset_default_graph", "reshape", "resource", "resource_loader",
     "resource_variables_enabled", "reverse", "reverse_sequence", "reverse_v2", "right_shift", "rint", "roll", "round",
     "rsqrt", "saturate_cast", "saved_model", "scalar_mul", "scalar_summary", "scan", "scatter_add", "scatter_div",
@@ -656,7 +655,7 @@ __all__ = [
     "sparse_to_indicator", "sparse_transpose", "spectral", "split", "sqrt", "square", "squared_difference", "squeeze",
     "stack", "stop_gradient", "strided_slice", "string", "string_join", "string_split", "string_strip",
     "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_number",
-    "strings", "substr", "subtract", "summary", "svd", "sysconfig", "tables_initializer", "tan", "tanh",
+    "strings", "substr", "subtract", "summary", "svd", "switch_case", "sysconfig", "tables_initializer", "tan", "tanh",
     "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
     "test", "tile", "timeline", "timestamp", "to_bfloat16", "to_complex64", "to_complex128", "to_double", "to_float",
@@ -665,9 +664,9 @@ __all__ = [
     "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index", "unsorted_segment_max",
     "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
     "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
-    "variable_scope", "variables_initializer", "variance_scaling_initializer", "variant", "verify_tensor_all_finite",
-    "version", "where", "where_v2", "while_loop", "wrap_function", "write_file", "zeros", "zeros_initializer",
-    "zeros_like", "zeta",
+    "variable_scope", "variables_initializer", "variance_scaling_initializer", "variant", "vectorized_map",
+    "verify_tensor_all_finite", "version", "where", "where_v2", "while_loop", "wrap_function", "write_file", "zeros",
+    "zeros_initializer", "zeros_like", "zeta",
 ]
 # fmt: on
 

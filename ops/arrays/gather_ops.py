@@ -14,14 +14,22 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.framework.late_attributes import register_late
-from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    OpDef,
+    on_every_device,
+    out_kernel,
+    register,
+    register_late,
+)
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype, broadcast_to, where
-from tfray.ops.arrays.join_ops import concat
-from tfray.ops.arrays.shape_ops import cast, host_ints, index_tensor, late_index, reshape, sizes_from_input, squeeze
+from tfray.ops.arrays.join_ops import concat, late_index
+from tfray.ops.arrays.shape_ops import cast, host_ints, index_tensor, reshape, sizes_from_input, squeeze
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import getitem

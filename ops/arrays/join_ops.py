@@ -8,23 +8,55 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, contains_tensor, convert_to_tensor, is_plain
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.late_attributes import register_late
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, register_late
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries, late_index
+from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
 from tfray.ops.kernels import batch_rules
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS
 from tfray.ops.kernels.copies import copy
+
+
+def late_index(value: TensorLike, rank: int, what: str) -> Any:
+    """An axis, or axes, as the attribute `OpDef.late`: numbers where the graph determines them, else a tensor.
+
+    Args:
+        value: An integer scalar, or a vector.
+        rank: The rank that it must have: 0 for an integer, 1 for a list of them.
+        what: How errors call it.
+
+    Raises:
+        ArgumentError: It holds no integers.
+        InvalidArgumentError: It has another rank.
+    """
+    if type(value) is int and rank == 0:
+        return value
+    known: Any = value
+    if isinstance(value, Tensor) or not is_plain(value):
+        value = index_tensor(value)
+        known = constant_value(value)
+        if value.dtype not in dtypes.INDICES:
+            raise ArgumentError(f"{what} must be integers, got {value!r}")
+        if value.shape.rank is None:
+            value = reshape(value, [-1] * rank)
+        value.shape.assert_has_rank(rank)
+        if known is None:
+            return value
+    known = np.asarray(known)
+    if known.dtype.kind not in "iu" and known.size:
+        raise ArgumentError(f"{what} must be integers, got {value!r}")
+    if known.ndim != rank:
+        raise InvalidArgumentError(f"{what}: expected {'a vector' if rank else 'an integer'}, got {value!r}")
+    return [int(entry) for entry in known] if rank else int(known)
 
 
 def _zeros_for_none(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> list[Tensor]:

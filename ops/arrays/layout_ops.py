@@ -13,18 +13,17 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.late_attributes import register_late
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, register_late
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
+from tfray.ops.arrays.join_ops import late_index
 from tfray.ops.arrays.shape_ops import (
     host_ints,
     host_pairs,
     index_tensor,
     known_entries,
-    late_index,
     reshape,
     sizes_from_input,
 )

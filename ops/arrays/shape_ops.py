@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import ArgumentError, InvalidArgumentError, UnimplementedError
+from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes, shape_functions
 from tfray.framework.constant_value import constant_shape, constant_value
-from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, is_plain
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.indexed_slices import Gradient, IndexedSlices
@@ -38,39 +38,6 @@ from tfray.ops.kernels.copies import contiguous
 def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
     """Sizes, axes or positions, a scalar or vector, as an int32 tensor; int64 if they are int64 or too large."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
-
-
-def late_index(value: TensorLike, rank: int, what: str) -> Any:
-    """An axis, or axes, as the attribute `OpDef.late`: numbers where the graph determines them, else a tensor.
-
-    Args:
-        value: An integer scalar, or a vector.
-        rank: The rank that it must have: 0 for an integer, 1 for a list of them.
-        what: How errors call it.
-
-    Raises:
-        ArgumentError: It holds no integers.
-        InvalidArgumentError: It has another rank.
-    """
-    if type(value) is int and rank == 0:
-        return value
-    known: Any = value
-    if isinstance(value, Tensor) or not is_plain(value):
-        value = index_tensor(value)
-        known = constant_value(value)
-        if value.dtype not in dtypes.INDICES:
-            raise ArgumentError(f"{what} must be integers, got {value!r}")
-        if value.shape.rank is None:
-            value = reshape(value, [-1] * rank)
-        value.shape.assert_has_rank(rank)
-        if known is None:
-            return value
-    known = np.asarray(known)
-    if known.dtype.kind not in "iu" and known.size:
-        raise ArgumentError(f"{what} must be integers, got {value!r}")
-    if known.ndim != rank:
-        raise InvalidArgumentError(f"{what}: expected {'a vector' if rank else 'an integer'}, got {value!r}")
-    return [int(entry) for entry in known] if rank else int(known)
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any | None:

@@ -25,7 +25,7 @@ from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.checks.print_assert_ops import Assert
-from tfray.ops.math.comparison_ops import logical_and, logical_not
+from tfray.ops.math.comparison_ops import equal, logical_and, logical_not
 from tfray.ops.math.reduction_ops import reduce_any
 
 # -- what stands in regions ----------------------------------------------------------------------------
@@ -278,6 +278,55 @@ def case(
             predicates.pop()
         with graph.control_dependencies(checks):
             return _first_that_holds(list(zip(predicates, functions, strict=True)), default, strict)
+
+
+def switch_case(
+    branch_index: Tensor,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
+    name: str | None = "switch_case",
+) -> Any:
+    """The result of the function of a number.
+
+    Args:
+        branch_index: int32 scalar tensor.
+        branch_fns: Functions in the order of their numbers, or pairs of a number and a function, or a dictionary of
+            these. The numbers are those from 0 on.
+        default: Function for any other number; the last one of `branch_fns` when None.
+        name: Name scope.
+
+    Returns:
+        What the functions return: all must return the same structure and dtypes.
+
+    Raises:
+        TypeError: `branch_index` is no integer tensor, or `branch_fns` are not functions or pairs.
+        InvalidArgumentError: There is no function, or the numbers are not those from 0 on.
+
+    Examples:
+        >>> session.run(tf.switch_case(tf.constant(1), [lambda: tf.constant(10), lambda: tf.constant(20)]))
+        np.int32(20)
+    """
+    if not isinstance(branch_index, Tensor) or not branch_index.dtype.is_integer:
+        raise TypeError(f"switch_case: branch_index must be an integer tensor, not {branch_index!r}")
+    if not branch_fns:
+        raise InvalidArgumentError("switch_case needs at least one function")
+    if not isinstance(branch_fns, (list, tuple, Mapping)):
+        raise TypeError(f"switch_case: branch_fns must be a list, a tuple or a dictionary, not {branch_fns!r}")
+    pairs = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
+    if all(map(callable, pairs)):
+        pairs = list(enumerate(pairs))
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2 or type(pair[0]) is not int or not callable(pair[1]):
+            raise TypeError(f"switch_case takes functions, or pairs of a number and a function, not {pair!r}")
+    functions = dict(pairs)
+    if sorted(number for number, _ in pairs) != list(range(len(pairs))):
+        raise InvalidArgumentError(
+            f"switch_case: the numbers are {sorted(functions)}, expected those from 0 on, each once"
+        )
+    default = functions.pop(len(pairs) - 1) if default is None else default
+    with get_default_graph().name_scope(name or "switch_case"):
+        chosen = [(equal(branch_index, number), functions[number]) for number in sorted(functions)]
+        return _first_that_holds(chosen, default, strict=True)
 
 
 def _first_that_holds(pairs: list[tuple[Tensor, Callable[[], Any]]], default: Callable[[], Any], strict: bool) -> Any:

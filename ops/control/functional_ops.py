@@ -12,11 +12,12 @@ from typing import Any
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.control.control_flow_ops import while_loop
 from tfray.ops.control.tensor_array_ops import TensorArray
 
@@ -71,7 +72,7 @@ def _checked_function(fn: object, what: str) -> None:
 def map_fn(
     fn: Callable[[Any], Any],
     elems: Structure,
-    dtype: DTypeLike | None = None,
+    dtype: Any = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -120,6 +121,29 @@ def map_fn(
             swap_memory=swap_memory,
         )
         return nest.map_structure(lambda array: _stacked(array, elements), arrays)
+
+
+def vectorized_map(fn: Callable[[Any], Any], elems: Structure) -> Any:
+    """Apply `fn` to every element along the first axis of `elems`, as `map_fn`, whatever dtypes it returns.
+
+    Args:
+        fn: From one element, in the structure of `elems`, to a structure of tensors.
+        elems: A tensor of shape ``[n, ...]``, or a nested structure of tensors with first axes of one size.
+
+    Returns:
+        The results, each with a new first axis: shape ``[n, ...]``.
+
+    Examples:
+        >>> session.run(tf.vectorized_map(lambda x: x > 1, tf.constant([1, 2, 3])))
+        array([False,  True,  True])
+    """
+    _checked_function(fn, "vectorized_map")
+    elems = nest.map_structure(convert_to_tensor, elems)
+    with get_default_graph().name_scope("vectorized_map"):
+        # These operations only tell the dtypes: nothing is fed to them, and no step runs them.
+        example = fn(nest.map_structure(lambda tensor: placeholder(tensor.dtype, tensor.shape[1:]), elems))
+        wanted = nest.map_structure(lambda result: convert_to_tensor(result).dtype, example)
+        return map_fn(fn, elems, wanted)
 
 
 def _of_structure(results: Structure, wanted: Structure, what: str) -> Any:

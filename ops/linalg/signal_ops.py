@@ -21,7 +21,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones
 from tfray.ops.arrays.construction_ops import linspace, range_
 from tfray.ops.arrays.gather_ops import gather
-from tfray.ops.arrays.join_ops import concat, stack
+from tfray.ops.arrays.join_ops import concat, late_index, stack
 from tfray.ops.arrays.layout_ops import pad, reverse, tile
 from tfray.ops.arrays.shape_ops import (
     cast,
@@ -29,7 +29,6 @@ from tfray.ops.arrays.shape_ops import (
     host_int,
     host_ints,
     index_tensor,
-    late_index,
     rank,
     reshape,
     shape,

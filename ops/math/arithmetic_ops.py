@@ -430,9 +430,8 @@ def _squared_difference_kernel(ctx: KernelContext, x: Array, y: Array, out: Arra
 
 def _squared_difference_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     x, y = op.inputs
-    # The square of a distance is real, whatever dtype it comes in.
-    d_real = cast(cast(d_z, d_z.dtype.real_dtype), d_z.dtype)
-    d_difference = multiply(d_real, multiply(subtract(x, y), 2))
+    # A distance is real, whatever dtype it comes in.
+    d_difference = multiply(cast(cast(d_z, d_z.dtype.real_dtype), d_z.dtype), multiply(subtract(x, y), 2))
     return [sum_to_shape_of(d_difference, x, y), sum_to_shape_of(-d_difference, y, x)]
 
 

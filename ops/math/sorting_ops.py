@@ -20,13 +20,13 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather
+from tfray.ops.arrays.join_ops import late_index
 from tfray.ops.arrays.shape_ops import (
     cast,
     expand_dims,
     host_int,
     host_ints,
     index_tensor,
-    late_index,
     reshape,
     shape,
     transpose,

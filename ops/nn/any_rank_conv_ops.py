@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
-from tfray.ops.arrays.join_ops import concat
-from tfray.ops.arrays.shape_ops import expand_dims, index_tensor, reshape, shape, squeeze, transpose
+from tfray.ops.arrays.broadcast_ops import zeros
+from tfray.ops.arrays.join_ops import concat, size_along, stack
+from tfray.ops.arrays.shape_ops import cast, expand_dims, index_tensor, reshape, shape, squeeze, transpose
 from tfray.ops.arrays.space_block_ops import batch_to_space_nd, required_space_to_batch_paddings, space_to_batch_nd
+from tfray.ops.math.rounding_ops import floordiv
 from tfray.ops.nn import conv_ops, pooling_ops
 from tfray.ops.nn.conv3d_ops import conv3d, conv3d_transpose
 from tfray.ops.nn.conv_ops import conv2d_transpose, either
@@ -303,3 +306,134 @@ def _pool_with_gaps(
         paddings, crops = required_space_to_batch_paddings(sizes, rates)
         images = space_to_batch_nd(input, rates, paddings)
         return batch_to_space_nd(pool(images, window, pooling_type, "VALID"), rates, crops)
+
+
+def max_pool_v2(
+    input: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Take the greatest element of each window of sequences (rank 3), images (rank 4) or volumes (rank 5).
+
+    Args:
+        input: ``[batch, ..., channels]``, in the order of `data_format`; a real dtype.
+        ksize: Size of the windows: 1 integer, one per spatial axis, or one per axis.
+        strides: Distance between windows, in the form of `ksize`.
+        padding: ``"SAME"`` or ``"VALID"``.
+        data_format: ``NWC``, ``NCW``, ``NHWC``, ``NCHW``, ``NDHWC`` or ``NCDHW``; channels last when None.
+        name: Name of the operation.
+    """
+    return _pooled_by_rank(
+        "max_pool",
+        pooling_ops.max_pool1d,
+        pooling_ops.max_pool,
+        max_pool3d,
+        input,
+        (ksize, strides),
+        padding,
+        data_format,
+        name,
+    )
+
+
+def avg_pool_v2(
+    input: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
+    data_format: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Average each window of sequences (rank 3), images (rank 4) or volumes (rank 5); see `max_pool_v2`.
+
+    `input` has the shape ``[batch, ..., channels]``.
+    """
+    return _pooled_by_rank(
+        "avg_pool",
+        pooling_ops.avg_pool1d,
+        pooling_ops.avg_pool,
+        avg_pool3d,
+        input,
+        (ksize, strides),
+        padding,
+        data_format,
+        name,
+    )
+
+
+def _pooled_by_rank(
+    op: str,
+    of_sequences: Callable[..., Tensor],
+    of_images: Callable[..., Tensor],
+    of_volumes: Callable[..., Tensor],
+    input: TensorLike,
+    sizes: tuple[Sizes, Sizes],
+    padding: Padding,
+    data_format: str | None,
+    name: str | None,
+) -> Tensor:
+    tensor = convert_to_tensor(input)
+    rank = tensor.shape.rank if tensor.shape.rank is not None or data_format is None else len(data_format)
+    functions = {3: (of_sequences, "NWC"), 4: (of_images, "NHWC"), 5: (of_volumes, "NDHWC")}
+    if rank not in functions:
+        raise InvalidArgumentError(f"{op}: the input has shape {tensor.shape}, expected rank 3, 4 or 5")
+    function, layout = functions[rank]
+    return function(tensor, *sizes, padding, data_format or layout, name)
+
+
+def with_space_to_batch(
+    input: TensorLike,
+    dilation_rate: TensorLike,
+    padding: str,
+    op: Callable[..., Tensor],
+    filter_shape: TensorLike | None = None,
+    spatial_dims: Sequence[int] | None = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Apply an operation on windows with gaps between their elements, by one that knows no gaps.
+
+    Every ``dilation_rate``-th element makes an image of its own (`tf.space_to_batch_nd`), on which `op` works.
+
+    Args:
+        input: Rank of at least ``max(spatial_dims) + 1``.
+        dilation_rate: Distance between the elements of a window along each spatial dimension, an integer vector.
+        padding: ``"SAME"`` or ``"VALID"``; `op` gets ``"VALID"`` where there are gaps.
+        op: ``function(input, num_spatial_dims, padding)``.
+        filter_shape: Sizes of the window, an integer vector; needed for ``"SAME"``.
+        spatial_dims: The spatial dimensions, ascending; those behind the batch (and the channels) when None.
+        data_format: One that begins with ``NC`` where channels come before the spatial dimensions.
+
+    Raises:
+        InvalidArgumentError: Malformed arguments.
+    """
+    tensor, rates = convert_to_tensor(input), index_tensor(dilation_rate)
+    count = rates.shape.with_rank(1).sizes[0]
+    if count is None:
+        raise InvalidArgumentError("with_space_to_batch: the length of dilation_rate must be known")
+    first = 2 if (data_format or "").startswith("NC") else 1
+    axes = list(range(first, first + count) if spatial_dims is None else map(int, spatial_dims))
+    if axes != sorted(set(axes)) or min(axes, default=1) < 1 or len(axes) != count:
+        raise InvalidArgumentError(f"with_space_to_batch: spatial_dims is {spatial_dims!r}, expected {count} ascending")
+    if tensor.shape.rank is not None and tensor.shape.rank < axes[-1] + 2 - first:
+        raise InvalidArgumentError(f"with_space_to_batch: the input has shape {tensor.shape}, of too low a rank")
+    known = constant_value(rates)
+    if known is not None and (known < 1).any():
+        raise InvalidArgumentError(f"with_space_to_batch: dilation_rate is {known.tolist()}, expected at least 1")
+    if known is not None and (known == 1).all():
+        return op(tensor, count, padding)
+    if padding not in ("SAME", "VALID") or (padding == "SAME" and filter_shape is None):
+        raise InvalidArgumentError(f"with_space_to_batch: padding is {padding!r}; SAME needs filter_shape")
+    around = zeros([count, 2], "int32")
+    if padding == "SAME":
+        extra = (cast(index_tensor(filter_shape), "int32")[:count] - 1) * rates  # type: ignore[arg-type]
+        around = stack([floordiv(extra, 2), extra - floordiv(extra, 2)], 1)
+    sizes = stack([size_along(tensor, axis) for axis in axes])
+    paddings, crops = required_space_to_batch_paddings(sizes, rates, around)
+    # Blocks cover all dimensions up to the last spatial one; those in between stay as they are.
+    places = [axes.index(axis) if axis in axes else None for axis in range(1, axes[-1] + 1)]
+    blocks = stack([1 if place is None else rates[place] for place in places])
+    frames = [stack([[0, 0] if place is None else pairs[place] for place in places]) for pairs in (paddings, crops)]
+    return batch_to_space_nd(op(space_to_batch_nd(tensor, blocks, frames[0]), count, "VALID"), blocks, frames[1])

@@ -19,9 +19,9 @@ from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import broadcast_to, where, zeros_like
 from tfray.ops.arrays.construction_ops import range_
-from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.join_ops import concat, late_index
 from tfray.ops.arrays.partition_ops import setdiff1d
-from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, late_index, reshape, stop_gradient, transpose
+from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, reshape, stop_gradient, transpose
 from tfray.ops.arrays.shape_ops import rank as rank_of
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem

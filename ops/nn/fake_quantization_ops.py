@@ -1,4 +1,4 @@
-"""Rounding floats as if they were stored in a few bits, for training networks that will be quantized later."""
+"""Floats stored in a few bits, or rounded as if they were, for training networks that will be quantized later."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
 from tfray.framework.convert import add_op
+from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
-from tfray.framework.shape_functions import all_inputs_alike
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    NumpyDType,
+    OpDef,
+    on_cpu,
+    on_every_device,
+    out_kernel,
+    register,
+)
+from tfray.framework.shape_functions import all_inputs_alike, like_input
+from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.tiles import buffer, map_flat
 
@@ -380,5 +392,264 @@ FAKE_QUANT_VARS_PER_CHANNEL_GRADIENT = register(
         attrs=_BITS,
         shape=_vars_gradient_shape,
         kernels=on_every_device(_vars_gradient_kernel),
+    )
+)
+
+
+# -- numbers of few bits -------------------------------------------------------------------------------
+
+
+class Quantized(NamedTuple):
+    """What `quantize` returns.
+
+    Attributes:
+        output: The quantized numbers.
+        output_min: The float that the least of them stands for, a scalar.
+        output_max: The float that the greatest of them stands for.
+    """
+
+    output: Tensor
+    output_min: Tensor
+    output_max: Tensor
+
+
+def quantize(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,
+    mode: str = "MIN_COMBINED",
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+    name: str | None = None,
+) -> Quantized:
+    """Quantize floats within a range to integers of few bits.
+
+    Args:
+        input: Shape ``[...]``, float32.
+        min_range: The least float to represent, a scalar.
+        max_range: The greatest float to represent, a scalar.
+        T: The quantized dtype: ``tf.qint8``, ``tf.quint8``, ``tf.qint16``, ``tf.quint16`` or ``tf.qint32``.
+        mode: ``"MIN_COMBINED"``, ``"MIN_FIRST"`` or ``"SCALED"``: whether integers are counted from the least float,
+            from the least float rounded to a step, or from 0.
+        round_mode: ``"HALF_AWAY_FROM_ZERO"``, or ``"HALF_TO_EVEN"`` in mode ``SCALED``.
+        name: Name of the operation.
+
+    Returns:
+        The numbers, in the shape of `input`, and the range that they stand for.
+
+    Raises:
+        InvalidArgumentError: An unknown mode.
+    """
+    _check_mode("quantize", mode)
+    if round_mode not in ("HALF_AWAY_FROM_ZERO", "HALF_TO_EVEN") or (round_mode == "HALF_TO_EVEN" and mode != "SCALED"):
+        raise InvalidArgumentError(f"quantize: round_mode is {round_mode!r} in mode {mode}")
+    attrs = {"T": as_dtype(T), "mode": mode, "round_mode": round_mode}
+    return Quantized(*add_op(QUANTIZE, input, min_range, max_range, name=name, **attrs))
+
+
+def quantize_v2(
+    input: TensorLike,
+    min_range: TensorLike,
+    max_range: TensorLike,
+    T: DTypeLike,
+    mode: str = "MIN_COMBINED",
+    name: str | None = None,
+    round_mode: str = "HALF_AWAY_FROM_ZERO",
+) -> Quantized:
+    """`quantize`, its arguments in an older order: `input` of any shape gives the quantized numbers and their range."""
+    return quantize(input, min_range, max_range, T, mode, round_mode, name)
+
+
+def _check_mode(op: str, mode: str) -> None:
+    if mode not in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
+        raise InvalidArgumentError(f"{op}: mode is {mode!r}, expected MIN_COMBINED, MIN_FIRST or SCALED")
+
+
+def _limits(dtype: NumpyDType) -> tuple[float, float]:
+    return float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
+
+
+def _half_range(dtype: NumpyDType) -> float:
+    least, most = _limits(dtype)
+    return (most - least + 1) / 2 if least < 0 else 0.0
+
+
+def _away_from_zero(numbers: Any) -> Any:
+    return np.copysign(np.floor(np.abs(numbers) + 0.5), numbers)
+
+
+def _quantize_kernel(ctx: KernelContext, input: Array, min_range: Array, max_range: Array) -> list[Array]:
+    low, high = min_range.item(), max_range.item()
+    if low > high:
+        raise InvalidArgumentError(f"quantize: min_range {low} is above max_range {high}")
+    # A range has 0 in it, and some width.
+    least_width = max(1.0, abs(low), abs(high)) / 100
+    low, high = min(0.0, low), max(0.0, high, min(0.0, low) + least_width)
+    dtype, mode = ctx.output_dtype(), ctx.attr("mode")
+    least, most = _limits(dtype)
+    wide = input.astype(np.float64)
+    if mode == "SCALED":
+        step = max(low / least if least < 0 else 0.0, high / most)
+        low, high = least * step, most * step
+        rounded = np.rint if ctx.attr("round_mode") == "HALF_TO_EVEN" else _away_from_zero
+        numbers = rounded(np.clip(wide, low, high) / step)
+    elif mode == "MIN_COMBINED":
+        numbers = (np.clip(wide, low, high) - low) * ((most - least) / (high - low)) - _half_range(dtype)
+        numbers = _away_from_zero(numbers)
+    else:
+        scale = (most - least) / (high - low)
+        numbers = _away_from_zero(wide * scale) - _away_from_zero(np.float64(low * scale)) + least
+    return [np.clip(numbers, least, most).astype(dtype), np.array(low, np.float32), np.array(high, np.float32)]
+
+
+def _quantize_shape(op: Operation) -> list[TensorShape]:
+    for bound in op.inputs[1:]:
+        bound.shape.assert_has_rank(0)
+    return [op.inputs[0].shape, SCALAR, SCALAR]
+
+
+QUANTIZE = register(
+    OpDef(
+        name="QuantizeV2",
+        inputs=("input: float32", "min_range: float32", "max_range: float32"),
+        outputs=("output: T", "output_min: float32", "output_max: float32"),
+        types={"T": dtypes.QUANTIZED},
+        attrs=("mode", "round_mode"),
+        shape=_quantize_shape,
+        kernels=on_cpu(_quantize_kernel),
+    )
+)
+
+
+def dequantize(
+    input: TensorLike, min_range: TensorLike, max_range: TensorLike, mode: str = "MIN_COMBINED", name: str | None = None
+) -> Tensor:
+    """Turn what `quantize` made back into float32.
+
+    Args:
+        input: Shape ``[...]``, a quantized dtype.
+        min_range: The float that the least number stands for, a scalar.
+        max_range: The float that the greatest number stands for, a scalar.
+        mode: As for `quantize`.
+        name: Name of the operation.
+
+    Returns:
+        The shape of `input`.
+
+    Raises:
+        InvalidArgumentError: An unknown mode.
+    """
+    _check_mode("dequantize", mode)
+    return add_op(DEQUANTIZE, input, min_range, max_range, name=name, mode=mode)
+
+
+def _dequantize_kernel(ctx: KernelContext, input: Array, min_range: Array, max_range: Array) -> Array:
+    return _floats(input, min_range.item(), max_range.item(), ctx.attr("mode")).astype(np.float32)
+
+
+def _floats(numbers: Array, low: float, high: float, mode: str) -> Array:
+    least, most = _limits(numbers.dtype)
+    wide = numbers.astype(np.float64)
+    if mode == "SCALED":
+        return wide * max(low / least if least < 0 else 0.0, high / most)
+    step = (high - low) / (most - least)
+    if mode == "MIN_COMBINED":
+        return (wide + _half_range(numbers.dtype)) * step + low
+    return _away_from_zero(np.float64(low / step)) * step + (wide - least) * step
+
+
+def _dequantize_shape(op: Operation) -> list[TensorShape]:
+    return _quantize_shape(op)[:1]
+
+
+DEQUANTIZE = register(
+    OpDef(
+        name="Dequantize",
+        inputs=("input: T", "min_range: float32", "max_range: float32"),
+        outputs=("output: float32",),
+        types={"T": dtypes.QUANTIZED},
+        attrs=("mode",),
+        shape=_dequantize_shape,
+        kernels=on_cpu(_dequantize_kernel),
+    )
+)
+
+
+def quantize_and_dequantize(
+    input: TensorLike,
+    input_min: TensorLike,
+    input_max: TensorLike,
+    signed_input: bool = True,
+    num_bits: int = 8,
+    range_given: bool = False,
+    round_mode: str = "HALF_TO_EVEN",
+    name: str | None = None,
+    narrow_range: bool = False,
+) -> Tensor:
+    """Round floats to those that integers of few bits can stand for. The gradient passes as it is.
+
+    Args:
+        input: Shape ``[...]``, float32 or float64.
+        input_min: The least float to represent, a scalar.
+        input_max: The greatest float to represent, a scalar.
+        signed_input: Whether the integers have a sign.
+        num_bits: How many bits they have.
+        range_given: Use `input_min` and `input_max`; otherwise the range of `input`.
+        round_mode: ``"HALF_TO_EVEN"`` or ``"HALF_UP"``.
+        name: Name of the operation.
+        narrow_range: Leave the least of the integers out, so that they are symmetric.
+
+    Returns:
+        Same shape and dtype.
+
+    Raises:
+        InvalidArgumentError: Malformed arguments.
+    """
+    if round_mode not in ("HALF_TO_EVEN", "HALF_UP") or not 1 <= num_bits < 64:
+        raise InvalidArgumentError(f"quantize_and_dequantize: num_bits {num_bits}, round_mode {round_mode!r}")
+    attrs = {
+        "signed_input": bool(signed_input),
+        "num_bits": int(num_bits),
+        "range_given": bool(range_given),
+        "round_mode": round_mode,
+        "narrow_range": bool(narrow_range),
+    }
+    return add_op(QUANTIZE_AND_DEQUANTIZE, input, input_min, input_max, name=name, **attrs)
+
+
+def _quantize_and_dequantize_kernel(ctx: KernelContext, input: Array, input_min: Array, input_max: Array) -> Array:
+    if ctx.attr("range_given"):
+        low, high = input_min.item(), input_max.item()
+        if low > high:
+            raise InvalidArgumentError(f"quantize_and_dequantize: input_min {low} is above input_max {high}")
+    else:
+        low, high = (input.min().item(), input.max().item()) if input.size else (0.0, 0.0)
+    bits, signed = ctx.attr("num_bits"), ctx.attr("signed_input")
+    least = -(2.0 ** (bits - 1)) + ctx.attr("narrow_range") if signed else 0.0
+    most = 2.0 ** (bits - 1) - 1 if signed else 2.0**bits - 1
+    step = max(low / least if least * low > 0 else 0.0, high / most if most * high > 0 else 0.0)
+    if step == 0:
+        return np.zeros_like(input)
+    steps = input.astype(np.float64) / step
+    if ctx.attr("range_given"):
+        steps = np.clip(steps, least, most)
+    steps = np.rint(steps) if ctx.attr("round_mode") == "HALF_TO_EVEN" else np.floor(steps + 0.5)
+    return (steps * step).astype(input.dtype)
+
+
+def _quantize_and_dequantize_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+    return [d_output, None, None]
+
+
+QUANTIZE_AND_DEQUANTIZE = register(
+    OpDef(
+        name="QuantizeAndDequantizeV2",
+        inputs=("input: T", "input_min: T", "input_max: T"),
+        outputs=("output: T",),
+        types={"T": (dtypes.float32, dtypes.float64)},
+        attrs=("signed_input", "num_bits", "range_given", "round_mode", "narrow_range"),
+        shape=like_input(0),
+        kernels=on_cpu(_quantize_and_dequantize_kernel),
+        gradient=_quantize_and_dequantize_gradient,
     )
 )

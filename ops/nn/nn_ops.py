@@ -21,10 +21,10 @@ from tfray.ops.arrays.shape_ops import cast, identity
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.products import inner_product, matrix_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles, threads_for
-from tfray.ops.math.arithmetic_ops import multiply, reciprocal, subtract
+from tfray.ops.math.arithmetic_ops import multiply, realdiv, reciprocal, subtract
 from tfray.ops.math.comparison_ops import equal, greater_equal
 from tfray.ops.math.linalg_ops import matmul
-from tfray.ops.math.reduction_ops import reduce_mean
+from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
 from tfray.ops.nn.activation_ops import relu as relu
 from tfray.ops.nn.activation_ops import relu_grad as relu_grad
 from tfray.ops.random.random_ops import random_uniform
@@ -345,3 +345,40 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
         )
     actual = shape_of(x)
     return [actual[axis] if size is None else size for axis, size in enumerate(sizes)]
+
+
+# -- losses of a batch ---------------------------------------------------------------------------------
+
+
+def compute_average_loss(
+    per_example_loss: TensorLike, sample_weight: TensorLike | None = None, global_batch_size: TensorLike | None = None
+) -> Tensor:
+    """Average the losses of a batch.
+
+    Args:
+        per_example_loss: Shape ``[batch, ...]``, a float dtype.
+        sample_weight: What each loss counts, of a shape that broadcasts to that of the losses; 1 when None.
+        global_batch_size: By what the sum is divided, a scalar; the size of the batch when None.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        InvalidArgumentError: `per_example_loss` is a scalar.
+    """
+    losses = convert_to_tensor(per_example_loss)
+    if losses.shape.rank == 0:
+        raise InvalidArgumentError("compute_average_loss: per_example_loss is a scalar, expected [batch, ...]")
+    if sample_weight is not None:
+        losses = multiply(losses, cast(sample_weight, losses.dtype))
+    count = shape_of(losses)[0] if global_batch_size is None else global_batch_size
+    return realdiv(reduce_sum(losses), cast(count, losses.dtype))
+
+
+def scale_regularization_loss(regularization_loss: TensorLike) -> Tensor:
+    """Add up the losses of regularization, a float tensor of any shape, to a scalar.
+
+    Where TensorFlow divides by the number of replicas that a strategy runs, there is one here: the `Trainer` averages
+    the gradients of its replicas.
+    """
+    return reduce_sum(regularization_loss)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
-from tfray.ops.arrays.shape_ops import host_ints, shape, sizes_from_input
+from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.arrays.gather_ops import gather
+from tfray.ops.arrays.join_ops import size_along
+from tfray.ops.arrays.layout_ops import pad
+from tfray.ops.arrays.shape_ops import (
+    expand_dims,
+    host_ints,
+    index_tensor,
+    reshape,
+    shape,
+    sizes_from_input,
+    transpose,
+)
 from tfray.ops.kernels.windows import Axis, WindowAttrs, padding_attrs, per_axis, spatial_only
+from tfray.ops.math.arithmetic_ops import maximum
 
 _ATTRS: Final = ("ksizes", "strides", "rates", "padding")
 
@@ -162,3 +176,48 @@ def extract_patches(
     window width * channels]``.
     """
     return extract_image_patches(images, sizes, strides, rates, padding, name)
+
+
+def extract_volume_patches(
+    input: TensorLike, ksizes: Sequence[int], strides: Sequence[int], padding: str, name: str | None = None
+) -> Tensor:
+    """Put the windows of volumes side by side into the channels.
+
+    Args:
+        input: ``[batch, depth, height, width, channels]``, a number dtype.
+        ksizes: Size of the windows, ``[1, depth, height, width, 1]``.
+        strides: Distance between windows, in the same form.
+        padding: ``"SAME"`` or ``"VALID"``; what is beyond the volume counts as 0.
+        name: Name of the last operation.
+
+    Returns:
+        ``[batch, planes, rows, columns, window depth * window height * window width * channels]``.
+
+    Raises:
+        InvalidArgumentError: Malformed arguments.
+    """
+    for what, values in (("ksizes", ksizes), ("strides", strides)):
+        if len(values) != 5 or values[0] != 1 or values[4] != 1 or min(values) < 1:
+            raise InvalidArgumentError(
+                f"extract_volume_patches: {what} is {values!r}, expected [1, depth, height, width, 1]"
+            )
+    if padding not in ("SAME", "VALID"):
+        raise InvalidArgumentError(f"extract_volume_patches: padding is {padding!r}, expected SAME or VALID")
+    volumes = convert_to_tensor(input)
+    volumes.set_shape(volumes.shape.with_rank(5))
+    counts: list[Any] = []
+    frames: list[Any] = [[0, 0]]
+    for axis, window, stride in zip((1, 2, 3), ksizes[1:4], strides[1:4], strict=True):
+        size = size_along(volumes, axis)
+        counts.append((size - window) // stride + 1 if padding == "VALID" else (size + stride - 1) // stride)
+        missing = maximum((counts[-1] - 1) * stride + window - size, 0)
+        frames.append([missing // 2, missing - missing // 2])
+    volumes = pad(volumes, index_tensor([*frames, [0, 0]]))
+    for axis, count, window, stride in zip((5, 3, 1), counts[::-1], ksizes[3:0:-1], strides[3:0:-1], strict=True):
+        places = expand_dims(range_(count) * stride, 1) + range_(window)
+        volumes = gather(volumes, places, axis=(axis + 1) // 2)
+    # Windows stand behind their counts now: [batch, planes, depth, rows, height, columns, width, channels].
+    patches = transpose(volumes, [0, 1, 3, 5, 2, 4, 6, 7])
+    sizes = shape(patches)
+    channels = size_along(patches, 7) * math.prod(ksizes)
+    return reshape(patches, index_tensor([sizes[0], *counts, channels]), name)

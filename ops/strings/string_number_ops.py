@@ -8,6 +8,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
@@ -271,5 +272,64 @@ STRING_TO_HASH_BUCKET = register(
         shape=_bucket_shape,
         kernels=on_cpu(_old_kernel),
         over_batch=by_row(0),
+    )
+)
+
+
+# -- fingerprints --------------------------------------------------------------------------------------
+
+
+def fingerprint(data: TensorLike, method: TensorLike = "farmhash64", name: str | None = None) -> Tensor:
+    """A number that stands for each row of a tensor, the same everywhere and always.
+
+    Args:
+        data: Shape ``[n, ...]``, any dtype.
+        method: ``"farmhash64"``.
+        name: Name of the operation.
+
+    Returns:
+        uint8, shape ``[n, 8]``: the 64 bits of FarmHash's fingerprint of each row, lowest first.
+
+    Raises:
+        InvalidArgumentError: `data` is a scalar, or `method` another one.
+    """
+    return add_op(FINGERPRINT, data, method, name=name)
+
+
+def _fingerprint_kernel(ctx: KernelContext, data: Array, method: Array) -> Array:
+    if method.item() != b"farmhash64":
+        raise InvalidArgumentError(f"fingerprint: method is {method.item()!r}, expected farmhash64")
+    if data.ndim == 0:
+        raise InvalidArgumentError("fingerprint: data is a scalar, expected at least rank 1")
+    rows = data.reshape(len(data), -1) if data.size else data.reshape(len(data), 0)
+    if data.dtype == object:
+        rows = _little_bytes(string_hashes.fingerprint64(as_strings(rows).reshape(-1).tolist())).reshape(len(data), -1)
+        if data.ndim == 1:
+            return rows
+    return _little_bytes(string_hashes.fingerprint64([row.tobytes() for row in rows]))
+
+
+def _little_bytes(words: Array) -> Array:
+    return words.astype("<u8").view(np.uint8).reshape(-1, 8)
+
+
+def _fingerprint_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(0)
+    if op.inputs[0].shape.rank == 0:
+        raise ValueError("data is a scalar, expected at least rank 1")
+    method = constant_value(op.inputs[1])
+    if method is not None and method.item() != b"farmhash64":
+        raise ValueError(f"method is {method.item()!r}, expected farmhash64")
+    return [op.inputs[0].shape[:1].concatenate([8])]
+
+
+FINGERPRINT = register(
+    OpDef(
+        name="Fingerprint",
+        inputs=("data: T", "method: string"),
+        outputs=("fingerprint: uint8",),
+        types={"T": dtypes.VALUES},
+        shape=_fingerprint_shape,
+        kernels=on_cpu(_fingerprint_kernel),
     )
 )

@@ -682,6 +682,110 @@ case(
     gradient=False,
 )
 
+# -- functions of newer programs -----------------------------------------------------------------------
+
+for _padding in ("SAME", "VALID"):
+    case(
+        f"extract_volume_patches {_padding}",
+        lambda tf, x, p=_padding: tf.extract_volume_patches(x, [1, 3, 2, 3, 1], [1, 2, 2, 1, 1], p),
+        F(1, 4, 5, 6, 2),
+    )
+    for _shape in ((1, 5, 2), (1, 5, 4, 2), (1, 5, 4, 4, 2)):
+        case(f"max_pool_v2 {_padding} {_shape}", lambda tf, x, p=_padding: tf.nn.max_pool_v2(x, 2, 2, p), F(*_shape))
+        case(f"avg_pool_v2 {_padding} {_shape}", lambda tf, x, p=_padding: tf.nn.avg_pool_v2(x, 2, 2, p), F(*_shape))
+case(
+    "with_space_to_batch",
+    lambda tf, x, w: tf.nn.with_space_to_batch(
+        x, [2, 3], "SAME", lambda images, _, padding: tf.nn.conv2d(images, w, 1, padding), filter_shape=[3, 3]
+    ),
+    F(1, 7, 6, 2),
+    F(3, 3, 2, 2),
+)
+for _overlapping in (False, True):
+    case(
+        f"fractional_max_pool {_overlapping}",
+        lambda tf, x, o=_overlapping: list(tf.nn.fractional_max_pool(x, [1.0, 2.0, 3.0, 1.0], overlapping=o)),
+        F(2, 6, 9, 2),
+    )
+    case(
+        f"fractional_avg_pool {_overlapping}",
+        lambda tf, x, o=_overlapping: list(tf.nn.fractional_avg_pool(x, [1.0, 2.0, 3.0, 1.0], overlapping=o)),
+        F(2, 6, 9, 2),
+    )
+for _blank in (None, 1, -1):
+    case(
+        f"ctc_loss_v2 {_blank}",
+        lambda tf, x, b=_blank: tf.nn.ctc_loss_v2(
+            [[2, 2, 0], [2, 0, 0]] if b != -1 else [[0, 1, 0], [1, 0, 0]], x, [2, 1], [5, 4], blank_index=b
+        ),
+        F(5, 2, 3),
+        rtol=1e-4,
+    )
+case("collapse_repeated", lambda tf: list(tf.nn.collapse_repeated([[1, 1, 2, 2, 1], [1, 2, 3, 4, 5]], [5, 3])))
+case("ctc_unique_labels", lambda tf: list(tf.nn.ctc_unique_labels([[3, 4, 4, 3], [1, 1, 0, 0]])))
+case("compute_average_loss", lambda tf, x, w: tf.nn.compute_average_loss(x, w), F(4), F(4))
+for _index in (-1, 0, 2, 5):
+    case(
+        f"switch_case {_index}",
+        lambda tf, x, i: tf.switch_case(i, {0: lambda: x * 2.0, 2: lambda: tf.sin(x), 1: lambda: x}),
+        F(3),
+        I(low=_index, high=_index + 1),
+    )
+case(
+    "vectorized_map",
+    lambda tf, x, y: list(tf.vectorized_map(lambda e: (e[0] * e[1], e[0] > 0.0), (x, y))),
+    F(3, 2),
+    F(3, 2),
+)
+case("fingerprint", lambda tf, x: [tf.fingerprint(x), tf.fingerprint([["a", "bcd"], ["x", "y"]])], D(3, 2))
+
+# -- bands of matrices, and numbers of few bits ---------------------------------------------------------
+
+
+def _left(tf):
+    """What makes a later TensorFlow lay out diagonals as TensorFlow 1 does."""
+    return {"align": "LEFT_LEFT"} if tf.__name__.startswith("tensorflow") else {}
+
+
+for _ends, _sizes in (((-1, 1), (2, 3, 3)), ((0, 1), (2, 3)), (1, (2, 3)), ((-2, -2), (3,))):
+    case(
+        f"matrix_diag of {_ends}",
+        lambda tf, x, k=_ends: tf.linalg.diag(x, k=k, padding_value=9.0, **_left(tf)),
+        F(*_sizes),
+    )
+case(
+    "matrix_diag in wide matrices",
+    lambda tf, x: tf.linalg.diag(x, k=(-1, 0), num_rows=4, num_cols=3, **_left(tf)),
+    F(2, 3),
+)
+for _ends, _sizes in (((-1, 1), (2, 3, 3)), ((1, 2), (2, 2, 3)), (-1, (2, 2))):
+    case(
+        f"matrix_diag_part of {_ends}",
+        lambda tf, x, k=_ends: tf.linalg.diag_part(x, k=k, padding_value=9.0, **_left(tf)),
+        F(2, 3, 4),
+    )
+    case(
+        f"matrix_set_diag of {_ends}",
+        lambda tf, x, d, k=_ends: tf.linalg.set_diag(x, d, k=k, **_left(tf)),
+        F(2, 3, 4),
+        F(*_sizes),
+    )
+for _mode in ("MIN_COMBINED", "MIN_FIRST", "SCALED"):
+    for _type in ("qint8", "quint8"):
+
+        def _quantized(tf, x, mode=_mode, type=_type):
+            output, low, high = tf.quantize(x, -1.0, 2.0, getattr(tf, type), mode=mode)
+            return [tf.dequantize(output, low, high, mode=mode), low, high]
+
+        case(f"quantize to {_type}, {_mode}", _quantized, F(3, 4), gradient=False)
+for _signed in (False, True):
+    for _given in (False, True):
+        case(
+            f"quantize_and_dequantize {_signed} {_given}",
+            lambda tf, x, s=_signed, g=_given: tf.quantization.quantize_and_dequantize(x, -1.0, 1.5, s, 4, g),
+            F(3, 4),
+        )
+
 # -- strings -------------------------------------------------------------------------------------------
 
 case("string_to_number", lambda tf: tf.strings.to_number(["1.5", "-2"]))

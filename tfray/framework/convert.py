@@ -13,8 +13,7 @@ from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.late_attributes import variant_name
-from tfray.framework.op_def import Argument, OpDef, lookup
+from tfray.framework.op_def import Argument, OpDef, lookup, variant_name
 from tfray.framework.tensor_operators import register_operator
 from tfray.framework.tensor_shape import Dimension, TensorShape
 

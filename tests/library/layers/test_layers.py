@@ -486,3 +486,83 @@ def test_a_small_convnet_learns():
             session.run(train_op, {x: images, training: True})
         guess = session.run(logits, {x: images, training: False}).argmax(1)
     assert (guess == labels).mean() > 0.95
+
+
+# -- batch normalization corrected ---------------------------------------------------------------------
+
+
+def _batches(count: int, *shape: int) -> list[np.ndarray]:
+    return [np.random.default_rng(seed).normal(1.0, 2.0, shape).astype(np.float32) for seed in range(count)]
+
+
+def _normalized(batches: list[np.ndarray], **settings: object) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
+    """What a layer makes of batches in training, its updates run after each; and its variables in the end."""
+    x = tf.placeholder(tf.float32, [None, *batches[0].shape[1:]])
+    y = tf.layers.batch_normalization(x, training=True, **settings)
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    outputs = []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for batch in batches:
+            outputs.append(session.run(y, {x: batch}))
+            session.run(updates, {x: batch})
+        return outputs, {v.op.name.split("/")[-1]: session.run(v) for v in tf.global_variables()}
+
+
+@pytest.mark.parametrize("clipping", [None, {"rmin": 0.9, "rmax": 1.1, "dmax": 0.2}])
+def test_batch_renormalization(clipping):
+    """As the paper has it: x * r + d, by averages from before the step; here without scale and offset."""
+    batches = _batches(3, 6, 3)
+    outputs, variables = _normalized(batches, renorm=True, renorm_clipping=clipping, renorm_momentum=0.5)
+    mean, deviation, moving = np.zeros(3), np.ones(3), np.ones(3)
+    for batch, output in zip(batches, outputs, strict=True):
+        of_batch = np.sqrt(batch.var(0) + 1e-3)
+        r, d = of_batch / deviation, (batch.mean(0) - mean) / deviation
+        if clipping:
+            r, d = np.clip(r, 0.9, 1.1), np.clip(d, -0.2, 0.2)
+        np.testing.assert_allclose(output, (batch - batch.mean(0)) / of_batch * r + d, rtol=1e-4, atol=1e-5)
+        mean, deviation = (mean + batch.mean(0)) / 2, (deviation + of_batch) / 2
+        moving = 0.99 * moving + 0.01 * batch.var(0)
+    np.testing.assert_allclose(variables["renorm_mean"], mean, rtol=1e-4)
+    np.testing.assert_allclose(variables["renorm_stddev"], deviation, rtol=1e-4)
+    np.testing.assert_allclose(variables["moving_variance"], moving, rtol=1e-4)
+
+
+def test_virtual_batches_are_normalized_by_themselves():
+    (batch,) = _batches(1, 6, 2, 3)
+    (output,), variables = _normalized([batch], virtual_batch_size=3)
+    parts = batch.reshape(3, 2, 2, 3)  # dimension 1 tells the parts apart
+    mean, variance = parts.mean((0, 2), keepdims=True), parts.var((0, 2), keepdims=True)
+    expected = (parts - mean) / np.sqrt(variance + 1e-3)
+    np.testing.assert_allclose(output, expected.reshape(batch.shape), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(variables["moving_mean"], 0.01 * mean.mean(1).reshape(-1), rtol=1e-4)
+
+
+def test_adjustment_comes_in_training_only():
+    (batch,) = _batches(1, 6, 3)
+
+    def adjustment(shape):
+        return tf.fill([1, shape[1]], 2.0), tf.ones([1, shape[1]])
+
+    training = tf.placeholder(tf.bool, [])
+    y = tf.layers.batch_normalization(batch, training=training, adjustment=adjustment)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        trained, otherwise = (session.run(y, {training: value}) for value in (True, False))
+    expected = (batch - batch.mean(0)) / np.sqrt(batch.var(0) + 1e-3) * 2 + 1
+    np.testing.assert_allclose(trained, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(otherwise, batch / np.sqrt(1.001), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"renorm": True, "renorm_clipping": {"rmean": 1.0}},
+        {"virtual_batch_size": 0},
+        {"virtual_batch_size": 2, "adjustment": lambda shape: (1.0, 0.0)},
+        {"renorm": True, "fused": True},
+    ],
+)
+def test_malformed_corrections_are_refused(settings):
+    with pytest.raises(InvalidArgumentError, match=r"batch.normalization"):
+        tf.layers.batch_normalization(tf.ones([4, 2, 2, 3]), training=True, **settings)

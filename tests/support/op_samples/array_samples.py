@@ -7,7 +7,7 @@ import numpy as np
 from tests.support.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.ops.arrays import array_ops, broadcast_ops, slice_ops
+from tfray.ops.arrays import array_ops, band_ops, broadcast_ops, gather_ops, shape_ops, slice_ops
 
 INT = np.int32
 WORDS = np.array([b"to", b"be", b"or", b"not", b"to", b"be"], object)
@@ -409,7 +409,125 @@ JOINING = [
     ],
 ]
 
-SAMPLES = [*SHAPES, *_cast_rows(), *BROADCASTING, *PARTS, *JOINING]
+# -- axes that are known when a step runs --------------------------------------------------------------
+
+
+def _gathered_back(dy: np.ndarray, indices: np.ndarray, axis: np.ndarray) -> np.ndarray:
+    total = np.zeros((2, 4), dy.dtype)
+    np.add.at(total, (slice(None), indices), dy)
+    return total
+
+
+LATE_AXES = [
+    *[
+        OpSample(
+            "ConcatV2ByAxis",
+            lambda x, y, axis: array_ops.concat([x, y], axis),
+            [grid(2, 3), second, INT(axis)],
+            lambda x, y, axis: np.concatenate([x, y], axis),
+            data_dependent=True,
+            label=str(axis),
+        )
+        for second, axis in [(grid(2, 2, seed=1), 1), (grid(4, 3, seed=1), -2)]
+    ],
+    *[
+        OpSample(
+            "SplitByAxis",
+            lambda x, axis: array_ops.split(x, 2, axis),
+            [grid(2, 4), INT(axis)],
+            lambda x, axis: np.split(x, 2, axis),
+            data_dependent=True,
+            label=str(axis),
+        )
+        for axis in (0, -1)
+    ],
+    OpSample(
+        "SplitVByAxis",
+        lambda x, axis: array_ops.split(x, [1, 3], axis),
+        [grid(2, 4), INT(1)],
+        lambda x, axis: np.split(x, [1], axis),
+        data_dependent=True,
+    ),
+    *[
+        OpSample(
+            "GatherV2ByAxis",
+            lambda x, indices, axis: array_ops.gather(x, indices, axis=axis),
+            [grid(3, 4), ints([2, 0], [1, 1]), INT(axis)],
+            lambda x, indices, axis: np.take(x, indices, axis),
+            data_dependent=True,
+            label=str(axis),
+        )
+        for axis in (0, 1, -1)
+    ],
+    OpSample(
+        "GatherGradByAxis",
+        lambda dy, indices, axis: add_op(gather_ops.GATHER_GRAD, dy, indices, [2, 4], axis=axis, batch_dims=0),
+        [grid(2, 3), ints(2, 0, 2), INT(1)],
+        _gathered_back,
+        tolerance=2,
+    ),
+    OpSample(
+        "ReverseV2ByAxis",
+        array_ops.reverse,
+        [grid(2, 3, 4), ints(2, -3)],
+        lambda x, axes: np.flip(x, tuple(axes)),
+    ),
+    OpSample(
+        "RollByAxis",
+        array_ops.roll,
+        [grid(2, 3), ints(1, -1), ints(1, 0)],
+        lambda x, shift, axes: np.roll(x, tuple(shift), tuple(axes)),
+    ),
+    OpSample("RollByAxis", array_ops.roll, [grid(2, 3), INT(1), INT(-1)], np.roll, label="scalar"),
+    OpSample(
+        "SwappedAxes",
+        lambda x: add_op(shape_ops.SWAPPED_AXES, x),
+        [grid(2, 3, 4)],
+        lambda x: np.array([0, 2, 1], np.int32),
+    ),
+]
+
+# -- bands of matrices ---------------------------------------------------------------------------------
+
+
+def _diagonals(x: np.ndarray) -> np.ndarray:
+    """Diagonals -1 to 1, the uppermost first, filled up with 7."""
+    found = [np.diagonal(x, k, -2, -1) for k in (1, 0, -1)]
+    longest = max(each.shape[-1] for each in found)
+    fill = [
+        np.pad(each, [(0, 0)] * (each.ndim - 1) + [(0, longest - each.shape[-1])], constant_values=7) for each in found
+    ]
+    return np.stack(fill, -2)
+
+
+def _replaced(x: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    result, along = x.copy(), np.arange(3)
+    result[..., along, along + 1] = diagonal
+    return result
+
+
+BANDS = [
+    OpSample(
+        "MatrixDiagV2",
+        lambda x: band_ops.matrix_diag(x, k=1, padding_value=1),
+        [grid(2, 3)],
+        lambda x: np.stack([np.where(np.eye(4, k=1) > 0, np.diag(row, 1), 1) for row in x]),
+    ),
+    OpSample(
+        "MatrixDiagPartV2",
+        lambda x: band_ops.matrix_diag_part(x, k=(-1, 1), padding_value=7),
+        [grid(2, 3, 4)],
+        _diagonals,
+    ),
+    OpSample(
+        "MatrixSetDiagV2",
+        lambda x, diagonal: band_ops.matrix_set_diag(x, diagonal, k=1),
+        [grid(2, 3, 4), grid(2, 3, seed=1)],
+        _replaced,
+    ),
+]
+
+SAMPLES = [*SHAPES, *_cast_rows(), *BROADCASTING, *PARTS, *JOINING, *LATE_AXES, *BANDS]
 
 ERRORS = [
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(4)], r"cannot reshape 6 elements to \(4,\)"),
@@ -481,4 +599,19 @@ ERRORS = [
     OpError("SplitV", lambda x: array_ops.split(x, [1, 1]), [grid(3)], r"cannot be split into sizes \[1, 1\]"),
     OpError("SplitV", lambda x: array_ops.split(x, [4, -1]), [grid(3)], "cannot be split into sizes"),
     OpError("SplitV", lambda x: array_ops.split(x, [1, 1]), [grid(3)], "cannot split dimension 0", at_run=True),
+    OpError("ConcatV2ByAxis", lambda x, a: array_ops.concat([x, x], a), [grid(2, 3), INT(2)], "axis 2", at_run=True),
+    OpError("SplitByAxis", lambda x, a: array_ops.split(x, 2, a), [grid(2, 4), INT(2)], "axis 2", at_run=True),
+    OpError("SplitVByAxis", lambda x, a: array_ops.split(x, [1, 1], a), [grid(2, 4), INT(1)], "split", at_run=True),
+    OpError(
+        "GatherV2ByAxis", lambda x, a: array_ops.gather(x, [0], axis=a), [grid(2, 4), INT(2)], "axis 2", at_run=True
+    ),
+    OpError("ReverseV2ByAxis", array_ops.reverse, [grid(2, 4), ints(1, -1)], "one dimension twice", at_run=True),
+    OpError("RollByAxis", lambda x, a: array_ops.roll(x, 1, a), [grid(2, 4), INT(3)], "axis 3", at_run=True),
+    OpError("SwappedAxes", lambda x: add_op(shape_ops.SWAPPED_AXES, x), [grid(2)], "expected matrices", at_run=True),
+    OpError(
+        "MatrixDiagV2", lambda x: band_ops.matrix_diag(x, num_rows=4, num_cols=5), [grid(3)], "are not those of 4 x 5"
+    ),
+    OpError("MatrixDiagPartV2", lambda x: band_ops.matrix_diag_part(x, k=3), [grid(2, 3)], "diagonal 3 is outside"),
+    OpError("MatrixDiagPartV2", lambda x: band_ops.matrix_diag_part(x, k=3), [grid(2, 3)], "diagonal 3", at_run=True),
+    OpError("MatrixSetDiagV2", lambda x, d: band_ops.matrix_set_diag(x, d, k=1), [grid(2, 3), grid(3)], "incompatible"),
 ]

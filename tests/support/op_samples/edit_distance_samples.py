@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.support.op_samples import OpError, OpSample
 from tfray.framework.sparse_tensor import SparseTensor
-from tfray.ops.nn import edit_distance_ops
+from tfray.ops.sparse import edit_distance_ops
 
 
 def _distance(a, b):

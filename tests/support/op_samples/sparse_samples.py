@@ -188,4 +188,3 @@ ERRORS = [
     ),
 ]
 
-TESTED_ELSEWHERE = {"SparseCross": "columns of any number and kind: tests/ops/sparse/test_sparse_ops.py"}

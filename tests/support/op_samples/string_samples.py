@@ -355,6 +355,12 @@ NUMBERS = [
         ]
     ],
     given("StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 2**62), [WORDS], FAST),
+    given(  # by TensorFlow
+        "Fingerprint",
+        string_number_ops.fingerprint,
+        [strings(b"a", b"bcd"), np.array(b"farmhash64", object)],
+        np.uint8([[227, 117, 223, 182, 101, 66, 69, 179], [240, 104, 216, 35, 146, 188, 98, 198]]),
+    ),
     given(
         "StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 1), [SQUARE], [[0, 0]] * 2
     ),
@@ -541,6 +547,8 @@ ERRORS = [
             (b"x", dtypes.float64),
         ]
     ],
+    OpError("Fingerprint", lambda x: string_number_ops.fingerprint(x, "sha"), [SQUARE], "expected farmhash64"),
+    OpError("Fingerprint", string_number_ops.fingerprint, [np.array(b"a", object)], "a scalar"),
     OpError(
         "StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 0), [SQUARE], "at least 1"
     ),

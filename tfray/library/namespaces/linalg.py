@@ -1,13 +1,13 @@
 """``tf.linalg``: matrix products, decompositions, solvers, norms and diagonals, for single matrices or batches."""
 
 from tfray.library.variables.clip import global_norm
+from tfray.ops.arrays.band_ops import matrix_diag as diag
+from tfray.ops.arrays.band_ops import matrix_diag_part as diag_part
+from tfray.ops.arrays.band_ops import matrix_set_diag as set_diag
 from tfray.ops.arrays.construction_ops import eye
 from tfray.ops.arrays.matrix_ops import diag as tensor_diag
 from tfray.ops.arrays.matrix_ops import diag_part as tensor_diag_part
 from tfray.ops.arrays.matrix_ops import matrix_band_part as band_part
-from tfray.ops.arrays.matrix_ops import matrix_diag as diag
-from tfray.ops.arrays.matrix_ops import matrix_diag_part as diag_part
-from tfray.ops.arrays.matrix_ops import matrix_set_diag as set_diag
 from tfray.ops.arrays.shape_ops import matrix_transpose
 from tfray.ops.arrays.shape_ops import matrix_transpose as transpose
 from tfray.ops.linalg.decomposition_ops import adjoint, cholesky, cholesky_solve, logdet, qr, svd

@@ -37,6 +37,8 @@ from tfray.library.metrics.ranking_metrics import (
     recall_at_k,
     recall_at_top_k,
 )
+from tfray.library.metrics.ranking_metrics import average_precision_at_k as sparse_average_precision_at_k
+from tfray.library.metrics.ranking_metrics import precision_at_k as sparse_precision_at_k
 
 # fmt: off
 __all__ = [
@@ -45,7 +47,7 @@ __all__ = [
     "mean_per_class_accuracy", "mean_relative_error", "mean_squared_error", "mean_tensor", "percentage_below",
     "precision", "precision_at_k", "precision_at_thresholds", "precision_at_top_k", "recall", "recall_at_k",
     "recall_at_thresholds", "recall_at_top_k", "root_mean_squared_error", "sensitivity_at_specificity",
-    "specificity_at_sensitivity", "true_negatives", "true_negatives_at_thresholds", "true_positives",
-    "true_positives_at_thresholds",
+    "sparse_average_precision_at_k", "sparse_precision_at_k", "specificity_at_sensitivity", "true_negatives",
+    "true_negatives_at_thresholds", "true_positives", "true_positives_at_thresholds",
 ]
 # fmt: on
