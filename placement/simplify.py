@@ -226,6 +226,8 @@ class _Simplifier:
     ) -> tuple[Operation, Sequence[Tensor]] | None:
         if controls or not op.outputs or not inputs or not all(tensor in self._constants for tensor in inputs):
             return None
+        if any(tensor.dtype.kind == "variant" for tensor in op.outputs):
+            return None  # there are no constants of it
         sizes = [_bytes(tensor) for tensor in op.outputs]
         if any(size is None or size > MAX_FOLDED_BYTES for size in sizes):
             return None

@@ -329,3 +329,49 @@ def test_a_flipped_bit_in_the_values_is_found(exported):
             tf.saved_model.load_model(exported)
     finally:
         data.write_bytes(original)
+
+
+# -- TensorFlow's names --------------------------------------------------------------------------------
+
+
+def test_constants_stand_in_the_namespace_too():
+    saved = tf.saved_model
+    assert saved.SERVING == saved.tag_constants.SERVING == "serve"
+    assert saved.MAIN_OP_KEY == saved.constants.MAIN_OP_KEY == "saved_model_main_op"
+    assert saved.PREDICT_METHOD_NAME == saved.signature_constants.PREDICT_METHOD_NAME
+    assert saved.Builder is saved.builder.SavedModelBuilder
+
+
+def test_signatures_that_a_server_can_call_are_valid():
+    saved, text, number = tf.saved_model, tf.placeholder(tf.string, []), tf.placeholder(tf.float32, [])
+    valid = [
+        saved.predict_signature_def({"x": number}, {"y": number}),
+        saved.classification_signature_def(text, text, number),
+        saved.regression_signature_def(text, number),
+    ]
+    assert all(map(saved.is_valid_signature, valid))
+    info = {"x": saved.build_tensor_info(number)}
+    outputs = {saved.REGRESS_OUTPUTS: saved.build_tensor_info(number)}
+    assert not saved.is_valid_signature(saved.build_signature_def(info, info, "own"))
+    assert not saved.is_valid_signature(saved.build_signature_def(info, {}, saved.PREDICT_METHOD_NAME))
+    assert not saved.signature_def_utils.is_valid_signature(
+        saved.build_signature_def(info, outputs, saved.REGRESS_METHOD_NAME)
+    )
+
+
+def test_the_main_operation_initialises_variables_and_tables():
+    v = tf.get_variable("v", initializer=3.0)
+    with tf.Session() as session:
+        session.run(tf.saved_model.main_op.main_op())
+        assert session.run(v) == 3.0
+        restore = v.assign(5.0).op
+        session.run(tf.saved_model.main_op_with_restore(restore.name))
+        assert session.run(v) == 5.0
+
+
+def test_whether_a_folder_has_a_model_is_told(tmp_path):
+    x = tf.placeholder(tf.float32, [])
+    assert not tf.saved_model.contains_saved_model(tmp_path / "model")
+    with tf.Session() as session:
+        tf.saved_model.simple_save(session, str(tmp_path / "model"), {"x": x}, {"y": x + 1.0})
+    assert tf.saved_model.contains_saved_model(tmp_path / "model")

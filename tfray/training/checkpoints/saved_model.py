@@ -27,23 +27,76 @@ from tfray.formats.checkpoint import ArrowCheckpoint
 from tfray.formats.files import PathLike
 from tfray.formats.value_file import read_values, write_values
 from tfray.framework.allowed_uses import checked_nodes
-from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.dtypes import DType, as_dtype, float32, string
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import TensorShape
+from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
+from tfray.library.variables.variables import global_variables_initializer, local_variables_initializer
+from tfray.ops.arrays.grouping_ops import group
 from tfray.session import Session
 from tfray.training.checkpoints.import_meta_graph import import_meta_graph
 from tfray.training.checkpoints.meta_graph import MetaGraphDef, clear_devices_of, export_meta_graph
 
 # fmt: off
 __all__ = [
-    "FILE_NAME", "FORMAT_VERSION", "LoadedModel", "SavedGraph", "SavedModelBuilder", "SignatureDef", "TensorInfo",
-    "build_signature_def", "build_tensor_info", "builder", "classification_signature_def", "constants", "export",
-    "get_tensor_from_tensor_info", "load", "load_model", "loader", "maybe_saved_model_directory",
-    "predict_signature_def", "read_saved_model", "regression_signature_def", "signature_constants",
-    "signature_def_utils", "simple_save", "tag_constants", "utils",
+    "ASSETS_DIRECTORY",
+    "ASSETS_KEY",
+    "CLASSIFY_INPUTS",
+    "CLASSIFY_METHOD_NAME",
+    "CLASSIFY_OUTPUT_CLASSES",
+    "CLASSIFY_OUTPUT_SCORES",
+    "DEFAULT_SERVING_SIGNATURE_DEF_KEY",
+    "FILE_NAME",
+    "FORMAT_VERSION",
+    "GPU",
+    "LEGACY_INIT_OP_KEY",
+    "MAIN_OP_KEY",
+    "PREDICT_INPUTS",
+    "PREDICT_METHOD_NAME",
+    "PREDICT_OUTPUTS",
+    "REGRESS_INPUTS",
+    "REGRESS_METHOD_NAME",
+    "REGRESS_OUTPUTS",
+    "SAVED_MODEL_FILENAME_PB",
+    "SAVED_MODEL_FILENAME_PBTXT",
+    "SAVED_MODEL_SCHEMA_VERSION",
+    "SERVING",
+    "TPU",
+    "TRAINING",
+    "VARIABLES_DIRECTORY",
+    "VARIABLES_FILENAME",
+    "Builder",
+    "LoadedModel",
+    "SavedGraph",
+    "SavedModelBuilder",
+    "SignatureDef",
+    "TensorInfo",
+    "build_signature_def",
+    "build_tensor_info",
+    "builder",
+    "classification_signature_def",
+    "constants",
+    "contains_saved_model",
+    "export",
+    "get_tensor_from_tensor_info",
+    "is_valid_signature",
+    "load",
+    "load_model",
+    "loader",
+    "main_op",
+    "main_op_with_restore",
+    "maybe_saved_model_directory",
+    "predict_signature_def",
+    "read_saved_model",
+    "regression_signature_def",
+    "signature_constants",
+    "signature_def_utils",
+    "simple_save",
+    "tag_constants",
+    "utils",
 ]
 # fmt: on
 
@@ -71,10 +124,42 @@ signature_constants = SimpleNamespace(
 )
 constants = SimpleNamespace(
     ASSETS_DIRECTORY=_ASSETS,
+    ASSETS_KEY="saved_model_assets",
+    LEGACY_INIT_OP_KEY="legacy_init_op",
+    MAIN_OP_KEY="saved_model_main_op",
     SAVED_MODEL_FILENAME_JSON=FILE_NAME,
+    SAVED_MODEL_FILENAME_PB="saved_model.pb",
+    SAVED_MODEL_FILENAME_PBTXT="saved_model.pbtxt",
+    SAVED_MODEL_SCHEMA_VERSION=1,
     VARIABLES_DIRECTORY="variables",
     VARIABLES_FILENAME="variables",
 )
+"""Names that TensorFlow gives; tfray's own form has one file, ``SAVED_MODEL_FILENAME_JSON``, beside the variables."""
+
+ASSETS_DIRECTORY: Final[str] = constants.ASSETS_DIRECTORY
+ASSETS_KEY: Final[str] = constants.ASSETS_KEY
+CLASSIFY_INPUTS: Final[str] = signature_constants.CLASSIFY_INPUTS
+CLASSIFY_METHOD_NAME: Final[str] = signature_constants.CLASSIFY_METHOD_NAME
+CLASSIFY_OUTPUT_CLASSES: Final[str] = signature_constants.CLASSIFY_OUTPUT_CLASSES
+CLASSIFY_OUTPUT_SCORES: Final[str] = signature_constants.CLASSIFY_OUTPUT_SCORES
+DEFAULT_SERVING_SIGNATURE_DEF_KEY: Final[str] = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+GPU: Final[str] = tag_constants.GPU
+LEGACY_INIT_OP_KEY: Final[str] = constants.LEGACY_INIT_OP_KEY
+MAIN_OP_KEY: Final[str] = constants.MAIN_OP_KEY
+PREDICT_INPUTS: Final[str] = signature_constants.PREDICT_INPUTS
+PREDICT_METHOD_NAME: Final[str] = signature_constants.PREDICT_METHOD_NAME
+PREDICT_OUTPUTS: Final[str] = signature_constants.PREDICT_OUTPUTS
+REGRESS_INPUTS: Final[str] = signature_constants.REGRESS_INPUTS
+REGRESS_METHOD_NAME: Final[str] = signature_constants.REGRESS_METHOD_NAME
+REGRESS_OUTPUTS: Final[str] = signature_constants.REGRESS_OUTPUTS
+SAVED_MODEL_FILENAME_PB: Final[str] = constants.SAVED_MODEL_FILENAME_PB
+SAVED_MODEL_FILENAME_PBTXT: Final[str] = constants.SAVED_MODEL_FILENAME_PBTXT
+SAVED_MODEL_SCHEMA_VERSION: Final[int] = constants.SAVED_MODEL_SCHEMA_VERSION
+SERVING: Final[str] = tag_constants.SERVING
+TPU: Final[str] = tag_constants.TPU
+TRAINING: Final[str] = tag_constants.TRAINING
+VARIABLES_DIRECTORY: Final[str] = constants.VARIABLES_DIRECTORY
+VARIABLES_FILENAME: Final[str] = constants.VARIABLES_FILENAME
 
 
 # -- signatures ----------------------------------------------------------------------------------------
@@ -671,6 +756,40 @@ def load_model(
     return LoadedModel(export_dir, signature, tags, allow=allow)
 
 
+def is_valid_signature(signature_def: SignatureDef) -> bool:
+    """Whether a server can call a signature: its method is TensorFlow's, and it has the tensors that this asks for."""
+    inputs, outputs = signature_def.inputs, signature_def.outputs
+    if signature_def.method_name == CLASSIFY_METHOD_NAME:
+        wanted = {CLASSIFY_OUTPUT_CLASSES: string, CLASSIFY_OUTPUT_SCORES: float32}
+        return _is_of_strings(inputs, CLASSIFY_INPUTS) and bool(outputs) and _are_of(outputs, wanted)
+    if signature_def.method_name == REGRESS_METHOD_NAME:
+        return _is_of_strings(inputs, REGRESS_INPUTS) and bool(outputs) and _are_of(outputs, {REGRESS_OUTPUTS: float32})
+    return signature_def.method_name == PREDICT_METHOD_NAME and bool(inputs) and bool(outputs)
+
+
+def _is_of_strings(inputs: Mapping[str, TensorInfo], name: str) -> bool:
+    return inputs.keys() == {name} and inputs[name].dtype == string
+
+
+def _are_of(outputs: Mapping[str, TensorInfo], wanted: Mapping[str, DType]) -> bool:
+    return all(name in wanted and info.dtype == wanted[name] for name, info in outputs.items())
+
+
+def _main_op() -> Operation:
+    """An operation that initialises the global variables, the local ones and the tables: a model's main operation."""
+    return group(global_variables_initializer(), local_variables_initializer(), tables_initializer())
+
+
+def main_op_with_restore(restore_op_name: str) -> Operation:
+    """As ``main_op.main_op`` once an operation of that name has restored the variables, which are not initialised."""
+    graph = get_default_graph()
+    with graph.control_dependencies([graph.get_operation_by_name(restore_op_name)]):
+        return group(local_variables_initializer(), tables_initializer())
+
+
+main_op = SimpleNamespace(main_op=_main_op, main_op_with_restore=main_op_with_restore)
+contains_saved_model = maybe_saved_model_directory
+Builder = SavedModelBuilder
 builder = SimpleNamespace(SavedModelBuilder=SavedModelBuilder)
 loader = SimpleNamespace(load=load, maybe_saved_model_directory=maybe_saved_model_directory)
 utils = SimpleNamespace(build_tensor_info=build_tensor_info, get_tensor_from_tensor_info=get_tensor_from_tensor_info)
@@ -679,4 +798,5 @@ signature_def_utils = SimpleNamespace(
     predict_signature_def=predict_signature_def,
     classification_signature_def=classification_signature_def,
     regression_signature_def=regression_signature_def,
+    is_valid_signature=is_valid_signature,
 )
