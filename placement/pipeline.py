@@ -5,7 +5,7 @@ prune → simplify → place → schedule → partition. None of them changes th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tfray.framework.dtypes import DType
@@ -44,6 +44,7 @@ def compile_step(
     policy: Policy = default_policy,
     joint_policy: JointPolicy | None = None,
     sent_dtype: DType | None = None,
+    finished: Collection[Operation] = (),
 ) -> CompiledStep:
     """Compile what must run for some fetches.
 
@@ -57,9 +58,10 @@ def compile_step(
         policy: Chooses devices for what the program leaves open.
         joint_policy: Chooses devices for all groups together; see `placer.place`.
         sent_dtype: Narrower dtype for float32 tensors between tasks; see `partition.partition`.
+        finished: Operations that have run already; see `prune.prune`.
     """
     wanted = [*(ungrouped(targets) if optimize else targets), *(tensor.op for tensor in fetched)]
-    simplified = simplify(prune(wanted, fed), fed, wanted, fetched, optimize)
+    simplified = simplify(prune(wanted, fed, finished), fed, wanted, fetched, optimize)
     placement = place(
         simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy, joint_policy=joint_policy
     )

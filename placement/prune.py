@@ -8,16 +8,19 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.traversal import reachable_backward, topological_order
 
 
-def prune(targets: Iterable[Operation], fed: Collection[Tensor]) -> list[Operation]:
+def prune(
+    targets: Iterable[Operation], fed: Collection[Tensor], finished: Collection[Operation] = ()
+) -> list[Operation]:
     """The operations that must run for `targets`, each after its predecessors.
 
     Args:
         targets: Operations to run, those of fetched tensors included.
         fed: Tensors whose values the caller gives. An operation all of whose uses are fed is not run.
+        finished: Operations that have run already, for which nothing waits.
     """
     fed = set(fed)
     # A fed placeholder is not run, not even for operations that wait for it by a control edge.
-    done = {tensor.op for tensor in fed if tensor.op.type == "Placeholder"}
+    done = {tensor.op for tensor in fed if tensor.op.type == "Placeholder"} | set(finished)
 
     def needed(op: Operation) -> list[Operation]:
         waits_for = [control for control in op.control_inputs if control not in done]

@@ -456,3 +456,49 @@ def test_a_handle_forgets_its_value(session):
     kept.delete()
     with pytest.raises(InvalidArgumentError, match="there is no value"):
         kept.eval()
+
+
+# -- steps in pieces -----------------------------------------------------------------------------------
+
+
+def test_a_step_is_run_in_pieces(session):
+    a, b, c = (tf.placeholder(tf.float32, []) for _ in range(3))
+    first = a + b
+    second = first * c
+    handle = session.partial_run_setup([first, second], [a, b, c])
+    with pytest.raises(InvalidArgumentError, match="has no value yet"):
+        session.partial_run(handle, second, {c: 1})
+    assert session.partial_run(handle, first, {a: "1", b: 2}) == 3
+    assert session.partial_run(handle, {"second": [second]}, {c: 17}) == {"second": [51]}
+    with pytest.raises(InvalidArgumentError, match="has ended"):
+        session.partial_run(handle, second)
+
+
+def test_each_operation_of_a_step_in_pieces_runs_once(session):
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    v, number = tf.Variable(0.0), tf.random_normal([])
+    added = v.assign_add(a)
+    with tf.control_dependencies([added]):
+        after = tf.identity(b) + 1
+    total = added * 0 + b + number
+    session.run(v.initializer)
+    handle = session.partial_run_setup([added, number, after, total, added.op], [a, b])
+    assert session.partial_run(handle, total, {a: 2.0, b: 3.0}) == session.partial_run(handle, number) + 3
+    assert session.partial_run(handle, [after, added, added.op]) == [4.0, 2.0, None]
+    assert session.run(v) == 2.0
+
+
+def test_what_was_not_announced_is_refused(session):
+    a, b = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
+    x, y = a + 1, b + 1
+    handle = session.partial_run_setup([x, a * 2], a)
+    for fetches, feeds in ((y, {a: 1}), (x, {b: 1})):
+        with pytest.raises(InvalidArgumentError, match="was not announced"):
+            session.partial_run(handle, fetches, feeds)
+    assert session.partial_run(handle, x, {a: 1}) == 2
+    with pytest.raises(InvalidArgumentError, match="was fetched before"):
+        session.partial_run(handle, x)
+    with pytest.raises(InvalidArgumentError, match="nothing to fetch"):
+        session.partial_run_setup([], a)
+    with pytest.raises(InvalidArgumentError, match="never began"):
+        session.partial_run("text", x)

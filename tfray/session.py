@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -33,6 +34,7 @@ from tfray.framework.graph import (
 from tfray.framework.region import find_operation
 from tfray.ops.state import session_ops
 from tfray.placement.pipeline import CompiledStep, compile_step
+from tfray.placement.prune import prune
 from tfray.runtime.device import cpu_device_count
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
@@ -51,6 +53,8 @@ _OBSERVED: Final = object()
 
 _MOST_ADAPTATIONS: Final = 3
 """How often a step is placed anew by measured times. Each time costs a recorded run and a compilation."""
+
+_partial_runs: Final = itertools.count()
 
 _homes: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
 """For each cluster, the device of every variable that its sessions have placed by cost, by the variable's name."""
@@ -77,6 +81,7 @@ class Session:
         self._placer = _placer_for(target, self._config)
         self._runner: Runner = _runner_for(target, self._config)
         self._steps: dict[tuple[Any, ...], _PreparedStep | _AdaptingStep] = {}
+        self._partial_steps: dict[str, _PartialStep] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._entered: list[Any] = []
@@ -189,6 +194,52 @@ class Session:
                 raise
 
         return call
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
+        """Begin a step that is run piece by piece, by `partial_run`: each operation runs once in all pieces together.
+
+        Args:
+            fetches: All that will be fetched, as for `run`.
+            feeds: All that will be fed: a tensor, a name, or a list of them.
+
+        Returns:
+            A handle for `partial_run`.
+
+        Raises:
+            InvalidArgumentError: There are no fetches, or one is not in the graph.
+            CancelledError: The session was closed.
+        """
+        if self._closed:
+            raise CancelledError("the session is closed: open a new one")
+        listed = tuple(feeds) if isinstance(feeds, (list, tuple)) else () if feeds is None else (feeds,)
+        step = _PartialStep(self, fetches, [_fed_tensor(self._graph, part) for part in _parts_of_feed(listed)])
+        handle = f"partial_run_{next(_partial_runs)}"
+        self._partial_steps[handle] = step
+        return handle
+
+    def partial_run(self, handle: str, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """Go on with a step that `partial_run_setup` has begun: feed more, and fetch more.
+
+        Args:
+            handle: What `partial_run_setup` returned.
+            fetches: As for `run`; each was announced, and has not been fetched yet.
+            feed_dict: As for `run`; each was announced, and has not been fed yet.
+
+        Returns:
+            As `run`.
+
+        Raises:
+            InvalidArgumentError: What is fetched or fed was not announced, or was before, or a value is missing.
+        """
+        if self._closed:
+            raise CancelledError("the session is closed: open a new one")
+        if handle not in self._partial_steps:
+            raise InvalidArgumentError(f"{handle!r} is not the handle of a partial run: it has ended, or never began")
+        step = self._partial_steps[handle]
+        result = step.run(fetches, _checked_feeds(feed_dict or {}), self._timeout_s())
+        if not step.open_fetches:
+            del self._partial_steps[handle]
+        return result
 
     def _timeout_s(self, timeout_ms: int = 0) -> float | None:
         timeout_ms = timeout_ms or self._config.operation_timeout_in_ms
@@ -352,8 +403,10 @@ class _PreparedStep:
         fetches: Any,
         feeds: Sequence[Any],
         placer: CostPlacer | None = None,
+        finished: Collection[Operation] = (),
     ) -> None:
         graph = session.graph
+        self._finished = finished
         # A sparse tensor, or a tuple, is fed as the tensors that it consists of.
         self._composites = list(feeds) if any(map(_is_composite_feed, feeds)) else None
         tensors = [_fed_tensor(graph, part) for feed in feeds for part in _parts_of_feed(feed)]
@@ -391,6 +444,7 @@ class _PreparedStep:
             optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
             joint_policy=self._placer,
             sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
+            finished=self._finished,
         )
         if config.log_device_placement or get_log_device_placement():
             for part in compiled.partitions:
@@ -503,6 +557,67 @@ def _find_operation(error: OpError, graph: Graph) -> None:
     """Set `error.op` to the operation of the user's graph that has the name of the one that failed, if there is one."""
     if error.op is None and error.op_name is not None:
         error.op = find_operation(graph, error.op_name)
+
+
+class _PartialStep:
+    """A step that is run piece by piece. A piece keeps the values that later ones need of its operations."""
+
+    def __init__(self, session: Session, fetches: Any, feeds: Sequence[Tensor]) -> None:
+        structure = _Structure(session, fetches)
+        self._session = session
+        self.open_fetches: set[Tensor | Operation] = {*structure.tensors, *structure.operations}
+        if not self.open_fetches:
+            raise InvalidArgumentError("partial_run_setup: there is nothing to fetch")
+        self._open_feeds = set(feeds)
+        self._values: dict[Tensor, Any] = {}
+        self._finished: set[Operation] = set()
+        self._ops = set(prune(_operations(self.open_fetches), feeds))
+        self._lock = threading.Lock()
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any], timeout_s: float | None) -> Any:
+        with self._lock:
+            return self._run(fetches, feed_dict, timeout_s)
+
+    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any], timeout_s: float | None) -> Any:
+        session = self._session
+        structure = _Structure(session, fetches)
+        wanted = {*structure.tensors, *structure.operations}
+        if strangers := wanted - self.open_fetches:
+            raise InvalidArgumentError(f"partial_run: {strangers.pop()!r} was not announced, or was fetched before")
+        given: dict[Tensor, Any] = {}
+        for feed, value in feed_dict.items():
+            parts = zip(_parts_of_feed(feed), _parts_of_value(feed, value), strict=True)
+            given.update((_fed_tensor(session.graph, part), held) for part, held in parts)
+        if strangers := given.keys() - self._open_feeds:
+            raise InvalidArgumentError(f"partial_run: {strangers.pop()!r} was not announced, or was fed before")
+        fed = self._values | given
+        ops = {op for op in prune(_operations(wanted), fed, self._finished) if op in self._ops}
+        needed = {tensor for op in ops for tensor in op.inputs} | set(structure.tensors)
+        if missing := needed & (self._open_feeds - given.keys()):
+            raise InvalidArgumentError(f"partial_run: {missing.pop()!r} was announced as a feed, and has no value yet")
+        waiting = [tensor for op in self._ops - self._finished - ops for tensor in op.inputs]
+        waiting += [element for element in self.open_fetches - wanted if isinstance(element, Tensor)]
+        kept = [
+            tensor
+            for tensor in dict.fromkeys(waiting)
+            if tensor.op in ops and tensor not in fed and session.graph.is_feedable(tensor)
+        ]
+        config = session._config
+        step = _PreparedStep(session, session._runner, config, (fetches, kept), list(fed), None, self._finished)
+        try:
+            result, held = step.run(list(fed.values()), timeout_s)
+        finally:
+            step.close()
+        self._values = {**fed, **dict(zip(kept, held, strict=True))}
+        # What makes a handle, which cannot be fed, is run again where a later piece needs it, which changes nothing.
+        self._finished.update(op for op in ops if all(map(session.graph.is_feedable, op.outputs)))
+        self._open_feeds -= given.keys()
+        self.open_fetches -= wanted
+        return result
+
+
+def _operations(elements: Collection[Tensor | Operation]) -> list[Operation]:
+    return [element.op if isinstance(element, Tensor) else element for element in elements]
 
 
 def _plain(value: Any) -> Any:

@@ -187,4 +187,3 @@ ERRORS = [
         at_run=True,
     ),
 ]
-
