@@ -33,7 +33,6 @@ contrib.learn.python.learn.datasets.mnist *=@tfray.programs.mnist_input
 contrib.rnn.python.ops.core_rnn_cell _linear=@tfray.library.rnn.rnn_cell_wrappers.linear
 contrib.rnn.python.ops.core_rnn_cell_impl *=contrib.rnn
 contrib.slim.python.slim.learning *=contrib.slim.learning
-contrib.tensorboard.plugins.projector *=@tfray.programs.projector
 core.example.example_pb2 train.Example train.SequenceExample
 core.example.feature_pb2 train.BytesList train.Feature train.FeatureList train.FeatureLists train.Features
     train.FloatList train.Int64List

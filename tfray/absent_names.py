@@ -76,7 +76,7 @@ def reason(path: str) -> str:
         return f"TensorFlow 1 calls it tf.{RENAMED[path]}; `{OPTION}` lets a program have the older names"
     for pattern, instead in NOT_WANTED.items():
         if re.fullmatch(pattern, path):
-            return f"tfray does without it: use {instead}"
+            return f"it does without: use {instead}"
     return ""
 
 

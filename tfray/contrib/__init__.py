@@ -14,7 +14,9 @@ from tfray.lazy_modules import LazyPackage
 
 if TYPE_CHECKING:
     from tfray.contrib import (
+        cudnn_rnn,
         data,
+        deprecated,
         distributions,
         estimator,
         feature_column,
@@ -25,30 +27,50 @@ if TYPE_CHECKING:
         lookup,
         losses,
         metrics,
+        nn,
         opt,
         rnn,
         seq2seq,
         slim,
         staging,
+        tensorboard,
         training,
         util,
     )
 
 # fmt: off
 __all__ = [
-    "data", "distributions", "estimator", "feature_column", "framework", "layers", "learn", "legacy_seq2seq",
-    "lookup", "losses", "metrics", "opt", "rnn", "seq2seq", "slim", "staging", "training", "util",
+    "cudnn_rnn",
+    "data",
+    "deprecated",
+    "distributions",
+    "estimator",
+    "feature_column",
+    "framework",
+    "layers",
+    "learn",
+    "legacy_seq2seq",
+    "lookup",
+    "losses",
+    "metrics",
+    "nn",
+    "opt",
+    "rnn",
+    "seq2seq",
+    "slim",
+    "staging",
+    "tensorboard",
+    "training",
+    "util",
 ]
 # fmt: on
 
 REPLACEMENTS: Final = {
-    "cudnn_rnn": "tf.nn.rnn_cell.LSTMCell with tf.nn.dynamic_rnn",
     "keras": "tf.keras",
     "predictor": "tf.Session and tf.train.Saver",
     "quantize": "tf.quantization",
     "saved_model": "tf.saved_model",
     "summary": "tf.summary",
-    "tensorboard": "tf.summary",
     "tensorrt": "plain sessions",
 }
 """Modules of TensorFlow 1 that do not exist here, and what to use instead."""

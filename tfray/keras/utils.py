@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from typing import Any
 
 import numpy as np
 
-__all__ = ["normalize", "to_categorical"]
+from tfray.errors import DataLossError, NotFoundError
+from tfray.formats.files import failures_of
+
+__all__ = ["get_file", "normalize", "to_categorical"]
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> np.ndarray:
@@ -32,3 +37,47 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
     norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
     return np.asarray(x / np.expand_dims(norms, axis))
+
+
+def get_file(
+    fname: str,
+    origin: str,
+    untar: bool = False,
+    md5_hash: str | None = None,
+    file_hash: str | None = None,
+    cache_subdir: str = "datasets",
+    hash_algorithm: str = "auto",
+    extract: bool = False,
+    archive_format: str = "auto",
+    cache_dir: str | None = None,
+) -> str:
+    """The path of a file that lies where Keras keeps what it has loaded. Nothing is downloaded or unpacked.
+
+    Args:
+        fname: The file's name, or its absolute path.
+        origin: The address that it has come from, for the error.
+        untar: The path is that of the folder ``fname``, into which ``fname.tar.gz`` has been unpacked.
+        md5_hash: Checksum that the file has to have.
+        file_hash: The same, by `hash_algorithm`.
+        cache_subdir: Folder beneath `cache_dir`.
+        hash_algorithm: ``md5``, ``sha256``, or ``auto``, which goes by the length of the checksum.
+        extract: Accepted: files beside this one have been unpacked already.
+        archive_format: Accepted, likewise.
+        cache_dir: ``~/.keras``, or what the environment variable KERAS_HOME names, when None.
+
+    Raises:
+        NotFoundError: It does not lie there.
+        DataLossError: Its checksum is another one.
+    """
+    home = cache_dir or os.environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
+    path = os.path.join(home, cache_subdir, fname)
+    if not os.path.exists(path):
+        raise NotFoundError(f"there is no {path}, and tfray downloads nothing: put {origin} there")
+    expected = file_hash or md5_hash
+    if expected and not untar:
+        name = hash_algorithm if hash_algorithm != "auto" else "sha256" if len(expected) == 64 else "md5"
+        with failures_of(path), open(path, "rb") as file:
+            found = hashlib.file_digest(file, name).hexdigest()
+        if found != expected:
+            raise DataLossError(f"{path} has the {name} checksum {found}, expected {expected}")
+    return path

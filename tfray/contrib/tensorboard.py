@@ -1,0 +1,5 @@
+"""``tf.contrib.tensorboard``: what programs tell plugins of TensorBoard."""
+
+from tfray.programs import tensorboard_plugins as plugins
+
+__all__ = ["plugins"]
