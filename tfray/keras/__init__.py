@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         activations,
         backend,
         callbacks,
+        estimator,
         initializers,
         layers,
         losses,
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "initializers", "layers", "losses",
-    "metrics", "models", "optimizers", "regularizers", "utils",
+    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "estimator", "initializers", "layers",
+    "losses", "metrics", "models", "optimizers", "regularizers", "utils",
 ]
 # fmt: on
 
