@@ -100,7 +100,7 @@ class _Groups:
         self._number = {op: number for number, op in enumerate(self._ops)}
         by_name = {op.name: op for op in self._ops}
         for op in self._ops:
-            for name in op.colocation_groups():
+            for name in op.placed_with:
                 if name in by_name:  # the other may have been pruned or folded
                     self._join(op, by_name[name])
             if not op.op_def.regions:

@@ -22,7 +22,7 @@ MAPPED = ("ops", "actors", "placement")
 """Top-level folders that import as ``tfray.<folder>``."""
 
 LAYERS = (
-    ("tfray.early_interrupts", "tfray.errors"),
+    ("tfray.absent_names", "tfray.early_interrupts", "tfray.errors"),
     ("tfray.framework",),
     ("tfray.config", "tfray.formats"),
     ("tfray.ops.kernels",),
@@ -42,7 +42,7 @@ LAYERS = (
     ("tfray.session",),
     ("tfray.library.distributions", "tfray.library.variables"),
     ("tfray.library.input", "tfray.library.metrics", "tfray.library.platform"),
-    ("tfray.library.inspect", "tfray.library.layers"),
+    ("tfray.library.functions", "tfray.library.inspect", "tfray.library.layers"),
     ("tfray.library.rnn",),
     ("tfray.library.namespaces", "tfray.library"),
     ("tfray.training.optimizers",),
@@ -51,7 +51,17 @@ LAYERS = (
     ("tfray.training.sessions",),
     ("tfray.training.trainer",),
     ("tfray.training",),
-    ("tfray.cli", "tfray.compat", "tfray.contrib", "tfray.estimator", "tfray.keras", "tfray.lazy_modules", "tfray"),
+    (
+        "tfray.__main__",
+        "tfray.cli",
+        "tfray.compat",
+        "tfray.contrib",
+        "tfray.estimator",
+        "tfray.keras",
+        "tfray.lazy_modules",
+        "tfray.programs",
+        "tfray",
+    ),
 )
 """A module imports from earlier rows, or from its own package; those of the last row also from one another."""
 
@@ -235,7 +245,7 @@ def test_folders_stay_small():
 def test_a_name_stands_for_one_module():
     """Save for the folders that mirror namespaces of TensorFlow, in which a name means what it means there."""
     names = Counter(path.stem for path in FILES.values() if not set(path.relative_to(ROOT).parts) & MIRRORS)
-    assert {name for name, count in names.items() if count > 1} == {"__init__"}
+    assert {name for name, count in names.items() if count > 1} == {"__init__", "__main__"}
 
 
 def test_rooms_of_tests_share_by_support_alone():

@@ -122,7 +122,7 @@ def test_integers_and_choices_carry_no_gradient():
 
 def test_complex_gradients_follow_the_conjugate():
     z = placeholder("complex128", [])
-    close(interpret(gradients(z * z, z)[0], {z: 1 + 2j}), np.conj(2 * (1 + 2j)))
+    close(interpret(gradients(z * z, z, grad_ys=constant(1 + 0j))[0], {z: 1 + 2j}), np.conj(2 * (1 + 2j)))
 
 
 def test_a_network_against_finite_differences():
@@ -180,7 +180,7 @@ def test_only_operations_between_source_and_target_are_differentiated(graph):
     math_ops.sin(x)
     gradients(y, x)
     names = {op.name.split("/")[1] for op in graph.get_operations() if op.name.startswith("gradients/")}
-    assert names == {"grad_ys_0", "Mul_grad"}
+    assert names == {"grad_ys_0", "mul_grad"}
 
 
 # -- variables and sparse gradients ----------------------------------------------------------------------
@@ -471,7 +471,7 @@ def test_colocation(graph):
         (near,) = gradients(y, x, colocate_gradients_with_ops=True)
         (free,) = gradients(y, x)
     assert near.device == "/job:ps/task:1"
-    assert near.op.colocation_groups() == ["wave"]
+    assert near.op.colocation_groups() == [b"loc:@wave"]
     assert free.device == "/job:worker"
 
 
@@ -494,12 +494,25 @@ def test_static_shapes_of_gradients_are_those_of_the_sources():
 # -- errors ----------------------------------------------------------------------------------------------
 
 
-def test_targets_must_be_differentiable():
-    x = constant(1)
-    with pytest.raises(InvalidArgumentError, match="int32; only floating and complex"):
-        gradients(x * 2, x)
-    with pytest.raises(InvalidArgumentError, match="no ys"):
-        gradients([], x)
+def test_nothing_flows_through_integers():
+    x, y = constant(1), constant(2.0)
+    assert gradients(x * 2, x) == [None]
+    assert gradients(math_ops.square(array_ops.cast(x, dtypes.float32)), x) == [None]
+    assert gradients(array_ops.cast(y, dtypes.int32) * 2, y) == [None]
+    assert gradients([], x) == [None]
+    assert gradients(y, 3.0) == [None]
+    (d_x,) = gradients(x, x)  # what TensorFlow 2.21 gives too
+    assert d_x.dtype is dtypes.int32 and interpret([d_x])[0] == 1
+
+
+def test_complex_targets_need_their_gradients():
+    z = constant(1 + 2j)
+    with pytest.raises(TypeError, match="grad_ys"):
+        gradients(z * z, z)
+    (d_z,) = gradients(z * z, z, grad_ys=constant(1 + 0j))
+    assert interpret([d_z])[0] == 2 - 4j
+    with pytest.raises(TypeError, match="only numbers"):
+        gradients(constant("text"), z)
 
 
 def test_sources_must_be_of_the_graph():
@@ -509,8 +522,6 @@ def test_sources_must_be_of_the_graph():
         gradients(constant(1.0), elsewhere)
     with pytest.raises(InvalidArgumentError, match="another graph"):
         gradients([constant(1.0), elsewhere], constant(1.0))
-    with pytest.raises(InvalidArgumentError, match="neither a tensor nor a variable"):
-        gradients(constant(1.0), [3.0])
 
 
 def test_given_gradients_must_fit():

@@ -13,15 +13,24 @@ from tfray import compat, errors
 from tfray import lazy_modules as _lazy_modules
 from tfray.actors.clusters.cluster import Cluster, JobSpec
 from tfray.compat import (
+    control_flow_v2_enabled,
     disable_control_flow_v2,
     disable_eager_execution,
     disable_resource_variables,
+    disable_tensor_equality,
     disable_v2_behavior,
     disable_v2_tensorshape,
+    enable_control_flow_v2,
     enable_eager_execution,
+    enable_resource_variables,
+    enable_tensor_equality,
+    enable_v2_behavior,
+    enable_v2_tensorshape,
     executing_eagerly,
+    resource_variables_enabled,
 )
 from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
+from tfray.errors import OpError
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
@@ -30,6 +39,7 @@ from tfray.framework import op_def as _op_def
 from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.dtypes import (
+    QUANTIZED_DTYPES,
     DType,
     as_dtype,
     bfloat16,
@@ -42,6 +52,11 @@ from tfray.framework.dtypes import (
     int16,
     int32,
     int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
     resource,
     string,
     uint8,
@@ -57,7 +72,11 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph, g
 from tfray.framework.graph_def import GraphDef, NodeDef
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
-from tfray.framework.indexed_slices import IndexedSlices, IndexedSlicesValue
+from tfray.framework.indexed_slices import (
+    IndexedSlices,
+    IndexedSlicesValue,
+    convert_to_tensor_or_indexed_slices,
+)
 from tfray.framework.random_seed import get_seed, set_random_seed
 from tfray.framework.scopes import (
     add_to_collection,
@@ -70,18 +89,23 @@ from tfray.framework.scopes import (
     get_collection_ref,
     name_scope,
 )
-from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue, convert_to_tensor_or_sparse_tensor
-from tfray.framework.tensor_shape import Dimension, TensorShape
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue, convert_to_tensor_or_sparse_tensor, is_tensor
+from tfray.framework.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
 from tfray.gradients import (
     AggregationMethod,
     NotDifferentiable,
     RegisterGradient,
     UnconnectedGradients,
     custom_gradient,
+    grad_pass_through,
     gradients,
     hessians,
+    recompute_grad,
 )
 from tfray.gradients import NotDifferentiable as NoGradient
+from tfray.gradients import NotDifferentiable as no_gradient
+from tfray.library.functions.immediate_function import py_function
+from tfray.library.functions.traced_function import function, wrap_function
 from tfray.library.input.accumulators import (
     ConditionalAccumulator,
     ConditionalAccumulatorBase,
@@ -107,6 +131,18 @@ from tfray.library.inspect.summaries import (
 )
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.namespaces import initializers, math, nn, random
+from tfray.library.platform.loading import load_file_system_library, load_library, load_op_library
+from tfray.library.platform.logging import get_logger
+from tfray.library.platform.version import (
+    COMPILER_VERSION,
+    CXX11_ABI_FLAG,
+    GIT_VERSION,
+    GRAPH_DEF_VERSION,
+    GRAPH_DEF_VERSION_MIN_CONSUMER,
+    GRAPH_DEF_VERSION_MIN_PRODUCER,
+    MONOLITHIC_BUILD,
+    VERSION,
+)
 from tfray.library.variables.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm
 from tfray.library.variables.initializers import (
     constant_initializer,
@@ -128,6 +164,7 @@ from tfray.library.variables.partitioned_variables import (
     min_max_variable_partitioner,
     variable_axis_size_partitioner,
 )
+from tfray.library.variables.template import make_template
 from tfray.library.variables.variable_scope import (
     AUTO_REUSE,
     VariableScope,
@@ -140,6 +177,8 @@ from tfray.library.variables.variable_scope import (
 )
 from tfray.library.variables.variables import (
     Variable,
+    VariableAggregation,
+    VariableSynchronization,
     all_variables,
     assert_variables_initialized,
     global_variables,
@@ -186,6 +225,7 @@ from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch, se
 from tfray.ops.arrays.shape_ops import (
     cast,
     expand_dims,
+    get_static_value,
     guarantee_const,
     identity,
     invert_permutation,
@@ -238,9 +278,11 @@ from tfray.ops.checks.check_ops import (
     assert_non_positive,
     assert_none_equal,
     assert_positive,
+    assert_proper_iterable,
     assert_rank,
     assert_rank_at_least,
     assert_rank_in,
+    assert_same_float_dtype,
     assert_scalar,
     assert_type,
     ensure_shape,
@@ -259,6 +301,7 @@ from tfray.ops.checks.print_assert_ops import print_ as print
 from tfray.ops.control.control_flow_ops import case, cond, while_loop
 from tfray.ops.control.functional_ops import foldl, foldr, map_fn, scan
 from tfray.ops.control.tensor_array_ops import TensorArray
+from tfray.ops.control.type_specs import IndexedSlicesSpec, SparseTensorSpec, TensorArraySpec, TensorSpec, TypeSpec
 from tfray.ops.linalg.decomposition_ops import (
     cholesky,
     cholesky_solve,
@@ -270,6 +313,7 @@ from tfray.ops.linalg.decomposition_ops import (
 )
 from tfray.ops.linalg.fft_ops import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from tfray.ops.linalg.matrix_function_ops import matrix_square_root
+from tfray.ops.linalg.norm_ops import norm
 from tfray.ops.linalg.solve_ops import matrix_determinant, matrix_inverse, matrix_solve, matrix_triangular_solve
 from tfray.ops.math.arithmetic_ops import (
     abs,
@@ -321,7 +365,7 @@ from tfray.ops.math.comparison_ops import (
 from tfray.ops.math.complex_ops import angle, complex, imag, real
 from tfray.ops.math.conversion_ops import bitcast, saturate_cast
 from tfray.ops.math.einsum_ops import einsum
-from tfray.ops.math.linalg_ops import cross, matmul, norm, tensordot, trace
+from tfray.ops.math.linalg_ops import cross, matmul, tensordot, trace
 from tfray.ops.math.reduction_ops import (
     count_nonzero,
     reduce_all,
@@ -492,12 +536,14 @@ if _typing.TYPE_CHECKING:
         data,
         debugging,
         distributions,
+        dtypes,
         image,
         io,
         layers,
         linalg,
         manip,
         metrics,
+        nest,
         python_io,
         quantization,
         queue,
@@ -508,7 +554,7 @@ if _typing.TYPE_CHECKING:
         strings,
         summary,
     )
-    from tfray.library.platform import flags, gfile, logging, resource_loader
+    from tfray.library.platform import flags, gfile, logging, resource_loader, sysconfig, version
     from tfray.library.platform import testing as test
     from tfray.library.variables import regularizers
     from tfray.training import api as train
@@ -516,91 +562,100 @@ if _typing.TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "AUTO_REUSE", "GIT_VERSION", "VERSION", "AggregationMethod", "Assert", "Cluster", "ConditionalAccumulator",
-    "ConditionalAccumulatorBase", "ConfigProto", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue",
-    "FixedLenFeature", "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef",
-    "GraphKeys", "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesValue",
-    "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "Operation",
+    "AUTO_REUSE", "COMPILER_VERSION", "CXX11_ABI_FLAG", "GIT_VERSION", "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "MONOLITHIC_BUILD", "QUANTIZED_DTYPES",
+    "VERSION", "AggregationMethod", "Assert", "Cluster", "ConditionalAccumulator", "ConditionalAccumulatorBase",
+    "ConfigProto", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
+    "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef", "GraphKeys",
+    "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue",
+    "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "OpError", "Operation",
     "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase", "RandomShuffleQueue", "ReaderBase",
     "RegisterGradient", "RunMetadata", "RunOptions", "Session", "SessionLog", "SparseConditionalAccumulator",
-    "SparseFeature", "SparseTensor", "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader", "Tensor",
-    "TensorArray", "TensorShape", "TextLineReader", "UnconnectedGradients", "VarLenFeature", "Variable",
-    "VariableScope", "WholeFileReader", "abs", "accumulate_n", "acos", "acosh", "add", "add_check_numerics_ops",
-    "add_n", "add_to_collection", "add_to_collections", "all_variables", "angle", "app", "arg_max", "arg_min", "argmax",
-    "argmin", "argsort", "as_dtype", "as_string", "asin", "asinh", "assert_equal", "assert_greater",
-    "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near", "assert_negative",
-    "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive", "assert_rank",
-    "assert_rank_at_least", "assert_rank_in", "assert_scalar", "assert_type", "assert_variables_initialized", "assign",
-    "assign_add", "assign_sub", "atan", "atan2", "atanh", "audio_summary", "balancing_partitioner", "batch_gather",
-    "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bitwise_and",
-    "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
-    "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky", "cholesky_solve",
-    "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "compat",
-    "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
-    "constant_initializer", "container", "contrib", "control_dependencies", "convert_to_tensor",
+    "SparseFeature", "SparseTensor", "SparseTensorSpec", "SparseTensorValue", "Summary", "SummaryMetadata",
+    "TFRecordReader", "Tensor", "TensorArray", "TensorArraySpec", "TensorShape", "TensorSpec", "TextLineReader",
+    "TypeSpec", "UnconnectedGradients", "VarLenFeature", "Variable", "VariableAggregation", "VariableScope",
+    "VariableSynchronization", "WholeFileReader", "abs", "accumulate_n", "acos", "acosh", "add",
+    "add_check_numerics_ops", "add_n", "add_to_collection", "add_to_collections", "all_variables", "angle", "app",
+    "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype", "as_string", "asin", "asinh", "assert_equal",
+    "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near",
+    "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
+    "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
+    "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan",
+    "atan2", "atanh", "audio_summary", "balancing_partitioner", "batch_gather", "batch_to_space", "batch_to_space_nd",
+    "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bitwise_and", "bitwise_or", "bitwise_xor", "bool",
+    "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "case", "cast", "categorical",
+    "ceil", "check_numerics", "cholesky", "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm",
+    "clip_by_norm", "clip_by_value", "colocate_with", "compat", "complex", "complex64", "complex128", "concat", "cond",
+    "confusion_matrix", "conj", "constant", "constant_initializer", "container", "contrib", "control_dependencies",
+    "control_flow_v2_enabled", "convert_to_tensor", "convert_to_tensor_or_indexed_slices",
     "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
     "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
-    "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "disable_control_flow_v2",
-    "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
-    "distributions", "div", "div_no_nan", "divide", "double", "dynamic_partition", "dynamic_stitch", "edit_distance",
-    "einsum", "enable_eager_execution", "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors", "estimator",
-    "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches", "eye", "fake_quant_with_min_max_args",
-    "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
-    "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column",
-    "fft", "fft2d", "fft3d", "fill", "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor",
-    "floor_div", "floordiv", "floormod", "foldl", "foldr", "gather", "gather_nd", "get_collection",
-    "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable", "get_seed", "get_variable",
+    "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "dimension_at_index",
+    "dimension_value", "disable_control_flow_v2", "disable_eager_execution", "disable_resource_variables",
+    "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape", "distributions", "div", "div_no_nan",
+    "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch", "edit_distance", "einsum",
+    "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables", "enable_tensor_equality",
+    "enable_v2_behavior", "enable_v2_tensorshape", "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors",
+    "estimator", "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches", "eye",
+    "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars",
+    "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
+    "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column", "fft", "fft2d", "fft3d", "fill",
+    "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor", "floor_div", "floordiv", "floormod",
+    "foldl", "foldr", "function", "gather", "gather_nd", "get_collection", "get_collection_ref", "get_default_graph",
+    "get_default_session", "get_local_variable", "get_logger", "get_seed", "get_static_value", "get_variable",
     "get_variable_scope", "gfile", "global_norm", "global_variables", "global_variables_initializer",
-    "glorot_normal_initializer", "glorot_uniform_initializer", "gradients", "graph_util", "greater", "greater_equal",
-    "group", "guarantee_const", "half", "hessians", "histogram_fixed_width", "histogram_fixed_width_bins",
-    "histogram_summary", "identity", "identity_initializer", "identity_n", "ifft", "ifft2d", "ifft3d", "igamma",
-    "igammac", "imag", "image", "image_summary", "import_graph_def", "initialize_all_tables",
-    "initialize_all_variables", "initialize_local_variables", "initialize_variables", "initializers", "int8", "int16",
-    "int32", "int64", "invert", "invert_permutation", "io", "is_finite", "is_inf", "is_nan", "is_non_decreasing",
-    "is_numeric_tensor", "is_strictly_increasing", "is_variable_initialized", "keras", "layers", "lbeta", "left_shift",
-    "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables", "local_variables_initializer",
-    "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup",
-    "losses", "make_ndarray", "make_tensor_proto", "manip", "map_fn", "matching_files", "math", "matmul",
-    "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
-    "matrix_solve", "matrix_solve_ls", "matrix_square_root", "matrix_transpose", "matrix_triangular_solve", "maximum",
-    "merge_all_summaries", "merge_summary", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
-    "model_variables", "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "newaxis", "nn",
-    "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer",
-    "ones_like", "orthogonal_initializer", "pad", "parallel_stack", "parse_example", "parse_single_example",
-    "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default", "polygamma", "pow",
-    "print", "profiler", "py_func", "python_io", "qr", "quantization", "queue", "random", "random_crop", "random_gamma",
-    "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle", "random_uniform",
-    "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal", "reduce_all",
-    "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "regex_replace",
-    "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
-    "required_space_to_batch_paddings", "reset_default_graph", "reshape", "resource", "resource_loader", "reverse",
-    "reverse_sequence", "reverse_v2", "right_shift", "rint", "roll", "round", "rsqrt", "saturate_cast", "saved_model",
-    "scalar_mul", "scalar_summary", "scan", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
-    "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "scatter_sub", "scatter_update",
-    "searchsorted", "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "self_adjoint_eig",
-    "self_adjoint_eigvals", "sequence_mask", "serialize_many_sparse", "serialize_sparse", "serialize_tensor",
-    "set_random_seed", "setdiff1d", "sets", "shape", "shape_n", "sigmoid", "sign", "signal", "sin", "sinh", "size",
-    "slice", "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth", "sparse", "sparse_add", "sparse_concat",
-    "sparse_fill_empty_rows", "sparse_mask", "sparse_matmul", "sparse_maximum", "sparse_merge", "sparse_minimum",
-    "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse", "sparse_reduce_sum",
-    "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape", "sparse_retain",
-    "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum", "sparse_slice", "sparse_softmax",
-    "sparse_split", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator",
-    "sparse_transpose", "spectral", "split", "sqrt", "square", "squared_difference", "squeeze", "stack",
-    "stop_gradient", "strided_slice", "string", "string_join", "string_split", "string_strip", "string_to_hash_bucket",
-    "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_number", "strings", "substr", "subtract",
-    "summary", "svd", "tables_initializer", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_nd_add",
-    "tensor_scatter_nd_max", "tensor_scatter_nd_min", "tensor_scatter_nd_sub", "tensor_scatter_nd_update",
-    "tensor_scatter_sub", "tensor_scatter_update", "tensordot", "test", "tile", "timeline", "to_bfloat16",
-    "to_complex64", "to_complex128", "to_double", "to_float", "to_int32", "to_int64", "trace", "train",
-    "trainable_variables", "transpose", "truediv", "truncated_normal", "truncated_normal_initializer", "truncatediv",
-    "truncatemod", "tuple", "uint8", "uint16", "uint32", "uint64", "uniform_unit_scaling_initializer", "unique",
-    "unique_with_counts", "unravel_index", "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
-    "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack",
-    "variable_axis_size_partitioner", "variable_op_scope", "variable_scope", "variables_initializer",
-    "variance_scaling_initializer", "variant", "verify_tensor_all_finite", "where", "while_loop", "write_file", "zeros",
-    "zeros_initializer", "zeros_like", "zeta",
+    "glorot_normal_initializer", "glorot_uniform_initializer", "grad_pass_through", "gradients", "graph_util",
+    "greater", "greater_equal", "group", "guarantee_const", "half", "hessians", "histogram_fixed_width",
+    "histogram_fixed_width_bins", "histogram_summary", "identity", "identity_initializer", "identity_n", "ifft",
+    "ifft2d", "ifft3d", "igamma", "igammac", "imag", "image", "image_summary", "import_graph_def",
+    "initialize_all_tables", "initialize_all_variables", "initialize_local_variables", "initialize_variables",
+    "initializers", "int8", "int16", "int32", "int64", "invert", "invert_permutation", "io", "is_finite", "is_inf",
+    "is_nan", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
+    "is_variable_initialized", "keras", "layers", "lbeta", "left_shift", "less", "less_equal", "lgamma", "lin_space",
+    "linalg", "linspace", "load_file_system_library", "load_library", "load_op_library", "local_variables",
+    "local_variables_initializer", "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "lookup", "losses", "make_ndarray", "make_template", "make_tensor_proto", "manip", "map_fn",
+    "matching_files", "math", "matmul", "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part",
+    "matrix_inverse", "matrix_set_diag", "matrix_solve", "matrix_solve_ls", "matrix_square_root", "matrix_transpose",
+    "matrix_triangular_solve", "maximum", "merge_all_summaries", "merge_summary", "meshgrid", "metrics",
+    "min_max_variable_partitioner", "minimum", "mod", "model_variables", "moving_average_variables", "multinomial",
+    "multiply", "name_scope", "negative", "nest", "newaxis", "nn", "no_gradient", "no_op", "no_regularizer", "norm",
+    "not_equal", "numpy_function", "one_hot", "ones", "ones_initializer", "ones_like", "orthogonal_initializer", "pad",
+    "parallel_stack", "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor",
+    "placeholder", "placeholder_with_default", "polygamma", "pow", "print", "profiler", "py_func", "py_function",
+    "python_io", "qint8", "qint16", "qint32", "qr", "quantization", "queue", "quint8", "quint16", "random",
+    "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
+    "random_uniform", "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal",
+    "recompute_grad", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
+    "regex_replace", "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
+    "required_space_to_batch_paddings", "reset_default_graph", "reshape", "resource", "resource_loader",
+    "resource_variables_enabled", "reverse", "reverse_sequence", "reverse_v2", "right_shift", "rint", "roll", "round",
+    "rsqrt", "saturate_cast", "saved_model", "scalar_mul", "scalar_summary", "scan", "scatter_add", "scatter_div",
+    "scatter_max", "scatter_min", "scatter_mul", "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update",
+    "scatter_sub", "scatter_update", "searchsorted", "segment_max", "segment_mean", "segment_min", "segment_prod",
+    "segment_sum", "self_adjoint_eig", "self_adjoint_eigvals", "sequence_mask", "serialize_many_sparse",
+    "serialize_sparse", "serialize_tensor", "set_random_seed", "setdiff1d", "sets", "shape", "shape_n", "sigmoid",
+    "sign", "signal", "sin", "sinh", "size", "slice", "sort", "space_to_batch", "space_to_batch_nd", "space_to_depth",
+    "sparse", "sparse_add", "sparse_concat", "sparse_fill_empty_rows", "sparse_mask", "sparse_matmul", "sparse_maximum",
+    "sparse_merge", "sparse_minimum", "sparse_placeholder", "sparse_reduce_max", "sparse_reduce_max_sparse",
+    "sparse_reduce_sum", "sparse_reduce_sum_sparse", "sparse_reorder", "sparse_reset_shape", "sparse_reshape",
+    "sparse_retain", "sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum", "sparse_slice",
+    "sparse_softmax", "sparse_split", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
+    "sparse_to_indicator", "sparse_transpose", "spectral", "split", "sqrt", "square", "squared_difference", "squeeze",
+    "stack", "stop_gradient", "strided_slice", "string", "string_join", "string_split", "string_strip",
+    "string_to_hash_bucket", "string_to_hash_bucket_fast", "string_to_hash_bucket_strong", "string_to_number",
+    "strings", "substr", "subtract", "summary", "svd", "sysconfig", "tables_initializer", "tan", "tanh",
+    "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+    "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
+    "test", "tile", "timeline", "to_bfloat16", "to_complex64", "to_complex128", "to_double", "to_float", "to_int32",
+    "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
+    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint8", "uint16", "uint32", "uint64",
+    "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index", "unsorted_segment_max",
+    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner", "variable_op_scope", "variable_scope",
+    "variables_initializer", "variance_scaling_initializer", "variant", "verify_tensor_all_finite", "version", "where",
+    "while_loop", "wrap_function", "write_file", "zeros", "zeros_initializer", "zeros_like", "zeta",
 ]
 # fmt: on
 
@@ -615,7 +670,7 @@ if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not listed doe
 _graph.draw_with("tfray.library.inspect.notebook")
 _op_def.load_later("tfray.ops.families")
 _lazy_modules.publish(_sys.modules[__name__])
+_sys.meta_path.append(_lazy_modules.NamespaceFinder(__name__))
 newaxis = None
-__version__ = "0.1.0"
-__git_version__ = GIT_VERSION = f"v{__version__}"
-VERSION = __version__
+__version__ = VERSION
+__git_version__ = GIT_VERSION

@@ -12,10 +12,15 @@ from tfray.errors import UnimplementedError
 
 # fmt: off
 __all__ = [
-    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types", "disable_control_flow_v2",
-    "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
-    "enable_eager_execution", "executing_eagerly", "forward_compatible", "integral_types", "path_to_bytes",
-    "path_to_str", "real_types", "v1",
+    "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types", "control_flow_v2_enabled",
+    "disable_control_flow_v2",
+    "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality",
+    "disable_v2_behavior", "disable_v2_tensorshape",
+    "enable_control_flow_v2",
+    "enable_eager_execution", "enable_resource_variables",
+    "enable_tensor_equality", "enable_v2_behavior",
+    "enable_v2_tensorshape", "executing_eagerly", "forward_compatible", "integral_types", "path_to_bytes",
+    "path_to_str", "real_types", "resource_variables_enabled", "v1",
 ]
 # fmt: on
 
@@ -70,9 +75,63 @@ def disable_v2_behavior() -> None:
 
 
 disable_eager_execution = disable_v2_behavior
+disable_tensor_equality = disable_v2_behavior
 disable_v2_tensorshape = disable_v2_behavior
-disable_control_flow_v2 = disable_v2_behavior
-disable_resource_variables = disable_v2_behavior
+
+_enabled: Final[set[str]] = set()
+"""What the program has asked for of that which makes no difference here."""
+
+
+def enable_resource_variables() -> None:
+    """Note that variables are to be resources: what `resource_variables_enabled` tells. All variables of tfray are."""
+    _enabled.add("resource variables")
+
+
+def disable_resource_variables() -> None:
+    """Note the opposite of `enable_resource_variables`: variables are resources nevertheless."""
+    _enabled.discard("resource variables")
+
+
+def resource_variables_enabled() -> bool:
+    """Whether `enable_resource_variables` was called last."""
+    return "resource variables" in _enabled
+
+
+def enable_control_flow_v2() -> None:
+    """Note what `control_flow_v2_enabled` tells. Branches and loops of tfray are nested graphs in any case."""
+    _enabled.add("control flow")
+
+
+def disable_control_flow_v2() -> None:
+    """Note the opposite of `enable_control_flow_v2`: branches and loops are nested graphs nevertheless."""
+    _enabled.discard("control flow")
+
+
+def control_flow_v2_enabled() -> bool:
+    """Whether `enable_control_flow_v2` was called last."""
+    return "control flow" in _enabled
+
+
+def enable_v2_tensorshape() -> None:
+    """Refuse: the elements of a shape are `Dimension` objects, as in TensorFlow 1. Raises `UnimplementedError`."""
+    raise UnimplementedError(
+        "the elements of a tf.TensorShape are tf.Dimension objects here: read shape[i].value, shape.as_list(), or "
+        "tf.dimension_value(shape[i])"
+    )
+
+
+def enable_tensor_equality() -> None:
+    """Refuse: ``==`` of tensors tells whether they are the same, as in TensorFlow 1. Raises `UnimplementedError`."""
+    raise UnimplementedError("tensors are compared by identity here: use tf.equal for their values")
+
+
+def enable_v2_behavior() -> None:
+    """Refuse: tfray behaves as TensorFlow 1.
+
+    Raises:
+        UnimplementedError: Always.
+    """
+    raise UnimplementedError("tfray behaves as TensorFlow 1: build the graph, then run it with tf.Session")
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:

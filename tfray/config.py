@@ -211,3 +211,19 @@ class RunOptions(_Options):
     report_tensor_allocations_upon_oom: bool = False
 
     _without_effect: ClassVar[frozenset[str]] = frozenset({"report_tensor_allocations_upon_oom"})
+
+
+_logs_device_placement = False
+
+
+def set_log_device_placement(enabled: bool) -> None:
+    """Print the device of every operation when a step is compiled, in all sessions (`ConfigProto.log_device_placement`
+    does so in one).
+    """
+    global _logs_device_placement
+    _logs_device_placement = bool(enabled)
+
+
+def get_log_device_placement() -> bool:
+    """Whether all sessions print the devices of operations."""
+    return _logs_device_placement

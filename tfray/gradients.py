@@ -26,11 +26,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes
+from tfray.errors import ArgumentError, InvalidArgumentError
+from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.importer import COPIES
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import registered_ops
 from tfray.framework.region import Region
@@ -185,9 +186,10 @@ def gradients(
     ``<name>/<operation>_grad``. They can be differentiated again.
 
     Args:
-        ys: A tensor or a list of them, of floating or complex dtypes.
+        ys: A tensor or a list of them. Nothing flows through integers, flags and strings.
         xs: A tensor or variable, or a list of them. The gradient of a variable counts every read of it.
-        grad_ys: For each of `ys` the gradient of the final quantity with respect to it; None stands for ones.
+        grad_ys: For each of `ys` the gradient of the final quantity with respect to it; None stands for ones, and
+            is not enough for complex ones.
         name: Name scope of the new operations.
         colocate_gradients_with_ops: Put each gradient on the device of the operation differentiated.
         gate_gradients: Use a gradient of an operation only when all gradients of that operation are computed.
@@ -200,14 +202,12 @@ def gradients(
         or None where no target depends on it.
 
     Raises:
-        InvalidArgumentError: A target that is not differentiable, tensors of several graphs, or a gradient
-            whose shape or dtype is not that of its tensor.
+        InvalidArgumentError: Tensors of several graphs, or a gradient whose shape or dtype is not that of its tensor.
+        TypeError: A complex target without its gradient, or a target without a gradient of ones.
         LookupError: An operation on the way has no gradient.
     """
     targets = [convert_to_tensor(y) for y in _as_list(ys)]
-    if not targets:
-        raise InvalidArgumentError("gradients: there are no ys")
-    graph = _building_graph(targets[0])
+    graph = _building_graph(targets[0]) if targets else get_default_graph()
     sources = [_source(x, graph) for x in _as_list(xs)]
     stops = frozenset(_source(x, graph) for x in _as_list(stop_gradients))
     for y in targets:
@@ -221,8 +221,9 @@ def gradients(
             walk.add(y, d_y)
         walk.run_through_regions(targets, sources)
         totals = [walk.total(tensor) for tensor in sources]
-        if zeros_if_unconnected:
-            totals = [_zeros(x) if d is None else d for x, d in zip(_as_list(xs), totals, strict=True)]
+    if zeros_if_unconnected:
+        with graph.as_default():
+            totals = [array_ops.zeros_like(x) if d is None else d for x, d in zip(_as_list(xs), totals, strict=True)]
     return totals
 
 
@@ -245,11 +246,7 @@ def _building_graph(target: Tensor) -> Graph:
 def _source(x: Any, graph: Graph) -> Tensor:
     """The tensor that stands for a source: the handle of a variable, which collects the gradients of its reads."""
     handle = getattr(x, "handle", None)
-    tensor = handle if isinstance(handle, Tensor) else x
-    if not isinstance(tensor, Tensor):
-        raise InvalidArgumentError(
-            f"gradients: {x!r} is neither a tensor nor a variable of the graph, so nothing depends on it"
-        )
+    tensor = handle if isinstance(handle, Tensor) else convert_to_tensor(x)
     if not graph.admits(tensor.graph):
         raise InvalidArgumentError(f"gradients: {x!r} belongs to another graph than the ys", op_name=tensor.op.name)
     return tensor
@@ -258,13 +255,6 @@ def _source(x: Any, graph: Graph) -> Tensor:
 def _check_target(y: Tensor, graph: Graph) -> None:
     if not graph.admits(y.graph):
         raise InvalidArgumentError(f"gradients: {y!r} belongs to another graph than the first of the ys")
-    if not y.dtype.is_differentiable:
-        raise InvalidArgumentError(
-            f"gradients: {y!r} is {y.dtype.name}; only floating and complex tensors have gradients: "
-            "differentiate before rounding or casting",
-            op_name=y.op.name,
-            site=y.op.site,
-        )
 
 
 def _is_zero(unconnected_gradients: Any) -> bool:
@@ -293,6 +283,10 @@ def _initial_gradients(targets: Sequence[Tensor], grad_ys: Any) -> list[Gradient
 
 
 def _initial_gradient(y: Tensor, d_y: Any, index: int) -> Gradient:
+    if y.dtype.is_complex and d_y is None:
+        raise ArgumentError(f"gradients: {y!r} is complex: pass the gradient with respect to it in grad_ys")
+    if y.dtype in (dtypes.bool_, dtypes.string) and (d_y is not None or y.dtype is dtypes.string):
+        raise ArgumentError(f"gradients: {y!r} is {y.dtype.name}, and only numbers have gradients")
     if d_y is None:
         return array_ops.ones_like(y, name=f"grad_ys_{index}")
     if isinstance(d_y, IndexedSlices):
@@ -301,10 +295,6 @@ def _initial_gradient(y: Tensor, d_y: Any, index: int) -> Gradient:
     if not d_y.shape.is_compatible_with(y.shape):
         raise InvalidArgumentError(f"gradients: grad_ys {d_y!r} has another shape than {y!r}")
     return d_y
-
-
-def _zeros(x: Any) -> Tensor:
-    return array_ops.zeros_like(x)
 
 
 @dataclass
@@ -351,7 +341,7 @@ class _BackwardWalk:
 
     def _path(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> list[Operation]:
         """The operations between `sources` and `targets`, in order of creation."""
-        self.reached.update(sources)
+        self.reached.update(filter(carries_gradient, sources))
         path = []
         behind = reachable_backward((tensor.op for tensor in targets), _differentiable_inputs)
         for op in sorted(behind, key=lambda op: op.id):
@@ -558,22 +548,37 @@ class _CustomGradient:
         name: The name under which the graph's operation refers to it.
     """
 
-    def __init__(self, function: Callable[..., Any], result_count: int, variables: Sequence[Any]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], result_count: int, argument_count: int, variables: Sequence[Any]
+    ) -> None:
         self.name = f"CustomGradient-{next(_custom_ids)}"
         self._function = function
         self._result_count = result_count
+        self._argument_count = argument_count
         self._variables = variables
 
     def differentiate(self, op: Operation, *d_outputs: Any) -> list[Any]:
         """The gradient function of the operation, whose inputs are results, arguments and handles of variables."""
         d_results = d_outputs[: self._result_count]
         d_variables: Any = ()
-        if self._variables:
-            d_arguments, d_variables = self._function(*d_results, variables=list(self._variables))
-        else:
-            d_arguments = self._function(*d_results)
-        if not isinstance(d_arguments, (list, tuple)):
-            d_arguments = [d_arguments]
+        copies = op.graph.extra(COPIES, dict).get(op, {})
+        with op.graph.using_copies(copies):
+            if self._variables:
+                d_arguments, d_variables = self._function(*d_results, variables=list(self._variables))
+            else:
+                d_arguments = self._function(*d_results)
+        d_variables = [] if d_variables is None else list(d_variables)
+        if len(d_variables) != len(self._variables):
+            raise ValueError(
+                f"a gradient function of tf.custom_gradient must return the gradients of all {len(self._variables)} "
+                f"variables, got {len(d_variables)}"
+            )
+        d_arguments = nest.flatten(d_arguments)
+        if len(d_arguments) != self._argument_count:
+            raise ValueError(
+                f"a gradient function of tf.custom_gradient returned {len(d_arguments)} gradients for "
+                f"{self._argument_count} arguments"
+            )
         return [None] * self._result_count + [*d_arguments, *d_variables]
 
 
@@ -591,10 +596,10 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             return tf.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
 
     Args:
-        f: ``f(*arguments)`` returns a pair: its result, a tensor or a list of them, and the function ``grad_fn``,
-            which takes one gradient per result and returns one per argument. If `f` uses variables, ``grad_fn``
-            also takes the keyword ``variables``, a list, and returns a pair: the gradients of the arguments, and
-            a list of those of the variables.
+        f: ``f(*arguments)`` returns a pair: its result, a tensor or a structure of them, and the function
+            ``grad_fn``, which takes one gradient per result and returns one per argument. If `f` uses variables,
+            ``grad_fn`` also takes the keyword ``variables``, a list, and returns a pair: the gradients of the
+            arguments, and a list of those of the variables.
 
     Returns:
         A function of the same arguments that returns the result of `f`.
@@ -607,23 +612,80 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     def with_gradient(*arguments: Any, **options: Any) -> Any:
         inputs = [convert_to_tensor(argument) for argument in arguments]
         result, grad_fn = f(*inputs, **options)
-        results = [convert_to_tensor(value) for value in _as_list(result)]
-        variables = _variables_between(inputs, results)
+        results = [convert_to_tensor(value) for value in nest.flatten(result)]
+        given = {tensor for argument in arguments if (tensor := getattr(argument, "handle", None)) is not None}
+        variables = [v for v in _variables_between(inputs, results) if v.handle not in given]
         if variables and not _takes_variables(grad_fn):
             names = ", ".join(variable.op.name for variable in variables)
             raise TypeError(
                 f"{getattr(f, '__name__', f)} uses the variables {names}: the gradient function that it returns must "
                 "take the keyword argument `variables` and return their gradients too"
             )
-        gradient = _CustomGradient(grad_fn, len(results), variables)
+        gradient = _CustomGradient(grad_fn, len(results), len(inputs), variables)
         graph = get_default_graph()
         graph.extra("custom_gradients", list).append(gradient)
         _CUSTOM[gradient.name] = gradient
         with graph.gradient_override_map({"IdentityN": gradient.name}):
             outputs = tuple_ops.identity_n([*results, *inputs, *(variable.handle for variable in variables)])
-        return type(result)(outputs[: len(results)]) if isinstance(result, (list, tuple)) else outputs[0]
+        return nest.pack_sequence_as(result, outputs[: len(results)])
 
     return with_gradient
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a function whose gradient is taken to be that of the identity.
+
+    Args:
+        f: A function of tensors whose results have the shapes of its arguments, one for each.
+
+    Returns:
+        A function of the same arguments and results. Variables that it uses get no gradient.
+
+    Examples:
+        >>> x = tf.constant([0.4, 1.6])
+        >>> rounded = tf.grad_pass_through(tf.round)(x)
+        >>> session.run([rounded, tf.gradients(rounded, x)[0]])
+        [array([0., 2.], dtype=float32), array([1., 1.], dtype=float32)]
+    """
+
+    @custom_gradient
+    def passing(*arguments: Any, **options: Any) -> Any:
+        def gradient(*d_results: Any, variables: Sequence[Any] | None = None) -> Any:
+            return d_results if variables is None else (d_results, [None] * len(variables))
+
+        return f(*arguments, **options), gradient
+
+    return functools.wraps(f)(passing)
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator for a function that is computed again in the backward pass, so that nothing within it need be kept.
+
+    Args:
+        f: A function of tensors, and of variables that it gets by `tf.get_variable` with reuse or holds.
+
+    Returns:
+        A function of the same arguments and results, with the same gradients.
+    """
+
+    @custom_gradient
+    def recomputed(*arguments: Any, **options: Any) -> Any:
+        scope = get_default_graph().get_name_scope()
+
+        def gradient(*d_results: Any, variables: Sequence[Any] | None = None) -> Any:
+            graph = get_default_graph()
+            # After the gradients that flow in: not in the forward pass, beside the first computation.
+            with graph.control_dependencies([d for d in d_results if isinstance(d, Tensor)]):
+                inputs = [array_ops.identity(argument) for argument in arguments]
+                with graph.name_scope(f"{scope}_again" if scope else "again"):
+                    results = nest.flatten(f(*inputs, **options))
+            sources = [*inputs, *(variables or ())]
+            found = gradients(results, sources, grad_ys=list(d_results))
+            return found if variables is None else (found[: len(inputs)], found[len(inputs) :])
+
+        return f(*arguments, **options), gradient
+
+    return functools.wraps(f)(recomputed)
 
 
 def _variables_between(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> list[Any]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, Final
 
+from tfray.absent_names import absent
 from tfray.framework.call_errors import explain_calls
 
 LAZY: Final = {
@@ -20,6 +23,7 @@ LAZY: Final = {
     "debug": "tfray.library.inspect.debug",
     "debugging": "tfray.library.namespaces.debugging",
     "distributions": "tfray.library.namespaces.distributions",
+    "dtypes": "tfray.library.namespaces.dtypes",
     "flags": "tfray.library.platform.flags",
     "gfile": "tfray.library.platform.gfile",
     "graph_util": "tfray.library.inspect.graph_util",
@@ -33,6 +37,7 @@ LAZY: Final = {
     "losses": "tfray.library.layers.losses",
     "manip": "tfray.library.namespaces.manip",
     "metrics": "tfray.library.namespaces.metrics",
+    "nest": "tfray.library.namespaces.nest",
     "profiler": "tfray.library.inspect.profiler",
     "python_io": "tfray.library.namespaces.python_io",
     "quantization": "tfray.library.namespaces.quantization",
@@ -46,9 +51,11 @@ LAZY: Final = {
     "spectral": "tfray.library.namespaces.spectral",
     "strings": "tfray.library.namespaces.strings",
     "summary": "tfray.library.namespaces.summary",
+    "sysconfig": "tfray.library.platform.sysconfig",
     "test": "tfray.library.platform.testing",
     "timeline": "tfray.library.inspect.timeline",
     "train": "tfray.training.api",
+    "version": "tfray.library.platform.version",
 }
 """Modules by their names in the facade."""
 
@@ -60,29 +67,41 @@ def load(facade: str, name: str) -> Any:
         AttributeError: There is none.
     """
     if name not in LAZY:
-        raise AttributeError(f"module {facade!r} has no attribute {name!r}")
+        raise absent(name, sys.modules[facade].__all__)
     module = importlib.import_module(LAZY[name])
-    publish(module)
+    publish(module, name)
     setattr(sys.modules[facade], name, module)
     return module
 
 
-def publish(namespace: ModuleType) -> None:
+def publish(namespace: ModuleType, path: str = "") -> None:
     """Make a module a public namespace, and those that are in it.
 
     Errors of its functions and classes name their arguments, and `dir` gives its ``__all__``, not what it imports.
+
+    Args:
+        namespace: The module.
+        path: Its public name without ``tf.``, for errors that tell of names which are not there.
     """
     explain_calls(namespace)
-    _list_public_names(namespace)
+    _list_public_names(namespace, path)
 
 
-def _list_public_names(namespace: ModuleType) -> None:
+def _list_public_names(namespace: ModuleType, path: str) -> None:
     names = vars(namespace)
     names["__dir__"] = lambda: sorted(names["__all__"])
+    if path:
+        names.setdefault("__getattr__", lambda name: _refuse(path, name, names["__all__"]))
     for name in names["__all__"]:
         value = names.get(name)
         if isinstance(value, ModuleType) and value.__name__.startswith("tfray.") and "__dir__" not in vars(value):
-            _list_public_names(value)
+            _list_public_names(value, f"{path}.{name}".lstrip("."))
+
+
+def _refuse(path: str, name: str, there: Sequence[str]) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {path!r} has no attribute {name!r}")
+    raise absent(f"{path}.{name}", there)
 
 
 class LazyPackage(ModuleType):
@@ -96,5 +115,41 @@ class LazyPackage(ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         # Python sets a module as an attribute of its package once it is complete.
         if name in self.__all__ and isinstance(value, ModuleType):
-            publish(value)
+            publish(value, f"{self.__name__}.{name}".removeprefix("tfray."))
         super().__setattr__(name, value)
+
+
+class NamespaceFinder(MetaPathFinder, Loader):
+    """Lets ``import tfray.train`` and ``from tfray.nn.rnn_cell import GRUCell`` find public namespaces."""
+
+    def __init__(self, facade: str) -> None:
+        self._facade = facade
+        self._specs: dict[str, ModuleSpec | None] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The namespace of that name; None if there is none."""
+        return ModuleSpec(fullname, self) if self._namespace(fullname) is not None else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """The module that it is already."""
+        module = self._namespace(spec.name)
+        if module is not None:
+            self._specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the module what it is, and let what is in it be imported."""
+        assert module.__spec__ is not None
+        module.__spec__ = self._specs.pop(module.__spec__.name)
+        vars(module).setdefault("__path__", [])
+
+    def _namespace(self, fullname: str) -> ModuleType | None:
+        root, *path = fullname.split(".")
+        found: Any = sys.modules[root] if root == self._facade else None
+        for name in path:
+            if not isinstance(found, ModuleType) or name not in getattr(found, "__all__", ()):
+                return None
+            found = getattr(found, name)
+        return found if isinstance(found, ModuleType) else None

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tfray.actors.clusters.served_cluster import ServedCluster
-from tfray.config import ConfigProto, OptimizerOptions, RunOptions
-from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.config import ConfigProto, OptimizerOptions, RunOptions, get_log_device_placement
+from tfray.errors import ArgumentError, ClosedError, InvalidArgumentError, OpError
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
@@ -29,7 +29,9 @@ from tfray.framework.graph import (
     default_session_scope,
     get_default_graph,
 )
+from tfray.framework.region import find_operation
 from tfray.placement.pipeline import CompiledStep, compile_step
+from tfray.runtime.device import cpu_device_count
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
 from tfray.runtime.runner import RegisteredStep, Runner
@@ -98,7 +100,8 @@ class Session:
         Args:
             fetches: A tensor, operation, variable, `IndexedSlices` or name, or lists, tuples, named tuples and
                 dictionaries of these, nested at will.
-            feed_dict: Values for any tensors, by tensor or name. What is fed is not computed.
+            feed_dict: Values for any tensors, by tensor or name, or tuples of values by tuples of these. A value is
+                cast to the tensor's dtype as `numpy.asarray` does. What is fed is not computed.
             options: Timeout of this step, and what to record of it.
             run_metadata: Takes what is recorded, in place of what it holds.
 
@@ -108,10 +111,11 @@ class Session:
         Raises:
             InvalidArgumentError: A fetch or feed is not in the graph, a value does not fit, a placeholder lacks one.
             OpError: What an operation raised.
-            CancelledError: The session was closed.
+            CancelledError: The session was closed, now or (a `ClosedError`, which is also a `RuntimeError`) before.
+            ArgumentError: Which is a `TypeError` and a `ValueError`: a fetch or feed cannot be one, or does not fit.
         """
         if self._closed:
-            raise CancelledError("the session is closed: open a new one")
+            raise ClosedError("the session is closed: open a new one")
         key = (_key(fetches), tuple(feed_dict) if feed_dict else (), self._graph.version)
         try:
             step = self._steps.get(key)
@@ -119,14 +123,18 @@ class Session:
             _Structure(self._graph, fetches)
             raise
         if step is None:
-            step = self._prepare(key, fetches, list(feed_dict or ()))
+            step = self._prepare(key, fetches, list(_checked_feeds(feed_dict or {})))
         values = list(feed_dict.values()) if feed_dict else ()
-        if options is None:
-            return step.run(values, self._timeout_s())
-        timeout_s = self._timeout_s(options.timeout_in_ms)
-        if run_metadata is None:
-            return step.run(values, timeout_s)
-        return step.run_recorded(values, timeout_s, options, run_metadata)
+        try:
+            if options is None:
+                return step.run(values, self._timeout_s())
+            timeout_s = self._timeout_s(options.timeout_in_ms)
+            if run_metadata is None:
+                return step.run(values, timeout_s)
+            return step.run_recorded(values, timeout_s, options, run_metadata)
+        except OpError as error:
+            _find_operation(error, self._graph)
+            raise
 
     def run_observed(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, observer: Observer) -> Any:
         """Run every operation as written, in this process, and show what each returns, for debuggers.
@@ -156,8 +164,12 @@ class Session:
             if len(values) != len(feeds):
                 raise InvalidArgumentError(f"the callable takes {len(feeds)} values, got {len(values)}")
             if self._closed:
-                raise CancelledError("the session is closed: open a new one")
-            return step.run(values, self._timeout_s())
+                raise ClosedError("the session is closed: open a new one")
+            try:
+                return step.run(values, self._timeout_s())
+            except OpError as error:
+                _find_operation(error, self._graph)
+                raise
 
         return call
 
@@ -227,7 +239,7 @@ class InteractiveSession(Session):
 
 def _runner_for(target: Any, config: ConfigProto) -> Runner:
     if target is None or (isinstance(target, str) and target == ""):
-        return LocalRunner(config.device_count.get("CPU", 1), config.device_count.get("GPU"))
+        return LocalRunner(config.device_count.get("CPU", cpu_device_count()), config.device_count.get("GPU"))
     text = target.decode() if isinstance(target, bytes) else target
     if isinstance(text, str) and re.fullmatch(r"grpc(\+\w+)?://.+", text):
         return ServedCluster(text, config.device_filters).runner()
@@ -276,11 +288,9 @@ class _PreparedStep:
         feeds: Sequence[Any],
         placer: CostPlacer | None = None,
     ) -> None:
-        # A sparse tensor is fed as the tensors that it consists of. `parts` has the list of these for each feed.
-        parts = [feed._feed_parts() if hasattr(feed, "_feed_parts") else [feed] for feed in feeds]
-        self._part_counts = [len(each) for each in parts]
-        self._has_composites = len(feeds) != sum(self._part_counts)
-        tensors = [_fed_tensor(graph, feed) for each in parts for feed in each]
+        # A sparse tensor, or a tuple, is fed as the tensors that it consists of.
+        self._composites = list(feeds) if any(map(_is_composite_feed, feeds)) else None
+        tensors = [_fed_tensor(graph, part) for feed in feeds for part in _parts_of_feed(feed)]
         self._feeds = [Feed(tensor) for tensor in tensors]
         fed = {tensor: i for i, tensor in enumerate(tensors)}
         if len(fed) < len(self._feeds):
@@ -316,7 +326,7 @@ class _PreparedStep:
             joint_policy=self._placer,
             sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
         )
-        if config.log_device_placement:
+        if config.log_device_placement or get_log_device_placement():
             for part in compiled.partitions:
                 for op in part.graph.get_operations():
                     print(f"{op.name}: ({op.type}) {part.device}")
@@ -360,22 +370,10 @@ class _PreparedStep:
 
     def _convert(self, values: Sequence[Any]) -> list[Any]:
         """The fed values as arrays, one for each fed tensor."""
-        if self._has_composites:
-            values = self._parts_of(values)
+        if self._composites is not None:
+            pairs = zip(self._composites, values, strict=True)
+            values = [part for feed, value in pairs for part in _parts_of_value(feed, value)]
         return [feed.convert(value) for feed, value in zip(self._feeds, values, strict=True)]
-
-    def _parts_of(self, values: Sequence[Any]) -> list[Any]:
-        """The values of the tensors that are fed, given those of the feeds."""
-        found: list[Any] = []
-        for value, count in zip(values, self._part_counts, strict=True):
-            parts = [part for part in value if part is not None] if isinstance(value, (list, tuple)) else [value]
-            if count > 1 and len(parts) != count:
-                raise InvalidArgumentError(
-                    "a sparse tensor is fed with a tf.SparseTensorValue, or indices, values and shape; "
-                    f"tf.IndexedSlices with values, indices and shape; got {value!r}"
-                )
-            found += parts if count > 1 else [value]
-        return found
 
     @property
     def devices(self) -> dict[str, str]:
@@ -435,9 +433,51 @@ class _AdaptingStep:
             step.close()
 
 
+def _find_operation(error: OpError, graph: Graph) -> None:
+    """Set `error.op` to the operation of the user's graph that has the name of the one that failed, if there is one."""
+    if error.op is None and error.op_name is not None:
+        error.op = find_operation(graph, error.op_name)
+
+
 def _plain(value: Any) -> Any:
     """A scalar for an array of rank 0: a number of NumPy, or bytes."""
     return value[()] if type(value) is np.ndarray and value.ndim == 0 else value
+
+
+def _is_composite_feed(feed: Any) -> bool:
+    return isinstance(feed, tuple) or hasattr(feed, "_feed_parts")
+
+
+def _parts_of_feed(feed: Any) -> Sequence[Any]:
+    """What the key of a `feed_dict` consists of: tensors or names."""
+    if isinstance(feed, tuple):
+        return [part for item in feed for part in _parts_of_feed(item)]
+    parts: Sequence[Any] = feed._feed_parts() if hasattr(feed, "_feed_parts") else [feed]
+    return parts
+
+
+def _parts_of_value(feed: Any, value: Any) -> Sequence[Any]:
+    """The values of the tensors that `feed` consists of, given its own."""
+    if not _is_composite_feed(feed):
+        return [value]
+    parts = list(value) if isinstance(value, (list, tuple)) else [value]
+    if isinstance(feed, tuple):
+        if len(parts) != len(feed):
+            raise InvalidArgumentError(f"{feed!r} is fed with a tuple of {len(feed)} values, got {value!r}")
+        return [part for item, held in zip(feed, parts, strict=True) for part in _parts_of_value(item, held)]
+    parts = [part for part in parts if part is not None]
+    if len(parts) != len(feed._feed_parts()):
+        raise InvalidArgumentError(
+            "a sparse tensor is fed with a tf.SparseTensorValue, or indices, values and shape; "
+            f"tf.IndexedSlices with values, indices and shape; got {value!r}"
+        )
+    return parts
+
+
+def _checked_feeds(feed_dict: Any) -> Mapping[Any, Any]:
+    if not isinstance(feed_dict, Mapping):
+        raise ArgumentError(f"feed_dict is {feed_dict!r}, expected a dictionary from tensors to values")
+    return feed_dict
 
 
 def _fed_tensor(graph: Graph, feed: Any) -> Tensor:
@@ -445,7 +485,7 @@ def _fed_tensor(graph: Graph, feed: Any) -> Tensor:
     try:
         tensor = graph.as_graph_element(feed, allow_operation=False)
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
+        raise ArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
     assert isinstance(tensor, Tensor)
     if not graph.is_feedable(tensor):
         raise InvalidArgumentError(f"{tensor!r} cannot be fed: it is a handle; feed the variable's value")
@@ -488,7 +528,7 @@ class _Structure:
         try:
             element = self._graph.as_graph_element(fetch)
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"cannot fetch {fetch!r}: {error.args[0]}") from error
+            raise ArgumentError(f"cannot fetch {fetch!r}: {error.args[0]}") from error
         if isinstance(element, Operation):
             self.operations.append(element)
             return lambda values: None

@@ -322,7 +322,7 @@ class Peer:
                 done = self._waiting.pop(message.number, None)
                 if done is not None:
                     done(_outcome(message, tensors))
-                elif not message.may_come_late:
+                elif not (message.may_come_late or self.is_lost):  # whoever awaited a lost actor has been told
                     report_unexpected(self.device, message.number, sorted(self._waiting))
             case Returned():
                 self.returned(message.loans)

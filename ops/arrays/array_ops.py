@@ -26,7 +26,7 @@ from tfray.ops.arrays.gather_ops import (
     sum_rows,
     take_rows,
 )
-from tfray.ops.arrays.join_ops import concat, parallel_stack, size_along, split, stack, static_axis, unstack
+from tfray.ops.arrays.join_ops import concat, parallel_stack, size_along, split, stack, unstack
 from tfray.ops.arrays.layout_ops import pad, reverse, reverse_sequence, roll, tile
 from tfray.ops.arrays.matrix_ops import (
     diag,
@@ -148,7 +148,6 @@ __all__ = [
     "split",
     "squeeze",
     "stack",
-    "static_axis",
     "stop_gradient",
     "strided_slice",
     "sum_rows",

@@ -18,7 +18,7 @@ from tfray.framework.op_def import Array, KernelContext, NumpyDType, OpDef, on_e
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.shape_ops import SHAPE, host_ints, index_tensor, known_entries, sizes_from_input
+from tfray.ops.arrays.shape_ops import SHAPE, host_ints, index_tensor, known_entries, reshape, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import buffer, map_flat
@@ -113,7 +113,8 @@ def _filled(shape: TensorLike, dtype: DType, value: int, name: str) -> Tensor:
     sizes = _static_sizes(shape)
     if sizes is not None and math.prod(sizes) <= MAX_CONSTANT_ELEMENTS:
         return constant_tensor(np.full(sizes, element, dtype.numpy), name)
-    return fill(shape, constant_tensor(element), name)
+    dims = index_tensor(shape)
+    return fill(reshape(dims, [-1]) if dims.shape.rank == 0 else dims, constant_tensor(element), name)
 
 
 def _element(dtype: DType, value: int) -> np.ndarray[Any, Any]:

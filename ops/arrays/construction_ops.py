@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, is_rank0_number, make_array
@@ -95,6 +95,8 @@ def _range_size(start: float, limit: float, delta: float) -> int:
         raise InvalidArgumentError("range: delta is 0")
     if not math.isfinite(limit - start):
         raise InvalidArgumentError(f"range: cannot count from {start} to {limit}")
+    if (limit - start) * delta < 0:
+        raise InvalidArgumentError(f"range: steps of {delta} do not lead from {start} to {limit}")
     exact = all(isinstance(bound, int) for bound in (start, limit, delta))
     return max(0, int(-((start - limit) // delta)) if exact else math.ceil((limit - start) / delta))
 
@@ -205,6 +207,8 @@ def one_hot(
     if dtype is None:
         given = [convert_to_tensor(value).dtype for value in (on_value, off_value) if value is not None]
         dtype = given[0] if given else dtypes.float32
+        if len(set(given)) > 1:
+            raise ArgumentError(f"one_hot: on_value is {given[0].name}, off_value {given[1].name}: give both one dtype")
     dtype = as_dtype(dtype)
     values = [
         constant_tensor(np.array(default, dtype.numpy)) if value is None else convert_to_tensor(value, dtype)
@@ -234,6 +238,10 @@ def _one_hot_kernel(
 
 
 def _one_hot_shape(op: Operation) -> list[TensorShape]:
+    for tensor in op.inputs[1:]:
+        tensor.shape.assert_has_rank(0)
+    if op.attr("axis") < -1:
+        raise ValueError(f"axis is {op.attr('axis')}, expected at least -1")
     source, depth = op.inputs[0].shape, (known_entries(op.inputs[1]) or [None])[0]
     if depth is not None and depth < 0:
         raise ValueError(f"depth is {depth}, expected at least 0")
@@ -286,6 +294,7 @@ def sequence_mask(
                [ True,  True,  True]])
     """
     longest = index_tensor(_LONGEST if maxlen is None else maxlen)
+    longest.shape.assert_has_rank(0)
     return add_op(SEQUENCE_MASK, index_tensor(lengths), longest, name=name, dtype=as_dtype(dtype))
 
 
@@ -295,14 +304,17 @@ _LONGEST = -1
 def _sequence_mask_kernel(ctx: KernelContext, lengths: Array, maxlen: Array) -> Array:
     longest = host_int(ctx, maxlen)
     if longest == _LONGEST:
-        longest = int(lengths.max()) if lengths.size else 0
+        longest = max(int(lengths.max()), 0) if lengths.size else 0
     marks = ctx.xp.arange(longest) < lengths[..., None]
     return marks.astype(ctx.output_dtype(), copy=False)
 
 
 def _sequence_mask_shape(op: Operation) -> list[TensorShape]:
     longest = (known_entries(op.inputs[1]) or [None])[0]
-    return [op.inputs[0].shape.concatenate([None if longest == _LONGEST else longest])]
+    if longest == _LONGEST:
+        lengths = constant_value(op.inputs[0])
+        longest = None if lengths is None else max(int(lengths.max(initial=0)), 0)
+    return [op.inputs[0].shape.concatenate([longest])]
 
 
 SEQUENCE_MASK = register(
@@ -311,7 +323,7 @@ SEQUENCE_MASK = register(
         inputs=("lengths: Tlen", "maxlen: Tmax"),
         outputs=("mask: dtype",),
         types={
-            "Tlen": dtypes.INTEGERS,
+            "Tlen": dtypes.REAL,
             "Tmax": dtypes.INDICES,
             "dtype": (*dtypes.NUMERIC, dtypes.bool_),
         },

@@ -14,13 +14,14 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.late_attributes import register_late
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.broadcast_ops import accumulator_dtype, where
-from tfray.ops.arrays.join_ops import concat, static_axis
-from tfray.ops.arrays.shape_ops import host_ints, index_tensor, reshape, sizes_from_input, squeeze
+from tfray.ops.arrays.broadcast_ops import accumulator_dtype, broadcast_to, where
+from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.shape_ops import cast, host_ints, index_tensor, late_index, reshape, sizes_from_input, squeeze
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import getitem
@@ -136,7 +137,8 @@ def gather(
         indices: int32 or int64 of any shape, entries in ``[0, n)``.
         validate_indices: Not used: on the CPU indices are always checked, on a GPU never.
         name: Name of the operation.
-        axis: The dimension of size ``n``, an integer scalar; `batch_dims` when None.
+        axis: The dimension of size ``n``, an integer scalar; `batch_dims` when None. The gradient of `params` is dense
+            where it is known only when a step runs.
         batch_dims: Number of leading dimensions that `params` and `indices` share: one gather for each.
 
     Returns:
@@ -151,9 +153,10 @@ def gather(
                [6, 4]], dtype=int32)
     """
     indices = index_tensor(indices)
+    axis = batch_dims if axis is None else axis
     if batch_dims < 0:
-        batch_dims = normalize_axis(batch_dims, len(indices.shape.sizes))
-    axis = batch_dims if axis is None else static_axis(axis, "gather")
+        batch_dims = normalize_axis(batch_dims, len(indices.shape))
+    axis = late_index(axis, 0, "gather: axis")
     if axis == 0 and batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name)  # a variable: no other rows are read
     return add_op(GATHER, params, indices, name=name, axis=axis, batch_dims=int(batch_dims))
@@ -171,14 +174,14 @@ def batch_gather(params: TensorLike, indices: TensorLike, name: str | None = Non
 def _gather_kernel(ctx: KernelContext, params: Array, indices: Array, out: Array | None = None) -> Array:
     axis, batch_dims = ctx.attr("axis"), ctx.attr("batch_dims")
     if batch_dims:
-        result = _gather_in_batches(ctx, params, indices, axis % params.ndim, batch_dims)
+        result = _gather_in_batches(ctx, params, indices, normalize_axis(axis, params.ndim), batch_dims)
         if out is None:
             return result
         out[...] = result
         return out
     if params.ndim == 0:
         raise InvalidArgumentError("gather: params must have at least one dimension")
-    return take_rows(ctx, params, indices, axis, out)
+    return take_rows(ctx, params, indices, normalize_axis(axis, params.ndim), out)
 
 
 def _gather_in_batches(ctx: KernelContext, params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
@@ -233,13 +236,14 @@ def _gather_over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) ->
     return by_row(1)(op, inputs, count) if is_of_rows else None
 
 
-GATHER = register(
+GATHER = register_late(
     OpDef(
         name="GatherV2",
         inputs=("params: T", "indices: Tindices"),
         outputs=("output: T",),
         types={"T": dtypes.VALUES, "Tindices": dtypes.INDICES},
         attrs=("axis", "batch_dims"),
+        late="axis",
         shape=_gather_shape,
         kernels=on_every_device(out_kernel(_gather_kernel)),
         gradient=_gather_gradient,
@@ -271,13 +275,14 @@ def _gather_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None
     return [add_op(GATHER, d_output, op.inputs[1], **attrs), None, None]
 
 
-GATHER_GRAD = register(
+GATHER_GRAD = register_late(
     OpDef(
         name="GatherGrad",
         inputs=("dy: T", "indices: Tindices", "shape: Tshape"),
         outputs=("output: T",),
         types={"T": dtypes.NUMERIC, "Tindices": dtypes.INDICES, "Tshape": dtypes.INDICES},
         attrs=("axis", "batch_dims"),
+        late="axis",
         shape=_gather_grad_shape,
         kernels=on_every_device(_gather_grad_kernel),
         gradient=_gather_grad_gradient,
@@ -288,22 +293,33 @@ GATHER_GRAD = register(
 # -- gather_nd and scatter_nd --------------------------------------------------------------------------
 
 
-def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None) -> Tensor:
+def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Take slices of `params` at coordinates.
 
     Args:
         params: Shape ``[n_0, ..., n_k, ...]``, any dtype.
-        indices: int32 or int64 of shape ``[..., k]``: each row holds coordinates in the first ``k`` dimensions.
+        indices: int32 or int64 of shape ``[..., k]``: each row holds coordinates in the first ``k`` dimensions, or in
+            those behind `batch_dims`.
         name: Name of the operation.
+        batch_dims: How many leading dimensions `params` and `indices` share: one gather for each.
 
     Returns:
-        Shape ``indices.shape[:-1] + params.shape[k:]``.
+        Shape ``indices.shape[:-1] + params.shape[batch_dims + k:]``.
 
     Examples:
         >>> session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]))
         array([2, 3], dtype=int32)
     """
-    return add_op(GATHER_ND, params, index_tensor(indices), name=name)
+    indices = index_tensor(indices)
+    if batch_dims:
+        if indices.shape.rank is not None and not 0 <= batch_dims < indices.shape.rank:
+            raise InvalidArgumentError(f"gather_nd: batch_dims is {batch_dims}, indices have shape {indices.shape}")
+        leading = getitem(shape_of(indices), slice(None, -1))
+        # A running count along each batch dimension, in front of the coordinates.
+        places = where(broadcast_to(np.array(True), leading))
+        places = cast(getitem(places, (Ellipsis, slice(None, batch_dims))), indices.dtype)
+        indices = concat([reshape(places, concat([leading, [batch_dims]], 0)), indices], -1)
+    return add_op(GATHER_ND, params, indices, name=name)
 
 
 def _linear_indices(ctx: KernelContext, indices: Array, sizes: Sequence[int]) -> Array:
@@ -359,7 +375,7 @@ def scatter_nd(indices: TensorLike, updates: TensorLike, shape: TensorLike, name
 
     Args:
         indices: int32 or int64 of shape ``[..., k]``.
-        updates: Shape ``indices.shape[:-1] + shape[k:]``, a numeric dtype.
+        updates: Shape ``indices.shape[:-1] + shape[k:]``, any dtype. Of bools any holds, strings are joined.
         shape: Integer vector: shape of the result.
         name: Name of the operation.
 
@@ -381,12 +397,24 @@ def _scatter_nd_kernel(ctx: KernelContext, indices: Array, updates: Array, shape
         )
     places = _linear_indices(ctx, indices, sizes[:depth]).reshape(-1)
     rows = updates.reshape(places.size, prod(sizes[depth:]))
+    if updates.dtype.kind in "bO":
+        # There is no sum of these: bools are joined by "or", strings one after the other.
+        total = np.full((prod(sizes[:depth]), rows.shape[1]), b"", object) if updates.dtype == object else None
+        if total is None:
+            return (sum_rows(ctx, rows.astype(np.int32), places, prod(sizes[:depth])) > 0).reshape(sizes)
+        for place, row in zip(places, rows, strict=True):
+            total[place] = total[place] + row
+        return total.reshape(sizes)
     return sum_rows(ctx, rows, places, prod(sizes[:depth])).reshape(sizes)
 
 
 def _scatter_nd_shape(op: Operation) -> list[TensorShape]:
     indices, updates = op.inputs[0].shape, op.inputs[1].shape
     result = sizes_from_input(op, 2)
+    if indices.rank == 0:
+        raise ValueError("indices of scatter_nd must have at least one dimension: that of the coordinates")
+    if result.num_elements() == 0 and 0 not in (indices.num_elements(), updates.num_elements(), None):
+        raise ValueError(f"shape {result} holds nothing, but there are indices {indices} and updates {updates}")
     depth = indices.sizes[-1] if indices.rank else None
     if depth is not None and result.rank is not None:
         if depth > result.rank:
@@ -404,7 +432,7 @@ SCATTER_ND = register(
         name="ScatterNd",
         inputs=("indices: Tindices", "updates: T", "shape: Tshape"),
         outputs=("output: T",),
-        types={"T": dtypes.NUMERIC, "Tindices": dtypes.INDICES, "Tshape": dtypes.INDICES},
+        types={"T": dtypes.VALUES, "Tindices": dtypes.INDICES, "Tshape": dtypes.INDICES},
         shape=_scatter_nd_shape,
         kernels=on_every_device(_scatter_nd_kernel),
         gradient=_scatter_nd_gradient,
@@ -416,15 +444,15 @@ SCATTER_ND = register(
 
 
 def boolean_mask(
-    tensor: TensorLike, mask: TensorLike, name: str | None = "boolean_mask", axis: int | None = None
+    tensor: TensorLike, mask: TensorLike, name: str | None = "boolean_mask", axis: TensorLike | None = None
 ) -> Tensor:
     """Keep the elements, or whole slices, where `mask` holds.
 
     Args:
         tensor: Shape ``[..., m_0, ..., m_k, ...]``, any dtype.
-        mask: bool of shape ``[m_0, ..., m_k]``, of known rank, at least 1.
+        mask: bool (or numbers, of which 0 is False) of shape ``[m_0, ..., m_k]``, of known rank, at least 1.
         name: Name scope of the operations.
-        axis: The dimension of `tensor` at which the mask begins; 0 when None.
+        axis: The dimension of `tensor` at which the mask begins, an integer scalar; 0 when None.
 
     Returns:
         Shape ``[..., kept, ...]``: one dimension, that counts the elements kept, in place of the masked ones.
@@ -434,13 +462,14 @@ def boolean_mask(
         array([1, 3], dtype=int32)
     """
     with get_default_graph().name_scope(name):
-        tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask, dtypes.bool_)
-        first, rank = axis or 0, mask.shape.rank
+        tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask)
+        first, rank = late_index(0 if axis is None else axis, 0, "boolean_mask: axis"), mask.shape.rank
         if not rank:
             raise InvalidArgumentError(f"boolean_mask needs a mask of known rank, at least 1, not {mask!r}")
-        if first < 0:
+        is_late = isinstance(first, Tensor)
+        if not is_late and first < 0:
             first = normalize_axis(first, len(tensor.shape.sizes))
-        if tensor.shape.rank is not None:
+        if not is_late and tensor.shape.rank is not None:
             tensor.shape[first : first + rank].assert_is_compatible_with(mask.shape)
         kept = squeeze(where(reshape(mask, [-1])), [1])
         if rank > 1:

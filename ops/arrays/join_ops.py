@@ -11,27 +11,20 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_to_tensor, is_plain
 from tfray.framework.graph import Operation, Tensor
+from tfray.framework.late_attributes import register_late
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries
+from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries, late_index
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
 from tfray.ops.kernels import batch_rules
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS
 from tfray.ops.kernels.copies import copy
-
-
-def static_axis(axis: Any, what: str) -> int:
-    """An axis as an integer. Raises `InvalidArgumentError` when it is a tensor that the graph cannot evaluate."""
-    value = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if value is None or np.size(value) != 1:
-        raise InvalidArgumentError(f"{what}: the axis must be an integer that is known when the graph is built")
-    return int(np.ravel(value)[0])
 
 
 def _zeros_for_none(gradients: Sequence[Tensor | None], tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -60,6 +53,8 @@ def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tens
         array([[1, 3],
                [2, 4]], dtype=int32)
     """
+    if axis == 0 and is_plain(values):
+        return convert_to_tensor(values, name=name)
     return add_op(PACK, values, name=name, axis=int(axis))
 
 
@@ -212,7 +207,7 @@ def concat(values: TensorLike, axis: TensorLike, name: str | None = "concat") ->
     """
     if not isinstance(values, (list, tuple)):
         values = [values]
-    axis = static_axis(axis, "concat")
+    axis = late_index(axis, 0, "concat: axis")
     if len(values) == 1:
         return identity(values[0], name)
     return add_op(CONCAT, values, name=name, axis=axis)
@@ -276,20 +271,21 @@ def _concat_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     return [*parts]
 
 
-def size_along(tensor: Tensor, axis: int) -> Any:
+def size_along(tensor: Tensor, axis: int | Tensor) -> Any:
     """Size of a dimension: an integer where the static shape tells it, else a scalar tensor."""
-    if tensor.shape.rank is not None and tensor.shape.sizes[axis] is not None:
+    if not isinstance(axis, Tensor) and tensor.shape.rank is not None and tensor.shape.sizes[axis] is not None:
         return tensor.shape.sizes[axis]
     return getitem(shape_of(tensor), axis)
 
 
-CONCAT = register(
+CONCAT = register_late(
     OpDef(
         name="ConcatV2",
         inputs=("values: T*",),
         outputs=("output: T",),
         types={"T": dtypes.VALUES},
         attrs=("axis",),
+        late="axis",
         shape=_concat_shape,
         kernels=on_every_device(out_kernel(_concat_kernel)),
         gradient=_concat_gradient,
@@ -327,7 +323,7 @@ def split(
         >>> session.run(tf.split([1, 2, 3, 4], [1, 3]))
         [array([1], dtype=int32), array([2, 3, 4], dtype=int32)]
     """
-    axis = static_axis(axis, "split")
+    axis = late_index(axis, 0, "split: axis")
     sizes = index_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
         parts = constant_value(sizes)
@@ -341,8 +337,8 @@ def split(
 
 
 def _split_kernel(ctx: KernelContext, value: Array) -> list[Array]:
-    axis, num = ctx.attr("axis") % max(value.ndim, 1), ctx.attr("num_split")
-    if value.ndim == 0 or value.shape[axis] % num:
+    axis, num = normalize_axis(ctx.attr("axis"), value.ndim), ctx.attr("num_split")
+    if value.shape[axis] % num:
         raise InvalidArgumentError(f"cannot split dimension {axis} of shape {value.shape} into {num} equal parts")
     return _parts(value, [value.shape[axis] // num] * num, axis)
 
@@ -375,13 +371,14 @@ def _split_gradient(op: Operation, *d_outputs: Tensor | None) -> list[Tensor | N
     return [d_value, *[None] * (len(op.inputs) - 1)]
 
 
-SPLIT = register(
+SPLIT = register_late(
     OpDef(
         name="Split",
         inputs=("value: T",),
         outputs=("output: T*num_split",),
         types={"T": dtypes.VALUES},
         attrs=("num_split", "axis"),
+        late="axis",
         shape=_split_shape,
         kernels=on_every_device(_split_kernel),
         gradient=_split_gradient,
@@ -390,8 +387,8 @@ SPLIT = register(
 
 
 def _split_v_kernel(ctx: KernelContext, value: Array, size_splits: Array) -> list[Array]:
-    axis, sizes = ctx.attr("axis") % max(value.ndim, 1), host_ints(ctx, size_splits)
-    whole = value.shape[axis] if value.ndim else 0
+    axis, sizes = normalize_axis(ctx.attr("axis"), value.ndim), host_ints(ctx, size_splits)
+    whole = value.shape[axis]
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = whole - sum(sizes) - 1
     if sum(sizes) != whole or min(sizes, default=0) < 0 or len(sizes) != ctx.attr("num_split"):
@@ -421,13 +418,14 @@ def _split_v_shape(op: Operation) -> list[TensorShape]:
     return [_with_size(shape, axis, size) for size in sizes]
 
 
-SPLIT_V = register(
+SPLIT_V = register_late(
     OpDef(
         name="SplitV",
         inputs=("value: T", "size_splits: Tlen"),
         outputs=("output: T*num_split",),
         types={"T": dtypes.VALUES, "Tlen": dtypes.INDICES},
         attrs=("num_split", "axis"),
+        late="axis",
         shape=_split_v_shape,
         kernels=on_every_device(_split_v_kernel),
         gradient=_split_gradient,

@@ -8,17 +8,26 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
+from tfray.framework.late_attributes import register_late
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
-from tfray.ops.arrays.shape_ops import host_ints, host_pairs, index_tensor, known_entries, sizes_from_input
+from tfray.ops.arrays.shape_ops import (
+    host_ints,
+    host_pairs,
+    index_tensor,
+    known_entries,
+    late_index,
+    reshape,
+    sizes_from_input,
+)
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem, slice_
 from tfray.ops.kernels.copies import copy
@@ -156,7 +165,8 @@ def pad(
         return add_op(MIRROR_PAD, tensor, paddings, name=name, mode=mode)
     if mode != "CONSTANT":
         raise InvalidArgumentError(f"pad: mode is {mode!r}, expected CONSTANT, REFLECT or SYMMETRIC")
-    if tensor.dtype in (dtypes.bool_, dtypes.string) and constant_values == 0:
+    is_default = not isinstance(constant_values, Tensor) and constant_values == 0
+    if tensor.dtype in (dtypes.bool_, dtypes.string) and is_default:
         constant_values = tensor.dtype is not dtypes.bool_ and b""
     return add_op(PAD, tensor, paddings, convert_to_tensor(constant_values, tensor.dtype), name=name)
 
@@ -315,7 +325,7 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
 
     Args:
         tensor: Any shape and dtype.
-        axis: Vector (list) of dimensions, known when the graph is built.
+        axis: Vector (list) of dimensions.
         name: Name of the operation.
 
     Returns:
@@ -326,14 +336,13 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
         array([[2, 1],
                [4, 3]], dtype=int32)
     """
-    value = constant_value(index_tensor(axis))
-    if value is None:
-        raise InvalidArgumentError("reverse: the axes must be known when the graph is built")
-    return add_op(REVERSE, tensor, name=name, axis=[int(i) for i in np.ravel(value)])
+    return add_op(REVERSE, tensor, name=name, axis=late_index(axis, 1, "reverse: axis"))
 
 
 def _reverse_kernel(ctx: KernelContext, tensor: Array) -> Array:
-    axes = {axis % max(tensor.ndim, 1) for axis in ctx.attr("axis")}
+    axes = {normalize_axis(axis, tensor.ndim) for axis in ctx.attr("axis")}
+    if len(axes) < len(ctx.attr("axis")):
+        raise InvalidArgumentError(f"reverse: axes {ctx.attr('axis')} name one dimension twice")
     reversed_view = tensor[tuple(slice(None, None, -1 if i in axes else None) for i in range(tensor.ndim))]
     if ctx.xp is not np or tensor.ndim - 2 not in axes or not 1 < tensor.shape[-1] <= _FEW_CHANNELS:
         return reversed_view
@@ -359,13 +368,14 @@ def _reverse_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     return [reverse(d_output, op.attr("axis"))]
 
 
-REVERSE = register(
+REVERSE = register_late(
     OpDef(
         name="ReverseV2",
         inputs=("tensor: T",),
         outputs=("output: T",),
         types={"T": dtypes.VALUES},
         attrs=("axis",),
+        late="axis",
         shape=_reverse_shape,
         kernels=on_every_device(_reverse_kernel),
         gradient=_reverse_gradient,
@@ -404,7 +414,7 @@ def reverse_sequence(
     seq_axis = seq_dim if seq_axis is None else seq_axis
     batch_axis = batch_dim if batch_axis is None else batch_axis
     if seq_axis is None:
-        raise InvalidArgumentError("reverse_sequence needs seq_axis")
+        raise ArgumentError("reverse_sequence needs seq_axis")
     attrs = {"seq_dim": int(seq_axis), "batch_dim": int(batch_axis or 0)}
     return add_op(REVERSE_SEQUENCE, input, index_tensor(seq_lengths), name=name, **attrs)
 
@@ -412,7 +422,9 @@ def reverse_sequence(
 def _reverse_sequence_kernel(ctx: KernelContext, input: Array, seq_lengths: Array) -> Array:
     xp, time, batch = ctx.xp, ctx.attr("seq_dim") % input.ndim, ctx.attr("batch_dim") % input.ndim
     steps = input.shape[time]
-    if seq_lengths.shape != (input.shape[batch],) or (xp is np and seq_lengths.size and seq_lengths.max() > steps):
+    if seq_lengths.shape != (input.shape[batch],) or (
+        xp is np and seq_lengths.size and (seq_lengths.max() > steps or seq_lengths.min() < 0)
+    ):
         raise InvalidArgumentError(f"reverse_sequence: lengths do not fit the batch or the time of shape {input.shape}")
     step, length = xp.arange(steps), seq_lengths[:, None]
     source = xp.where(step < length, length - 1 - step, step)
@@ -465,8 +477,15 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
     Returns:
         Same shape and dtype as `input`.
     """
-    axes = [int(i) for i in np.atleast_1d(axis)]
-    return add_op(ROLL, input, index_tensor(shift), name=name, axis=axes, backwards=False)
+    if not isinstance(axis, Tensor):
+        axis = [axis] if np.ndim(axis) == 0 else axis
+    elif axis.shape.rank != 1:
+        axis = reshape(axis, [-1])
+    axes, shift = late_index(axis, 1, "roll: axis"), index_tensor(shift)
+    count = None if isinstance(axes, Tensor) else len(axes)
+    if count is not None and shift.shape.num_elements() not in (None, count):
+        raise InvalidArgumentError(f"Roll: {shift.shape.num_elements()} shifts for {count} axes")
+    return add_op(ROLL, input, shift, name=name, axis=axes, backwards=False)
 
 
 def _roll_kernel(ctx: KernelContext, input: Array, shift: Array) -> Array:
@@ -479,7 +498,9 @@ def _roll_kernel(ctx: KernelContext, input: Array, shift: Array) -> Array:
 
 
 def _roll_shape(op: Operation) -> list[TensorShape]:
-    shape = op.inputs[0].shape
+    shape, shift = op.inputs[0].shape, op.inputs[1].shape
+    if shift.rank not in (None, 0, 1):
+        raise ValueError(f"shift has shape {shift}, expected a scalar or a vector")
     for axis in op.attr("axis") if shape.rank is not None else ():
         normalize_axis(axis, len(shape))
     return [shape]
@@ -490,13 +511,14 @@ def _roll_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     return [add_op(ROLL, d_output, op.inputs[1], **attrs), None]
 
 
-ROLL = register(
+ROLL = register_late(
     OpDef(
         name="Roll",
         inputs=("input: T", "shift: Tshift"),
         outputs=("output: T",),
         types={"T": dtypes.VALUES, "Tshift": dtypes.INDICES},
         attrs=("axis", "backwards"),
+        late="axis",
         shape=_roll_shape,
         kernels=on_every_device(_roll_kernel),
         gradient=_roll_gradient,

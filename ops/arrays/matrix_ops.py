@@ -45,6 +45,8 @@ def _diag_kernel(ctx: KernelContext, diagonal: Array) -> Array:
 
 
 def _diag_shape(op: Operation) -> list[TensorShape]:
+    if op.inputs[0].shape.rank == 0:
+        raise ValueError("diag needs at least one dimension")
     return [op.inputs[0].shape.concatenate(op.inputs[0].shape)]
 
 
@@ -245,6 +247,9 @@ def matrix_band_part(
 
 def _matrix_band_part_kernel(ctx: KernelContext, input: Array, num_lower: Array, num_upper: Array) -> Array:
     lower, upper = host_int(ctx, num_lower), host_int(ctx, num_upper)
+    for what, count, most in (("num_lower", lower, input.shape[-2]), ("num_upper", upper, input.shape[-1])):
+        if count > most:
+            raise InvalidArgumentError(f"{what} must be negative or at most {most}, got {count}")
     rows, columns = (ctx.xp.arange(size) for size in input.shape[-2:])
     above = columns - rows[:, None]
     band = ctx.xp.ones(input.shape[-2:], bool)
@@ -261,6 +266,8 @@ def _matrix_band_part_kernel(ctx: KernelContext, input: Array, num_lower: Array,
 
 def _matrix_band_part_shape(op: Operation) -> list[TensorShape]:
     _matrix_diag_part_shape(op)  # which checks that there are matrices
+    for number in op.inputs[1:]:
+        number.shape.assert_has_rank(0)
     return [op.inputs[0].shape]
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes, shape_functions
 from tfray.framework.constant_value import constant_shape, constant_value
-from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, is_plain
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.indexed_slices import Gradient, IndexedSlices
@@ -25,7 +25,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.shape_functions import like_input, normalize_axis
-from tfray.framework.sparse_tensor import SparseLike, SparseTensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor, is_tensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.kernels import batch_rules
@@ -37,6 +37,56 @@ from tfray.ops.kernels.copies import contiguous
 def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
     """Sizes, axes or positions, a scalar or vector, as an int32 tensor; int64 if they are int64 or too large."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
+
+
+def late_index(value: TensorLike, rank: int, what: str) -> Any:
+    """An axis, or axes, as the attribute `OpDef.late`: numbers where the graph determines them, else a tensor.
+
+    Args:
+        value: An integer scalar, or a vector.
+        rank: The rank that it must have: 0 for an integer, 1 for a list of them.
+        what: How errors call it.
+
+    Raises:
+        ArgumentError: It holds no integers.
+        InvalidArgumentError: It has another rank.
+    """
+    if type(value) is int and rank == 0:
+        return value
+    known: Any = value
+    if isinstance(value, Tensor) or not is_plain(value):
+        value = index_tensor(value)
+        known = constant_value(value)
+        if value.dtype not in dtypes.INDICES:
+            raise ArgumentError(f"{what} must be integers, got {value!r}")
+        if value.shape.rank is None:
+            value = reshape(value, [-1] * rank)
+        value.shape.assert_has_rank(rank)
+        if known is None:
+            return value
+    known = np.asarray(known)
+    if known.dtype.kind not in "iu" and known.size:
+        raise ArgumentError(f"{what} must be integers, got {value!r}")
+    if known.ndim != rank:
+        raise InvalidArgumentError(f"{what}: expected {'a vector' if rank else 'an integer'}, got {value!r}")
+    return [int(entry) for entry in known] if rank else int(known)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any | None:
+    """The value of `tensor` where the graph alone determines it, and it is small; else None.
+
+    Args:
+        tensor: A tensor of any shape. What is none is returned as it is. Variables and sparse tensors have no static
+            value.
+        partial: Also give a vector of integers of which only some are known: a list with None for the others.
+
+    Returns:
+        An array of the shape and dtype of `tensor`, a list, or None.
+    """
+    if not isinstance(tensor, Tensor):
+        return None if is_tensor(tensor) else tensor
+    value = constant_value(tensor)
+    return known_entries(tensor) if value is None and partial else value
 
 
 def known_entries(tensor: Tensor) -> list[int | None] | None:
@@ -324,12 +374,24 @@ def reshape_like(tensor: Tensor, example: Tensor) -> Tensor:
 
 def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
     sizes = host_ints(ctx, shape)
+    if sizes.count(-1) == 1 and 0 in sizes and tensor.size == 0:
+        sizes[sizes.index(-1)] = _size_of_nothing(tensor.shape, sizes)
+    if min(sizes, default=0) < -1:
+        raise InvalidArgumentError(f"reshape: {sizes} may hold sizes and at most one -1")
     try:
         return in_order(ctx, tensor).reshape(sizes)
     except ValueError as error:
         raise InvalidArgumentError(
             f"cannot reshape a tensor of shape {tensor.shape} ({tensor.size} elements) to {sizes}"
         ) from error
+
+
+def _size_of_nothing(before: tuple[int, ...], sizes: list[int]) -> int:
+    """The size that -1 stands for among `sizes` without any element: by the sizes that are not 0, of both shapes."""
+    count, known = (math.prod(size for size in some if size > 0) for some in (before, sizes))
+    if count % known:
+        raise InvalidArgumentError(f"cannot infer the size of -1 in {sizes} from shape {before}")
+    return count // known
 
 
 def in_order(ctx: KernelContext, array: Array) -> Array:
@@ -360,6 +422,8 @@ def _reshape_shape(op: Operation) -> list[TensorShape]:
     missing = result.sizes.count(None)
     if missing == 0 and known != count:
         raise ValueError(f"cannot reshape {count} elements to {result}")
+    if missing == 1 and not known and count:
+        raise ValueError(f"cannot reshape {count} elements to {result}, which holds none")
     if missing == 1 and known:
         if count % known:
             raise ValueError(f"cannot reshape {count} elements to {result}: {count} is no multiple of {known}")
@@ -405,6 +469,8 @@ def squeeze(
         >>> session.run(tf.squeeze([[[1, 2]]], axis=0))
         array([[1, 2]], dtype=int32)
     """
+    if axis is not None and squeeze_dims is not None:
+        raise InvalidArgumentError("squeeze: give axis or squeeze_dims (its old name), not both")
     axis = squeeze_dims if axis is None else axis
     axes = [] if axis is None else [int(i) for i in np.atleast_1d(axis)]
     return add_op(SQUEEZE, input, name=name, axis=axes)
@@ -535,10 +601,12 @@ def transpose(
 
 
 def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Swap the last two dimensions of `a`, whose rank must be known and at least 2."""
+    """Swap the last two dimensions of `a`, whose rank must be at least 2."""
     a = convert_to_tensor(a)
-    if a.shape.rank is None or a.shape.rank < 2:
-        raise InvalidArgumentError(f"matrix_transpose needs a known rank of at least 2, got shape {a.shape}")
+    if a.shape.rank is None:
+        return transpose(a, add_op(SWAPPED_AXES, a), name, conjugate)
+    if a.shape.rank < 2:
+        raise InvalidArgumentError(f"matrix_transpose needs a rank of at least 2, got shape {a.shape}")
     axes = list(range(a.shape.rank))
     return transpose(a, [*axes[:-2], axes[-1], axes[-2]], name, conjugate)
 
@@ -592,6 +660,24 @@ REVERSED_AXES = register(
         outputs=("perm: int32",),
         shape=_shape_shape,
         kernels=on_every_device(_reversed_axes_kernel),
+    )
+)
+
+
+def _swapped_axes_kernel(ctx: KernelContext, input: Array) -> Array:
+    if input.ndim < 2:
+        raise InvalidArgumentError(f"expected matrices, got a tensor of shape {input.shape}")
+    axes = np.arange(input.ndim, dtype=np.int32)
+    return ctx.asarray([*axes[:-2], axes[-1], axes[-2]], np.int32)
+
+
+SWAPPED_AXES = register(
+    OpDef(
+        name="SwappedAxes",
+        inputs=("input: any",),
+        outputs=("perm: int32",),
+        shape=_shape_shape,
+        kernels=on_every_device(_swapped_axes_kernel),
     )
 )
 
@@ -659,6 +745,10 @@ def cast(x: TensorLike | SparseLike, dtype: DTypeLike, name: str | None = None) 
     if isinstance(x, (SparseTensor, IndexedSlices)):
         return _cast_values(x, dtype, name)
     x = convert_to_tensor(x)
+    if x.dtype is not dtype and dtypes.string in (x.dtype, dtype):
+        raise UnimplementedError(
+            f"Cast {x.dtype.name} to {dtype.name} is not supported: see tf.as_string, tf.string_to_number"
+        )
     return x if x.dtype is dtype else add_op(CAST, x, name=name, DstT=dtype)
 
 
@@ -690,7 +780,7 @@ def _cast_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     return [cast(d_y, source)]
 
 
-_CASTABLE: Final = (*dtypes.NUMERIC, dtypes.bool_)
+_CASTABLE: Final = (*dtypes.NUMERIC, dtypes.bool_, *dtypes.QUANTIZED)
 
 CAST = register(
     OpDef(

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, register_operator
@@ -98,7 +98,13 @@ class _KeyWriter:
         try:
             return str(operator.index(value))
         except TypeError:
-            self.bounds.append(index_tensor(value))
+            bound = index_tensor(value)
+            if bound.dtype not in dtypes.INDICES or bound.shape.rank not in (None, 0):
+                raise ArgumentError(
+                    f"StridedSlice: {value!r} is not an index: expected an integer, a scalar tensor, a slice, "
+                    "tf.newaxis or `...`; tf.gather takes many indices, tf.boolean_mask masks"
+                ) from None
+            self.bounds.append(bound)
             return "$"
 
     def apply(self, tensor: Tensor, name: str | None) -> Tensor:
@@ -126,7 +132,7 @@ def getitem(tensor: Tensor, key: SliceKey) -> Tensor:
         InvalidArgumentError: An integer is out of range, or there are more items than dimensions.
     """
     writer = _KeyWriter()
-    for item in key if isinstance(key, tuple) else (key,):
+    for item in key if isinstance(key, (tuple, list)) else (key,):
         writer.add(item)
     known = _known_part(tensor, writer)
     return writer.apply(tensor, "strided_slice") if known is None else known

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes, shape_functions
-from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array
+from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array, quantized_type
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
@@ -28,7 +28,7 @@ def constant(
     Args:
         value: A number, string, array, or nested lists of them.
         dtype: Dtype of the result; by default ``float32`` or ``int32`` for Python numbers, an array's own.
-        shape: Shape of the result. A shorter `value` is continued with its last element.
+        shape: Shape of the result. A shorter `value` is continued with its last element, one of no elements with zeros.
         name: Name of the operation.
         verify_shape: Refuse a `value` of another shape than `shape`.
 
@@ -46,19 +46,24 @@ def constant(
         array([[0.5, 0.5],
                [0.5, 0.5]], dtype=float32)
     """
-    array = make_array(value, None if dtype is None else as_dtype(dtype))
+    wanted = None if dtype is None else as_dtype(dtype)
+    array = make_array(value, wanted)
     if shape is not None:
         array = _fill_to_shape(array, TensorShape(shape), verify_shape)
-    return constant_tensor(array, name)
+    return constant_tensor(array, name, quantized_type(value, wanted))
 
 
 def _fill_to_shape(array: Array, shape: TensorShape, verify_shape: bool) -> np.ndarray[Any, Any]:
     sizes = tuple(int(size) for size in shape.as_list() if size is not None)
     count = int(np.prod(sizes, dtype=np.int64))
     if verify_shape and array.shape != sizes:
-        raise InvalidArgumentError(f"constant: the value has shape {array.shape}, expected {sizes}")
-    if array.size > count or (array.size == 0 and count > 0):
-        raise InvalidArgumentError(f"constant: {array.size} elements do not fill shape {sizes}")
+        raise ArgumentError(f"constant: the value has shape {array.shape}, expected {sizes}")
+    if array.size == 0 and count > 0:
+        return np.full(sizes, b"" if array.dtype == object else 0, array.dtype)
+    if array.size == 1 and count == 0:
+        return np.empty(sizes, array.dtype)
+    if array.size > count:
+        raise InvalidArgumentError(f"constant: {array.size} elements do not fit shape {sizes}")
     if array.size == count:
         return array.reshape(sizes)
     flat = np.empty(count, dtype=array.dtype)
@@ -73,7 +78,7 @@ def _const_kernel(ctx: KernelContext) -> Array:
 
 def _const_shape(op: Operation) -> list[TensorShape]:
     value = op.attr("value")
-    if as_dtype(value.dtype) is not op.attr("dtype"):
+    if value.dtype != op.attr("dtype").numpy:
         raise ValueError(f"the value is {value.dtype}, expected {op.attr('dtype').name}")
     return [TensorShape(value.shape)]
 

@@ -58,7 +58,8 @@ def _space_to_depth_kernel(ctx: KernelContext, input: Array) -> Array:
     if ctx.attr("data_format") == "NHWC":
         n, h, w, c = input.shape
         _check_blocks(input, h % b or w % b)
-        return input.reshape(n, h // b, b, w // b, b, c).transpose(0, 1, 3, 2, 4, 5).reshape(n, h // b, w // b, -1)
+        blocks = input.reshape(n, h // b, b, w // b, b, c).transpose(0, 1, 3, 2, 4, 5)
+        return blocks.reshape(n, h // b, w // b, b * b * c)
     n, c, h, w = input.shape
     _check_blocks(input, h % b or w % b)
     return input.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, b * b * c, h // b, w // b)
@@ -275,6 +276,8 @@ def _block_shape(op: Operation, grow: bool) -> list[TensorShape]:
         size = sizes[i]
         if size is not None:
             sizes[i] = _divided(size + sum(pair), side) if grow else size * side - sum(pair)
+            if (sizes[i] or 0) < 0:
+                raise ValueError(f"crops {pair} are more than the {size * side} elements of dimension {i}")
     return [TensorShape(sizes)]
 
 

@@ -6,24 +6,27 @@ refutes raises `InvalidArgumentError` at once; what it proves costs nothing when
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes
+import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import SCALAR, ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.arrays.grouping_ops import no_op
+from tfray.ops.arrays.grouping_ops import group, no_op
 from tfray.ops.arrays.shape_ops import rank as rank_of
 from tfray.ops.arrays.shape_ops import reshape
+from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math import comparison_ops
@@ -361,14 +364,89 @@ def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | No
     return tensor
 
 
+def assert_shapes(
+    shapes: Mapping[Any, Any] | Iterable[tuple[Any, Any]],
+    data: Sequence[object] | None = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Assert the shapes of tensors, and that sizes with one name are equal in all of them.
+
+    Args:
+        shapes: Each tensor with its sizes: whole numbers, names (any hashable), and None or ``"."`` for any size. If
+            the first is ``...`` or ``"*"``, the others are the last sizes of a tensor of any rank. A scalar counts as
+            a vector of one element. A dictionary, or pairs.
+        data: What the error shows; the sizes that differ when None.
+        summarize: How many elements of each tensor the error shows; 3 when None.
+        message: Begins the error.
+        name: Name scope of the operations.
+
+    Returns:
+        An operation that checks what the graph alone cannot tell.
+
+    Raises:
+        InvalidArgumentError: The graph alone shows that a shape is another. When run: a shape is another.
+    """
+    pairs = shapes.items() if isinstance(shapes, Mapping) else shapes
+    options = (data, summarize, message)
+    named: dict[Any, tuple[int | Tensor, str]] = {}
+    checks: list[Operation] = []
+    with get_default_graph().name_scope(name or "assert_shapes") as scope:
+        for tensor, wanted in pairs:
+            tensor = convert_to_tensor(tensor)
+            sizes = tuple(wanted)
+            is_end = bool(sizes) and (sizes[0] is Ellipsis or sizes[0] == "*")
+            sizes = sizes[1:] if is_end else sizes or (1,)
+            for size, found in zip(sizes, _last_sizes(tensor, len(sizes), is_end, options, checks), strict=True):
+                if size is None or size == ".":
+                    continue
+                explicit = _whole_number(size)
+                first = (found, tensor.name) if explicit is None else (explicit, "the shape asked for")
+                _check_sizes(found, tensor.name, *named.setdefault(size, first), options, checks)
+        return group(*checks, name=scope)
+
+
+_Options = tuple[Sequence[object] | None, int | None, str | None]
+
+
+def _last_sizes(x: Tensor, count: int, is_end: bool, options: _Options, checks: list[Operation]) -> list[Any]:
+    """The last `count` sizes of `x`: whole numbers, or scalars for those that the graph does not know."""
+    if x.shape.rank is None:
+        checks.append((assert_rank_at_least if is_end else assert_rank)(x, count, *options))
+        return [getitem(shape_of(x), index - count) for index in range(count)]
+    sizes = list(x.shape.sizes) or [1]
+    if len(sizes) < count or (len(sizes) > count and not is_end):
+        raise _wrong_rank(x, f"at least {count}" if is_end else f"{count}", options[2])
+    first = len(sizes) - count
+    return [getitem(shape_of(x), first + i) if size is None else size for i, size in enumerate(sizes[first:])]
+
+
+def _whole_number(size: Any) -> int | None:
+    try:
+        return int(size)
+    except (TypeError, ValueError):
+        return None
+
+
+def _check_sizes(size: Any, name: str, other: Any, other_name: str, options: _Options, checks: list[Operation]) -> None:
+    if size is other:
+        return
+    if isinstance(size, Tensor) or isinstance(other, Tensor):
+        checks.append(assert_equal(size, other, *options))
+    elif size != other:
+        begin = f"{options[2]}: " if options[2] else ""
+        raise InvalidArgumentError(f"{begin}a dimension of {name} has size {size}, and that of {other_name} is {other}")
+
+
 # -- dtypes and orders ---------------------------------------------------------------------------------
 
 
 def assert_type(
     tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Raise `InvalidArgumentError` unless `tensor`, of any shape, is of dtype `tf_type`; the operation returned does
-    nothing.
+    """Raise `ArgumentError`, a `TypeError`, unless `tensor`, of any shape, is of dtype `tf_type`; the operation
+    returned does nothing.
     """
     tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
     if tensor.dtype is not wanted:
@@ -377,8 +455,8 @@ def assert_type(
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
-    """Raise `InvalidArgumentError` unless `x`, of any shape, is of an integer dtype; the operation returned does
-    nothing.
+    """Raise `ArgumentError`, a `TypeError`, unless `x`, of any shape, is of an integer dtype; the operation returned
+    does nothing.
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_integer:
@@ -386,8 +464,35 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     return no_op(name or "assert_integer")
 
 
-def _wrong_dtype(x: Tensor, wanted: str, message: str | None) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{message + ': ' if message else ''}{x!r} is {x.dtype.name}, expected {wanted}")
+def _wrong_dtype(x: Tensor, wanted: str, message: str | None) -> ArgumentError:
+    return ArgumentError(f"{message + ': ' if message else ''}{x!r} is {x.dtype.name}, expected {wanted}")
+
+
+def assert_same_float_dtype(tensors: Iterable[Any] | None = None, dtype: DTypeLike | None = None) -> DType:
+    """The floating dtype that all of `tensors`, and `dtype` where it is given, have; float32 if there is none.
+
+    Args:
+        tensors: Tensors of any shape; None stands for one of any dtype.
+        dtype: The dtype that they must have.
+
+    Raises:
+        ArgumentError: Which is a `ValueError` and `TypeError`: dtypes differ, or are not floating.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    for each in tensors or ():
+        if each is not None:
+            wanted = wanted or as_dtype(each.dtype)
+            if as_dtype(each.dtype) is not wanted:
+                raise _wrong_dtype(each, wanted.name, None)
+    if wanted is not None and not wanted.is_floating:
+        raise ArgumentError(f"the dtype of the tensors is {wanted.name}, expected a floating dtype")
+    return wanted or dtypes.float32
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Raise `TypeError` unless `values` is an iterable, of tensors of any shape: no tensor itself, array, or string."""
+    if isinstance(values, (Tensor, SparseTensor, np.ndarray, str, bytes)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"expected an iterable of values, such as a list, and not {values!r}")
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:

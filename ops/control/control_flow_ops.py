@@ -17,9 +17,10 @@ from tfray.errors import InternalError, InvalidArgumentError
 from tfray.framework import dtypes, nest
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.effects import updates_within
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
-from tfray.framework.region import Region, building, unify_inputs
+from tfray.framework.region import Region, building, shared_reads, unify_inputs
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
 from tfray.framework.type_aliases import Structure, TensorLike
@@ -406,6 +407,7 @@ class _Loop:
             parameters = self._parameters(body)
             body.outputs = [body.own(tensor) for tensor in self._advance(parameters)]
         self._check_shapes(body)
+        _read_in_every_turn([condition, body])
         return add_while(condition, body, self._initial, scope, swap_memory=swap_memory, back_prop=back_prop)
 
     def _parameters(self, region: Region) -> list[Tensor]:
@@ -456,6 +458,19 @@ class _Loop:
 
     def packed(self, op: Operation) -> Any:
         return self._user_structure(op.outputs[1 : 1 + len(self._initial)])
+
+
+def _read_in_every_turn(regions: Sequence[Region]) -> None:
+    """Let a loop read the variables that it updates anew in every turn. Others are read once, before it."""
+    updated = {region.origin(handle) for region in regions for handle in updates_within(region)}
+    if not updated:
+        return
+    for region in regions:
+        reads = shared_reads(region)
+        for value in list(region.captures):
+            handle = reads.get(region.origin(region.captures[value]))
+            if handle in updated:
+                region.read_anew(value, handle)
 
 
 def _call(function: Callable[..., Any], structure: Any) -> Any:

@@ -93,6 +93,11 @@ class TensorArray:
         return self._dynamic
 
     @property
+    def infers_shape(self) -> bool:
+        """Whether its elements must have one shape."""
+        return self._elements.infer
+
+    @property
     def graph(self) -> Graph:
         """The graph of the flow."""
         return self.flow.graph

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -16,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
+from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.tfrecord import TFRecordOptions, tf_record_iterator
 from tfray.framework import dtypes
@@ -28,7 +29,13 @@ from tfray.framework.region import Region, ops_within
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.cpu_threads import thread_count
-from tfray.ops.resources import dataset_batches, dataset_sources, dataset_threads, dataset_transformations
+from tfray.ops.resources import (
+    dataset_batches,
+    dataset_file_cache,
+    dataset_sources,
+    dataset_threads,
+    dataset_transformations,
+)
 from tfray.ops.resources.dataset_sources import slices
 from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
 from tfray.ops.system.script_ops import lookup_function
@@ -166,7 +173,7 @@ def open_decompressed(path: bytes, compression: str) -> Any:
 def _matching_kernel(ctx: KernelContext, patterns: Array) -> Any:
     found = sorted({path for pattern in _paths(patterns) for path in files.glob(pattern)})
     if not found:
-        raise NotFoundError(f"no file matches {', '.join(os.fsdecode(pattern) for pattern in _paths(patterns))}")
+        raise InvalidArgumentError(f"no file matches {', '.join(os.fsdecode(pattern) for pattern in _paths(patterns))}")
     names = np.empty(len(found), object)
     names[:] = [os.fsencode(path) for path in found]
     return names
@@ -199,14 +206,16 @@ TF_RECORDS: Final = _dataset(
 
 
 def _fixed_length_kernel(
-    ctx: KernelContext, filenames: Array, record: Array, header: Array, footer: Array
+    ctx: KernelContext, filenames: Array, record: Array, header: Array, footer: Array, compression: Array
 ) -> DatasetValue:
     size, skipped, left = int(record), int(header), int(footer)
+    kind = _as_text(compression)
     if size < 1:
         raise InvalidArgumentError(f"record_bytes is {size}, expected at least 1")
 
     def records(path: bytes) -> Iterator[bytes]:
-        contents = files.read_bytes(path)
+        with open_decompressed(path, kind) as file:
+            contents = file.read()
         body = len(contents) - skipped - left
         if body < 0 or body % size:
             raise InvalidArgumentError(
@@ -221,7 +230,7 @@ def _fixed_length_kernel(
 
 FIXED_LENGTH_RECORDS: Final = _dataset(
     "FixedLengthRecordDataset",
-    ["filenames: string", "record_bytes: int64", "header_bytes: int64", "footer_bytes: int64"],
+    ["filenames: string", "record_bytes: int64", "header_bytes: int64", "footer_bytes: int64", "compression: string"],
     _fixed_length_kernel,
     reach=_FILES,
 )
@@ -288,12 +297,54 @@ ARROW: Final = _dataset(
     "ArrowDataset", ["paths: string"], _arrow_kernel, ("format", "columns", "output_types"), reach=_FILES
 )
 
+
+def _sql_kernel(ctx: KernelContext, path: Array, query: Array) -> DatasetValue:
+    types = ctx.attr("output_types")
+    file, text = _as_text(path), _as_text(query)
+
+    def rows() -> Iterator[Element]:
+        import sqlite3
+
+        with contextlib.closing(sqlite3.connect(file)) as connection:
+            try:
+                yield from (_row(row, types) for row in connection.execute(text))
+            except sqlite3.Error as error:
+                raise InvalidArgumentError(f"the query {text!r} of {file} failed: {error}") from error
+
+    return dataset_sources.Generated(rows)
+
+
+def _row(row: Sequence[Any], types: Sequence[DType]) -> Element:
+    if len(row) != len(types):
+        raise InvalidArgumentError(f"the query gives {len(row)} columns, and output_types has {len(types)}")
+    # A missing value is 0 or the empty string, as in TensorFlow.
+    values = [
+        ("" if dtype is dtypes.string else 0) if value is None else value
+        for value, dtype in zip(row, types, strict=True)
+    ]
+    texts = [
+        str(v) if dtype is dtypes.string and not isinstance(v, (str, bytes)) else v
+        for v, dtype in zip(values, types, strict=True)
+    ]
+    return tuple(checked(value, dtype, TensorShape([])) for value, dtype in zip(texts, types, strict=True))
+
+
+SQL: Final = _dataset(
+    "SqlDataset", ["data_source_name: string", "query: string"], _sql_kernel, ("output_types",), reach=_FILES
+)
+
 # -- element by element --------------------------------------------------------------------------------
 
 
-def _map_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
-    calls = ctx.attr("parallel_calls")
-    workers = thread_count() if calls == AUTOTUNE else calls
+def _threads(calls: Array) -> int:
+    """How many elements to compute at once."""
+    if calls < 1 and calls != AUTOTUNE:
+        raise InvalidArgumentError(f"num_parallel_calls is {int(calls)}, expected 1 or more, or AUTOTUNE")
+    return thread_count() if calls == AUTOTUNE else int(calls)
+
+
+def _map_kernel(ctx: KernelContext, parent: DatasetValue, calls: Array, *captures: Any) -> DatasetValue:
+    workers = _threads(calls)
     function = _function(ctx, captures)
     if workers > 1:
         return dataset_threads.ParallelMapped(parent, function, workers)
@@ -301,7 +352,7 @@ def _map_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> Dat
 
 
 MAP: Final = _dataset(
-    "MapDataset", ["parent: variant", "captures: any*"], _map_kernel, ("parallel_calls",), regions=("function",)
+    "MapDataset", ["parent: variant", "num_parallel_calls: int64", "captures: any*"], _map_kernel, regions=("function",)
 )
 
 
@@ -330,17 +381,28 @@ SCAN: Final = _dataset("ScanDataset", ["parent: variant", "inputs: any*"], _scan
 """``state, element = function(*state, *element)``; the first states are the first inputs."""
 
 
-def _interleave_kernel(ctx: KernelContext, parent: DatasetValue, *captures: Any) -> DatasetValue:
-    return dataset_transformations.Interleaved(
-        parent, _function(ctx, captures), ctx.attr("cycle_length"), ctx.attr("block_length")
-    )
+def _interleave_kernel(
+    ctx: KernelContext, parent: DatasetValue, cycle: Array, block: Array, calls: Array, *captures: Any
+) -> DatasetValue:
+    _threads(calls)
+    if cycle < 1 and cycle != AUTOTUNE:
+        raise InvalidArgumentError(f"cycle_length is {int(cycle)}, expected 1 or more, or AUTOTUNE")
+    if block < 1:
+        raise InvalidArgumentError(f"block_length is {int(block)}, expected 1 or more")
+    cycle_length = thread_count() if cycle == AUTOTUNE else int(cycle)
+    return dataset_transformations.Interleaved(parent, _function(ctx, captures), cycle_length, int(block))
 
 
 INTERLEAVE: Final = _dataset(
     "InterleaveDataset",
-    ["parent: variant", "captures: any*"],
+    [
+        "parent: variant",
+        "cycle_length: int64",
+        "block_length: int64",
+        "num_parallel_calls: int64",
+        "captures: any*",
+    ],
     _interleave_kernel,
-    ("cycle_length", "block_length"),
     regions=("function",),
 )
 """``flat_map`` is the one with a cycle of 1."""
@@ -407,7 +469,21 @@ SHUFFLE: Final = _dataset(
     ("reshuffle",),
 )
 
-CACHE: Final = _dataset("CacheDataset", ["parent: variant"], lambda ctx, parent: dataset_transformations.Cached(parent))
+
+def _cache_kernel(ctx: KernelContext, parent: DatasetValue, filename: Array) -> DatasetValue:
+    path = _as_text(filename)
+    if not path:
+        return dataset_transformations.Cached(parent)
+    return dataset_file_cache.CachedInFile(parent, path, len(ctx.attr("output_types")))
+
+
+CACHE: Final = _dataset(
+    "CacheDataset",
+    ["parent: variant", "filename: string"],
+    _cache_kernel,
+    ("output_types",),
+    reach=Reach("files", path=1),
+)
 
 IGNORE_ERRORS: Final = _dataset(
     "IgnoreErrorsDataset",
@@ -416,40 +492,50 @@ IGNORE_ERRORS: Final = _dataset(
     ("log_warning",),
 )
 
+DISTINCT: Final = _dataset(
+    "UniqueDataset", ["parent: variant"], lambda ctx, parent: dataset_transformations.Distinct(parent)
+)
+
 # -- batches -------------------------------------------------------------------------------------------
 
 BATCH: Final = _dataset(
     "BatchDataset",
-    ["parent: variant", "batch_size: int64"],
-    lambda ctx, parent, size: dataset_batches.Batched(parent, int(size), ctx.attr("drop_remainder")),
-    ("drop_remainder",),
+    ["parent: variant", "batch_size: int64", "drop_remainder: bool"],
+    lambda ctx, parent, size, drop: dataset_batches.Batched(
+        parent,
+        int(size),
+        bool(drop),
+        whole=isinstance(parent, (dataset_transformations.Mapped, dataset_threads.ParallelMapped)),
+    ),
 )
 
 
-def _padded_kernel(ctx: KernelContext, parent: DatasetValue, size: Array, *padding: Any) -> DatasetValue:
-    shapes = [list(shape.sizes) for shape in ctx.attr("padded_shapes")]
-    return dataset_batches.PaddedBatched(parent, int(size), shapes, padding, ctx.attr("drop_remainder"))
+def _padded_kernel(ctx: KernelContext, parent: DatasetValue, size: Array, drop: Array, *rest: Any) -> DatasetValue:
+    count = len(rest) // 2
+    shapes = [[None if size < 0 else int(size) for size in shape] for shape in rest[:count]]
+    return dataset_batches.PaddedBatched(parent, int(size), shapes, rest[count:], bool(drop))
 
 
 PADDED_BATCH: Final = _dataset(
     "PaddedBatchDataset",
-    ["parent: variant", "batch_size: int64", "padding_values: any*"],
+    ["parent: variant", "batch_size: int64", "drop_remainder: bool", "shapes_and_padding: any*"],
     _padded_kernel,
-    ("padded_shapes", "drop_remainder"),
 )
+"""The padded shape of each component, then what to pad each with."""
 
 UNBATCH: Final = _dataset("UnbatchDataset", ["parent: variant"], lambda ctx, parent: dataset_batches.Unbatched(parent))
 
 
-def _window_kernel(ctx: KernelContext, parent: DatasetValue, size: Array, shift: Array, stride: Array) -> DatasetValue:
-    return dataset_batches.Windows(parent, int(size), int(shift), int(stride), ctx.attr("drop_remainder"))
+def _window_kernel(
+    ctx: KernelContext, parent: DatasetValue, size: Array, shift: Array, stride: Array, drop: Array
+) -> DatasetValue:
+    return dataset_batches.Windows(parent, int(size), int(shift), int(stride), bool(drop))
 
 
 WINDOW: Final = _dataset(
     "WindowDataset",
-    ["parent: variant", "size: int64", "shift: int64", "stride: int64"],
+    ["parent: variant", "size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"],
     _window_kernel,
-    ("drop_remainder",),
 )
 
 
@@ -464,6 +550,8 @@ GROUP_BY_WINDOW: Final = _dataset(
 
 
 def _prefetch_kernel(ctx: KernelContext, parent: DatasetValue, size: Array) -> DatasetValue:
+    if size < 0 and size != AUTOTUNE:
+        raise InvalidArgumentError(f"prefetch: buffer_size is {int(size)}, expected 0 or more, or AUTOTUNE")
     return dataset_threads.Prefetched(parent, int(size))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
+from tfray.errors import InvalidArgumentError, NotFoundError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
@@ -73,10 +73,7 @@ def _fits(shape: TensorShape, sizes: tuple[int, ...]) -> bool:
 def _get_next_kernel(ctx: KernelContext, iterator: IteratorResource, *dataset: DatasetValue) -> list[Any]:
     if dataset:
         iterator.start(dataset[0], ctx.step.deadline)
-    if not iterator.initialized:
-        raise FailedPreconditionError(
-            f"iterator {iterator.name!r} is not initialised: run its initializer before its elements"
-        )
+    iterator.check_initialized()
     element = iterator.next(ctx.step.deadline)
     if element is None:
         raise OutOfRangeError("end of sequence: the dataset has no more elements")
@@ -111,21 +108,25 @@ GET_NEXT: Final = register(
 """The next element. With a dataset, an iterator that has not begun begins there."""
 
 
-def _handle_kernel(ctx: KernelContext, iterator: IteratorResource) -> Any:
+def _handle_kernel(ctx: KernelContext, iterator: IteratorResource, *dataset: DatasetValue) -> Any:
+    if dataset:
+        iterator.start(dataset[0], ctx.step.deadline)
     return as_string(iterator.name.encode())
 
 
 STRING_HANDLE: Final = register(
     OpDef(
         name="IteratorToStringHandle",
-        inputs=("iterator: resource",),
+        inputs=("iterator: resource", "dataset: variant*"),
         outputs=("handle: string",),
         shape=scalar,
         kernels=on_cpu(_handle_kernel),
         stateful=True,
+        uses_step=True,
+        keeps_inputs=True,
     )
 )
-"""The name of an iterator, to be fed where one is chosen at run time."""
+"""The name of an iterator, to be fed where one is chosen at run time. With a dataset, one that has not begun begins."""
 
 
 def _from_handle_kernel(ctx: KernelContext, handle: Array) -> IteratorResource:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
@@ -82,7 +82,7 @@ class Sampling(NamedTuple):
                 f"{ctx.op_name}: boxes have shape {boxes.shape} and box_ind {box_ind.shape}, expected [n, 4] and [n]"
             )
         if xp is np and box_ind.size and not 0 <= box_ind.min() <= box_ind.max() < batch:
-            raise InvalidArgumentError(
+            raise OutOfRangeError(
                 f"{ctx.op_name}: box_ind has entries from {box_ind.min()} to {box_ind.max()}, expected images 0 to "
                 f"{batch - 1}"
             )
@@ -180,7 +180,7 @@ def _crop_and_resize_kernel(ctx: KernelContext, images: Array, boxes: Array, box
     places = Sampling.of(ctx, images.shape, boxes, box_ind, host_ints(ctx, crop))
     flat = images.reshape(-1, images.shape[3]).astype(boxes.dtype, copy=False)
     is_inside = places.is_inside
-    crops = (places.matrix(ctx.xp, len(flat)) @ flat).reshape(*is_inside.shape, -1)
+    crops = (places.matrix(ctx.xp, len(flat)) @ flat).reshape(*is_inside.shape, images.shape[3])
     crops[~is_inside] = ctx.attr("extrapolation_value")
     return crops
 

@@ -109,6 +109,8 @@ def _draw(image: Array, corner: list[int], color: Array) -> None:
 def _drawn_shape(op: Operation) -> list[TensorShape]:
     images, boxes = op.inputs[0].shape.with_rank(4), op.inputs[1].shape.merge_with([None, None, 4])
     op.inputs[2].shape.assert_has_rank(2)
+    if images.sizes[3] not in (None, 1, 3, 4):
+        raise ValueError(f"the images have {images.sizes[3]} channels, expected 1, 3 or 4")
     return [images.merge_with([boxes.sizes[0], None, None, None])]
 
 
@@ -246,8 +248,16 @@ def _non_max_suppression_kernel(
         raise InvalidArgumentError(
             f"{ctx.op_name}: boxes {boxes.shape} and scores {scores.shape}, expected [n, 4] and [n]"
         )
+    if host_int(ctx, max_output_size) < 0:
+        raise InvalidArgumentError(f"{ctx.op_name}: max_output_size is {host_int(ctx, max_output_size)}, below 0")
     if not 0 <= float(iou_threshold) <= 1:
         raise InvalidArgumentError(f"{ctx.op_name}: iou_threshold is {float(iou_threshold)}, expected one in [0, 1]")
+    weights = _weights(boxes, float(iou_threshold), float(sigma))
+    return _chosen(scores, weights, host_int(ctx, max_output_size), float(score_threshold))
+
+
+def _weights(boxes: Array, iou_threshold: float, sigma: float) -> Callable[[int], Array]:
+    """What each box's score is multiplied by when the box of a given index is chosen; NaN to drop it."""
     low, high = np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
     areas = (high - low).prod(axis=1)
 
@@ -260,7 +270,7 @@ def _non_max_suppression_kernel(
             return np.exp(-0.5 / sigma * overlap * overlap)
         return np.where(overlap <= iou_threshold, 1, np.nan)
 
-    return _chosen(scores, weights, host_int(ctx, max_output_size), float(score_threshold))
+    return weights
 
 
 def _chosen(scores: Array, weights: Callable[[int], Array], most: int, threshold: float) -> tuple[Array, Array]:
@@ -304,6 +314,117 @@ NON_MAX_SUPPRESSION = register(
         outputs=("selected_indices: int32", "selected_scores: float32"),
         shape=_chosen_shape,
         kernels=on_cpu(_non_max_suppression_kernel),
+    )
+)
+
+
+def combined_non_max_suppression(
+    boxes: TensorLike,
+    scores: TensorLike,
+    max_output_size_per_class: TensorLike,
+    max_total_size: TensorLike,
+    iou_threshold: TensorLike = 0.5,
+    score_threshold: TensorLike = -math.inf,
+    pad_per_class: bool = False,
+    clip_boxes: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Choose boxes as `non_max_suppression` does, for each class of each image, and the best of all classes.
+
+    Args:
+        boxes: ``[batch, boxes, q, 4]``, float32: `q` is 1 where all classes have the same boxes, else their number.
+        scores: ``[batch, boxes, classes]``, float32.
+        max_output_size_per_class: How many to choose at most for each class, an int32 scalar.
+        max_total_size: How many to choose at most of all classes, an int32 scalar.
+        iou_threshold: A scalar, as for `non_max_suppression`.
+        score_threshold: A scalar, as for `non_max_suppression`.
+        pad_per_class: Whether results are no larger than ``max_output_size_per_class * classes``.
+        clip_boxes: Whether the chosen boxes are cut to the range from 0 to 1.
+        name: Name of the operation.
+
+    Returns:
+        For each image, by descending score and with zeros behind them: boxes ``[batch, n, 4]``, scores and classes
+        ``[batch, n]``, all float32; and how many are valid, int32 ``[batch]``.
+    """
+    outputs = add_op(
+        COMBINED_NON_MAX_SUPPRESSION,
+        boxes,
+        scores,
+        to_int32(max_output_size_per_class),
+        to_int32(max_total_size),
+        convert_to_tensor(iou_threshold, dtypes.float32),
+        convert_to_tensor(score_threshold, dtypes.float32),
+        name=name or "combined_non_max_suppression",
+        pad_per_class=bool(pad_per_class),
+        clip_boxes=bool(clip_boxes),
+    )
+    return outputs[0], outputs[1], outputs[2], outputs[3]
+
+
+def _combined_kernel(
+    ctx: KernelContext, boxes: Array, scores: Array, per_class: Array, total: Array, iou: Array, threshold: Array
+) -> list[Array]:
+    if boxes.ndim != 4 or scores.ndim != 3 or boxes.shape[2] not in (1, scores.shape[2]):
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: boxes {boxes.shape} and scores {scores.shape}, expected [batch, n, q, 4] and [batch, n, "
+            "classes], where q is 1 or the number of classes"
+        )
+    most, size = host_int(ctx, per_class), host_int(ctx, total)
+    if most <= 0 or size <= 0 or not 0 <= float(iou) <= 1:
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: sizes {most} and {size}, expected some; iou_threshold {float(iou)}, expected one in [0, 1]"
+        )
+    batch, _, classes = scores.shape
+    size = min(size, most * classes) if ctx.attr("pad_per_class") else size
+    results = [np.zeros((batch, size, 4), np.float32), *(np.zeros((batch, size), np.float32) for _ in range(2))]
+    valid = np.zeros(batch, np.int32)
+    for image in range(batch):
+        found: list[tuple[float, int, Array]] = []
+        for kind in range(classes):
+            own = boxes[image, :, min(kind, boxes.shape[2] - 1)]
+            indices, by = _chosen(scores[image, :, kind], _weights(own, float(iou), 0.0), most, float(threshold))
+            found += [(float(score), kind, own[index]) for index, score in zip(indices, by, strict=True)]
+        found = sorted(found, key=lambda item: -item[0])[:size]
+        valid[image] = len(found)
+        for place, (score, kind, box) in enumerate(found):
+            results[0][image, place] = np.clip(box, 0, 1) if ctx.attr("clip_boxes") else box
+            results[1][image, place], results[2][image, place] = score, kind
+    return [*results, valid]
+
+
+def _combined_shape(op: Operation) -> list[TensorShape]:
+    boxes, scores = op.inputs[0].shape.with_rank(4), op.inputs[1].shape.with_rank(3)
+    boxes.assert_is_compatible_with([*scores.sizes[:2], None, 4])
+    for scalar in op.inputs[2:]:
+        scalar.shape.assert_has_rank(0)
+    (most,), (size,) = (known_entries(tensor) or [None] for tensor in op.inputs[2:4])
+    if op.attrs["pad_per_class"] and size is not None:
+        size = None if most is None or scores.sizes[2] is None else min(size, most * scores.sizes[2])
+    batch = scores.sizes[0]
+    return [TensorShape([batch, size, 4]), TensorShape([batch, size]), TensorShape([batch, size]), TensorShape([batch])]
+
+
+COMBINED_NON_MAX_SUPPRESSION = register(
+    OpDef(
+        name="CombinedNonMaxSuppression",
+        inputs=(
+            "boxes: float32",
+            "scores: float32",
+            "max_output_size_per_class: int32",
+            "max_total_size: int32",
+            "iou_threshold: float32",
+            "score_threshold: float32",
+        ),
+        outputs=(
+            "nmsed_boxes: float32",
+            "nmsed_scores: float32",
+            "nmsed_classes: float32",
+            "valid_detections: int32",
+        ),
+        attrs=("pad_per_class", "clip_boxes"),
+        shape=_combined_shape,
+        kernels=on_cpu(_combined_kernel),
+        gradient=not_differentiable,
     )
 )
 

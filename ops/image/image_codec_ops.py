@@ -1,96 +1,38 @@
-"""Images as files: decoding and encoding JPEG, PNG, GIF and BMP by Pillow, which is loaded when first used.
-
-JPEG images are decoded by simplejpeg where it is installed, in half of Pillow's time, and with TensorFlow's choice of
-the inverse transform: both are libjpeg-turbo, so that pixels are TensorFlow's. Pillow's are a few steps off.
-"""
+"""Images as files: decoding and encoding JPEG, PNG, GIF and BMP."""
 
 from __future__ import annotations
 
 import io
-from functools import lru_cache
-from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, NotFoundError
+from tfray.errors import InvalidArgumentError
+from tfray.formats.media import encode_png as encode_png_file
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
-from tfray.framework.shape_functions import scalar
+from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import host_int, host_ints, to_int32
 from tfray.ops.image.image_color_ops import convert_image_dtype
+from tfray.ops.image.image_files import (
+    JPEG_BEGIN,
+    JPEG_OPTIONS,
+    as_dtype_colours,
+    bytes_of,
+    image_pixels,
+    jpeg_pixels,
+    kind_of,
+    opened,
+    pillow,
+)
+from tfray.ops.kernels.text import as_strings
 from tfray.ops.random.random_ops import random_uniform
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-_MODES: Final = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
-
-
-@lru_cache(maxsize=1)
-def _pillow() -> SimpleNamespace:
-    """Pillow's module ``Image``, and the errors that mean a broken file."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError as error:
-        raise NotFoundError(
-            "images are decoded and encoded by Pillow, which is not installed: pip install 'tfray[image]'"
-        ) from error
-    broken = (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError, EOFError)
-    return SimpleNamespace(Image=Image, broken=broken)
-
-
-@lru_cache(maxsize=1)
-def _turbo() -> ModuleType | None:
-    """The module simplejpeg, None where it is not installed."""
-    try:
-        import simplejpeg
-    except ImportError:
-        return None
-    module: ModuleType = simplejpeg
-    return module
-
-
-def _bytes_of(contents: Array | bytes) -> bytes:
-    data: bytes = contents.item() if isinstance(contents, np.ndarray) else contents
-    return data
-
-
-def _open(ctx: KernelContext, contents: Array, formats: tuple[str, ...]) -> Image:
-    pillow, data = _pillow(), _bytes_of(contents)
-    try:
-        image: Image = pillow.Image.open(io.BytesIO(data), formats=formats)
-        return image
-    except pillow.broken as error:
-        raise InvalidArgumentError(
-            f"{ctx.op_name}: {len(data)} bytes that begin with {data[:8]!r} are no {' or '.join(formats)} image"
-        ) from error
-
-
-def _pixels(ctx: KernelContext, image: Image, channels: int) -> Array:
-    """The pixels of an open image as ``[height, width, channels]``; with 0 channels, as many as it has."""
-    pillow = _pillow()
-    try:
-        mode = _MODES[channels] if channels else _natural_mode(image)
-        converted = image if image.mode == mode else image.convert(mode)
-        pixels = np.asarray(converted)
-    except pillow.broken as error:
-        raise InvalidArgumentError(f"{ctx.op_name}: the {image.format} image is damaged: {error}") from error
-    return pixels[..., None] if pixels.ndim == 2 else pixels
-
-
-def _natural_mode(image: Image) -> str:
-    if image.mode in ("1", "L", "I", "F") or image.mode.startswith("I;16"):
-        return "L"
-    if image.mode in ("LA", "RGBA"):
-        return str(image.mode)
-    return "RGBA" if "transparency" in image.info and image.format == "PNG" else "RGB"
 
 
 def _check_channels(op: str, channels: int | None, allowed: tuple[int, ...]) -> int:
@@ -107,47 +49,14 @@ def _decoded_shape(op: Operation) -> list[TensorShape]:
 
 # -- JPEG ----------------------------------------------------------------------------------------------
 
-_JPEG_BEGIN: Final = b"\xff\xd8\xff"
 _DCT_METHODS: Final = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
 
 
-def _jpeg_options(op: str, fancy_upscaling: bool, dct_method: str) -> dict[str, Any]:
+def _jpeg_options(op: str, fancy_upscaling: bool, dct_method: str, recover: bool) -> dict[str, Any]:
     """The attributes that say how pixels are computed."""
     if dct_method not in _DCT_METHODS:
         raise InvalidArgumentError(f"{op}: dct_method is {dct_method!r}, expected one of {_DCT_METHODS}")
-    return {"fancy_upscaling": bool(fancy_upscaling), "dct_method": dct_method}
-
-
-def _jpeg_pixels(ctx: KernelContext, contents: Array, ratio: int = 1) -> Array:
-    """The pixels of a JPEG image, by the attributes ``channels`` and those of `_jpeg_options`."""
-    channels = ctx.attr("channels")
-    fast = ctx.attr("dct_method") != "INTEGER_ACCURATE"
-    pixels = _turbo_pixels(_bytes_of(contents), channels, ratio, fast, ctx.attr("fancy_upscaling"))
-    if pixels is not None:
-        return pixels
-    image = _open(ctx, contents, ("JPEG",))
-    if ratio > 1:
-        # Pillow divides the size by the greatest of 1, 2, 4 and 8 with which it gets no smaller than this.
-        image.draft(None, (max(1, image.width // ratio), max(1, image.height // ratio)))
-    return _pixels(ctx, image, channels)
-
-
-def _turbo_pixels(data: bytes, channels: int, ratio: int = 1, fast: bool = True, fancy: bool = True) -> Array | None:
-    """The pixels of a JPEG image by simplejpeg; None where Pillow has to decode it, or say why it cannot be."""
-    turbo = _turbo()
-    if turbo is None:
-        return None
-    try:
-        height, width, colours, _ = turbo.decode_jpeg_header(data)
-        limit = _pillow().Image.MAX_IMAGE_PIXELS
-        if colours in ("CMYK", "YCCK") or (limit is not None and height * width > limit):
-            return None
-        smaller = {"min_height": -(-height // ratio), "min_width": -(-width // ratio)} if ratio > 1 else {}
-        form = "GRAY" if (channels or (1 if colours == "Gray" else 3)) == 1 else "RGB"
-        pixels: Array = turbo.decode_jpeg(data, form, fastdct=fast, fastupsample=not fancy, **smaller)
-    except ValueError:
-        return None
-    return pixels
+    return {"fancy_upscaling": bool(fancy_upscaling), "dct_method": dct_method, "try_recover_truncated": bool(recover)}
 
 
 def decode_jpeg(
@@ -160,14 +69,15 @@ def decode_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Decode a JPEG image.
+    """Decode a JPEG image, or one of the other kinds that `decode_image` knows.
 
     Args:
         contents: The file's bytes, a string scalar.
         channels: 1 for grayscale, 3 for RGB, 0 for what the file has.
         ratio: Decode to a fraction of the size, faster: 1, 2, 4 or 8.
         fancy_upscaling: Whether colours stored at half the resolution are interpolated; Pillow always does so.
-        try_recover_truncated: Accepted for compatibility: incomplete files are refused.
+        try_recover_truncated: Whether the missing lines of an incomplete JPEG file are gray, if simplejpeg is
+            installed; otherwise it is refused.
         acceptable_fraction: Accepted for compatibility.
         dct_method: ``"INTEGER_FAST"``, the default, or ``"INTEGER_ACCURATE"``, which is what Pillow always does.
         name: Name of the operation.
@@ -176,7 +86,7 @@ def decode_jpeg(
         uint8 ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: While running: the bytes are no JPEG image, or damaged.
+        InvalidArgumentError: While running: the bytes are no image, or damaged.
         NotFoundError: While running: Pillow is not installed.
 
     Examples:
@@ -187,12 +97,14 @@ def decode_jpeg(
     if ratio not in (1, 2, 4, 8):
         raise InvalidArgumentError(f"decode_jpeg: ratio is {ratio}, expected 1, 2, 4 or 8")
     channels = _check_channels("decode_jpeg", channels, (0, 1, 3))
-    options = _jpeg_options("decode_jpeg", fancy_upscaling, dct_method)
+    options = _jpeg_options("decode_jpeg", fancy_upscaling, dct_method, try_recover_truncated)
     return add_op(DECODE_JPEG, contents, name=name, channels=channels, ratio=ratio, **options)
 
 
 def _decode_jpeg_kernel(ctx: KernelContext, contents: Array) -> Array:
-    return _jpeg_pixels(ctx, contents, ctx.attr("ratio"))
+    return as_dtype_colours(
+        image_pixels(ctx, contents, ctx.attr("channels"), ctx.attr("ratio")), np.dtype(np.uint8), False
+    )
 
 
 DECODE_JPEG = register(
@@ -200,7 +112,7 @@ DECODE_JPEG = register(
         name="DecodeJpeg",
         inputs=("contents: string",),
         outputs=("image: uint8",),
-        attrs=("channels", "ratio", "fancy_upscaling", "dct_method"),
+        attrs=("channels", "ratio", *JPEG_OPTIONS),
         shape=_decoded_shape,
         kernels=on_cpu(_decode_jpeg_kernel),
     )
@@ -242,12 +154,12 @@ def decode_and_crop_jpeg(
     if ratio != 1:
         raise InvalidArgumentError(f"decode_and_crop_jpeg: ratio is {ratio}, expected 1")
     channels = _check_channels("decode_and_crop_jpeg", channels, (0, 1, 3))
-    options = _jpeg_options("decode_and_crop_jpeg", fancy_upscaling, dct_method)
+    options = _jpeg_options("decode_and_crop_jpeg", fancy_upscaling, dct_method, try_recover_truncated)
     return add_op(DECODE_AND_CROP_JPEG, contents, to_int32(crop_window), name=name, channels=channels, **options)
 
 
 def _decode_and_crop_jpeg_kernel(ctx: KernelContext, contents: Array, crop_window: Array) -> Array:
-    pixels = _jpeg_pixels(ctx, contents)
+    pixels = jpeg_pixels(ctx, contents, ctx.attr("channels"))
     top, left, height, width = host_ints(ctx, crop_window)
     if min(top, left) < 0 or min(height, width) < 1 or top + height > len(pixels) or left + width > pixels.shape[1]:
         raise InvalidArgumentError(
@@ -270,7 +182,7 @@ DECODE_AND_CROP_JPEG = register(
         name="DecodeAndCropJpeg",
         inputs=("contents: string", "crop_window: int32"),
         outputs=("image: uint8",),
-        attrs=("channels", "fancy_upscaling", "dct_method"),
+        attrs=("channels", *JPEG_OPTIONS),
         shape=_cropped_shape,
         kernels=on_cpu(_decode_and_crop_jpeg_kernel),
     )
@@ -297,7 +209,7 @@ def extract_jpeg_shape(contents: TensorLike, output_type: DTypeLike = dtypes.int
 
 
 def _extract_jpeg_shape_kernel(ctx: KernelContext, contents: Array) -> Array:
-    image = _open(ctx, contents, ("JPEG",))
+    image = opened(ctx, contents, ("JPEG",))
     return np.array([image.height, image.width, len(image.getbands())], ctx.output_dtype())
 
 
@@ -319,17 +231,22 @@ EXTRACT_JPEG_SHAPE = register(
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
-    """Whether bytes begin as a JPEG image does, a bool scalar.
+    """Whether bytes begin as a JPEG image does, bools.
 
     Args:
-        contents: The file's bytes, a string scalar.
+        contents: Bytes of files, strings of any shape.
         name: Name of the operation.
+
+    Returns:
+        Bools of the same shape.
     """
     return add_op(IS_JPEG, contents, name=name)
 
 
 def _is_jpeg_kernel(ctx: KernelContext, contents: Array) -> Array:
-    return np.array(_bytes_of(contents).startswith(_JPEG_BEGIN))
+    strings = as_strings(contents)
+    found = [string.startswith(JPEG_BEGIN) for string in strings.reshape(-1).tolist()]
+    return np.array(found, np.bool_).reshape(strings.shape)
 
 
 IS_JPEG = register(
@@ -337,7 +254,7 @@ IS_JPEG = register(
         name="IsJpeg",
         inputs=("contents: string",),
         outputs=("is_jpeg: bool",),
-        shape=scalar,
+        shape=like_input(0),
         kernels=on_cpu(_is_jpeg_kernel),
     )
 )
@@ -421,9 +338,13 @@ def _encoded(ctx: KernelContext, pixels: Array, channels: tuple[int, ...], **opt
         )
     stream = io.BytesIO()
     plane = pixels[..., 0] if pixels.shape[2] == 1 else pixels
-    _pillow().Image.fromarray(np.ascontiguousarray(plane)).save(stream, **options)
+    pillow().Image.fromarray(np.ascontiguousarray(plane)).save(stream, **options)
+    return _as_scalar(stream.getvalue())
+
+
+def _as_scalar(data: bytes) -> Array:
     result = np.empty((), object)
-    result[()] = stream.getvalue()
+    result[()] = data
     return result
 
 
@@ -444,12 +365,15 @@ ENCODE_JPEG = register(
 )
 
 
-def adjust_jpeg_quality(image: TensorLike, jpeg_quality: TensorLike, name: str | None = None) -> Tensor:
+def adjust_jpeg_quality(
+    image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
+) -> Tensor:
     """Encode an image as JPEG of some quality and decode it again.
 
     Args:
         image: ``[height, width, channels]``, 1 or 3 channels, a real dtype.
         jpeg_quality: From 0 to 100, an integer scalar.
+        dct_method: As for `decode_jpeg`.
         name: Name scope of the operations.
 
     Returns:
@@ -458,7 +382,7 @@ def adjust_jpeg_quality(image: TensorLike, jpeg_quality: TensorLike, name: str |
     image = convert_to_tensor(image, name="image")
     with get_default_graph().name_scope(name or "adjust_jpeg_quality"):
         pixels = convert_image_dtype(image, dtypes.uint8)
-        decoded = decode_jpeg(encode_jpeg(pixels, quality=jpeg_quality))
+        decoded = decode_jpeg(encode_jpeg(pixels, quality=jpeg_quality), dct_method=dct_method)
         decoded.set_shape(image.shape)
         return convert_image_dtype(decoded, image.dtype)
 
@@ -491,19 +415,19 @@ def random_jpeg_quality(
 def decode_png(
     contents: TensorLike, channels: int = 0, dtype: DTypeLike = dtypes.uint8, name: str | None = None
 ) -> Tensor:
-    """Decode a PNG image.
+    """Decode a PNG image, or one of the other kinds that `decode_image` knows.
 
     Args:
         contents: The file's bytes, a string scalar.
-        channels: 1 for grayscale, 2 with transparency, 3 for RGB, 4 with transparency, 0 for what the file has.
-        dtype: uint8 or uint16. 16 bits are read from grayscale images; others have 8, which are widened.
+        channels: 1 for grayscale, 3 for RGB, 4 with transparency, 0 for what the file has.
+        dtype: uint8 or uint16, to which colours are scaled.
         name: Name of the operation.
 
     Returns:
         ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: While running: the bytes are no PNG image, or damaged.
+        InvalidArgumentError: While running: the bytes are no image, or damaged.
         NotFoundError: While running: Pillow is not installed.
 
     Examples:
@@ -511,30 +435,13 @@ def decode_png(
         >>> session.run(tf.image.decode_png(contents))[:, :, 0]
         array([[  0, 255]], dtype=uint8)
     """
-    channels = _check_channels("decode_png", channels, (0, 1, 2, 3, 4))
+    channels = _check_channels("decode_png", channels, (0, 1, 3, 4))
     return add_op(DECODE_PNG, contents, name=name, channels=channels, dtype=as_dtype(dtype))
 
 
 def _decode_png_kernel(ctx: KernelContext, contents: Array) -> Array:
-    image = _open(ctx, contents, ("PNG",))
-    if image.mode.startswith("I"):
-        return _deep_pixels(ctx, image)
-    pixels = _pixels(ctx, image, ctx.attr("channels"))
-    return pixels.astype(np.uint16) * np.uint16(257) if ctx.output_dtype() == np.uint16 else pixels
-
-
-def _deep_pixels(ctx: KernelContext, image: Image) -> Array:
-    """The pixels of a grayscale image of 16 bits."""
-    pillow = _pillow()
-    try:
-        gray = np.asarray(image).astype(np.uint16)[..., None]
-    except pillow.broken as error:
-        raise InvalidArgumentError(f"{ctx.op_name}: the PNG image is damaged: {error}") from error
-    channels = ctx.attr("channels") or 1
-    colors = np.repeat(gray, channels - (channels in (2, 4)), axis=2)
-    if channels in (2, 4):
-        colors = np.concatenate([colors, np.full_like(gray, np.iinfo(np.uint16).max)], axis=2)
-    return colors if ctx.output_dtype() == np.uint16 else (colors >> np.uint16(8)).astype(np.uint8)
+    is_png = kind_of(bytes_of(contents)) == "PNG"
+    return as_dtype_colours(image_pixels(ctx, contents, ctx.attr("channels")), ctx.output_dtype(), is_png)
 
 
 DECODE_PNG = register(
@@ -554,7 +461,7 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
     """Encode an image as PNG.
 
     Args:
-        image: ``[height, width, channels]``: uint8 with 1 to 4 channels, or uint16 with 1.
+        image: ``[height, width, channels]``: uint8 or uint16, 1 to 4 channels.
         compression: From 0 (none) to 9 (most); -1 for a good compromise.
         name: Name of the operation.
 
@@ -572,7 +479,9 @@ def encode_png(image: TensorLike, compression: int = -1, name: str | None = None
 
 def _encode_png_kernel(ctx: KernelContext, pixels: Array) -> Any:
     level = ctx.attr("compression")
-    channels = (1,) if pixels.dtype == np.uint16 else (1, 2, 3, 4)
+    if pixels.dtype == np.uint16 and pixels.ndim == 3 and pixels.shape[2] in (2, 3, 4) and pixels.size:
+        return _as_scalar(encode_png_file(pixels, level))  # Pillow writes 16 bits of one channel only
+    channels = (1, 2, 3, 4)
     return _encoded(ctx, pixels, channels, format="PNG", **({} if level < 0 else {"compress_level": level}))
 
 
@@ -594,17 +503,22 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
 
     Args:
         contents: The file's bytes, a string scalar.
-        channels: 1, 3, 4, or 0 for what the file has.
+        channels: 3, 4, or 0 for what the file has.
         name: Name of the operation.
 
     Returns:
         uint8 ``[height, width, channels]``.
+
+    Raises:
+        InvalidArgumentError: While running: the bytes are no BMP image, damaged, or `channels` is 1.
     """
     return add_op(DECODE_BMP, contents, name=name, channels=_check_channels("decode_bmp", channels, (0, 1, 3, 4)))
 
 
 def _decode_bmp_kernel(ctx: KernelContext, contents: Array) -> Array:
-    return _pixels(ctx, _open(ctx, contents, ("BMP",)), ctx.attr("channels"))
+    if kind_of(bytes_of(contents)) != "BMP":
+        opened(ctx, contents, ("BMP",))
+    return image_pixels(ctx, contents, ctx.attr("channels"), bmp=True)
 
 
 DECODE_BMP = register(
@@ -620,7 +534,7 @@ DECODE_BMP = register(
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """Decode all frames of a GIF image.
+    """Decode all frames of a GIF image, or an image of another kind as one frame.
 
     Args:
         contents: The file's bytes, a string scalar.
@@ -633,32 +547,8 @@ def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _decode_gif_kernel(ctx: KernelContext, contents: Array) -> Array:
-    return _frames(ctx, _open(ctx, contents, ("GIF",)), 3)
-
-
-def _frames(ctx: KernelContext, image: Image, channels: int) -> Array:
-    pillow, frames = _pillow(), []
-    try:
-        count = getattr(image, "n_frames", 1)
-        _check_pixels(ctx, count, image)
-        for index in range(count):
-            image.seek(index)
-            frames.append(_pixels(ctx, image, channels))
-    except InvalidArgumentError:
-        raise
-    except pillow.broken as error:
-        raise InvalidArgumentError(f"{ctx.op_name}: the GIF image is damaged: {error}") from error
-    return np.stack(frames)
-
-
-def _check_pixels(ctx: KernelContext, count: int, image: Image) -> None:
-    """Refuse frames that have more pixels together than Pillow allows one image: a small file may declare much."""
-    limit = _pillow().Image.MAX_IMAGE_PIXELS
-    if limit is not None and count * image.width * image.height > 2 * limit:
-        raise InvalidArgumentError(
-            f"{ctx.op_name}: {count} frames of {image.height} x {image.width} pixels have together more than "
-            f"{2 * limit}, which is 2 * PIL.Image.MAX_IMAGE_PIXELS"
-        )
+    pixels = as_dtype_colours(image_pixels(ctx, contents, 3, frames=True), np.dtype(np.uint8), False)
+    return pixels if pixels.ndim == 4 else pixels[None]
 
 
 def _frames_shape(op: Operation) -> list[TensorShape]:
@@ -707,20 +597,22 @@ def decode_image(
     """
     channels = _check_channels("decode_image", channels, (0, 1, 3, 4))
     with get_default_graph().name_scope(name or "decode_image"):
-        image = add_op(DECODE_IMAGE, contents, channels=channels, expand_animations=bool(expand_animations))
-        return convert_image_dtype(image, dtype)
+        wanted = as_dtype(dtype)
+        read = wanted if wanted in _IMAGE_DTYPES else dtypes.uint16
+        expand = bool(expand_animations)
+        image = add_op(DECODE_IMAGE, contents, channels=channels, expand_animations=expand, dtype=read)
+        return convert_image_dtype(image, wanted)
+
+
+_IMAGE_DTYPES: Final = (dtypes.uint8, dtypes.uint16, dtypes.float16, dtypes.float32, dtypes.float64)
 
 
 def _decode_image_kernel(ctx: KernelContext, contents: Array) -> Array:
-    data = _bytes_of(contents)
-    if data.startswith(_JPEG_BEGIN) and ctx.attr("channels") < 4:
-        pixels = _turbo_pixels(data, ctx.attr("channels"))
-        if pixels is not None:
-            return pixels
-    image, channels = _open(ctx, contents, ("JPEG", "PNG", "GIF", "BMP")), ctx.attr("channels")
-    if image.format == "GIF" and ctx.attr("expand_animations"):
-        return _frames(ctx, image, channels or 3)
-    return _pixels(ctx, image, channels or (3 if image.format == "GIF" else 0))
+    kind, channels = kind_of(bytes_of(contents)), ctx.attr("channels")
+    pixels = image_pixels(ctx, contents, channels, frames=True, bmp=True)
+    if pixels.ndim == 4 and not ctx.attr("expand_animations"):
+        pixels = pixels[0]
+    return as_dtype_colours(pixels, ctx.output_dtype(), kind == "PNG")
 
 
 def _decode_image_shape(op: Operation) -> list[TensorShape]:
@@ -732,8 +624,9 @@ DECODE_IMAGE = register(
     OpDef(
         name="DecodeImage",
         inputs=("contents: string",),
-        outputs=("image: uint8",),
+        outputs=("image: dtype",),
         attrs=("channels", "expand_animations"),
+        types={"dtype": _IMAGE_DTYPES},
         shape=_decode_image_shape,
         kernels=on_cpu(_decode_image_kernel),
     )

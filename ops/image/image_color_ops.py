@@ -10,18 +10,24 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.scopes import control_dependencies
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.broadcast_ops import ones_like
+from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.layout_ops import tile
 from tfray.ops.arrays.shape_ops import cast, identity, shape
+from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.image.image_ops import image_tensor
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.tiles import for_each_rows
 from tfray.ops.math.arithmetic_ops import maximum, multiply, pow, rsqrt, sqrt
+from tfray.ops.math.comparison_ops import greater_equal
 from tfray.ops.math.conversion_ops import saturate_cast
 from tfray.ops.math.linalg_ops import tensordot
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_prod, reduce_sum, reduce_variance
@@ -120,9 +126,10 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
                 [2, 2, 2]]], dtype=int32)
     """
     images = _with_channels("grayscale_to_rgb", images, 1)
+    name = name or "grayscale_to_rgb"
     if images.shape.rank is None:
-        raise InvalidArgumentError("grayscale_to_rgb: the rank of the images is unknown; use set_shape")
-    return tile(images, [1] * (images.shape.rank - 1) + [3], name or "grayscale_to_rgb")
+        return tile(images, concat([ones_like(shape(images)[1:]), [3]], 0), name)
+    return tile(images, [1] * (images.shape.rank - 1) + [3], name)
 
 
 def _with_channels(op: str, images: TensorLike, channels: int) -> Tensor:
@@ -374,7 +381,7 @@ def _random_factor(op: str, lower: float, upper: float, seed: int | None) -> Ten
 
 
 def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike = 1) -> Tensor:
-    """Compute ``gain * image ** gamma`` of colours in [0, 1].
+    """Compute ``gain * image ** gamma`` of colours in [0, 1]; the step fails for a `gamma` below 0.
 
     Args:
         image: Any shape, a real dtype.
@@ -384,9 +391,14 @@ def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike 
     Returns:
         Same shape and dtype.
     """
-    if not isinstance(gamma, Tensor) and gamma < 0:
-        raise InvalidArgumentError(f"adjust_gamma: gamma is {gamma}, expected at least 0")
+    known = constant_value(gamma) if isinstance(gamma, Tensor) else gamma
+    if known is not None and known < 0:
+        raise InvalidArgumentError(f"adjust_gamma: gamma is {known}, expected at least 0")
     with get_default_graph().name_scope("adjust_gamma"):
+        if isinstance(gamma, Tensor) and known is None:
+            checked = Assert(greater_equal(gamma, cast(0, gamma.dtype)), ["adjust_gamma: gamma must be at least 0"])
+            with control_dependencies([checked]):
+                gamma = identity(gamma)
         return _in_floats(
             image, lambda colors: multiply(pow(colors, cast(gamma, colors.dtype)), cast(gain, colors.dtype))
         )

@@ -60,14 +60,20 @@ def spatial_sizes(image: Tensor) -> tuple[Any, Any]:
     return height, width
 
 
-def _batched(op: str, image: TensorLike, function: Callable[[Tensor], Tensor]) -> Tensor:
-    """Apply a function of batches to a batch, or to one image."""
+def _batched(op: str, image: TensorLike, function: Callable[[Tensor], Tensor], known_rank: bool = False) -> Tensor:
+    """Apply a function of batches to a batch, or to one image. An image of unknown rank is taken as one.
+
+    Raises:
+        InvalidArgumentError: `known_rank` asks for a known rank, as TensorFlow does in some functions, and it is not.
+    """
     image = image_tensor(op, image)
-    if image.shape.rank is None:
+    if known_rank and image.shape.rank is None:
         raise InvalidArgumentError(f"{op}: the rank of the image is unknown; use set_shape")
     if image.shape.rank == 4:
         return function(image)
-    return squeeze(function(expand_dims(image, 0)), [0])
+    batch = expand_dims(image, 0)
+    batch.set_shape([1, None, None, None])
+    return squeeze(function(batch), [0])
 
 
 def _number(value: Any) -> Any:
@@ -155,13 +161,14 @@ def _randomly_flipped(op: str, image: TensorLike, axis: int, seed: int | None) -
         return flipped
 
 
-def transpose_image(image: TensorLike) -> Tensor:
+def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
     """Exchange height and width of an image, or of each of a batch.
 
     `image` has the shape ``[height, width, channels]`` or ``[batch, height, width, channels]``; the result ``[width,
-    height, channels]`` or ``[batch, width, height, channels]``.
+    height, channels]`` or ``[batch, width, height, channels]``. `name` is the name scope of the operations.
     """
-    return _batched("transpose_image", image, lambda images: transpose(images, [0, 2, 1, 3]))
+    with get_default_graph().name_scope(name or "transpose_image"):
+        return _batched("transpose_image", image, lambda images: transpose(images, [0, 2, 1, 3]))
 
 
 def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tensor:
@@ -377,7 +384,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
         return crop_to_bounding_box(images, *starts, *counts)
 
     with get_default_graph().name_scope("central_crop"):
-        return _batched("central_crop", image, middle)
+        return _batched("central_crop", image, middle, known_rank=True)
 
 
 def _margin(size: Any, fraction: float) -> Any:
@@ -423,7 +430,10 @@ def resize_images(
         raise InvalidArgumentError(f"resize_images: method is {method!r}, expected one of tf.image.ResizeMethod")
     with get_default_graph().name_scope(name or "resize_images"):
         return _batched(
-            "resize_images", images, lambda batch: _resized(batch, size, method, align_corners, preserve_aspect_ratio)
+            "resize_images",
+            images,
+            lambda batch: _resized(batch, size, method, align_corners, preserve_aspect_ratio),
+            known_rank=True,
         )
 
 
@@ -436,6 +446,9 @@ _METHODS: Final[dict[int, Callable[..., Tensor]]] = {
 
 
 def _resized(images: Tensor, size: TensorLike, method: int, align_corners: bool, preserve_aspect_ratio: bool) -> Tensor:
+    size = convert_to_tensor(size, name="size")
+    if size.dtype.is_floating:
+        raise InvalidArgumentError(f"resize_images: size is {size!r}, expected two integers")
     size = to_int32(size)
     if preserve_aspect_ratio:
         size = _fitting_size(images, size)

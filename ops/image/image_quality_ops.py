@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -12,13 +13,13 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.tensor_shape import broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.layout_ops import pad, tile
 from tfray.ops.arrays.shape_ops import cast, reshape, shape
 from tfray.ops.image.image_color_ops import convert_image_dtype
-from tfray.ops.image.image_ops import image_tensor
 from tfray.ops.math.arithmetic_ops import log, multiply, pow, square, subtract
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_prod
 from tfray.ops.nn.activation_ops import relu
@@ -31,12 +32,12 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
 
     Args:
         a: ``[..., height, width, channels]``, a real dtype.
-        b: Likewise, the same shape.
+        b: Likewise; the same last three dimensions, the others are broadcast.
         max_val: Difference between the greatest and the least colour there is, a scalar.
         name: Name of the last operation.
 
     Returns:
-        float32 ``[...]``.
+        float32 ``[...]``, the broadcast shape of the others.
     """
     with get_default_graph().name_scope("psnr"):
         a, b, most = (convert_image_dtype(value, dtypes.float32) for value in _alike("psnr", a, b, max_val))
@@ -45,9 +46,20 @@ def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = N
 
 
 def _alike(op: str, a: TensorLike, b: TensorLike, max_val: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
-    a, b = image_tensor(op, a), image_tensor(op, b)
-    if not a.shape.is_compatible_with(b.shape):
-        raise InvalidArgumentError(f"{op}: images of shapes {a.shape} and {b.shape} cannot be compared")
+    a, b = convert_to_tensor(a, name="img1"), convert_to_tensor(b, name="img2")
+    for image in (a, b):
+        if image.shape.rank is not None and image.shape.rank < 3:
+            raise InvalidArgumentError(
+                f"{op}: the image has shape {image.shape}, expected [..., height, width, channels]"
+            )
+    if a.shape.rank is not None and b.shape.rank is not None:
+        try:
+            a.shape[-3:].assert_is_compatible_with(b.shape[-3:])
+            broadcast_shapes(a.shape[:-3], b.shape[:-3])
+        except ValueError as error:
+            raise InvalidArgumentError(
+                f"{op}: images of shapes {a.shape} and {b.shape} cannot be compared: {error}"
+            ) from error
     return a, b, cast(max_val, a.dtype)
 
 
@@ -66,8 +78,8 @@ def ssim(
     """Compute the structural similarity of images: 1 for equal ones.
 
     Args:
-        img1: ``[batch, height, width, channels]``, a real dtype; at least `filter_size` high and wide.
-        img2: Likewise, the same shape.
+        img1: ``[..., height, width, channels]``, a real dtype; at least `filter_size` high and wide.
+        img2: Likewise; the same last three dimensions, the others are broadcast.
         max_val: Difference between the greatest and the least colour there is, a scalar.
         filter_size: Size of the Gaussian window.
         filter_sigma: Its standard deviation.
@@ -75,7 +87,7 @@ def ssim(
         k2: Stabilises the comparison of deviations.
 
     Returns:
-        float32 ``[batch]``: the mean over pixels and channels.
+        float32 ``[...]``, the broadcast shape of the others: the mean over pixels and channels.
 
     References:
         Wang et al., Image quality assessment: from error visibility to structural similarity, IEEE TIP 13 (2004).
@@ -111,8 +123,24 @@ class _Blur:
     def __call__(self, images: Tensor) -> Tensor:
         for axes in ((-1, 1, 1, 1), (1, -1, 1, 1)):
             window = tile(self._weights.reshape(axes), [1, 1, shape(images)[-1], 1])
-            images = depthwise_conv2d_native(images, window, [1, 1, 1, 1], "VALID")
+            blur = partial(depthwise_conv2d_native, filter=window, strides=[1, 1, 1, 1], padding="VALID")
+            images = _as_batch(images, blur)
         return images
+
+
+def _as_batch(images: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """A function of batches ``[batch, height, width, channels]`` of images ``[..., height, width, channels]``."""
+    rank = images.shape.rank
+    if rank == 4:
+        return function(images)
+    sizes = shape(images)
+    flat = reshape(images, concat([[-1], sizes[-3:]], 0))
+    flat.set_shape([None, *(images.shape.sizes[-3:] if rank is not None else [None] * 3)])
+    batch = function(flat)
+    result = reshape(batch, concat([sizes[:-3], shape(batch)[1:]], 0))
+    if rank is not None:
+        result.set_shape([*images.shape.sizes[:-3], *batch.shape.sizes[1:]])
+    return result
 
 
 _SCALE_WEIGHTS: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -131,9 +159,9 @@ def ssim_multiscale(
     """Compute the structural similarity of images over several scales.
 
     Args:
-        img1: ``[batch, height, width, channels]``, a real dtype; large enough to be halved ``len(power_factors) - 1``
+        img1: ``[..., height, width, channels]``, a real dtype; large enough to be halved ``len(power_factors) - 1``
             times.
-        img2: Likewise, the same shape.
+        img2: Likewise; the same last three dimensions, the others are broadcast.
         max_val: Difference between the greatest and the least colour there is, a scalar.
         power_factors: Exponents of the similarities, the finest scale first.
         filter_size: As for `ssim`.
@@ -142,14 +170,14 @@ def ssim_multiscale(
         k2: As for `ssim`.
 
     Returns:
-        float32 ``[batch]``.
+        float32 ``[...]``, the broadcast shape of the others.
     """
     with get_default_graph().name_scope("ssim_multiscale"):
         x, y, most = (convert_image_dtype(v, dtypes.float32) for v in _alike("ssim_multiscale", img1, img2, max_val))
         parts = []
         for scale in range(len(power_factors)):
             if scale:
-                x, y = _halved(x), _halved(y)
+                x, y = _as_batch(x, _halved), _as_batch(y, _halved)
             similarity, structure = _similarity(x, y, most, filter_size, filter_sigma, k1, k2)
             parts.append(relu(structure if scale < len(power_factors) - 1 else similarity))
         powers = pow(stack(parts, -1), np.array(power_factors, np.float32))

@@ -165,6 +165,13 @@ def _round(
     return z, y, x, v, w
 
 
+def concatenated_fingerprints(first: Words, second: Words) -> Words:
+    """A fingerprint of two things of which these are the fingerprints: what hashed crosses are made of."""
+    factor = np.uint64(0xC6A4A7935BD1E995)
+    mixed = (first ^ factor) ^ (_mixed(second * factor) * factor)
+    return _mixed(_mixed(mixed * factor) * factor)
+
+
 # -- the others ----------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +44,54 @@ def decoded(string: bytes) -> str:
         return string.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidArgumentError(f"{string[:80]!r} is not UTF-8: {error}") from error
+
+
+def lenient(string: bytes) -> str:
+    """A string as text: U+FFFD stands for each part that is not UTF-8."""
+    return string.decode("utf-8", "replace")
+
+
+def characters(string: bytes) -> list[bytes]:
+    """The bytes of each character: all up to the next one that does not go on a character of UTF-8."""
+    starts = [0, *(index for index, byte in enumerate(string) if index and byte & 0xC0 != 0x80), len(string)]
+    return [string[begin:end] for begin, end in pairwise(starts)] if string else []
+
+
+def summarized(value: Array | bytes, count: int) -> str:
+    """A value as TensorFlow prints it: of each dimension `count` elements at either end, all if it is negative."""
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return _element(array.item() if array.dtype.kind in "OSb" else array[()])
+    if array.ndim == 1:
+        return "[" + " ".join(_both_ends([_element(item) for item in _ends(array, count)], len(array), count)) + "]"
+    inner = [summarized(item, count).replace("\n", "\n ") for item in _ends(array, count)]
+    return "[" + ("\n" * (array.ndim - 1) + " ").join(_both_ends(inner, len(array), count)) + "]"
+
+
+def _ends(array: Array, count: int) -> Array:
+    if count < 0 or len(array) <= 2 * count:
+        return array
+    return np.concatenate([array[:count], array[len(array) - count :]])
+
+
+def _both_ends(shown: list[str], size: int, count: int) -> list[str]:
+    return [*shown[:count], "...", *shown[count:]] if len(shown) < size else shown
+
+
+def _element(value: Any) -> str:
+    if isinstance(value, (bytes, str)):
+        text = value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    if isinstance(value, bool):
+        return str(int(value))
+    kind = np.asarray(value).dtype
+    if kind.kind == "c":
+        return f"({_element(value.real)},{_element(value.imag)})"
+    if kind.kind in "iu":
+        return str(int(value))
+    number, digits = float(value), (15, 17) if kind == np.float64 else (6, 8)
+    short = f"{number:.{digits[0]}g}"
+    return short if kind.type(short) == value or number != number else f"{number:.{digits[1]}g}"
 
 
 def check_unit(unit: object, what: str) -> str:

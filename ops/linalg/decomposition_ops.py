@@ -160,7 +160,7 @@ def matrix_solve_ls(
     of the dtype's precision. Of several solutions of underdetermined systems the shortest is found.
 
     Args:
-        matrix: Shape ``[..., m, n]`` of full rank, the last two sizes known.
+        matrix: Shape ``[..., m, n]`` of full rank.
         rhs: Shape ``[..., m, k]``, same dtype.
         l2_regularizer: Weight of the squared length of `x` in what is minimised.
         fast: Accepted for TensorFlow 1's sake: the normal equations are always used.
@@ -168,13 +168,14 @@ def matrix_solve_ls(
 
     Returns:
         Shape ``[..., n, k]``.
-
-    Raises:
-        InvalidArgumentError: The last two sizes of `matrix` are not known.
     """
     matrix, rhs = alike(matrix, rhs)
     if matrix.shape.rank is None or None in matrix.shape.sizes[-2:]:
-        raise InvalidArgumentError(f"matrix_solve_ls: the sizes of matrices of shape {matrix.shape} must be known")
+        # Singular values serve matrices with more rows as well as those with more columns.
+        values, left, right = svd(matrix)
+        factors = realdiv(values, add(square(values), l2_regularizer))
+        coordinates = matmul(left, rhs, adjoint_a=True)
+        return matmul(right, multiply(expand_dims(cast(factors, matrix.dtype), -1), coordinates), name=name)
     rows, columns = (int(extent) for extent in matrix.shape[-2:])
     unit = eye(min(rows, columns), dtype=matrix.dtype)
     if rows >= columns:

@@ -159,12 +159,19 @@ IFFT3D = register(_complex_transform("IFFT3D", 3, True, _ifft3d_gradient))
 # -- of real numbers -----------------------------------------------------------------------------------
 
 
+def _of_nothing(ctx: KernelContext, input: Array, sizes: list[int]) -> Array:
+    """The transform, of these `sizes`, of an array without elements, or to a length of 0."""
+    return ctx.xp.zeros((*input.shape[: input.ndim - len(sizes)], *sizes), ctx.output_dtype())
+
+
 def _real_transform(name: str, rank: int) -> OpDef:
     """Definition of a transform of real numbers, which keeps one half of the last dimension."""
 
     def kernel(ctx: KernelContext, input: Array, fft_length: Array) -> Array:
         _check_rank(ctx, input, rank)
         lengths = host_ints(ctx, fft_length)
+        if not input.size or 0 in lengths:
+            return _of_nothing(ctx, input, [*lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0])
         result = ctx.xp.fft.rfftn(input, lengths, axes=tuple(range(-rank, 0)))
         return result.astype(ctx.output_dtype(), copy=False)
 
@@ -172,7 +179,7 @@ def _real_transform(name: str, rank: int) -> OpDef:
         source = _inner_rank(op, rank)
         op.inputs[1].shape.merge_with([rank])
         lengths = known_entries(op.inputs[1]) or [None] * rank
-        half = None if lengths[-1] is None else lengths[-1] // 2 + 1
+        half = lengths[-1] and lengths[-1] // 2 + 1
         return [source[:-rank].concatenate([*lengths[:-1], half])]
 
     def gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
@@ -195,6 +202,8 @@ def _inverse_real_transform(name: str, rank: int) -> OpDef:
     def kernel(ctx: KernelContext, input: Array, fft_length: Array) -> Array:
         _check_rank(ctx, input, rank)
         lengths = host_ints(ctx, fft_length)
+        if not input.size or 0 in lengths:
+            return _of_nothing(ctx, input, lengths)
         result = ctx.xp.fft.irfftn(input, lengths, axes=tuple(range(-rank, 0)))
         return result.astype(ctx.output_dtype(), copy=False)
 
@@ -268,11 +277,11 @@ def _inverse_real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor
 
 def _lengths(tensor: Tensor, fft_length: TensorLike | None, rank: int, from_half: bool) -> Tensor:
     if fft_length is not None:
-        return reshape(to_int32(fft_length), [-1])
+        return to_int32(fft_length)  # whose length the operation checks
     sizes = shape(tensor)[-rank:]
     if not from_half:
         return sizes
-    return concat([sizes[:-1], reshape(2 * (sizes[-1] - 1), [1])], 0)
+    return concat([sizes[:-1], reshape(maximum(2 * (sizes[-1] - 1), 0), [1])], 0)
 
 
 def _real_call(input: TensorLike, fft_length: TensorLike | None, name: str | None, rank: int) -> Tensor:

@@ -24,10 +24,11 @@ from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.matrix_ops import matrix_band_part, matrix_diag_part, matrix_set_diag
 from tfray.ops.arrays.shape_ops import cast, expand_dims, invert_permutation, shape, squeeze
 from tfray.ops.linalg.decomposition_ops import adjoint, svd
+from tfray.ops.linalg.norm_ops import norm
 from tfray.ops.linalg.solve_ops import DECOMPOSABLE, matrix_triangular_solve, refuses_bad_matrices, square_matrices
 from tfray.ops.math.arithmetic_ops import multiply, realdiv
 from tfray.ops.math.comparison_ops import greater
-from tfray.ops.math.linalg_ops import matmul, norm
+from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_max, reduce_sum
 from tfray.ops.math.sorting_ops import argsort
 

@@ -19,7 +19,7 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones
-from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.arrays.construction_ops import linspace, range_
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.layout_ops import pad, reverse, tile
@@ -29,17 +29,21 @@ from tfray.ops.arrays.shape_ops import (
     host_int,
     host_ints,
     index_tensor,
+    late_index,
+    rank,
     reshape,
     shape,
     sizes_from_input,
 )
 from tfray.ops.linalg.fft_ops import irfft, rfft
 from tfray.ops.math.arithmetic_ops import div_no_nan, exp, maximum, minimum, multiply, realdiv, rsqrt, sqrt, square
+from tfray.ops.math.axis_ops import from_front
+from tfray.ops.math.comparison_ops import equal, less
 from tfray.ops.math.complex_ops import complex, real
 from tfray.ops.math.reduction_ops import reduce_sum
 from tfray.ops.math.rounding_ops import floordiv
 from tfray.ops.math.special_ops import bessel_i0e
-from tfray.ops.math.transcendental_ops import cos, sin
+from tfray.ops.math.transcendental_ops import cos, log1p, sin
 
 # -- frames --------------------------------------------------------------------------------------------
 
@@ -50,7 +54,7 @@ def frame(
     frame_step: TensorLike,
     pad_end: bool = False,
     pad_value: TensorLike = 0,
-    axis: int = -1,
+    axis: TensorLike = -1,
     name: str | None = None,
 ) -> Tensor:
     """Cut a signal into frames, which may overlap.
@@ -61,7 +65,7 @@ def frame(
         frame_step: Samples from one frame to the next, an integer scalar.
         pad_end: Fill up frames that begin within the signal and end behind it; otherwise they are left out.
         pad_value: With what, a scalar.
-        axis: The dimension of the samples.
+        axis: The dimension of the samples, an integer scalar.
         name: Name scope of the operations.
 
     Returns:
@@ -69,16 +73,21 @@ def frame(
     """
     with get_default_graph().name_scope(name or "frame"):
         signal = convert_to_tensor(signal, name="signal")
-        if signal.shape.rank is None:
-            raise InvalidArgumentError("frame: the rank of the signal is unknown; use set_shape")
-        along = normalize_axis(int(axis), signal.shape.rank)
+        along = late_index(axis, 0, "frame: axis")
+        if isinstance(along, Tensor) or signal.shape.rank is None:
+            along = from_front(along, signal)
+        else:
+            along = normalize_axis(along, signal.shape.rank)
         length, step = index_tensor(frame_length), index_tensor(frame_step)
+        length.shape.assert_has_rank(0)
+        step.shape.assert_has_rank(0)
         samples = shape(signal)[along]
         if pad_end:
             frames = floordiv(samples + step - 1, step)
             missing = maximum((frames - 1) * step + length - samples, 0)
-            paddings: list[list[Any]] = [[0, 0] for _ in range(signal.shape.rank)]
-            paddings[along] = [0, missing]
+            pad_value = convert_to_tensor(pad_value, signal.dtype)
+            pad_value.shape.assert_has_rank(0)
+            paddings = _behind(cast(equal(range_(rank(signal)), along), "int32") * missing)
             signal = pad(signal, paddings, constant_values=pad_value)
         else:
             frames = maximum(floordiv(samples - length, step) + 1, 0)
@@ -206,7 +215,10 @@ def hamming_window(
 
 
 def _raised_cosine(name: str, periodic: bool, length: TensorLike, dtype: DType, a: float, b: float) -> Tensor:
+    if not dtype.is_floating:
+        raise InvalidArgumentError(f"{name}: dtype is {dtype.name}, expected a float dtype")
     with get_default_graph().name_scope(name):
+        length = late_index(length, 0, f"{name}: window_length")
         length = index_tensor(length)
         # A periodic window of even length is a symmetric window that is one sample longer, without its last sample.
         period = length - length % 2 if periodic else length - 1
@@ -248,9 +260,11 @@ WindowFunction = Callable[..., Tensor]
 
 
 def _power_of_two(length: Tensor) -> Any:
+    """The next power of two, from `length` on."""
     known = constant_value(length)
     if known is None:
-        raise InvalidArgumentError("stft: fft_length is required where frame_length is not known")
+        powers = np.array([1 << exponent for exponent in range(31)], length.dtype.numpy)
+        return gather(powers, reduce_sum(cast(less(powers, length), "int32")))
     return 1 << max(int(known) - 1, 0).bit_length()
 
 
@@ -377,15 +391,21 @@ def dct(
         ``[..., n]``, the same dtype.
 
     Raises:
-        InvalidArgumentError: Another type, norm or axis.
+        InvalidArgumentError: Another type or norm.
+        NotImplementedError: Another axis.
     """
-    if type not in (1, 2, 3) or norm not in (None, "ortho") or (type == 1 and norm) or axis != -1:
+    if axis != -1:
+        raise NotImplementedError(f"dct: axis is {axis}, only -1 is there: transpose the input")
+    if type not in (1, 2, 3) or norm not in (None, "ortho") or (type == 1 and norm) or (n is not None and n < 1):
         raise InvalidArgumentError(
-            f"dct: type {type}, norm {norm!r}, axis {axis}: expected type 1, 2 or 3, norm None or 'ortho' (not with "
-            "type 1), and axis -1"
+            f"dct: type {type}, n {n}, norm {norm!r}: expected type 1, 2 or 3, n of at least 1, norm None or 'ortho' "
+            "(not with type 1)"
         )
     with get_default_graph().name_scope(name or "dct"):
         signal = convert_to_tensor(input, name="input")
+        samples = None if signal.shape.rank is None else signal.shape.sizes[-1]
+        if type == 1 and samples is not None and samples < 2:
+            raise InvalidArgumentError(f"dct: type 1 needs at least two samples, got shape {signal.shape}")
         if n is not None:
             signal = _cut_or_filled(signal, int(n))
         return _TRANSFORMS[type](signal, norm == "ortho")
@@ -453,7 +473,7 @@ def idct(
 
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
-    num_spectrogram_bins: int = 129,
+    num_spectrogram_bins: TensorLike = 129,
     sample_rate: float = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
@@ -464,7 +484,7 @@ def linear_to_mel_weight_matrix(
 
     Args:
         num_mel_bins: Number of filters.
-        num_spectrogram_bins: Number of components of a spectrum (``fft_length // 2 + 1``).
+        num_spectrogram_bins: Number of components of a spectrum (``fft_length // 2 + 1``), an integer scalar.
         sample_rate: Samples a second.
         lower_edge_hertz: Where the first filter begins.
         upper_edge_hertz: Where the last filter ends.
@@ -478,23 +498,26 @@ def linear_to_mel_weight_matrix(
         InvalidArgumentError: Numbers that are not positive, or edges out of order.
     """
     rate = constant_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
-    if rate is None or min(num_mel_bins, num_spectrogram_bins, rate) <= 0:
-        raise InvalidArgumentError("linear_to_mel_weight_matrix: numbers of bins and the sample rate must be positive")
+    if rate is None or min(num_mel_bins, rate) <= 0:
+        raise InvalidArgumentError(
+            f"linear_to_mel_weight_matrix: {num_mel_bins} bins, sample rate {sample_rate!r}: expected positive numbers"
+        )
+    if not as_dtype(dtype).is_floating:
+        raise InvalidArgumentError(f"linear_to_mel_weight_matrix: dtype is {dtype!r}, expected a float dtype")
     if not 0 <= lower_edge_hertz < upper_edge_hertz <= rate / 2:
         raise InvalidArgumentError(
             f"linear_to_mel_weight_matrix: edges {lower_edge_hertz} and {upper_edge_hertz}, expected them in order "
             f"between 0 and {rate / 2}, half the sample rate"
         )
-    # The component of frequency 0 belongs to no filter.
-    spectrum = _mel(np.linspace(0.0, float(rate) / 2, num_spectrogram_bins)[1:])[:, None]
-    edges = np.linspace(_mel(lower_edge_hertz), _mel(upper_edge_hertz), num_mel_bins + 2)
-    low, center, high = edges[:-2], edges[1:-1], edges[2:]
-    weights = np.maximum(0, np.minimum((spectrum - low) / (center - low), (high - spectrum) / (high - center)))
-    return convert_to_tensor(np.pad(weights, [(1, 0), (0, 0)]).astype(as_dtype(dtype).numpy), name=name)
-
-
-def _mel(hertz: TensorLike) -> Any:
-    return 1127.0 * np.log1p(np.asarray(hertz) / 700.0)
+    with get_default_graph().name_scope(name or "linear_to_mel_weight_matrix"):
+        first, last = 1127.0 * np.log1p(np.array([lower_edge_hertz, upper_edge_hertz]) / 700.0)
+        edges = np.linspace(first, last, num_mel_bins + 2)
+        low, center, high = edges[:-2], edges[1:-1], edges[2:]
+        # The component of frequency 0 belongs to no filter.
+        hertz = linspace(np.float64(0), np.float64(rate / 2), num_spectrogram_bins)[1:]
+        spectrum = expand_dims(1127.0 * log1p(hertz / 700.0), 1)
+        weights = maximum(0.0, minimum((spectrum - low) / (center - low), (high - spectrum) / (high - center)))
+        return pad(cast(weights, as_dtype(dtype)), [[1, 0], [0, 0]])
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str | None = None) -> Tensor:
@@ -509,4 +532,6 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str 
     """
     with get_default_graph().name_scope(name or "mfccs_from_log_mel_spectrograms"):
         spectra = convert_to_tensor(log_mel_spectrograms)
+        if spectra.shape.rank == 0 or (spectra.shape.rank is not None and spectra.shape.sizes[-1] == 0):
+            raise InvalidArgumentError(f"mfccs_from_log_mel_spectrograms: {spectra!r} has no mel bins")
         return multiply(dct(spectra), rsqrt(2.0 * cast(shape(spectra)[-1], spectra.dtype)))

@@ -313,11 +313,13 @@ def _matrix_triangular_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Arra
     xp, lower = ctx.xp, ctx.attr("lower")
     solve, trans = _triangular_solver(xp.__name__), "C" if ctx.attr("adjoint") else "N"
     batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+    if not rhs.size or not matrix.size:
+        return xp.zeros(batch + rhs.shape[-2:], rhs.dtype)
     matrices = xp.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:])
     sides = xp.broadcast_to(rhs, batch + rhs.shape[-2:]).reshape(-1, *rhs.shape[-2:])
     result = xp.empty(sides.shape, sides.dtype)
     with one_scipy_thread() if xp is np else nullcontext():
-        for i in range(len(result) if result.size else 0):
+        for i in range(len(result)):
             result[i] = solve(matrices[i], sides[i], trans=trans, lower=lower)
     return result.reshape(batch + rhs.shape[-2:])
 

@@ -34,6 +34,9 @@ def _compact(diagonals: Any, diagonals_format: str, op: str) -> Tensor:
         return convert_to_tensor(diagonals)
     if diagonals_format == "sequence":
         above, on, below = (convert_to_tensor(diagonal) for diagonal in diagonals)
+        if on.shape.rank:
+            size = on.shape.sizes[-1]
+            above, below = (_with_ignored(side, size, is_first) for side, is_first in ((above, False), (below, True)))
         return stack([above, on, below], -2)
     if diagonals_format != "matrix":
         raise InvalidArgumentError(
@@ -44,6 +47,14 @@ def _compact(diagonals: Any, diagonals_format: str, op: str) -> Tensor:
     above = concat([matrix_diag_part(matrix[..., :-1, 1:]), none], -1)
     below = concat([none, matrix_diag_part(matrix[..., 1:, :-1])], -1)
     return stack([above, matrix_diag_part(matrix), below], -2)
+
+
+def _with_ignored(side: Tensor, size: int | None, is_first: bool) -> Tensor:
+    """A diagonal beside the main one, which has `size` entries, with its entry that is ignored if it comes without."""
+    if size is None or side.shape.rank is None or side.shape.sizes[-1] != size - 1:
+        return side
+    ignored = zeros_like(side[..., :1])
+    return concat([ignored, side] if is_first else [side, ignored], -1)
 
 
 def tridiagonal_solve(
@@ -79,6 +90,8 @@ def tridiagonal_solve(
         is_vector = right.shape.rank is not None and right.shape.rank + 1 == compact.shape.rank
         right = expand_dims(right, -1) if is_vector else right
         right = matrix_transpose(right) if transpose_rhs and not is_vector else right
+        if compact.shape.rank is not None and right.shape.rank is not None:
+            compact.shape[-1:].assert_is_compatible_with(right.shape[-2:-1])
         solution = add_op(TRIDIAGONAL_SOLVE, compact, conj(right) if conjugate_rhs else right)
         return squeeze(solution, [-1]) if is_vector else solution
 

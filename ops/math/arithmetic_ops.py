@@ -11,7 +11,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import Operation, Tensor, register_operator
+from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, ufunc_kernel
 from tfray.framework.shape_functions import all_inputs_alike, like_input
@@ -296,11 +296,12 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(tf.truediv([7, 8], 2))
         array([3.5, 4. ])
     """
-    x, y = alike(x, y)
-    quotient = _TRUE_QUOTIENTS.get(x.dtype)
-    if quotient is not None:
-        x, y = cast(x, quotient), cast(y, quotient)
-    return realdiv(x, y, name)
+    with get_default_graph().name_scope(name or "truediv") as name:
+        x, y = alike(x, y)
+        quotient = _TRUE_QUOTIENTS.get(x.dtype)
+        if quotient is not None:
+            x, y = cast(x, quotient), cast(y, quotient)
+        return realdiv(x, y, name)
 
 
 def divide(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -342,8 +343,8 @@ divide_no_nan = div_no_nan
 def _div_no_nan_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
     xp = ctx.xp
     zero = y == 0
-    z = xp.divide(x, xp.where(zero, xp.ones((), y.dtype), y), out=out)
-    return xp.multiply(z, xp.logical_not(zero), out=out)
+    divisor = xp.where(zero, xp.ones((), y.dtype), y)
+    return xp.divide(xp.where(zero, xp.zeros((), x.dtype), x), divisor, out=out)
 
 
 def _div_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
@@ -413,7 +414,7 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
     """Compute ``(x - y) * (x - y)``.
 
     Args:
-        x: Any shape, A number dtype.
+        x: Any shape, a number dtype. Of complex numbers it is the square of the distance.
         y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
@@ -436,7 +437,9 @@ def _squared_difference_kernel(ctx: KernelContext, x: Array, y: Array, out: Arra
 
 def _squared_difference_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     x, y = op.inputs
-    d_difference = multiply(d_z, multiply(subtract(x, y), 2))
+    # The square of a distance is real, whatever dtype it comes in.
+    d_real = cast(cast(d_z, d_z.dtype.real_dtype), d_z.dtype)
+    d_difference = multiply(d_real, multiply(subtract(x, y), 2))
     return [sum_to_shape_of(d_difference, x, y), sum_to_shape_of(-d_difference, y, x)]
 
 
@@ -444,7 +447,7 @@ SQUARED_DIFFERENCE = register(
     binary(
         "SquaredDifference",
         out_kernel(_squared_difference_kernel, (0, 1), element="({0} - {1}) * ({0} - {1})"),
-        dtypes.REAL,
+        dtypes.NUMERIC,
         _squared_difference_gradient,
     )
 )
@@ -791,10 +794,14 @@ MINIMUM = register(
 )
 
 
-register_operator("add", add)
-register_operator("sub", subtract)
-register_operator("mul", multiply)
-register_operator("truediv", truediv)
-register_operator("pow", pow)
-register_operator("neg", negative)
-register_operator("abs", abs)
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": add,
+    "sub": subtract,
+    "mul": multiply,
+    "truediv": truediv,
+    "pow": pow,
+    "neg": negative,
+    "abs": abs,
+}
+for _operator, _function in _OPERATORS.items():
+    register_operator(_operator, _function)

@@ -388,23 +388,24 @@ RIGHT_SHIFT = register(binary("RightShift", "right_shift", dtypes.INTEGERS))
 def _by_dtype(
     x: TensorLike,
     y: TensorLike,
-    logical: Callable[[TensorLike, TensorLike], Tensor],
-    bitwise: Callable[[TensorLike, TensorLike], Tensor],
+    name: str | None,
+    logical: Callable[[TensorLike, TensorLike, str | None], Tensor],
+    bitwise: Callable[[TensorLike, TensorLike, str | None], Tensor],
 ) -> Tensor:
     dtype = getattr(x if isinstance(x, Tensor) else y, "dtype", None)
-    return (logical if dtype is dtypes.bool_ else bitwise)(x, y)
+    return (logical if dtype is dtypes.bool_ else bitwise)(x, y, name)
 
 
-def _and(x: TensorLike, y: TensorLike) -> Tensor:
-    return _by_dtype(x, y, logical_and, bitwise_and)
+def _and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    return _by_dtype(x, y, name, logical_and, bitwise_and)
 
 
-def _or(x: TensorLike, y: TensorLike) -> Tensor:
-    return _by_dtype(x, y, logical_or, bitwise_or)
+def _or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    return _by_dtype(x, y, name, logical_or, bitwise_or)
 
 
-def _xor(x: TensorLike, y: TensorLike) -> Tensor:
-    return _by_dtype(x, y, logical_xor, bitwise_xor)
+def _xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    return _by_dtype(x, y, name, logical_xor, bitwise_xor)
 
 
 def _invert(x: Tensor) -> Tensor:

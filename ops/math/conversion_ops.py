@@ -116,7 +116,7 @@ BITCAST = register(
         name="Bitcast",
         inputs=("input: T",),
         outputs=("output: type",),
-        types={"T": dtypes.NUMERIC, "type": dtypes.NUMERIC},
+        types={"T": (*dtypes.NUMERIC, *dtypes.QUANTIZED), "type": (*dtypes.NUMERIC, *dtypes.QUANTIZED)},
         shape=_bitcast_shape,
         kernels=on_every_device(_bitcast_kernel),
     )

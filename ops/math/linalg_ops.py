@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import reduce
 from math import prod
 from typing import Any
@@ -12,20 +11,22 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, is_plain
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
-from tfray.framework.type_aliases import Axes, TensorLike
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
-from tfray.ops.arrays.join_ops import size_along
+from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.arrays.join_ops import concat, size_along
 from tfray.ops.arrays.matrix_ops import matrix_diag_part
-from tfray.ops.arrays.shape_ops import cast, index_tensor, reshape, squeeze, transpose
+from tfray.ops.arrays.shape_ops import index_tensor, rank, reshape, transpose
 from tfray.ops.kernels.precision import assign, is_half
 from tfray.ops.kernels.products import matrix_product
-from tfray.ops.math.arithmetic_ops import abs, alike, conj, multiply, pow
-from tfray.ops.math.reduction_ops import reduce_euclidean_norm, reduce_max, reduce_sum
+from tfray.ops.math.arithmetic_ops import alike, conj, multiply
+from tfray.ops.math.axis_ops import from_front, grouped
+from tfray.ops.math.reduction_ops import reduce_sum
 
 
 def matmul(
@@ -186,8 +187,8 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     """Multiply tensors and sum over dimensions of both, by one product of matrices.
 
     Args:
-        a: Shape ``[...]`` of known rank, a number dtype.
-        b: Shape ``[...]`` of known rank, same dtype.
+        a: Shape ``[...]``, a number dtype.
+        b: Shape ``[...]``, same dtype.
         axes: How many of the last dimensions of `a` and of the first of `b` to sum over, an integer scalar; or two
             vectors (lists): the dimensions of `a` and, in the same order, those of `b`.
         name: Name of the operation.
@@ -196,13 +197,19 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
         The shape of `a` and then that of `b`, without the dimensions summed over.
 
     Raises:
-        InvalidArgumentError: A rank is unknown, or `axes` do not fit.
+        InvalidArgumentError: `axes` do not fit.
 
     Examples:
         >>> session.run(tf.tensordot([[1, 2], [3, 4]], [10, 100], axes=1))
         array([210, 430], dtype=int32)
     """
     a, b = alike(a, b)
+    if isinstance(axes, Tensor) or not is_plain(axes):
+        axes = index_tensor(axes)
+        known = constant_value(axes)
+        axes = axes if known is None else known
+    if isinstance(axes, Tensor) or a.shape.rank is None or b.shape.rank is None:
+        return _late_tensordot(a, b, axes, name or "Tensordot")
     axes_a, axes_b = _summed_axes(a, b, axes)
     rows, free_a = _as_matrix(a, axes_a, last=True)
     columns, free_b = _as_matrix(b, axes_b, last=False)
@@ -210,12 +217,19 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     return reshape(flat, index_tensor([*free_a, *free_b]), name or "Tensordot")
 
 
+def _late_tensordot(a: Tensor, b: Tensor, axes: Any, name: str) -> Tensor:
+    """`tensordot` where the axes, or the ranks from which they are counted, are known only when a step runs."""
+    is_count = axes.shape.rank == 0 if isinstance(axes, Tensor) else np.ndim(axes) == 0
+    if is_count:
+        axes_a, axes_b = range_(rank(a) - axes, rank(a)), range_(axes)
+    else:
+        axes_a, axes_b = (from_front(reshape(axes[i], [-1]), tensor) for i, tensor in enumerate((a, b)))
+    rows, columns = grouped(a, axes_a, chosen_first=False), grouped(b, axes_b, chosen_first=True)
+    return reshape(matmul(rows.matrix, columns.matrix), concat([rows.others, columns.others], 0), name)
+
+
 def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:
-    if a.shape.rank is None or b.shape.rank is None:
-        raise InvalidArgumentError(f"tensordot needs known ranks, got shapes {a.shape} and {b.shape}")
-    axes = constant_value(axes) if isinstance(axes, Tensor) else axes
-    if axes is None:
-        raise InvalidArgumentError("tensordot needs to know its axes when the graph is built")
+    assert a.shape.rank is not None and b.shape.rank is not None
     if np.ndim(axes) == 0:
         count = int(axes)
         if not 0 <= count <= min(a.shape.rank, b.shape.rank):
@@ -234,12 +248,12 @@ def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]
 
 def _as_matrix(tensor: Tensor, summed: list[int], last: bool) -> tuple[Tensor, list[Any]]:
     """`tensor` as a matrix, its summed dimensions as columns or as rows; and the sizes of the other ones."""
-    rank = tensor.shape.rank or 0
-    free = [axis for axis in range(rank) if axis not in summed]
+    count = tensor.shape.rank or 0
+    free = [axis for axis in range(count) if axis not in summed]
     order = free + summed if last else summed + free
-    if order != list(range(rank)):
+    if order != list(range(count)):
         tensor = transpose(tensor, order)
-    sizes = [size_along(tensor, axis) for axis in range(rank)]
+    sizes = [size_along(tensor, axis) for axis in range(count)]
     parts = (sizes[: len(free)], sizes[len(free) :]) if last else (sizes[: len(summed)], sizes[len(summed) :])
     if not (len(parts[0]) == 1 and len(parts[1]) == 1):
         tensor = reshape(tensor, index_tensor([_product_of(part) for part in parts]))
@@ -263,66 +277,6 @@ def trace(x: TensorLike, name: str | None = None) -> Tensor:
         Shape ``[...]``.
     """
     return reduce_sum(matrix_diag_part(x), -1, name=name)
-
-
-def norm(
-    tensor: TensorLike,
-    ord: float | str = "euclidean",
-    axis: Axes | None = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
-    """Compute the norm of vectors, or of matrices.
-
-    Args:
-        tensor: Shape ``[...]``, a floating or complex dtype.
-        ord: ``"euclidean"`` (of matrices: ``"fro"``), a positive number for the p-norm, or ``np.inf``.
-            Matrices have the norms 1 and ``np.inf`` as well: the greatest sum of a column, of a row.
-        axis: The dimension of the vectors, or the two of the matrices; None takes all elements as one vector.
-        keepdims: Keep the reduced dimensions, with size 1.
-        name: Name of the operation.
-        keep_dims: Old name of `keepdims`.
-
-    Returns:
-        The shape of `tensor` without `axis`, or with size 1 there (`keepdims`); a scalar when `axis` is None.
-
-    Raises:
-        InvalidArgumentError: The norm is not one of these.
-
-    Examples:
-        >>> session.run(tf.norm([[3.0, 4.0], [6.0, 8.0]], axis=1))
-        array([ 5., 10.], dtype=float32)
-    """
-    tensor = convert_to_tensor(tensor)
-    keep = bool(keepdims or keep_dims)
-    pair = axis if isinstance(axis, (list, tuple)) and len(axis) == 2 else None
-    if ord in ("euclidean", "fro"):
-        if ord == "fro" and pair is None:
-            raise InvalidArgumentError("norm: 'fro' is the norm of matrices: give the two axes")
-        return _real(reduce_euclidean_norm(tensor, axis, keep, name))
-    if isinstance(ord, str) or not ord > 0:
-        raise InvalidArgumentError(f"norm: {ord!r} is not 'euclidean', 'fro', np.inf or a positive number")
-    moduli = abs(tensor)
-    if pair is not None:
-        return _matrix_norm(moduli, ord, pair, keep, name)
-    if np.isinf(ord):
-        return reduce_max(moduli, axis, keep, name)
-    if ord == 1:
-        return reduce_sum(moduli, axis, keep, name)
-    return pow(reduce_sum(pow(moduli, ord), axis, keep), 1.0 / ord, name)
-
-
-def _matrix_norm(moduli: Tensor, ord: float | str, axis: Sequence[int], keep: bool, name: str | None) -> Tensor:
-    if ord not in (1, np.inf):
-        raise InvalidArgumentError(f"norm: {ord!r} is not a norm of matrices: expected 'fro', 1 or np.inf")
-    summed, compared = axis if ord == 1 else reversed(axis)
-    greatest = reduce_max(reduce_sum(moduli, summed, keepdims=True), compared, keepdims=True)
-    return greatest if keep else squeeze(greatest, list(axis), name)
-
-
-def _real(tensor: Tensor) -> Tensor:
-    return cast(tensor, tensor.dtype.real_dtype)
 
 
 # -- vectors in space ----------------------------------------------------------------------------------

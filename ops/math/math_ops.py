@@ -51,7 +51,7 @@ from tfray.ops.math.comparison_ops import (
 )
 from tfray.ops.math.complex_ops import angle, complex, imag, real
 from tfray.ops.math.einsum_ops import einsum
-from tfray.ops.math.linalg_ops import cross, matmul, norm, tensordot, trace
+from tfray.ops.math.linalg_ops import cross, matmul, tensordot, trace
 from tfray.ops.math.reduction_ops import (
     count_nonzero,
     reduce_all,
@@ -214,7 +214,6 @@ __all__ = [
     "ndtri",
     "negative",
     "nextafter",
-    "norm",
     "not_equal",
     "polygamma",
     "polyval",

@@ -34,12 +34,14 @@ from tfray.ops.arrays.shape_ops import (
     REVERSED_AXES,
     cast,
     index_tensor,
+    invert_permutation,
     reshape,
     reshape_like,
     shape,
     size,
     sizes_from_input,
     stop_gradient,
+    transpose,
 )
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.kernels.precision import assign, is_half
@@ -57,6 +59,7 @@ from tfray.ops.math.arithmetic_ops import (
     squared_difference,
     subtract,
 )
+from tfray.ops.math.axis_ops import from_front, grouped
 from tfray.ops.math.comparison_ops import equal, is_finite, not_equal
 from tfray.ops.math.rounding_ops import floordiv
 from tfray.ops.math.scan_ops import cumprod
@@ -583,8 +586,12 @@ def _prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     # Multiply the other elements, instead of dividing the product by each: that is right for zeros too.
     if op.inputs[1].op.op_def is REVERSED_AXES:
         others = reshape_like(_others(reshape(op.inputs[0], [-1]), [0]), op.inputs[0])
+    elif (axes := _single_axes(op)) is not None:
+        others = _others(op.inputs[0], axes)
     else:
-        others = _others(op.inputs[0], _single_axes(op))
+        factors, axis = op.inputs
+        group = grouped(factors, from_front(axis, factors), chosen_first=True)
+        others = transpose(reshape(_others(group.matrix, [0]), group.sizes), invert_permutation(group.order))
     return [multiply(_expand_like_input(op, d_output), conj(others)), None]
 
 
@@ -600,16 +607,15 @@ def _others(tensor: Tensor, axes: list[int]) -> Tensor:
     return ones_like(tensor) if others is None else others
 
 
-def _single_axes(op: Operation) -> list[Any]:
+def _single_axes(op: Operation) -> list[Any] | None:
+    """The axes of a reduction one by one; None where it is not known how many there are."""
     axis = op.inputs[1]
     value = constant_value(axis)
     if value is not None:
         return [int(i) for i in np.ravel(value)]
     if axis.shape.rank == 0 or axis.shape.num_elements() == 1:
         return [reshape(axis, [])]
-    raise InvalidArgumentError(
-        f"Prod: the gradient of {op.name} needs to know its axes when the graph is built", op_name=op.name
-    )
+    return None
 
 
 PROD = register(reduction("Prod", _prod_kernel, dtypes.NUMERIC, _prod_gradient))

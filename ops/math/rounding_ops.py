@@ -7,7 +7,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor, register_operator
+from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.op_def import (
     Array,
     Kernel,
@@ -104,9 +104,9 @@ def round(x: TensorLike, name: str | None = None) -> Tensor:
 ROUND = register(unary("Round", "rint", dtypes.FLOATS, not_differentiable))
 
 
-def _check_divisor(ctx: KernelContext, y: Array) -> None:
+def _check_divisor(ctx: KernelContext, x: Array, y: Array) -> None:
     # On a GPU the check would wait for the device; there the quotient by 0 is undefined.
-    if y.dtype.kind in "iu" and ctx.xp is np and not (y if y.ndim == 0 else y.all()):
+    if y.dtype.kind in "iu" and ctx.xp is np and x.size and not (y if y.ndim == 0 else y.all()):
         raise InvalidArgumentError(f"{ctx.op_name}: integer division by zero")
 
 
@@ -128,12 +128,15 @@ def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(tf.floordiv([7, -7], 2))
         array([ 3, -4], dtype=int32)
     """
-    return add_op(FLOOR_DIV, x, y, name=name)
+    return add_op(FLOOR_DIV, x, y, name=name or "floordiv")
 
 
 def _floor_div_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
-    _check_divisor(ctx, y)
-    return ctx.xp.floor_divide(x, y, out=out)
+    _check_divisor(ctx, x, y)
+    if y.dtype.kind in "iu":
+        return ctx.xp.floor_divide(x, y, out=out)
+    quotient = ctx.xp.divide(x, y, out=out)  # NumPy's floor_divide makes NaN of infinity
+    return ctx.xp.floor(quotient, out=out)
 
 
 FLOOR_DIV = register(binary("FloorDiv", out_kernel(_floor_div_kernel, (0, 1)), dtypes.REAL, not_differentiable))
@@ -164,7 +167,7 @@ mod = floormod
 
 
 def _floor_mod_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
-    _check_divisor(ctx, y)
+    _check_divisor(ctx, x, y)
     return ctx.xp.remainder(x, y, out=out)
 
 
@@ -194,7 +197,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def _truncate_div_kernel(ctx: KernelContext, x: Array, y: Array) -> Array:
-    _check_divisor(ctx, y)
+    _check_divisor(ctx, x, y)
     if x.dtype.kind not in "iu":
         return ctx.xp.trunc(ctx.xp.divide(x, y))
     return ctx.xp.floor_divide(x - ctx.xp.fmod(x, y), y)
@@ -221,7 +224,7 @@ def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def _truncate_mod_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
-    _check_divisor(ctx, y)
+    _check_divisor(ctx, x, y)
     return ctx.xp.fmod(x, y, out=out)
 
 
@@ -250,8 +253,9 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         >>> session.run(tf.div([7, 8], 2))
         array([3, 4], dtype=int32)
     """
-    x, y = alike(x, y)
-    return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
+    with get_default_graph().name_scope(name or "div") as name:
+        x, y = alike(x, y)
+        return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
 
 
 def clip_by_value(

@@ -25,11 +25,11 @@ from tfray.framework.op_def import (
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.broadcast_ops import ones_like, where
-from tfray.ops.arrays.shape_ops import host_int, index_tensor
+from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
+from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math.arithmetic_ops import add, conj, exp, log, multiply, negative, realdiv, subtract
-from tfray.ops.math.comparison_ops import greater
+from tfray.ops.math.comparison_ops import equal, greater
 
 
 def _scan(name: str, kernel: KernelFunction, types: Sequence[DType], gradient: GradientFunction) -> OpDef:
@@ -132,7 +132,16 @@ def _cumprod_gradient(op: Operation, d_out: Tensor) -> list[Tensor | None]:
     x, axis = op.inputs
     exclusive, reverse = op.attr("exclusive"), op.attr("reverse")
     total = cumsum(multiply(conj(op.outputs[0]), d_out), axis, exclusive, not reverse)
-    return [realdiv(total, conj(x)), None]
+    # At a factor of 0 the quotient is not the product of the others. Only the first 0 of a product has a gradient, as
+    # long as no other has come.
+    is_zero, zeros = equal(x, 0), zeros_like(x)
+    others = where(is_zero, ones_like(x), x)
+    number = cast(is_zero, dtypes.int32)
+    has_one = equal(cumsum(number, axis, exclusive, reverse), 1)
+    products = multiply(conj(cumprod(others, axis, exclusive, reverse)), d_out)
+    rest = cumsum(where(has_one, products, zeros), axis, exclusive, not reverse)
+    is_first = equal(cumsum(number, axis, True, reverse), 0)
+    return [where(is_zero, where(is_first, rest, zeros), realdiv(total, conj(others))), None]
 
 
 CUMPROD = register(_scan("Cumprod", _cumprod_kernel, dtypes.NUMERIC, _cumprod_gradient))

@@ -35,7 +35,7 @@ from tfray.ops.arrays.gather_ops import sum_rows
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.precision import is_half
-from tfray.ops.math.arithmetic_ops import maximum, multiply, realdiv, sqrt
+from tfray.ops.math.arithmetic_ops import maximum, multiply, realdiv, sqrt, truediv
 from tfray.ops.math.comparison_ops import equal, greater
 
 # -- what the operations share -------------------------------------------------------------------------
@@ -250,7 +250,7 @@ SEGMENT_SUM = register(_sorted("SegmentSum", _segment_sum_kernel, dtypes.NUMERIC
 
 
 def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
-    """Average the rows of each segment (arguments as `segment_sum`; floating and complex dtypes).
+    """Average the rows of each segment (arguments as `segment_sum`). Means of integers are cut towards 0.
 
     `data` has the shape ``[n, ...]`` and `segment_ids` ``[n]``; the result has the shape ``[segments, ...]``.
     """
@@ -260,7 +260,10 @@ def segment_mean(data: TensorLike, segment_ids: TensorLike, name: str | None = N
 def _segment_mean_kernel(ctx: KernelContext, data: Array, ids: Array) -> Array:
     total = _segment_sum_kernel(ctx, data, ids)
     counts = ctx.xp.maximum(ctx.xp.bincount(ids, minlength=len(total)), 1).astype(data.dtype)
-    return total / counts.reshape(-1, *[1] * (data.ndim - 1))
+    counts = counts.reshape(-1, *[1] * (data.ndim - 1))
+    if data.dtype.kind in "iu":
+        return ctx.xp.sign(total) * (ctx.xp.abs(total) // counts)
+    return total / counts
 
 
 def _segment_mean_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
@@ -269,7 +272,7 @@ def _segment_mean_gradient(op: Operation, d_output: Tensor) -> list[Tensor | Non
     return [spread_segments(realdiv(d_output, cast(counts, data.dtype)), ids), None]
 
 
-SEGMENT_MEAN = register(_sorted("SegmentMean", _segment_mean_kernel, dtypes.INEXACT, _segment_mean_gradient))
+SEGMENT_MEAN = register(_sorted("SegmentMean", _segment_mean_kernel, dtypes.NUMERIC, _segment_mean_gradient))
 
 
 def segment_max(data: TensorLike, segment_ids: TensorLike, name: str | None = None) -> Tensor:
@@ -461,7 +464,7 @@ def unsorted_segment_mean(
     `data` has the shape ``segment_ids.shape + [...]``; the result has the shape ``[num_segments, ...]``.
     """
     total, counts = _sums_and_counts(data, segment_ids, num_segments)
-    return realdiv(total, counts, name)
+    return truediv(total, counts, name)
 
 
 def unsorted_segment_sqrt_n(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -20,8 +20,19 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather
-from tfray.ops.arrays.shape_ops import cast, expand_dims, host_int, host_ints, index_tensor, reshape, shape, transpose
+from tfray.ops.arrays.shape_ops import (
+    cast,
+    expand_dims,
+    host_int,
+    host_ints,
+    index_tensor,
+    late_index,
+    reshape,
+    shape,
+    transpose,
+)
 from tfray.ops.math.arithmetic_ops import multiply, realdiv
+from tfray.ops.math.axis_ops import from_front, last_axis_first
 from tfray.ops.math.comparison_ops import equal
 from tfray.ops.math.reduction_ops import reduce_sum
 from tfray.ops.math.rounding_ops import clip_by_value, floor
@@ -32,12 +43,12 @@ from tfray.ops.math.segment_ops import unsorted_segment_sum
 # -- sorting -------------------------------------------------------------------------------------------
 
 
-def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+def sort(values: TensorLike, axis: TensorLike = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """Sort along a dimension.
 
     Args:
         values: Shape ``[...]`` of rank 1 or more, a real dtype.
-        axis: The dimension, an integer.
+        axis: The dimension, an integer scalar.
         direction: ``"ASCENDING"`` or ``"DESCENDING"``.
         name: Name scope of the operations.
 
@@ -49,13 +60,17 @@ def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name:
 
 
 def argsort(
-    values: TensorLike, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+    values: TensorLike,
+    axis: TensorLike = -1,
+    direction: str = "ASCENDING",
+    stable: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Find the order that sorts along a dimension.
 
     Args:
         values: Shape ``[...]`` of rank 1 or more, a real dtype.
-        axis: The dimension, an integer.
+        axis: The dimension, an integer scalar.
         direction: ``"ASCENDING"`` or ``"DESCENDING"``.
         stable: Equal elements keep their order (they always do).
         name: Name scope of the operations.
@@ -71,19 +86,19 @@ def _along_last(definition: OpDef, values: TensorLike, axis: Any, direction: str
     if direction not in ("ASCENDING", "DESCENDING"):
         raise InvalidArgumentError(f"{definition.name}: direction is {direction!r}, expected ASCENDING or DESCENDING")
     values = convert_to_tensor(values, name="values")
-    along = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if along is None:
-        raise InvalidArgumentError(f"{definition.name}: the axis must be known when the graph is built")
+    along = late_index(axis, 0, f"{definition.name}: axis")
+    if isinstance(along, Tensor):
+        raise ArgumentError(f"{definition.name}: axis must be an integer that the graph determines, not {axis!r}")
     descending = direction == "DESCENDING"
-    if int(along) == -1 or values.shape.rank == 1:
-        return add_op(definition, values, descending=descending)
-    if values.shape.rank is None:
-        raise InvalidArgumentError(
-            f"{definition.name}: axis {int(along)} of values of unknown rank; use -1 or set_shape"
-        )
-    order = list(range(values.shape.rank))
-    along = normalize_axis(int(along), len(order))
-    order[along], order[-1] = order[-1], order[along]
+    if values.shape.rank is None and along != -1:
+        order: Any = last_axis_first(from_front(along, values), values)
+    else:
+        if values.shape.rank:
+            along = normalize_axis(along, values.shape.rank) - values.shape.rank
+        if along == -1 or values.shape.rank == 0:
+            return add_op(definition, values, descending=descending)
+        order = list(range(len(values.shape)))
+        order[along], order[-1] = order[-1], order[along]
     return transpose(add_op(definition, transpose(values, order), descending=descending), order)
 
 
@@ -308,6 +323,9 @@ def histogram_fixed_width_bins(
         values = convert_to_tensor(values, name="values")
         bounds = convert_to_tensor(value_range, values.dtype)
         wide = dtypes.float64 if values.dtype.size > 4 or values.dtype.is_integer else dtypes.float32
+        known = constant_value(bounds)
+        if known is not None and known.shape == (2,) and known[0] >= known[1]:
+            raise InvalidArgumentError(f"histogram_fixed_width: value_range is {known.tolist()}, expected low < high")
         low, high = cast(bounds[0], wide), cast(bounds[1], wide)
         share = realdiv(cast(values, wide) - low, high - low)
         bins = cast(floor(multiply(share, cast(nbins, wide))), dtypes.int32)

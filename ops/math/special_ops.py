@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import ml_dtypes
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -21,14 +23,19 @@ from tfray.ops.math.arithmetic_ops import (
     add,
     div_no_nan,
     exp,
+    log,
+    maximum,
+    minimum,
     multiply,
     negative,
     realdiv,
+    reciprocal,
     sign,
     square,
     subtract,
 )
-from tfray.ops.math.comparison_ops import equal, not_equal
+from tfray.ops.math.comparison_ops import greater, less, not_equal
+from tfray.ops.math.gamma_sensitivity_ops import igamma_grad_a
 from tfray.ops.math.reduction_ops import reduce_sum
 
 
@@ -121,6 +128,52 @@ def _ndtri_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
 
 
 NDTRI = register(unary("Ndtri", _special_kernel("ndtri"), dtypes.FLOATS, _ndtri_gradient))
+
+
+def log_ndtr(x: TensorLike, name: str | None = None) -> Tensor:
+    """Compute the logarithm of the standard normal distribution function, precisely in both tails.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+    """
+    return add_op(LOG_NDTR, x, name=name)
+
+
+def _log_ndtr_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    # The density over the distribution function. Both vanish where x is very negative, their ratio does not.
+    x = op.inputs[0]
+    above, below = maximum(x, 0), minimum(x, 0)
+    slope_above = realdiv(exp(multiply(square(above), -0.5)), erfc(multiply(above, -math.sqrt(0.5))))
+    slope_below = reciprocal(erfcx(multiply(below, -math.sqrt(0.5))))
+    return [multiply(d_y, multiply(where(greater(x, 0), slope_above, slope_below), math.sqrt(2 / math.pi)))]
+
+
+LOG_NDTR = register(unary("LogNdtr", _special_kernel("log_ndtr"), dtypes.FLOATS, _log_ndtr_gradient))
+
+
+def erfcx(x: TensorLike, name: str | None = None) -> Tensor:
+    """Compute ``exp(x ** 2) * erfc(x)``, which neither overflows nor vanishes for large `x`.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+    """
+    return add_op(ERFCX, x, name=name)
+
+
+def _erfcx_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs[0], op.outputs[0]
+    return [multiply(d_y, subtract(multiply(multiply(x, y), 2), 2 / math.sqrt(math.pi)))]
+
+
+ERFCX = register(unary("Erfcx", _special_kernel("erfcx"), dtypes.FLOATS, _erfcx_gradient))
 
 
 # -- gamma ---------------------------------------------------------------------------------------------
@@ -222,6 +275,54 @@ ZETA = register(binary("Zeta", _special_kernel("zeta"), dtypes.FLOATS, _zeta_gra
 # -- Bessel --------------------------------------------------------------------------------------------
 
 
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
+    """Compute the modified Bessel function of order 0.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+    """
+    return add_op(BESSEL_I0, x, name=name)
+
+
+def _bessel_i0_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    return [multiply(d_y, bessel_i1(op.inputs[0]))]
+
+
+BESSEL_I0 = register(unary("BesselI0", _special_kernel("i0"), dtypes.FLOATS, _bessel_i0_gradient))
+
+
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
+    """Compute the modified Bessel function of order 1.
+
+    Args:
+        x: Shape ``[...]``, a floating dtype.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype.
+    """
+    return add_op(BESSEL_I1, x, name=name)
+
+
+def _over_x(x: Tensor, y: Tensor) -> Tensor:
+    """``y / x`` for a function that is ``x / 2`` near 0, where a division would have a wild gradient."""
+    near_zero = less(absolute(x), math.sqrt(float(ml_dtypes.finfo(x.dtype.numpy).eps)))  # type: ignore[no-untyped-call]
+    ones = ones_like(x)
+    return where(near_zero, multiply(ones, 0.5), realdiv(y, where(near_zero, ones, x)))
+
+
+def _bessel_i1_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
+    x, y = op.inputs[0], op.outputs[0]
+    return [multiply(d_y, subtract(bessel_i0(x), _over_x(x, y)))]
+
+
+BESSEL_I1 = register(unary("BesselI1", _special_kernel("i1"), dtypes.FLOATS, _bessel_i1_gradient))
+
+
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the modified Bessel function of order 0, times ``exp(-abs(x))``.
 
@@ -258,10 +359,7 @@ def bessel_i1e(x: TensorLike, name: str | None = None) -> Tensor:
 
 def _bessel_i1e_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     x, y = op.inputs[0], op.outputs[0]
-    at_zero = equal(x, 0)
-    over_x = realdiv(y, where(at_zero, ones_like(x), x))
-    slope = subtract(bessel_i0e(x), add(multiply(sign(x), y), over_x))
-    return [multiply(d_y, where(at_zero, multiply(ones_like(x), 0.5), slope))]
+    return [multiply(d_y, subtract(bessel_i0e(x), add(multiply(sign(x), y), _over_x(x, y))))]
 
 
 BESSEL_I1E = register(unary("BesselI1e", _special_kernel("i1e"), dtypes.FLOATS, _bessel_i1e_gradient))
@@ -274,23 +372,27 @@ def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the regularised lower incomplete gamma function.
 
     Args:
-        a: Positive numbers, any shape, a floating dtype. No gradient flows to it.
+        a: Positive numbers, any shape, a floating dtype.
         x: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
-        The broadcast shape, the same dtype.
+        The broadcast shape, the same dtype. The gradient by `a` itself has no gradient.
     """
     return add_op(IGAMMA, a, x, name=name)
 
 
 def _igamma_slope(a: Tensor, x: Tensor) -> Tensor:
-    return exp(subtract(xlogy(subtract(a, 1), x), add(x, lgamma(a))))
+    # Not xlogy, whose gradient by a is taken to be 0 where a is 1.
+    return exp(subtract(multiply_no_nan(log(x), subtract(a, 1)), add(x, lgamma(a))))
 
 
 def _igamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     a, x = op.inputs
-    return [None, sum_to_shape_of(multiply(d_z, _igamma_slope(a, x)), x, a)]
+    return [
+        sum_to_shape_of(multiply(d_z, igamma_grad_a(a, x)), a, x),
+        sum_to_shape_of(multiply(d_z, _igamma_slope(a, x)), x, a),
+    ]
 
 
 IGAMMA = register(binary("Igamma", _special_kernel("gammainc"), dtypes.FLOATS, _igamma_gradient))
@@ -305,8 +407,7 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _igammac_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
-    a, x = op.inputs
-    return [None, sum_to_shape_of(negative(multiply(d_z, _igamma_slope(a, x))), x, a)]
+    return _igamma_gradient(op, negative(d_z))
 
 
 IGAMMAC = register(binary("Igammac", _special_kernel("gammaincc"), dtypes.FLOATS, _igammac_gradient))
@@ -496,24 +597,6 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
         last = index == len(coeffs) - 1
         value = add(convert_to_tensor(coefficient, x.dtype), multiply(value, x), name if last else None)
     return value
-
-
-def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the modified Bessel function of order 0 (argument as `bessel_i0e`).
-
-    The result has the shape and dtype of `x`.
-    """
-    x = convert_to_tensor(x)
-    return multiply(exp(absolute(x)), bessel_i0e(x), name)
-
-
-def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """Compute the modified Bessel function of order 1 (argument as `bessel_i1e`).
-
-    The result has the shape and dtype of `x`.
-    """
-    x = convert_to_tensor(x)
-    return multiply(exp(absolute(x)), bessel_i1e(x), name)
 
 
 def erfcinv(x: TensorLike, name: str | None = None) -> Tensor:

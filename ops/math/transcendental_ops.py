@@ -10,7 +10,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.kernels.elementwise import binary, unary
 from tfray.ops.kernels.precision import widened
-from tfray.ops.math.arithmetic_ops import add, conj, multiply, negative, realdiv, rsqrt, square, subtract
+from tfray.ops.math.arithmetic_ops import add, conj, exp, multiply, negative, realdiv, rsqrt, square, subtract
 
 # -- exponential ---------------------------------------------------------------------------------------
 
@@ -29,8 +29,8 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _expm1_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
-    y = conj(op.outputs[0])
-    return [multiply(d_y, add(y, 1))]
+    # Not y + 1: where x is very negative, y is rounded to -1.
+    return [multiply(d_y, exp(conj(op.inputs[0])))]
 
 
 EXPM1 = register(unary("Expm1", "expm1", dtypes.INEXACT, _expm1_gradient))
@@ -79,13 +79,13 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _sigmoid_kernel(ctx: KernelContext, x: Array, out: Array | None = None) -> Array:
-    # tanh is vectorised, cannot overflow, and needs no division.
-    xp, half = ctx.xp, x.dtype.type(0.5)
-    y = xp.multiply(x, half, out=out)
+    # Not by tanh, which would round the tail below -17 (float32) to 0. An overflow gives 1 / inf, which is right.
+    xp, one = ctx.xp, x.dtype.type(1)
+    y = xp.negative(x, out=out)
     if out is None and y.ndim:
         out = y
-    y = xp.multiply(xp.tanh(y, out=out), half, out=out)
-    return xp.add(y, half, out=out)
+    y = xp.add(xp.exp(y, out=out), one, out=out)
+    return xp.divide(one, y, out=out)
 
 
 def _sigmoid_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:

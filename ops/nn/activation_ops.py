@@ -231,7 +231,7 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
     """Compute `features` where positive, ``alpha * features`` elsewhere.
 
     Args:
-        features: Shape ``[...]``, a float dtype.
+        features: Shape ``[...]``, a float dtype; integers are cast to float32.
         alpha: Slope for negative values.
         name: Name of the operation.
 
@@ -242,6 +242,9 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
         >>> session.run(tf.nn.leaky_relu([-1.0, 2.0]))
         array([-0.2,  2. ], dtype=float32)
     """
+    features = convert_to_tensor(features)
+    if features.dtype.is_integer:
+        features = cast(features, dtypes.float32)
     return add_op(LEAKY_RELU, features, name=name, alpha=_number("leaky_relu", "alpha", alpha))
 
 

@@ -136,6 +136,7 @@ def convolution(
     dilation_rate = dilations if dilation_rate is None else dilation_rate
     if filter.shape.rank != 5:
         return conv_ops.convolution(input, filter, padding, strides, dilation_rate, name, data_format)
+    conv_ops.check_spatial(filter, strides, dilation_rate)
     return conv3d(input, filter, _list(strides), padding, data_format or "NDHWC", _list(dilation_rate), name)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
@@ -41,16 +41,16 @@ def conv_attrs(
 
     Args:
         op: Name for error messages.
-        strides: 1, 2 or 4 integers.
+        strides: 1, 2 or 4 integers; None for 1.
         padding: ``SAME``, ``VALID`` or four pairs.
         data_format: ``NHWC``, ``NCHW``, or None for the former.
         dilations: 1, 2 or 4 integers; None for 1.
     """
     layout = checked_layout(op, data_format)
-    if strides is None or padding is None:
-        raise InvalidArgumentError(f"{op}: strides and padding are required")
+    if padding is None:
+        raise ArgumentError(f"{op}: padding is required")
     attrs = {
-        "strides": per_axis(op, "strides", strides, layout),
+        "strides": per_axis(op, "strides", 1 if strides is None else strides, layout),
         "dilations": per_axis(op, "dilations", 1 if dilations is None else dilations, layout),
     }
     for what, values in attrs.items():
@@ -231,8 +231,10 @@ def _conv2d_backprop_input_kernel(
 
 def _conv2d_backprop_input_shape(op: Operation) -> list[TensorShape]:
     layout = op.attr("data_format")
-    batch = static_image_sizes(op.inputs[2].shape, layout)[0]
-    channels = op.inputs[1].shape.with_rank(4).sizes[2]
+    batch, _, _, given = static_image_sizes(op.inputs[2].shape, layout)
+    channels, filters = op.inputs[1].shape.with_rank(4).sizes[2:]
+    if None not in (given, filters) and given != filters:
+        raise ValueError(f"the gradient of the outputs has {given} channels, the filters give {filters}")
     return [sizes_from_input(op, 0).merge_with(image_shape(batch, None, None, channels, layout))]
 
 
@@ -474,6 +476,18 @@ def _width_only(layout: str | None, factor: Sizes | None) -> list[int]:
     return [1, 1, width, 1] if layout == "NHWC" else [1, 1, 1, width]
 
 
+def check_spatial(filter: Tensor, strides: Sizes | None, dilation_rate: Sizes | None) -> None:
+    """Raise `InvalidArgumentError` for strides and dilations of `convolution` that do not fit, or not together."""
+    axes = None if filter.shape.rank is None else filter.shape.rank - 2
+    for what, values in (("strides", strides), ("dilation_rate", dilation_rate)):
+        if values is not None and (np.size(values) not in (1, axes) or np.min(values) < 1):
+            raise InvalidArgumentError(f"convolution: {what} is {values!r}, expected {axes} integers of at least 1")
+    if strides is not None and dilation_rate is not None and min(np.max(strides), np.max(dilation_rate)) > 1:
+        raise InvalidArgumentError(
+            f"convolution: strides {strides!r} and dilation_rate {dilation_rate!r} cannot both be above 1"
+        )
+
+
 def convolution(
     input: TensorLike,
     filter: TensorLike | None = None,
@@ -503,6 +517,7 @@ def convolution(
     """
     filter = convert_to_tensor(either("convolution", filter, filters, "filter and filters"))
     dilation_rate = dilations if dilation_rate is None else dilation_rate
+    check_spatial(filter, strides, dilation_rate)
     if filter.shape.rank == 3:
         return conv1d(input, filter, strides or 1, padding, None, data_format, name, dilations=dilation_rate)
     if filter.shape.rank != 4:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -15,10 +15,14 @@ from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import all_inputs_alike, normalize_axis
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.broadcast_ops import where, zeros_like
-from tfray.ops.arrays.shape_ops import cast, expand_dims, reshape, stop_gradient, transpose
+from tfray.ops.arrays.broadcast_ops import broadcast_to, where, zeros_like
+from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.partition_ops import setdiff1d
+from tfray.ops.arrays.shape_ops import cast, expand_dims, late_index, reshape, stop_gradient, transpose
+from tfray.ops.arrays.shape_ops import rank as rank_of
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
@@ -26,6 +30,7 @@ from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import buffer, for_each_rows, map_flat
 from tfray.ops.math.arithmetic_ops import add, exp, log, multiply, negative, subtract
+from tfray.ops.math.axis_ops import from_front, last_axis_first
 from tfray.ops.math.comparison_ops import less_equal
 from tfray.ops.math.reduction_ops import reduce_prod, reduce_sum
 from tfray.ops.math.transcendental_ops import sigmoid
@@ -92,22 +97,33 @@ def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None
         array([[0.5       , 0.5       ],
                [0.11920292, 0.880797  ]], dtype=float32)
     """
-    return _along_axis(SOFTMAX, logits, axis if dim is None else dim, name)
+    return _along_axis(SOFTMAX, logits, one_axis("softmax", axis, dim), name)
 
 
-def _along_axis(definition: OpDef, logits: TensorLike, axis: int | None, name: str | None) -> Tensor:
+def one_axis(op: str, axis: Any, dim: Any) -> Any:
+    """`axis`, or `dim`, its old name. Raises `InvalidArgumentError` where both are given."""
+    if axis is not None and dim is not None:
+        raise InvalidArgumentError(f"{op}: give axis or dim (its old name), not both")
+    return dim if axis is None else axis
+
+
+def _along_axis(definition: OpDef, logits: TensorLike, axis: TensorLike | None, name: str | None) -> Tensor:
     logits = convert_to_tensor(logits)
-    if axis is None or axis == -1 or (logits.shape.rank is not None and axis == logits.shape.rank - 1):
+    axis = -1 if axis is None else late_index(axis, 0, f"{definition.name}: axis")
+    is_late = isinstance(axis, Tensor)
+    if not is_late and (axis == -1 or (logits.shape.rank is not None and axis == logits.shape.rank - 1)):
         return add_op(definition, logits, name=name)
     order = _swapping_order(logits, axis, definition.name)
-    return transpose(add_op(definition, transpose(logits, order)), order, name=name or definition.name)
+    result = transpose(add_op(definition, transpose(logits, order)), order, name=name or definition.name)
+    result.set_shape(logits.shape)
+    return result
 
 
-def _swapping_order(tensor: Tensor, axis: int, what: str) -> list[int]:
+def _swapping_order(tensor: Tensor, axis: Any, what: str) -> Any:
     """The permutation that swaps `axis` with the last dimension; its last entry is `axis` counted from the front."""
     rank = tensor.shape.rank
-    if rank is None:
-        raise InvalidArgumentError(f"{what}: for an axis other than the last, the rank of {tensor!r} must be known")
+    if rank is None or isinstance(axis, Tensor):
+        return last_axis_first(from_front(axis, tensor), tensor)
     try:
         axis = normalize_axis(axis, rank)
     except ValueError as error:
@@ -220,7 +236,7 @@ def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = 
         array([[-0.6931472 , -0.6931472 ],
                [-2.126928  , -0.12692805]], dtype=float32)
     """
-    return _along_axis(LOG_SOFTMAX, logits, axis if dim is None else dim, name)
+    return _along_axis(LOG_SOFTMAX, logits, one_axis("log_softmax", axis, dim), name)
 
 
 def _log_softmax_kernel(ctx: KernelContext, logits: Array, out: Array | None = None) -> Array:
@@ -315,7 +331,7 @@ def softmax_cross_entropy_with_logits(
     _sentinel: object = None,
     labels: TensorLike | None = None,
     logits: TensorLike | None = None,
-    dim: int = -1,
+    dim: int | None = None,
     name: str | None = None,
     axis: int | None = None,
 ) -> Tensor:
@@ -339,7 +355,8 @@ def softmax_cross_entropy_with_logits(
     """
     labels, logits = _by_name_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     constant_labels = stop_gradient(convert_to_tensor(labels))
-    return softmax_cross_entropy_with_logits_v2(constant_labels, logits, dim if axis is None else axis, name)
+    axis = one_axis("softmax_cross_entropy_with_logits", axis, dim)
+    return softmax_cross_entropy_with_logits_v2(constant_labels, logits, axis, name)
 
 
 def _by_name_only(
@@ -377,21 +394,28 @@ def softmax_cross_entropy_with_logits_v2(
         >>> session.run(tf.nn.softmax_cross_entropy_with_logits_v2(labels, logits))
         array([0.6931472], dtype=float32)
     """
-    axis = dim if axis is None else axis
+    axis = one_axis("softmax_cross_entropy_with_logits", axis, dim)
     name = name or "softmax_cross_entropy_with_logits"
     with get_default_graph().name_scope(name):
         logits = convert_to_tensor(logits)
         dtype = logits.dtype
         labels = cast(convert_to_tensor(labels), dtype)
-        if axis is not None and axis != -1:
+        axis = -1 if axis is None else late_index(axis, 0, f"{name}: axis")
+        if isinstance(axis, Tensor) or axis != -1:
             logits, labels = (_with_last(tensor, axis, name) for tensor in (logits, labels))
+        if labels.shape.is_fully_defined() and logits.shape.is_fully_defined() and labels.shape != logits.shape:
+            common = broadcast_shapes(labels.shape, logits.shape)
+            logits, labels = (broadcast_to(tensor, common) for tensor in (logits, labels))
         flat_logits, flat_labels = _rows_of(logits), _rows_of(labels)
         losses = add_op(SOFTMAX_CROSS_ENTROPY, *map(_in_single_precision, (flat_logits, flat_labels)))[0]
         return _outer_shaped(cast(losses, dtype), logits)
 
 
-def _with_last(tensor: Tensor, axis: int, what: str) -> Tensor:
+def _with_last(tensor: Tensor, axis: Any, what: str) -> Tensor:
     """`tensor` with one dimension moved behind the others."""
+    if tensor.shape.rank is None or isinstance(axis, Tensor):
+        last = reshape(from_front(axis, tensor), [1])
+        return transpose(tensor, concat([setdiff1d(range_(rank_of(tensor)), last).out, last], 0))
     last = _swapping_order(tensor, axis, what)[-1]
     return transpose(tensor, [*(i for i in range(len(tensor.shape)) if i != last), last])
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import (
     Array,
@@ -519,6 +519,8 @@ def separable_conv2d(
         ``[batch, out height, out width, outputs]``.
     """
     layout = data_format or "NHWC"
+    pointwise_filter = convert_to_tensor(pointwise_filter)
+    pointwise_filter.shape.with_rank(4)[:2].assert_is_compatible_with([1, 1])
     by_channel = depthwise_conv2d(
         input,
         depthwise_filter,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
@@ -38,6 +39,8 @@ def sufficient_statistics(
         The number of elements, a scalar; the sum of ``x - shift`` and the sum of its squares, of the shape of `x`
         without the dimensions; and `shift`.
     """
+    if keepdims is not None and keep_dims is not None:
+        raise InvalidArgumentError("moments: give keepdims or keep_dims (its old name), not both")
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
@@ -94,6 +97,8 @@ def weighted_moments(
     Returns:
         Mean and variance, of the shape of `x` without the dimensions, or with size 1 there.
     """
+    if keepdims is not None and keep_dims is not None:
+        raise InvalidArgumentError("moments: give keepdims or keep_dims (its old name), not both")
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "weighted_moments"):
         x = convert_to_tensor(x, name="x")

@@ -320,7 +320,10 @@ def _drop_rate(x: Tensor, keep_prob: TensorLike | None, rate: TensorLike | None)
     value = constant_value(given) if isinstance(given, Tensor) else given
     if value is None or not isinstance(value, (int, float, np.ndarray, np.generic)):
         given = convert_to_tensor(given, x.dtype)
+        given.shape.assert_has_rank(0)
         return given if keep_prob is None else subtract(1, given)
+    if np.ndim(value):
+        raise InvalidArgumentError(f"dropout: expected a scalar, got {value!r}")
     dropped = float(value) if keep_prob is None else 1 - float(value)
     if not 0 <= dropped < 1:
         what, bounds = ("rate", "[0, 1)") if keep_prob is None else ("keep_prob", "(0, 1]")

@@ -144,10 +144,17 @@ def batch_normalization(
         if scale is not None:
             factor = multiply(factor, scale)
         shift = multiply(mean, factor)
-        return add(multiply(x, factor), -shift if offset is None else subtract(offset, shift))
+        shift = -shift if offset is None else subtract(offset, shift)
+        # The statistics of images in half precision are float32.
+        x = convert_to_tensor(x)
+        return add(multiply(x, cast(factor, x.dtype)), cast(shift, x.dtype))
 
 
 # -- batch normalization in one operation --------------------------------------------------------------
+
+
+_VOLUMES: Final = {"NDHWC": ("NHWC", (0, None, 3, 4)), "NCDHW": ("NCHW", (0, 1, None, 4))}
+"""The layout of images that volumes are taken for, and which of their sizes it has; None is the rest."""
 
 
 def fused_batch_norm(
@@ -164,13 +171,14 @@ def fused_batch_norm(
     """Normalize every channel to mean 0 and variance 1, then scale and shift it.
 
     Args:
-        x: ``[batch, height, width, channels]``, or the same in the order of `data_format`; a float dtype.
+        x: ``[batch, height, width, channels]``, or the same in the order of `data_format`; a float dtype. Volumes have
+            a depth before their height.
         scale: ``[channels]``, float32 or float64.
         offset: ``[channels]``.
         mean: ``[channels]``, for inference; not to be given in training.
         variance: Likewise.
-        epsilon: Small number added to the variance.
-        data_format: ``"NHWC"`` or ``"NCHW"``.
+        epsilon: Small number added to the variance, at least 1.001e-5.
+        data_format: ``"NHWC"``, ``"NCHW"``, ``"NDHWC"`` or ``"NCDHW"``.
         is_training: Normalize by the mean and variance of `x` rather than by those given.
         name: Name of the operation.
 
@@ -189,6 +197,15 @@ def fused_batch_norm(
             "fused_batch_norm: give mean and variance for inference (is_training=False), and only then"
         )
     x, scale = convert_to_tensor(x), convert_to_tensor(scale)
+    if data_format in _VOLUMES:
+        layout, flat = _VOLUMES[data_format]
+        sizes = shape_of(x)
+        images = reshape(x, [-1 if place is None else sizes[place] for place in flat])
+        y, *statistics = fused_batch_norm(images, scale, offset, mean, variance, epsilon, layout, is_training, name)
+        y = reshape(y, sizes)
+        y.set_shape(x.shape)
+        return y, statistics[0], statistics[1]
+    epsilon = max(float(epsilon), 1.001e-5)
     if x.dtype is not scale.dtype:  # half-precision images with a scale of float32
         y, *statistics = fused_batch_norm(
             cast(x, scale.dtype),
@@ -211,7 +228,7 @@ def fused_batch_norm(
         offset,
         *given,
         name=name,
-        epsilon=float(epsilon),
+        epsilon=epsilon,
         data_format=checked_layout("fused_batch_norm", data_format),
         is_training=bool(is_training),
     )

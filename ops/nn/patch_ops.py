@@ -49,6 +49,9 @@ def extract_image_patches(
     if ksizes is None or strides is None or rates is None or padding is None:
         raise InvalidArgumentError("extract_image_patches: ksizes, strides, rates and padding are required")
     given = {"ksizes": ksizes, "strides": strides, "rates": rates}
+    for what, sizes in given.items():
+        if isinstance(sizes, int) or len(sizes) != 4:
+            raise InvalidArgumentError(f"extract_image_patches: {what} is {sizes}, expected four sizes")
     attrs = {what: per_axis("extract_image_patches", what, value, "NHWC") for what, value in given.items()}
     for what, values in attrs.items():
         spatial_only("extract_image_patches", what, values, "NHWC")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -17,17 +17,19 @@ from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
-from tfray.ops.arrays.shape_ops import expand_dims, host_ints, index_tensor, shape, sizes_from_input, squeeze
+from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.shape_ops import expand_dims, host_ints, index_tensor, reshape, shape, sizes_from_input, squeeze
 from tfray.ops.kernels.tiles import image_buffer
 from tfray.ops.kernels.windows import (
     as_nhwc,
+    channel_axis,
     checked_layout,
     image_shape,
     padding_attrs,
     per_axis,
-    spatial_only,
     static_image_sizes,
 )
+from tfray.ops.math.reduction_ops import reduce_max
 from tfray.ops.nn import fast_pooling
 from tfray.ops.nn.conv_ops import either
 from tfray.ops.nn.pooling import Pooling, element_counts, first_maxima, fold, for_each_part, least, spread, window_attrs
@@ -43,7 +45,10 @@ def _pool_attrs(
         raise InvalidArgumentError(f"{op}: ksize, strides and padding (SAME or VALID) are required")
     attrs = {what: per_axis(op, what, value, layout) for what, value in (("ksize", ksize), ("strides", strides))}
     for what, values in attrs.items():
-        spatial_only(op, what, values, layout)
+        if values[0] != 1 or values[channel_axis(layout)] != 1:
+            raise UnimplementedError(
+                f"{op}: {what} is {values}: Pooling is not yet supported on the batch dimension, nor channels."
+            )
     return {**attrs, "padding": padding_attrs(op, padding, layout)["padding"], "data_format": layout}
 
 
@@ -74,7 +79,8 @@ def max_pool(
 
     Args:
         value: ``[batch, height, width, channels]``, or the same in the order of `data_format`; a real dtype.
-        ksize: Size of the window: 1, 2 (height, width) or 4 integers, in the order of `data_format`.
+        ksize: Size of the window: 1, 2 (height, width) or 4 integers, in the order of `data_format`. A window over
+            channels is 1 elsewhere, its stride is its size, and divides the channels.
         strides: Distance between windows, in the form of `ksize`.
         padding: ``"SAME"`` or ``"VALID"``.
         data_format: ``"NHWC"`` or ``"NCHW"``.
@@ -94,8 +100,35 @@ def max_pool(
         array([[ 5.,  7.],
                [13., 15.]], dtype=float32)
     """
-    value = either("max_pool", value, input, "value and input")
+    value = convert_to_tensor(either("max_pool", value, input, "value and input"))
+    if (
+        ksize is not None
+        and np.size(ksize) == 4
+        and np.ravel(ksize)[channel_axis(checked_layout("max_pool", data_format))] > 1
+    ):
+        return _max_pool_over_depth(value, ksize, strides, checked_layout("max_pool", data_format), name)
     return add_op(MAX_POOL, value, name=name, **_pool_attrs("max_pool", ksize, strides, padding, data_format))
+
+
+def _max_pool_over_depth(value: Tensor, ksize: Any, strides: Any, layout: str, name: str | None) -> Tensor:
+    """The greatest of each run of channels: the only pooling over channels that TensorFlow has."""
+    axis = channel_axis(layout)
+    window, steps = (
+        per_axis("max_pool", what, given, layout) for what, given in (("ksize", ksize), ("strides", strides))
+    )
+    depth = window[axis]
+    if max(window[:axis] + window[axis + 1 :]) > 1:
+        raise UnimplementedError(
+            "max_pool supports exactly one of pooling across depth or pooling across width/height."
+        )
+    if steps[axis] != depth:
+        raise UnimplementedError("Depthwise max pooling requires the depth window to equal the depth stride.")
+    channels = value.shape.with_rank(4).sizes[axis]
+    if channels is not None and channels % depth:
+        raise UnimplementedError("Depthwise max pooling requires the depth window to evenly divide the input depth.")
+    sizes = shape(value)
+    runs = concat([sizes[:axis], [-1, depth], sizes[axis + 1 :]], 0)
+    return reduce_max(reshape(value, runs), axis + 1, name=name or "MaxPool")
 
 
 def _max_pool_kernel(ctx: KernelContext, images: Array, out: Array | None = None) -> Array:

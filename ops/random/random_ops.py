@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
@@ -107,6 +108,9 @@ def random_uniform(
         bounds = convert_to_tensor(minval, dtype), convert_to_tensor(maxval, dtype)
         return add_op(RANDOM_UNIFORM_INT, index_tensor(shape), *bounds, name=name, **_seed_attrs(seed))
     maxval = 1 if maxval is None else maxval
+    for bound in (minval, maxval):
+        if isinstance(bound, Tensor):
+            convert_to_tensor(bound, dtype)  # raises when it is of another dtype
     low, high = _known_number(minval), _known_number(maxval)
     if low is not None and high is not None:
         return _uniform(shape, low, high, dtype, seed, name)
@@ -156,7 +160,7 @@ def _random_uniform_int_kernel(
     ctx: KernelContext, shape: Array, minval: Array, maxval: Array, out: Array | None = None
 ) -> Array:
     low, high = host_int(ctx, minval), host_int(ctx, maxval)
-    if low >= high:
+    if low >= high and host_ints(ctx, shape).count(0) == 0:
         raise InvalidArgumentError(f"random_uniform: needs minval < maxval, got {low} and {high}")
 
     def write(generator: np.random.Generator, part: Array) -> None:
@@ -226,6 +230,9 @@ def _normal(
     seed: int | None,
     name: str,
 ) -> Tensor:
+    for parameter in (mean, stddev):
+        if isinstance(parameter, Tensor):
+            convert_to_tensor(parameter, dtype)  # raises when it is of another dtype
     known_mean, known_stddev = _known_number(mean), _known_number(stddev)
     attrs: dict[str, Any] = {"dtype": dtype, **_seed_attrs(seed)}
     if known_mean is not None and known_stddev is not None:
@@ -394,19 +401,22 @@ def random_gamma(
         name: Name of the operation.
 
     Returns:
-        Shape ``shape + broadcast(alpha, beta).shape``. Gradients flow to `alpha` and `beta`.
+        Shape ``shape + broadcast(alpha, beta).shape``. Draws that are too small for the dtype, of a small `alpha`, are
+        its least normal number, never 0. Gradients flow to `alpha` and `beta`.
 
     References:
         Figurnov, Mohamed, Mnih, Implicit reparameterization gradients (2018).
     """
     dtype = as_dtype(dtype)
     seeds = _seed_attrs(seed)
-    if beta is None:
-        return add_op(RANDOM_GAMMA, index_tensor(shape), convert_to_tensor(alpha, dtype), name=name, **seeds)
     with get_default_graph().name_scope(name or "random_gamma"):
-        beta = convert_to_tensor(beta, dtype)
-        alpha = convert_to_tensor(alpha, dtype) + array_ops.zeros_like(beta)
-        return math_ops.divide(add_op(RANDOM_GAMMA, index_tensor(shape), alpha, **seeds), beta)
+        alpha = convert_to_tensor(alpha, dtype, "alpha")
+        if beta is not None:
+            beta = convert_to_tensor(beta, dtype, "beta")
+            alpha = alpha + array_ops.zeros_like(beta)
+        drawn = add_op(RANDOM_GAMMA, index_tensor(shape), alpha, **seeds)
+        least = float(ml_dtypes.finfo(dtype.numpy).tiny)  # type: ignore[no-untyped-call]
+        return math_ops.maximum(least, drawn if beta is None else math_ops.divide(drawn, beta))
 
 
 def _random_gamma_kernel(ctx: KernelContext, shape: Array, alpha: Array) -> Array:
@@ -462,7 +472,8 @@ def random_poisson(
     Returns:
         Shape ``shape + lam.shape``.
     """
-    return add_op(RANDOM_POISSON, index_tensor(shape), lam, name=name, dtype=as_dtype(dtype), **_seed_attrs(seed))
+    with get_default_graph().name_scope(name or "random_poisson"):
+        return add_op(RANDOM_POISSON, index_tensor(shape), lam, dtype=as_dtype(dtype), **_seed_attrs(seed))
 
 
 def _random_poisson_kernel(ctx: KernelContext, shape: Array, rate: Array) -> Array:
@@ -514,10 +525,9 @@ def multinomial(
                [0, 0, 0]])
     """
     output_dtype = dtypes.int64 if output_dtype is None else as_dtype(output_dtype)
-    seeds = _seed_attrs(seed)
-    return add_op(
-        MULTINOMIAL, logits, convert_to_tensor(num_samples, dtypes.int32), name=name, output_dtype=output_dtype, **seeds
-    )
+    with get_default_graph().name_scope(name or "multinomial"):
+        count = convert_to_tensor(num_samples, dtypes.int32, "num_samples")
+        return add_op(MULTINOMIAL, logits, count, output_dtype=output_dtype, **_seed_attrs(seed))
 
 
 def categorical(
@@ -567,13 +577,18 @@ def _draw_classes(logits: Array, points: Array, drawn: Array) -> None:
     width = _BLOCK_CLASSES if points.shape[1] * _BLOCK_CLASSES * 2 < classes else 1
     blocks = -(-classes // width)
     weights = np.zeros((batch, blocks * width), logits.dtype)
+    largest = logits.max(axis=1, keepdims=True)
+    if not np.isfinite(largest).all():
+        # As in TensorFlow, what is not finite is no class that may occur.
+        logits = np.where(np.isfinite(logits), logits, -np.inf)
+        largest = logits.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        np.exp(logits - logits.max(axis=1, keepdims=True), out=weights[:, :classes])
+        np.exp(logits - largest, out=weights[:, :classes])
     in_blocks = weights.reshape(batch, blocks, width)
     of_blocks = np.add.reduce(in_blocks, axis=2, dtype=np.float64) if width > 1 else weights
     cumulative = of_blocks.cumsum(axis=1, dtype=np.float64)
     if not np.isfinite(cumulative[:, -1]).all():
-        raise InvalidArgumentError("multinomial: a row of the logits is not finite, or has no class that may occur")
+        raise InvalidArgumentError("multinomial: a row of the logits has no finite number, so no class that may occur")
     points = points * cumulative[:, -1:]
     _find(cumulative, points, drawn)
     if width > 1:

@@ -19,6 +19,11 @@ class Listed(DatasetValue):
     def __init__(self, elements: Sequence[Element]) -> None:
         self._elements = elements
 
+    @property
+    def length(self) -> int:
+        """How many elements there are."""
+        return len(self._elements)
+
     def open(self, walk: Walk) -> Iterator[Element]:
         return iter(self._elements)
 
@@ -68,6 +73,11 @@ class Range(DatasetValue):
 
     def __init__(self, start: int, stop: int, step: int) -> None:
         self._values = range(start, stop, step)
+
+    @property
+    def length(self) -> int:
+        """How many elements there are."""
+        return len(self._values)
 
     def open(self, walk: Walk) -> Iterator[Element]:
         return _RangeElements(self._values)

@@ -213,10 +213,10 @@ class Concatenated(DatasetValue):
     """The elements of several datasets, one after the other."""
 
     def __init__(self, parents: Sequence[DatasetValue]) -> None:
-        self._parents = list(parents)
+        self.parents = list(parents)
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return chain.from_iterable([parent.open(walk) for parent in self._parents])
+        return chain.from_iterable([parent.open(walk) for parent in self.parents])
 
 
 class Chosen(DatasetValue):
@@ -259,10 +259,10 @@ class Zipped(DatasetValue):
     """
 
     def __init__(self, parents: Sequence[DatasetValue]) -> None:
-        self._parents = list(parents)
+        self.parents = list(parents)
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _ZippedIterator([parent.open(walk) for parent in self._parents])
+        return _ZippedIterator([parent.open(walk) for parent in self.parents])
 
 
 class _ZippedIterator(Iterator[Element]):
@@ -297,10 +297,10 @@ class Taken(DatasetValue):
 
     def __init__(self, parent: DatasetValue, count: int) -> None:
         self._parent = parent
-        self._count = count
+        self.count = count
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _TakenIterator(self._parent.open(walk), self._count)
+        return _TakenIterator(self._parent.open(walk), self.count)
 
     def computes_together(self) -> bool:
         return self._parent.computes_together()
@@ -334,10 +334,10 @@ class Skipped(DatasetValue):
 
     def __init__(self, parent: DatasetValue, count: int) -> None:
         self._parent = parent
-        self._count = count
+        self.count = count
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _SkippedIterator(walk, self._parent.open(walk), self._count)
+        return _SkippedIterator(walk, self._parent.open(walk), self.count)
 
 
 class _SkippedIterator(Iterator[Element]):
@@ -362,11 +362,11 @@ class Sharded(DatasetValue):
 
     def __init__(self, parent: DatasetValue, count: int, index: int) -> None:
         self._parent = parent
-        self._count = count
-        self._index = index
+        self.count = count
+        self.index = index
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _ShardedIterator(self._parent.open(walk), self._count, self._index)
+        return _ShardedIterator(self._parent.open(walk), self.count, self.index)
 
 
 class _ShardedIterator(Iterator[Element]):
@@ -391,10 +391,10 @@ class Repeated(DatasetValue):
 
     def __init__(self, parent: DatasetValue, count: int) -> None:
         self._parent = parent
-        self._count = count
+        self.count = count
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return _RepeatedIterator(walk, self._parent, self._count)
+        return _RepeatedIterator(walk, self._parent, self.count)
 
     def computes_together(self) -> bool:
         return self._parent.computes_together()
@@ -614,6 +614,32 @@ class _FillingIterator(Iterator[Element]):
             raise
         self._elements.append(element)
         return element
+
+
+class Distinct(DatasetValue):
+    """The elements, each of which is one scalar, without those that came before."""
+
+    def __init__(self, parent: DatasetValue) -> None:
+        self._parent = parent
+
+    def open(self, walk: Walk) -> Iterator[Element]:
+        return _DistinctIterator(walk, self._parent.open(walk))
+
+
+class _DistinctIterator(Iterator[Element]):
+    def __init__(self, walk: Walk, parent: Iterator[Element]) -> None:
+        self._walk = walk
+        self._parent = parent
+        self._seen: set[Any] = set()
+
+    def __next__(self) -> Element:
+        while True:
+            element = next(self._parent)
+            value = np.asarray(element[0]).item()
+            if value not in self._seen:
+                self._seen.add(value)
+                return element
+            self._walk.raise_if_ended()
 
 
 # -- errors --------------------------------------------------------------------------------------------

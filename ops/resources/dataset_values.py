@@ -28,7 +28,14 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tfray.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, NotAnError, OpError
+from tfray.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotAnError,
+    OpError,
+)
 from tfray.framework.op_def import Array, KernelContext
 from tfray.ops.kernels.random_streams import RandomStreams
 
@@ -271,6 +278,13 @@ class IteratorResource:
     def initialized(self) -> bool:
         """Whether there is a dataset to iterate over."""
         return self._elements is not None
+
+    def check_initialized(self) -> None:
+        """Raise `FailedPreconditionError` when there is no dataset to iterate over."""
+        if not self.initialized:
+            raise FailedPreconditionError(
+                f"iterator {self.name!r} is not initialised: run its initializer before its elements"
+            )
 
     def restart(self, dataset: DatasetValue, deadline: float | None = None) -> None:
         """Begin at the first element of `dataset`."""

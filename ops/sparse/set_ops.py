@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
@@ -17,6 +17,8 @@ from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import fill, where
 from tfray.ops.arrays.shape_ops import reshape, shape
+from tfray.ops.kernels.coordinates import ascending_positions
+from tfray.ops.sparse.sparse_ops import as_sparse
 
 ELEMENTS: Final = (*dtypes.INTEGERS, dtypes.string)
 
@@ -34,15 +36,20 @@ def set_intersection(
     """Compute the intersection of sets: the elements that are in both.
 
     Args:
-        a: A tensor or `SparseTensor` ``[..., n]`` of integers or strings: a set in each row. Repetitions do not count.
+        a: A tensor or `SparseTensor` ``[..., n]`` of integers or strings, of rank 2 or more: a set in each row.
+            Repetitions do not count.
         b: A tensor or `SparseTensor` ``[..., m]``, with any last dimension and otherwise the shape and the dtype of
             `a`.
-        validate_indices: Accepted; positions may come in any order.
+        validate_indices: Whether the step fails if positions are not in row-major order, each named once.
 
     Returns:
         A `SparseTensor` ``[..., most elements]``, in each row a set in ascending order.
+
+    Raises:
+        ArgumentError: The dtypes differ.
+        InvalidArgumentError: The shapes do not go together. At run time: the positions are not in order.
     """
-    return _combine(a, b, "intersection")
+    return _combine(a, b, "intersection", validate_indices)
 
 
 def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_indices: bool = True) -> SparseTensor:
@@ -50,7 +57,7 @@ def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_i
 
     `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
-    return _combine(a, b, "union")
+    return _combine(a, b, "union", validate_indices)
 
 
 def set_difference(
@@ -60,21 +67,29 @@ def set_difference(
 
     `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
-    return _combine(a, b, "a-b" if aminusb else "b-a")
+    return _combine(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 
-def _combine(a: TensorLike | SparseLike, b: TensorLike | SparseLike, operation: str) -> SparseTensor:
+def _combine(
+    a: TensorLike | SparseLike, b: TensorLike | SparseLike, operation: str, validate_indices: bool
+) -> SparseTensor:
     left, right = _as_sparse(a), _as_sparse(b)
+    if left.dtype != right.dtype:
+        raise ArgumentError(f"sets of {left.dtype.name} do not go with sets of {right.dtype.name}; use tf.cast")
+    rows = left.get_shape()[:-1], right.get_shape()[:-1]
+    if rows[0].rank == rows[1].rank and not rows[0].is_compatible_with(rows[1]):
+        raise InvalidArgumentError(f"sets in rows {rows[0]} do not go with sets in rows {rows[1]}")
     inputs = [left.indices, left.values, left.dense_shape, right.indices, right.values, right.dense_shape]
-    return SparseTensor(*add_op(SET_OPERATION, *inputs, set_operation=operation))
+    attrs = {"set_operation": operation, "validate_indices": bool(validate_indices)}
+    return SparseTensor(*add_op(SET_OPERATION, *inputs, name=None, **attrs))
 
 
 def _as_sparse(value: TensorLike | SparseLike) -> SparseTensor:
     if isinstance(value, SparseTensor):
         return value
     tensor = convert_to_tensor(value)
-    if tensor.shape.rank is not None and tensor.shape.rank < 1:
-        raise InvalidArgumentError(f"{tensor!r} holds no sets: expected at least one dimension")
+    if tensor.shape.rank is not None and tensor.shape.rank < 2:
+        raise InvalidArgumentError(f"{tensor!r} holds no sets: expected at least two dimensions")
     sizes = shape(tensor, out_type=dtypes.int64)
     return SparseTensor(where(fill(sizes, True)), reshape(tensor, [-1]), sizes)
 
@@ -99,6 +114,9 @@ def _set_operation_kernel(
     batch = a_shape.tolist()[:-1]
     if batch != b_shape.tolist()[:-1]:
         raise InvalidArgumentError(f"sets in rows {batch} do not go with sets in rows {b_shape.tolist()[:-1]}")
+    if ctx.attr("validate_indices"):
+        ascending_positions(a_indices, a_values, a_shape.tolist())
+        ascending_positions(b_indices, b_values, b_shape.tolist())
     combine = _OPERATIONS[ctx.attr("set_operation")]
     left, right = _rows(a_indices, a_values), _rows(b_indices, b_values)
     positions: list[tuple[int, ...]] = []
@@ -138,7 +156,7 @@ SET_OPERATION = register(
             "set2_shape: int64",
         ),
         outputs=("result_indices: int64", "result_values: T", "result_shape: int64"),
-        attrs=("set_operation",),
+        attrs=("set_operation", "validate_indices"),
         types={"T": ELEMENTS},
         shape=_set_operation_shape,
         kernels=on_cpu(_set_operation_kernel),
@@ -151,16 +169,22 @@ def set_size(a: SparseLike, validate_indices: bool = True) -> Tensor:
 
     Args:
         a: A `SparseTensor` ``[..., n]`` of integers or strings.
-        validate_indices: Accepted; positions may come in any order.
+        validate_indices: Whether the step fails if positions are not in row-major order, each named once.
 
     Returns:
         The shape of `a` without its last dimension.
+
+    Raises:
+        ArgumentError: `a` is not sparse.
+        InvalidArgumentError: At run time: the positions are not in order.
     """
-    sets = _as_sparse(a)
-    return add_op(SET_SIZE, sets.indices, sets.values, sets.dense_shape)
+    sets = as_sparse(a, "a")
+    return add_op(SET_SIZE, sets.indices, sets.values, sets.dense_shape, validate_indices=bool(validate_indices))
 
 
 def _set_size_kernel(ctx: KernelContext, indices: Array, values: Array, sizes: Array) -> Array:
+    if ctx.attr("validate_indices"):
+        ascending_positions(indices, values, sizes.tolist())
     counts = np.zeros(tuple(sizes.tolist()[:-1]), np.int32)
     for row, found in _rows(indices, values).items():
         counts[row] = len(found)
@@ -178,6 +202,7 @@ SET_SIZE = register(
         name="SetSize",
         inputs=("set_indices: int64", "set_values: T", "set_shape: int64"),
         outputs=("size: int32",),
+        attrs=("validate_indices",),
         types={"T": ELEMENTS},
         shape=_set_size_shape,
         kernels=on_cpu(_set_size_kernel),

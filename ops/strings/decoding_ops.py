@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.errors import ArgumentError, DataLossError, InvalidArgumentError
 from tfray.formats import tensor_proto
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -120,7 +121,8 @@ def decode_csv(
         A tensor for each column, of the shape of `records`.
 
     Raises:
-        InvalidArgumentError: A default is not a single value. At run time: a line has another number of fields, a field
+        ArgumentError: A default is not a single value.
+        InvalidArgumentError: At run time: a line has another number of fields, a field
             is not of its dtype, or a required one is empty.
 
     Examples:
@@ -153,9 +155,9 @@ def _csv_default(default: Any, index: int) -> Tensor:
     if isinstance(default, (DType, type)):
         return convert_to_tensor(np.empty(0, as_dtype(default).numpy), as_dtype(default))
     tensor = convert_to_tensor(default)
-    count = tensor.shape.num_elements()
-    if tensor.dtype not in CSV_DTYPES or (count is not None and count > 1):
-        raise InvalidArgumentError(
+    count, rank = tensor.shape.num_elements(), tensor.shape.rank
+    if tensor.dtype not in CSV_DTYPES or (count is not None and count > 1) or (rank is not None and rank > 1):
+        raise ArgumentError(
             f"decode_csv: the default of column {index} is {tensor!r}, expected at most one float, integer or string"
         )
     return tensor
@@ -167,6 +169,7 @@ def _decode_csv_kernel(ctx: KernelContext, records: Array, *defaults: Array) -> 
     delimiter = ctx.attr("field_delim").encode()
     rows = _split_records(records.reshape(-1).tolist(), delimiter, ctx.attr("use_quote_delim"))
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    lengths[[not record for record in records.reshape(-1).tolist()]] = 0
     wrong = lengths != len(defaults) if selected is None else lengths <= max(selected, default=-1)
     if wrong.any():
         index = int(np.argmax(wrong))
@@ -242,6 +245,11 @@ def _csv_column(fields: list[bytes], column: int, default: Array, na_value: byte
     return values
 
 
+_HEXADECIMAL: Final = re.compile(rb"\s*[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?\d+)?\s*")
+_NAN: Final = re.compile(rb"\s*[+-]?nan\(\w*\)\s*", re.IGNORECASE)
+"""Floats that Python does not read and C does."""
+
+
 def _float_parser(name: str) -> Callable[[bytes], float]:
     def parse(text: bytes) -> float:
         if b"_" not in text:
@@ -249,6 +257,10 @@ def _float_parser(name: str) -> Callable[[bytes], float]:
                 return float(text)
             except ValueError:
                 pass
+            if _HEXADECIMAL.fullmatch(text):
+                return float.fromhex(text.decode())
+            if _NAN.fullmatch(text):
+                return float("nan")
         raise ValueError(f"{text!r} is not a {name}")
 
     return parse

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -232,7 +232,7 @@ STRING_TO_HASH_BUCKET_STRONG = register(
 
 def string_to_hash_bucket(
     string_tensor: TensorLike | None = None,
-    num_buckets: int = 1,
+    num_buckets: int | None = None,
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
@@ -246,7 +246,12 @@ def string_to_hash_bucket(
 
     Returns:
         The shape of the strings, int64.
+
+    Raises:
+        ArgumentError: `num_buckets` is missing.
     """
+    if num_buckets is None:
+        raise ArgumentError("StringToHashBucket: num_buckets is missing")
     strings = input if string_tensor is None else string_tensor
     return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=num_buckets)
 

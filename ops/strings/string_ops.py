@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import codecs
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,16 +11,26 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
-from tfray.framework.shape_functions import like_input
+from tfray.framework.shape_functions import like_input, scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.batch_rules import by_element, by_row
-from tfray.ops.kernels.text import as_string, as_strings, check_unit, decoded, filled, mapped
+from tfray.ops.kernels.text import (
+    as_string,
+    as_strings,
+    characters,
+    check_unit,
+    decoded,
+    filled,
+    lenient,
+    mapped,
+    summarized,
+)
 
 # -- joining -------------------------------------------------------------------------------------------
 
@@ -30,13 +39,18 @@ def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | N
     """Join the strings of several tensors, element by element.
 
     Args:
-        inputs: String tensors of one shape; scalars go with any shape.
+        inputs: String tensors of one shape, a list; scalars go with any shape.
         separator: What to put between them.
         name: Name of the operation.
 
     Returns:
         Strings of that shape.
+
+    Raises:
+        ArgumentError: `inputs` is not a list.
     """
+    if not isinstance(inputs, Sequence) or isinstance(inputs, (str, bytes)):
+        raise ArgumentError(f"StringJoin: inputs is {inputs!r}, expected a list of string tensors")
     return add_op(STRING_JOIN, list(inputs), name=name, separator=separator)
 
 
@@ -46,18 +60,18 @@ def _string_join_kernel(ctx: KernelContext, *inputs: Array) -> Array:
     for array in arrays:
         if array.ndim and array.shape != shape:
             raise InvalidArgumentError(f"strings of shapes {shape} and {array.shape} are not joined")
+    if not arrays:
+        return filled((), [b""])
     flat = [np.broadcast_to(array, shape).reshape(-1).tolist() for array in arrays]
     return filled(shape, map(ctx.attr("separator").encode().join, zip(*flat, strict=True)))
 
 
 def _string_join_shape(op: Operation) -> list[TensorShape]:
-    if any(tensor.shape.rank is None for tensor in op.inputs):
-        return [UNKNOWN]
-    shape = TensorShape([])
+    shape = UNKNOWN
     for tensor in op.inputs:
         if tensor.shape.rank != 0:
-            shape = tensor.shape if shape.rank == 0 else shape.merge_with(tensor.shape)
-    return [shape]
+            shape = shape.merge_with(tensor.shape)
+    return [TensorShape([]) if all(tensor.shape.rank == 0 for tensor in op.inputs) else shape]
 
 
 STRING_JOIN = register(
@@ -69,6 +83,61 @@ STRING_JOIN = register(
         shape=_string_join_shape,
         kernels=on_cpu(_string_join_kernel),
         over_batch=by_element,
+    )
+)
+
+
+def string_format(
+    template: str,
+    inputs: TensorLike | Sequence[TensorLike],
+    placeholder: str = "{}",
+    summarize: int = 3,
+    name: str | None = None,
+) -> Tensor:
+    """Put the values of tensors into a text. Public as ``tf.strings.format``.
+
+    Args:
+        template: The text.
+        inputs: Tensors of any shape and dtype, a list; or one tensor.
+        placeholder: What in `template` stands for a tensor, one after the other.
+        summarize: How many elements to show at either end of each dimension; all when -1.
+        name: Name of the operation.
+
+    Returns:
+        A string scalar.
+
+    Raises:
+        InvalidArgumentError: `template` has another number of placeholders than there are tensors.
+
+    Examples:
+        >>> session.run(tf.strings.format("x: {}", tf.range(9)))
+        b'x: [0 1 2 ... 6 7 8]'
+    """
+    tensors = list(inputs) if isinstance(inputs, (list, tuple)) else [convert_to_tensor(inputs)]
+    expected = template.count(placeholder)
+    if expected != len(tensors):
+        raise InvalidArgumentError(
+            f"StringFormat: the template has {expected} placeholders {placeholder!r}, and there are {len(tensors)} "
+            "tensors"
+        )
+    attrs = {"template": template, "placeholder": placeholder, "summarize": int(summarize)}
+    return add_op(STRING_FORMAT, tensors, name=name, **attrs)
+
+
+def _string_format_kernel(ctx: KernelContext, *inputs: Array) -> Array:
+    parts = ctx.attr("template").encode().split(ctx.attr("placeholder").encode())
+    texts = [summarized(value, ctx.attr("summarize")).encode("utf-8", "surrogateescape") for value in inputs]
+    return filled((), [b"".join([parts[0], *(piece for pair in zip(texts, parts[1:], strict=True) for piece in pair)])])
+
+
+STRING_FORMAT = register(
+    OpDef(
+        name="StringFormat",
+        inputs=("inputs: any*",),
+        outputs=("output: string",),
+        attrs=("template", "placeholder", "summarize"),
+        shape=scalar,
+        kernels=on_cpu(_string_format_kernel),
     )
 )
 
@@ -128,7 +197,7 @@ def _encoding(encoding: str, what: str) -> str:
 def _string_lower_kernel(ctx: KernelContext, strings: Array) -> Array:
     if not ctx.attr("encoding"):
         return mapped(bytes.lower, strings)
-    return mapped(lambda string: decoded(string).lower().encode(), strings)
+    return mapped(lambda string: lenient(string).lower().encode(), strings)
 
 
 STRING_LOWER = register(
@@ -152,7 +221,7 @@ def string_upper(input: TensorLike, encoding: str = "", name: str | None = None)
 def _string_upper_kernel(ctx: KernelContext, strings: Array) -> Array:
     if not ctx.attr("encoding"):
         return mapped(bytes.upper, strings)
-    return mapped(lambda string: decoded(string).upper().encode(), strings)
+    return mapped(lambda string: lenient(string).upper().encode(), strings)
 
 
 STRING_UPPER = register(
@@ -228,11 +297,11 @@ def _substr_kernel(ctx: KernelContext, strings: Array, positions: Array, lengths
     strings, positions, lengths = np.broadcast_arrays(as_strings(strings), positions, lengths)
     parts = zip(strings.reshape(-1).tolist(), positions.reshape(-1).tolist(), lengths.reshape(-1).tolist(), strict=True)
     if ctx.attr("unit") == "UTF8_CHAR":
-        return filled(strings.shape, [_part(decoded(s), at, count).encode() for s, at, count in parts])
+        return filled(strings.shape, [b"".join(_part(characters(s), at, count)) for s, at, count in parts])
     return filled(strings.shape, [_part(s, at, count) for s, at, count in parts])
 
 
-def _part(string: str, at: int, count: int) -> Any:
+def _part(string: Any, at: int, count: int) -> Any:
     start = at + len(string) if at < 0 else at
     if not 0 <= start <= len(string):
         raise InvalidArgumentError(f"position {at} is outside of {string[:80]!r}, which is {len(string)} long")
@@ -348,38 +417,52 @@ def regex_replace(
         Same shape, string.
 
     Raises:
-        InvalidArgumentError: At run time: `pattern` is not a regular expression, or `rewrite` names a group that it
-            does not have.
+        InvalidArgumentError: At run time: `pattern` is not a regular expression. If `rewrite` names a group that it
+            does not have, strings stay as they are, as in TensorFlow.
     """
     return add_op(REGEX_REPLACE, input, pattern, rewrite, name=name, replace_global=replace_global)
 
 
 def _regex_replace_kernel(ctx: KernelContext, strings: Array, pattern: Array, rewrite: Array) -> Array:
     compiled = _compiled(as_string(pattern))
-    pieces = _rewrite_pieces(_as_text(as_string(rewrite)), compiled.groups)
     count = 0 if ctx.attr("replace_global") else 1
-
-    def replacement(match: re.Match[str]) -> str:
-        return "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
+    pieces = _rewrite_pieces(_as_text(as_string(rewrite)), compiled.groups, count == 0)
+    if pieces is None:
+        return as_strings(strings)
 
     def replaced(string: bytes) -> bytes:
+        end = -1
+
+        def replacement(match: re.Match[str]) -> str:
+            nonlocal end
+            if match.end() == end:
+                return ""  # RE2 finds no empty match right behind another
+            end = match.end()
+            return "".join([piece if isinstance(piece, str) else match[piece] or "" for piece in pieces])
+
         return compiled.sub(replacement, _as_text(string), count).encode("utf-8", "surrogateescape")
 
     return mapped(replaced, strings)
 
 
-def _rewrite_pieces(rewrite: str, groups: int) -> list[str | int]:
+def _rewrite_pieces(rewrite: str, groups: int, all_matches: bool) -> list[str | int] | None:
+    """What a rewrite consists of: text, and numbers of groups. None where RE2 leaves strings as they are.
+
+    RE2 replaces nothing if there is no such group. A backslash before anything else ends what replaces every match,
+    or prevents the replacement of the first one.
+    """
     pieces: list[str | int] = []
+    ended = False
     for text in re.split(r"(\\.?)", rewrite, flags=re.DOTALL):
-        if not text.startswith("\\"):
-            pieces.append(text)
-        elif text == "\\\\":
-            pieces.append("\\")
-        elif text[1:].isdecimal() and int(text[1:]) <= groups:
-            pieces.append(int(text[1:]))
-        else:
-            raise InvalidArgumentError(f"rewrite {rewrite!r} has {text!r}; the pattern has {groups} groups")
-    return pieces
+        if text[:1] == "\\" and text[1:].isdecimal():
+            if int(text[1:]) > groups:
+                return None
+            pieces += [] if ended else [int(text[1:])]
+        elif text[:1] == "\\" and text != "\\\\":
+            ended = True
+        elif not ended:
+            pieces.append("\\" if text == "\\\\" else text)
+    return None if ended and not all_matches else pieces
 
 
 REGEX_REPLACE = register(
@@ -457,6 +540,8 @@ def _from_base64(string: bytes) -> bytes:
     try:
         if b"+" in bare or b"/" in bare:
             raise binascii.Error("it has the letters of another alphabet")
+        if len(bare) < len(string) and len(string) % 4:
+            raise binascii.Error("it is not filled up to a multiple of four")
         return base64.b64decode(standard + b"=" * (-len(bare) % 4), validate=True)
     except binascii.Error as error:
         raise InvalidArgumentError(f"{string[:80]!r} is not base 64 of the web: {error}") from error
@@ -469,87 +554,6 @@ DECODE_BASE64 = register(
         outputs=("output: string",),
         shape=like_input(0),
         kernels=on_cpu(_decode_base64_kernel),
-        over_batch=by_row(0),
-    )
-)
-
-
-def unicode_transcode(
-    input: TensorLike,
-    input_encoding: str,
-    output_encoding: str,
-    errors: str = "replace",
-    replacement_char: int = 65533,
-    replace_control_characters: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Strings in another encoding.
-
-    Args:
-        input: Strings, any shape.
-        input_encoding: Theirs, by a name that Python knows.
-        output_encoding: ``UTF-8``, ``UTF-16-BE`` or ``UTF-32-BE``.
-        errors: What becomes of bytes that mean nothing: ``replace``, ``ignore`` or ``strict``.
-        replacement_char: The code of what replaces them.
-        replace_control_characters: Whether control characters are replaced as well.
-        name: Name of the operation.
-
-    Returns:
-        Same shape, string.
-
-    Raises:
-        InvalidArgumentError: There is no such encoding. At run time: a string is malformed and `errors` is strict.
-    """
-    for encoding in (input_encoding, output_encoding):
-        try:
-            codecs.lookup(encoding)
-        except LookupError as error:
-            raise InvalidArgumentError(f"UnicodeTranscode: {encoding!r} is not the name of an encoding") from error
-    if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE") or errors not in ("replace", "ignore", "strict"):
-        raise InvalidArgumentError(f"UnicodeTranscode: output_encoding={output_encoding!r}, errors={errors!r}")
-    return add_op(
-        UNICODE_TRANSCODE,
-        input,
-        name=name,
-        input_encoding=input_encoding,
-        output_encoding=output_encoding,
-        errors=errors,
-        replacement_char=replacement_char,
-        replace_control_characters=replace_control_characters,
-    )
-
-
-def _unicode_transcode_kernel(ctx: KernelContext, strings: Array) -> Array:
-    source, target, errors = ctx.attr("input_encoding"), ctx.attr("output_encoding"), ctx.attr("errors")
-    replacement = chr(ctx.attr("replacement_char"))
-    controls = dict.fromkeys([*range(32), *range(127, 160)], "" if errors == "ignore" else replacement)
-
-    def transcoded(string: bytes) -> bytes:
-        try:
-            text = string.decode(source, errors)
-        except UnicodeDecodeError as error:
-            raise InvalidArgumentError(f"{string[:80]!r} is not {source}: {error}") from error
-        if errors == "replace" and replacement != "\ufffd":
-            text = text.replace("\ufffd", replacement)
-        return (text.translate(controls) if ctx.attr("replace_control_characters") else text).encode(target)
-
-    return mapped(transcoded, strings)
-
-
-UNICODE_TRANSCODE = register(
-    OpDef(
-        name="UnicodeTranscode",
-        inputs=("input: string",),
-        outputs=("output: string",),
-        attrs=(
-            "input_encoding",
-            "output_encoding",
-            "errors",
-            "replacement_char",
-            "replace_control_characters",
-        ),
-        shape=like_input(0),
-        kernels=on_cpu(_unicode_transcode_kernel),
         over_batch=by_row(0),
     )
 )

@@ -33,6 +33,7 @@ def string_split(
     sep: TensorLike | None = None,
     skip_empty: bool = True,
     delimiter: TensorLike | None = None,
+    result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> SparseTensor:
     """Split each string of a vector at a delimiter.
@@ -43,6 +44,7 @@ def string_split(
             byte is an element of its own.
         skip_empty: Whether to leave out empty elements.
         delimiter: The older name of `sep`.
+        result_type: ``SparseTensor``; there are no ragged tensors.
         name: Name of the operation.
 
     Returns:
@@ -52,14 +54,22 @@ def string_split(
         >>> session.run(tf.string_split(["a b", "c"]).values)
         array([b'a', b'b', b'c'], dtype=object)
     """
+    _check_result_type("StringSplit", result_type)
     if delimiter is None:
         delimiter = " " if sep is None else sep
     return SparseTensor(*add_op(STRING_SPLIT, source, delimiter, name=name, skip_empty=skip_empty))
 
 
+def _check_result_type(what: str, result_type: str) -> None:
+    if result_type != "SparseTensor":
+        raise InvalidArgumentError(
+            f"{what}: result_type is {result_type!r}, expected 'SparseTensor': tfray has no ragged tensors"
+        )
+
+
 def _string_split_kernel(ctx: KernelContext, source: Array, delimiter: Array) -> list[Array]:
     split = _splitter(as_string(delimiter))
-    rows = [split(string) for string in source.tolist()]
+    rows = [split(string) if string else [] for string in source.tolist()]
     if ctx.attr("skip_empty"):
         rows = [[part for part in row if part] for row in rows]
     return _sparse_rows(rows)
@@ -128,18 +138,21 @@ def string_split_v2(
     """Split strings as Python's ``split`` does: ``tf.strings.split``.
 
     Args:
-        input: Shape ``[n]`` or a scalar, string.
+        input: Strings of any shape.
         sep: A string scalar, the whole of which is the delimiter; runs of white space when None or empty.
         maxsplit: How often to split at most; -1 for no limit.
-        result_type: ``SparseTensor``.
+        result_type: ``SparseTensor``; there are no ragged tensors.
         source: The older name of `input`.
         name: Name of the operation.
 
     Returns:
-        A `SparseTensor` of shape ``[n, most elements]``.
+        A `SparseTensor` of the shape of `input` with one dimension more, of the size of the most elements; ``[1, most
+        elements]`` for a scalar.
+
+    Raises:
+        InvalidArgumentError: `result_type` is another.
     """
-    if result_type != "SparseTensor":
-        raise InvalidArgumentError(f"StringSplitV2: result_type is {result_type!r}, expected 'SparseTensor'")
+    _check_result_type("StringSplitV2", result_type)
     strings = convert_to_tensor(source if input is None else input, dtypes.string)
     if strings.shape.rank == 0:
         strings = reshape(strings, [1])
@@ -148,7 +161,16 @@ def string_split_v2(
 
 def _string_split_v2_kernel(ctx: KernelContext, source: Array, separator: Array) -> list[Array]:
     sep, limit = as_string(separator) or None, ctx.attr("maxsplit")
-    return _sparse_rows([string.split(sep, limit) for string in source.tolist()])
+    indices, values, sizes = _sparse_rows([string.split(sep, limit) for string in source.reshape(-1).tolist()])
+    owners = np.unravel_index(indices[:, 0], source.shape)
+    return [np.stack([*owners, indices[:, 1]], axis=1), values, np.array([*source.shape, sizes[1]], np.int64)]
+
+
+def _string_split_v2_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[1].shape.assert_has_rank(0)
+    rank = op.inputs[0].shape.rank
+    size = None if rank is None else rank + 1
+    return [TensorShape([None, size]), TensorShape([None]), TensorShape([size])]
 
 
 STRING_SPLIT_V2 = register(
@@ -157,7 +179,7 @@ STRING_SPLIT_V2 = register(
         inputs=("input: string", "sep: string"),
         outputs=("indices: int64", "values: string", "shape: int64"),
         attrs=("maxsplit",),
-        shape=_string_split_shape,
+        shape=_string_split_v2_shape,
         kernels=on_cpu(_string_split_v2_kernel),
         over_batch=_split_over_batch,
     )
@@ -266,5 +288,171 @@ REDUCE_JOIN = register(
         types={"Tidx": dtypes.INDICES},
         shape=_reduce_join_shape,
         kernels=on_cpu(_reduce_join_kernel),
+    )
+)
+
+
+def unsorted_segment_join(
+    inputs: TensorLike,
+    segment_ids: TensorLike,
+    num_segments: TensorLike,
+    separator: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Join the strings of each segment, in the order in which they come.
+
+    Args:
+        inputs: Strings of any shape but a scalar.
+        segment_ids: The segment of each string, or of each part of `inputs`: int32 or int64, a shape with which that of
+            `inputs` begins.
+        num_segments: How many segments there are, an integer scalar.
+        separator: What to put between the strings.
+        name: Name of the operation.
+
+    Returns:
+        Strings ``[num_segments, ...]`` with the dimensions of `inputs` that `segment_ids` does not have.
+
+    Raises:
+        InvalidArgumentError: The shapes do not fit. At run time: a segment is below 0, or not below `num_segments`.
+
+    Examples:
+        >>> session.run(tf.strings.unsorted_segment_join(["a", "b", "c"], [1, 0, 1], 2, separator="-"))
+        array([b'b', b'a-c'], dtype=object)
+    """
+    return add_op(UNSORTED_SEGMENT_JOIN, inputs, segment_ids, num_segments, name=name, separator=separator)
+
+
+def _unsorted_segment_join_kernel(ctx: KernelContext, strings: Array, segments: Array, count: Array) -> Array:
+    strings, segments = as_strings(strings), np.asarray(segments)
+    total = int(np.asarray(count).item())
+    if not strings.ndim or segments.shape != strings.shape[: segments.ndim]:
+        raise InvalidArgumentError(f"segments of shape {segments.shape} do not go with strings of {strings.shape}")
+    if segments.size and not 0 <= segments.min() <= segments.max() < total:
+        raise InvalidArgumentError(f"segments are {segments.min()} to {segments.max()}, expected 0 to {total - 1}")
+    inner = strings.shape[segments.ndim :]
+    width = int(np.prod(inner, dtype=np.int64))
+    joined: list[list[bytes]] = [[] for _ in range(total * width)]
+    for segment, row in zip(segments.reshape(-1).tolist(), strings.reshape(-1, width).tolist(), strict=True):
+        for place, string in enumerate(row):
+            joined[segment * width + place].append(string)
+    return filled((total, *inner), map(ctx.attr("separator").encode().join, joined))
+
+
+def _unsorted_segment_join_shape(op: Operation) -> list[TensorShape]:
+    strings, segments = op.inputs[0].shape, op.inputs[1].shape
+    op.inputs[2].shape.assert_has_rank(0)
+    if strings.rank is None or segments.rank is None:
+        return [UNKNOWN]
+    TensorShape(strings.sizes[: segments.rank]).assert_is_compatible_with(segments)
+    count = constant_value(op.inputs[2])
+    return [TensorShape([None if count is None else int(count), *strings.sizes[segments.rank :]])]
+
+
+UNSORTED_SEGMENT_JOIN = register(
+    OpDef(
+        name="UnsortedSegmentJoin",
+        inputs=("inputs: string", "segment_ids: Tindices", "num_segments: Tnumsegments"),
+        outputs=("output: string",),
+        attrs=("separator",),
+        types={"Tindices": dtypes.INDICES, "Tnumsegments": dtypes.INDICES},
+        shape=_unsorted_segment_join_shape,
+        kernels=on_cpu(_unsorted_segment_join_kernel),
+    )
+)
+
+
+def ngrams(
+    data: TensorLike,
+    ngram_width: int | Sequence[int],
+    separator: str = " ",
+    pad_values: str | tuple[str, str] | None = None,
+    padding_width: int | None = None,
+    preserve_short_sequences: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Join neighbours in the rows of strings.
+
+    Args:
+        data: Strings ``[..., n]``. All rows are of one length: there are no ragged tensors.
+        ngram_width: How many strings to join; several numbers give the results of each, one after the other.
+        separator: What to put between the strings.
+        pad_values: What to put before and behind each row: a string, or one for either end; None for nothing.
+        padding_width: How many of them at most; None for one less than the width.
+        preserve_short_sequences: Whether rows for which there is no result give one that has the whole row.
+        name: Name of the operation.
+
+    Returns:
+        Strings ``[..., results]``.
+
+    Raises:
+        InvalidArgumentError: `data` is a scalar or its rank is not known, a width is not positive, or there is a width
+            of padding without values.
+
+    Examples:
+        >>> session.run(tf.strings.ngrams(["a", "b", "c"], 2))
+        array([b'a b', b'b c'], dtype=object)
+    """
+    strings = convert_to_tensor(data, dtypes.string)
+    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
+    pads = [pad_values] * 2 if isinstance(pad_values, str) else pad_values
+    if not strings.shape.rank:
+        raise InvalidArgumentError(f"StringNGrams: data is {strings!r}, expected a known rank of at least 1")
+    if not widths or min(widths) < 1:
+        raise InvalidArgumentError(f"StringNGrams: ngram_width is {ngram_width!r}, expected positive numbers")
+    if padding_width is not None and (pads is None or padding_width < 1):
+        raise InvalidArgumentError("StringNGrams: padding_width must be positive, and goes with pad_values only")
+    if pads is not None and (len(pads) != 2 or not all(isinstance(pad, str) for pad in pads)):
+        raise InvalidArgumentError(f"StringNGrams: pad_values is {pad_values!r}, expected a string or a pair of them")
+    attrs = {
+        "ngram_widths": [int(width) for width in widths],
+        "separator": separator,
+        "pads": None if pads is None else list(pads),
+        "padding_width": padding_width,
+        "preserve_short_sequences": bool(preserve_short_sequences),
+    }
+    return add_op(STRING_NGRAMS, strings, name=name, **attrs)
+
+
+def _windows(op: Any, length: int) -> list[tuple[int, int]]:
+    """How many strings are put before and behind a row, and the width of its windows: a pair for each result."""
+    widths = op.attr("ngram_widths")
+    limit = 0 if op.attr("pads") is None else op.attr("padding_width")
+    paddings = [width - 1 if limit is None else min(limit, width - 1) for width in widths]
+    found = [(padding, width) for width, padding in zip(widths, paddings, strict=True) if length + 2 * padding >= width]
+    if not found and op.attr("preserve_short_sequences") and length:
+        return [(paddings[0], length + 2 * paddings[0])]
+    return found
+
+
+def _ngrams_kernel(ctx: KernelContext, strings: Array) -> Array:
+    length = strings.shape[-1]
+    windows = _windows(ctx, length)
+    left, right = [pad.encode() for pad in ctx.attr("pads") or ("", "")]
+    join = ctx.attr("separator").encode().join
+    results: list[bytes] = []
+    for row in strings.reshape(-1, length).tolist() if length else [[]] * int(np.prod(strings.shape[:-1])):
+        for padding, width in windows:
+            padded = [left] * padding + row + [right] * padding
+            results += [join(padded[at : at + width]) for at in range(len(padded) - width + 1)]
+    return filled((*strings.shape[:-1], _results(windows, length)), results)
+
+
+def _results(windows: list[tuple[int, int]], length: int) -> int:
+    return sum(length + 2 * padding - width + 1 for padding, width in windows)
+
+
+def _ngrams_shape(op: Operation) -> list[TensorShape]:
+    *outer, length = op.inputs[0].shape.sizes
+    return [TensorShape([*outer, None if length is None else _results(_windows(op, length), length)])]
+
+
+STRING_NGRAMS = register(
+    OpDef(
+        name="StringNGrams",
+        inputs=("data: string",),
+        outputs=("ngrams: string",),
+        attrs=("ngram_widths", "separator", "pads", "padding_width", "preserve_short_sequences"),
+        shape=_ngrams_shape,
+        kernels=on_cpu(_ngrams_kernel),
     )
 )

@@ -92,8 +92,8 @@ def py_func(
     step does not wait for functions on threads of their own any more, and drops what they return.
 
     Args:
-        func: Takes one NumPy array for each of `inp`, read-only, a scalar as a NumPy scalar, a string as bytes.
-            Returns one value, or a list or tuple with one value for each dtype in `Tout`.
+        func: Takes one NumPy array for each of `inp`, which it may change, a scalar as a NumPy scalar, a string as
+            bytes. Returns one value, or a list or tuple with one value for each dtype in `Tout`.
         inp: A list of tensors of any shape and dtype.
         Tout: Dtype of the result, or a list of dtypes when there are several, or none.
         stateful: False promises that `func` always returns the same for the same arguments: then the operation
@@ -105,6 +105,7 @@ def py_func(
         when `Tout` is empty.
 
     Raises:
+        ValueError: `func` is not a function.
         OpError: At run time, when `func` raises something: of the kind that TensorFlow gives it, `InvalidArgumentError`
             for a `ValueError` or `TypeError`, mostly `UnknownError`, for `SystemExit` too. Ctrl-C passes.
         InvalidArgumentError: At run time, when `func` does not return what `Tout` says.
@@ -113,6 +114,8 @@ def py_func(
         >>> session.run(tf.py_func(lambda x, y: x + y, [[1, 2], [10, 20]], tf.int32))
         array([11, 22], dtype=int32)
     """
+    if not callable(func):
+        raise ValueError(f"py_func: Expected func to be callable, not {func!r}")
     many = isinstance(Tout, (list, tuple))
     wanted = [as_dtype(dtype) for dtype in (cast("Sequence[DTypeLike]", Tout) if many else [cast("DTypeLike", Tout)])]
     graph = get_default_graph()
@@ -164,13 +167,9 @@ def _called(ctx: KernelContext, inputs: Sequence[Array]) -> list[Array]:
 
 
 def _argument(ctx: KernelContext, array: Array) -> Any:
-    """What the function gets: it must not write into memory that other operations read."""
+    """What the function gets: a copy, because it may write into it, and other operations read the array."""
     argument = np.asarray(ctx.to_host(array))
-    if argument.ndim == 0:
-        return argument[()]
-    argument = argument.view()
-    argument.flags.writeable = False
-    return argument
+    return argument[()] if argument.ndim == 0 else argument.copy()
 
 
 def _result(token: str, index: int, value: TensorLike, dtype: DType) -> Array:

@@ -158,7 +158,7 @@ def test_the_board_serves_the_traced_step(board):
         stats = re.findall(r'node_name: "(.*?)"', answer.read().decode())
     with urllib.request.urlopen(f"{board}/data/plugin/graphs/graph?run=.") as answer:
         nodes = set(re.findall(r'name: "(.*?)"', answer.read().decode()))
-    assert {"dense_layer/product", "doubling/body/Mul"} <= set(stats) <= nodes | {"_buffers", "_compile"}
+    assert {"dense_layer/product", "doubling/body/mul"} <= set(stats) <= nodes | {"_buffers", "_compile"}
 
 
 def test_the_graph_shows_the_time_of_a_traced_step(show, page):

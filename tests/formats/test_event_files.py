@@ -244,8 +244,8 @@ def test_tensorboard_reads_the_graph(tmp_path):
     assert nodes["weights"].device == "/job:ps/task:0"
     assert [dim.size for dim in nodes["y"].attr["_output_shapes"].list.shape[0].dim] == [-1, 3]
     assert nodes["y"].attr["T"].type == 1
-    assert "grow/body/Mul" in nodes and "grow/condition/Less" in nodes
-    assert "grow/body/Mul" in nodes["grow"].input
+    assert "grow/body/mul" in nodes and "grow/condition/Less" in nodes
+    assert "grow/body/mul" in nodes["grow"].input
     assert any(name.startswith("choose/then/fill/body/") for name in nodes)
     assert "^choose" in nodes["end"].input
     assert b"1000" in nodes["large"].attr["value"].s
@@ -261,13 +261,13 @@ def test_tensorboard_reads_run_metadata(tmp_path):
     metadata = RunMetadata()
     device = metadata.step_stats.dev_stats.add(device="/cpu:0")
     device.node_stats.add(node_name="y", all_start_micros=1, all_end_rel_micros=5)
-    device.node_stats.add(node_name="grow/Mul", all_start_micros=6)
+    device.node_stats.add(node_name="grow/mul", all_start_micros=6)
     with tf.summary.FileWriter(tmp_path, branching_graph()) as writer:
         writer.add_run_metadata(metadata, "step 7", 7)
     view = tensorboard_view(tmp_path)
     assert view.Tags()["run_metadata"] == ["step 7"]
     found = view.RunMetadata("step 7").step_stats.dev_stats[0]
-    assert found.node_stats[1].node_name == "grow/body/Mul"
+    assert found.node_stats[1].node_name == "grow/body/mul"
     assert (found.device, found.node_stats[0].node_name, found.node_stats[0].all_end_rel_micros) == ("/cpu:0", "y", 5)
 
 

@@ -34,6 +34,14 @@ def test_names_round_trip(spec):
         ("/device:gpu:1", "/device:GPU:1"),
         ("/device:GPU", "/device:GPU:*"),
         ("/device:GPU:*", "/device:GPU:*"),
+        ("CPU:0", "/device:CPU:0"),  # this and the next ones as TensorFlow 2.21 reads them
+        ("cpu:1", "/device:CPU:1"),
+        ("/cpu", "/device:CPU:*"),
+        ("gpu", "/device:GPU:*"),
+        ("device:CPU:0", "/device:CPU:0"),
+        ("job:ps", "/job:ps"),
+        ("/job:ps/", "/job:ps"),
+        ("/job:a-b/cpu:0", "/job:a-b/device:CPU:0"),
         ("/job:ps", "/job:ps"),
         ("/task:3/job:worker", "/job:worker/task:3"),
         ("/job:worker/replica:0/task:*/device:CPU:0", "/job:worker/replica:0/device:CPU:0"),
@@ -44,7 +52,7 @@ def test_spellings(name, canonical):
 
 
 @pytest.mark.parametrize(
-    "name", ["cpu:0", "/", "/job:", "/job:1x", "/task:x", "/device:CPU:-1", "/cpu", "/job:ps nonsense", "/job:ps/"]
+    "name", ["/job:", "/task:x", "/device:CPU:-1", "/tpu", "/job:ps nonsense", "/cpu:0/gpu:0", "/cpu:0:1"]
 )
 def test_malformed_names_are_refused(name):
     with pytest.raises(ValueError, match="not a device name"):
@@ -63,7 +71,7 @@ def test_inner_scopes_win_field_by_field(outer, inner):
 def test_intersection_is_what_both_match(a, b):
     both = a.intersect(b)
     devices = [
-        DeviceSpec(job, task, kind, index, 0)
+        DeviceSpec(job, 0, task, kind, index)
         for job in ("ps", "worker")
         for task in (0, 1)
         for kind in ("CPU", "GPU")
@@ -109,8 +117,19 @@ def test_device_functions_see_the_operation():
         with tf.device("/job:worker"):
             c = tf.constant(1.0)
     assert (a.device, b.device) == ("/job:ps/device:CPU:0", "/device:CPU:0")
-    assert c.device == "/job:worker/device:CPU:0"  # the inner scope has the last word
-    assert seen[:2] == [("a", "Const", "/device:CPU:0"), ("b", "Add", "/device:CPU:0")]
+    # As in TensorFlow, functions see what inner scopes ask for, and what they return stands in its place.
+    assert c.device == "/job:ps/device:CPU:0"
+    assert seen == [("a", "Const", ""), ("b", "Add", ""), ("Const", "Const", "/job:worker")]
+
+
+def test_specs_may_be_changed_as_in_tensorflow():
+    spec = DeviceSpec(job="w", task=1)
+    spec.merge_from(DeviceSpec(device_type="cpu", device_index=0))
+    assert spec.to_string() == "/job:w/task:1/device:CPU:0"
+    spec.task = 3
+    assert spec.to_string() == spec.replace(task=3).to_string() == "/job:w/task:3/device:CPU:0"
+    assert spec.parse_from_string("/job:x/gpu:1") is spec and spec.to_string() == "/job:x/device:GPU:1"
+    assert spec.make_merged_spec(DeviceSpec(task=2)).to_string() == "/job:x/task:2/device:GPU:1"
 
 
 def test_a_device_scope_takes_a_spec_and_refuses_nonsense():

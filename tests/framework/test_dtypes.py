@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 
 import ml_dtypes
@@ -23,7 +24,9 @@ def test_each_type_is_found_by_its_own_names(dtype):
     assert tf.as_dtype(dtype.name) is dtype
     assert pickle.loads(pickle.dumps(dtype)) is dtype
     assert dtype.base_dtype is dtype
-    assert repr(dtype) == f"tf.{dtype.name}"
+    assert tf.as_dtype(dtype.as_datatype_enum) is dtype
+    assert tf.as_dtype(f"{dtype.name}_ref") is dtype
+    assert (repr(dtype), str(dtype)) == (f"tf.{dtype.name}", f"<dtype: '{dtype.name}'>")
 
 
 @pytest.mark.parametrize(
@@ -45,8 +48,12 @@ def test_each_type_is_found_by_its_own_names(dtype):
         (np.object_, tf.string),
         ("datetime64[s]", None),
         ("nonsense", None),
-        (3, None),
-        (None, tf.float64),
+        (3, tf.int32),
+        (101, tf.float32),
+        (1000, None),
+        (None, None),
+        (np.dtype([("qint8", np.int8)]), tf.qint8),
+        (np.array(3.0), tf.float64),
     ],
     ids=repr,
 )
@@ -83,8 +90,29 @@ def test_types_without_limits(dtype):
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda dtype: dtype.name)
 def test_kinds_exclude_each_other(dtype):
     kinds = [dtype.is_floating, dtype.is_integer, dtype.is_bool, dtype.is_complex]
-    assert sum(kinds) == (0 if dtype in (tf.string, tf.resource, tf.variant) else 1)
+    without = (tf.string, tf.resource, tf.variant, *tf.QUANTIZED_DTYPES)
+    assert sum(kinds) == (0 if dtype in without else 1)
     assert dtype.is_differentiable == (dtype.is_floating or dtype.is_complex)
+
+
+@pytest.mark.parametrize(("dtype", "limits"), [(tf.uint8, (0, 255)), (tf.int16, (0, 32767)), (tf.float32, (0, 1))])
+def test_limits_of_images(dtype, limits):
+    assert dtype.limits == limits
+    with pytest.raises(ValueError, match="complex64"):
+        tf.complex64.limits  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", sorted(tf.QUANTIZED_DTYPES, key=int), ids=lambda dtype: dtype.name)
+def test_quantized_tensors_are_stored_as_integers(dtype):
+    assert dtype.is_quantized and dtype.is_numpy_compatible and not dtype.is_integer
+    array = np.array([1, 2], dtype.as_numpy_dtype)
+    fed = tf.placeholder(dtype, [2])
+    constant = tf.constant(array)
+    assert constant.dtype is dtype
+    with tf.Session() as session:
+        whole, column = session.run([constant, tf.reshape(fed, [2, 1])], {fed: array})
+    assert whole.dtype == column.dtype == dtype.numpy
+    assert (whole.tolist(), column.tolist()) == ([1, 2], [[1], [2]])
 
 
 # -- shapes --------------------------------------------------------------------------------------------
@@ -211,10 +239,77 @@ def test_ranks_are_asserted():
 def test_dimensions_count():
     known, unknown = tf.Dimension(6), tf.Dimension(None)
     assert (known + 2, 2 + known, known - 1, known * 2, known // 4, known % 4) == (8, 8, 5, 12, 1, 2)
-    assert (known + unknown).value is None
+    assert (8 - known, 2 * known, 13 // known, 13 % known) == (2, 12, 2, 1)
+    for result in (known + unknown, 1 - unknown, unknown // 2, 3 % unknown, unknown * None):
+        assert isinstance(result, tf.Dimension) and result.value is None
     assert known > 5 and known >= 6 and known < 7 and known <= 6
     assert range(10)[known] == 6
     with pytest.raises(TypeError, match=r"tf\.shape"):
         int(unknown)
+
+
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge])
+def test_comparing_with_an_unknown_dimension_gives_none(compare):
+    unknown = tf.Dimension(None)
+    assert compare(unknown, 3) is compare(3, unknown) is compare(unknown, None) is compare(unknown, unknown) is None
+
+
+def test_what_is_no_dimension():
+    assert tf.Dimension(6) != "x" and tf.Dimension(6) != -1
     with pytest.raises(ValueError, match="-1"):
         tf.Dimension(-1)
+    for value in ("x", 2.5, -1):
+        with pytest.raises(TypeError):
+            tf.Dimension(6) + value
+    for call in (lambda: 6 / tf.Dimension(2), lambda: tf.Dimension(6) / 2):
+        with pytest.raises(TypeError, match="//"):
+            call()
+
+
+def test_dimensions_merge():
+    known, unknown = tf.Dimension(6), tf.Dimension(None)
+    assert known.merge_with(None) == unknown.merge_with(6) == known.merge_with(known) == 6
+    assert unknown.merge_with(None).value is None
+    assert known.is_compatible_with(6) and unknown.is_compatible_with(7) and not known.is_compatible_with(7)
+    with pytest.raises(ValueError, match="not compatible"):
+        known.merge_with(7)
+    assert (repr(known), str(known), repr(unknown), str(unknown)) == ("Dimension(6)", "6", "Dimension(None)", "?")
+    assert (tf.dimension_value(known), tf.dimension_value(unknown), tf.dimension_value(3)) == (6, None, 3)
+    shape = tf.TensorShape([1, 2])
+    assert (tf.dimension_at_index(shape, 1), tf.dimension_at_index(tf.TensorShape(None), 1).value) == (2, None)
+
+
+def test_shapes_are_joined_like_lists():
+    shape = tf.TensorShape([2, None])
+    sizes = [3]
+    assert shape + sizes == [2, None, 3] and sizes + shape == [3, 2, None] and shape + shape == [2, None, 2, None]
+    assert (shape + None).rank is None
+
+
+def test_what_two_shapes_have_in_common():
+    shape = tf.TensorShape([2, 3])
+    assert shape.most_specific_compatible_shape([2, 4]) == [2, None]
+    assert shape.most_specific_compatible_shape([2]).rank is None
+    assert shape.with_rank_at_least(2) is shape.with_rank_at_most(2) is shape
+    for call in (
+        lambda: shape.with_rank_at_least(3),
+        lambda: shape.with_rank_at_most(1),
+        lambda: shape.assert_same_rank([2]),
+        tf.TensorShape([2, None]).assert_is_fully_defined,
+    ):
+        with pytest.raises(ValueError):
+            call()
+
+
+@pytest.mark.parametrize("dims", [None, [], [2, None]], ids=repr)
+def test_shapes_become_messages_and_come_back(dims):
+    proto = tf.TensorShape(dims).as_proto()
+    assert tf.TensorShape(proto) == tf.TensorShape(dims)
+    assert proto.unknown_rank == (dims is None)
+
+
+@pytest.mark.parametrize(
+    ("key", "rank"), [(slice(None, 2), 2), (slice(1, 3), 2), (slice(1, None), None), (slice(None, -1), None)], ids=str
+)
+def test_slices_of_a_shape_of_unknown_rank(key, rank):
+    assert tf.TensorShape(None)[key].rank == rank

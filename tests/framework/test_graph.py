@@ -159,7 +159,7 @@ def test_an_operation_knows_its_parts():
     assert op.node_def.name == "y"
     assert op.get_attr("transpose_a") is False
     assert op in x.graph.get_operations()
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="nonsense"):
         op.get_attr("nonsense")
 
 
@@ -227,9 +227,15 @@ def test_colocation_is_recorded_and_keeps_the_device():
             d = tf.constant(4)
         with tf.colocate_with(b, ignore_existing=True):
             e = tf.constant(5)
-    assert c.op.colocation_groups() == ["a"] and c.device == "/job:ps/task:1"
-    assert d.op.colocation_groups() == ["a", "b"]
-    assert e.op.colocation_groups() == ["b"] and e.device == ""
+    assert c.op.colocation_groups() == [b"loc:@a"] and c.device == "/job:ps/task:1"
+    assert d.op.colocation_groups() == [b"loc:@a", b"loc:@b"]
+    assert e.op.colocation_groups() == [b"loc:@b"] and e.device == ""
+    with tf.colocate_with(d):
+        f = tf.constant(6)
+        with tf.colocate_with(None, ignore_existing=True):
+            g = tf.constant(7, name="g")
+    assert f.op.colocation_groups() == f.op.get_attr("_class") == [b"loc:@a", b"loc:@b"]
+    assert g.op.colocation_groups() == [b"loc:@g"]
 
 
 def test_extra_attributes_and_gradient_overrides_are_scoped():

@@ -138,7 +138,7 @@ def test_import_prefixes_and_returns_elements():
     assert [element.name for element in first] == ["import/layer/w", "import/y:0", "import/split:2"]
     names = {op.name for op in tf.get_default_graph().get_operations()}
     assert {"again/y", "import_1/y"} <= names
-    assert first[1].op.colocation_groups() == ["import/layer/w/read"]
+    assert first[1].op.placed_with == ["import/layer/w/read"]
 
 
 def test_import_replaces_inputs():

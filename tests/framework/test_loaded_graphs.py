@@ -24,7 +24,7 @@ HARMLESS = {"as_path", "sibling"}
 
 PYTHON_FUNCTION = "lookup_function"
 
-OPENS_NO_FILE = {"tfray.ops.image.image_codec_ops", "tfray.ops.dataflow.dataset_ops"}
+OPENS_NO_FILE = {"tfray.ops.image.image_codec_ops", "tfray.ops.image.image_files", "tfray.ops.dataflow.dataset_ops"}
 """Their ``open`` is Pillow's, of bytes in memory, or that of a dataset."""
 
 

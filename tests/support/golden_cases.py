@@ -548,6 +548,140 @@ case(
     ),
 )
 
+# -- axes and ranks that are known when a step runs ----------------------------------------------------
+
+
+def _unknown(tf, tensor):
+    """The tensor with a static shape of unknown rank."""
+    return tf.placeholder_with_default(tensor, None)
+
+
+for _axis in (0, 1, -1):
+    _at = I(low=_axis, high=_axis + 1)
+    case(f"concat at {_axis}", lambda tf, x, y, a: tf.concat([x, y], a), F(2, 2), F(2, 2), _at)
+    case(f"split at {_axis}", lambda tf, x, a: tf.split(x, 2, a), F(2, 4), _at)
+    case(f"gather at {_axis}", lambda tf, x, i, a: tf.gather(x, i, axis=a), F(3, 4), I(2, 3, high=3), _at)
+    case(f"reverse at {_axis}", lambda tf, x, a: tf.reverse(x, tf.reshape(a, [1])), F(3, 4), _at)
+    case(f"roll at {_axis}", lambda tf, x, a: tf.roll(x, a + 2, a), F(3, 4), _at)
+    case(f"frame at {_axis}", lambda tf, x, a: tf.signal.frame(x, 3, 2, axis=a), F(6, 7), _at)
+    case(f"frame filled up at {_axis}", lambda tf, x, a: tf.signal.frame(x, 3, 2, True, 5.0, a), F(6, 7), _at)
+case("softmax at 0", lambda tf, x, a: tf.nn.softmax(x, a), F(3, 4), I(low=0, high=1))
+case("split into sizes at 1", lambda tf, x, a: tf.split(x, [1, 3], a), F(4, 4), I(low=1, high=2))
+case("boolean_mask at 1", lambda tf, x, m, a: tf.boolean_mask(x, m, axis=a), F(4, 4), B(4), I(low=1, high=2))
+case(
+    "reduce_prod over fed axes", lambda tf, x, a: tf.reduce_prod(x, tf.stack([a, a - 2])), F(2, 3, 4), I(low=1, high=2)
+)
+case(
+    "tensordot over fed axes",
+    lambda tf, x, y, a: tf.tensordot(x, y, tf.stack([[a], [a - 1]])),
+    F(2, 3),
+    F(3, 4),
+    I(low=1, high=2),
+)
+case(
+    "tensordot of unknown ranks",
+    lambda tf, x, y: tf.tensordot(_unknown(tf, x), _unknown(tf, y), 2),
+    F(5, 2, 3),
+    F(2, 3, 4),
+)
+case(
+    "tensordot, one rank unknown",
+    lambda tf, x, y: tf.tensordot(x, _unknown(tf, y), [[0, -1], [1, 0]]),
+    F(2, 5, 3),
+    F(3, 2, 4),
+)
+case("sort of unknown rank", lambda tf, x: tf.sort(_unknown(tf, x), 0, "DESCENDING"), F(3, 4))
+case("argsort of unknown rank", lambda tf, x: tf.argsort(_unknown(tf, x), -2), F(3, 4))
+case("matrix_transpose of unknown rank", lambda tf, x: tf.linalg.transpose(_unknown(tf, x)), F(2, 3, 4))
+case("stft of fed lengths", lambda tf, x, n: tf.real(tf.signal.stft(x, n, 4)), F(2, 20), I(low=9, high=10))
+case(
+    "cross entropy of unknown rank",
+    lambda tf, x, y: tf.nn.softmax_cross_entropy_with_logits_v2(
+        labels=tf.nn.softmax(_unknown(tf, x), -1), logits=_unknown(tf, y), axis=0
+    ),
+    F(3, 4),
+    F(3, 4),
+)
+case(
+    "matrix_solve_ls of unknown sizes",
+    lambda tf, x, y: tf.matrix_solve_ls(_unknown(tf, x), _unknown(tf, y)),
+    F(4, 2),
+    F(4, 3),
+    rtol=1e-3,
+)
+case("gather_nd in batches", lambda tf, x, i: tf.gather_nd(x, i, batch_dims=1), F(3, 4, 2), I(3, 2, 1, high=4))
+case("gather with negative batch_dims", lambda tf, x, i: tf.gather(x, i, batch_dims=-1), F(2, 4, 3), I(2, 1, high=3))
+case("norm of matrices", lambda tf, x: tf.norm(x, 2, [0, -1]), F(2, 3, 4), gradient=False, rtol=1e-4)
+case(
+    "norm of matrices, kept", lambda tf, x: tf.norm(x, 2, [1, 2], keepdims=True), F(2, 3, 4), gradient=False, rtol=1e-4
+)
+
+# -- nothing, and dtypes -------------------------------------------------------------------------------
+
+for _sizes in ([-1, 0], [0, -1], [-1, 3]):
+    case(f"reshape nothing to {_sizes}", lambda tf, x, s=_sizes: tf.reshape(x, s), F(0, 3))
+case(
+    "constants of nothing",
+    lambda tf: [tf.constant([], shape=[2, 3]), tf.constant(1.0, shape=[0, 2]), tf.constant([[]])],
+)
+case("space_to_depth of no images", lambda tf, x: tf.nn.space_to_depth(x, 2), F(0, 4, 4, 1), gradient=False)
+case(
+    "triangular solve of nothing",
+    lambda tf, x, y: tf.matrix_triangular_solve(x, y),
+    F(2, 3, 3),
+    F(2, 3, 0),
+    gradient=False,
+)
+case("rfft of nothing", lambda tf, x: tf.signal.rfft(x), F(0))
+case("segment_mean of integers", lambda tf, x: tf.segment_mean(x, [0, 0, 0, 2, 2]), I(5, 3, low=-9, high=9))
+case(
+    "unsorted_segment_mean of integers",
+    lambda tf, x: tf.unsorted_segment_mean(x, [0, 2, 0], 4),
+    I(3, 2, low=-9, high=9),
+)
+case("scatter_nd of bools", lambda tf: tf.scatter_nd([[1], [3], [1]], [True, True, False], [5]))
+case("squared_difference of complex", lambda tf, x, y: tf.math.squared_difference(x, y), C(3, 4), C(4))
+case(
+    "max_pool over depth",
+    lambda tf, x: tf.nn.max_pool(x, [1, 1, 1, 2], [1, 1, 1, 2], "SAME"),
+    F(2, 3, 3, 4),
+    gradient=False,
+)
+case(
+    "fused_batch_norm of volumes",
+    lambda tf, x, s, o: tf.nn.fused_batch_norm(x, s, o, data_format="NDHWC")[0],
+    F(2, 3, 4, 4, 3),
+    F(3),
+    F(3),
+    rtol=1e-3,
+)
+case(
+    "batch_normalization in half precision",
+    lambda tf, x, m, v: tf.cast(tf.nn.batch_normalization(tf.cast(x, tf.float16), m, v, m, v, 0.01), tf.float32),
+    F(4, 3),
+    F(3),
+    F(3, **POSITIVE),
+    gradient=False,
+    rtol=1e-2,
+)
+case("leaky_relu of integers", lambda tf, x: tf.nn.leaky_relu(x), I(3, 4, low=-9, high=9))
+case(
+    "cross entropy, labels broadcast",
+    lambda tf, x, y: tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.nn.softmax(x), logits=y),
+    F(1, 4),
+    F(3, 4),
+    gradient=False,
+)
+case(
+    "tridiagonal_solve of short diagonals",
+    lambda tf, a, b, c, r: tf.linalg.tridiagonal_solve([a, b + 5.0, c], r, "sequence"),
+    F(3),
+    F(4),
+    F(3),
+    F(4),
+    gradient=False,
+)
+
 # -- strings -------------------------------------------------------------------------------------------
 
 case("string_to_number", lambda tf: tf.strings.to_number(["1.5", "-2"]))

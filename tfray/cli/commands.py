@@ -31,6 +31,7 @@ from tfray.actors.clusters import ray_runtime
 from tfray.cli import ops_command, plan_report, report
 from tfray.cli.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
 from tfray.cli.launch_command import launch
+from tfray.cli.program_command import run_program
 from tfray.cli.program_function import Build, built_by, built_trainer, called, load_function
 from tfray.cli.progress import TrainingProgress, format_speed
 from tfray.errors import NotFoundError, OpError
@@ -76,6 +77,7 @@ def main() -> None:
 
 
 main.add_command(launch)
+main.add_command(run_program)
 
 
 # -- training ------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from tfray.absent_names import absent
 from tfray.lazy_modules import LazyPackage
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         data,
         distributions,
         estimator,
+        feature_column,
         framework,
         layers,
         learn,
@@ -34,15 +36,13 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "data", "distributions", "estimator", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses",
-    "metrics", "opt", "rnn", "seq2seq", "slim", "staging", "training", "util",
+    "data", "distributions", "estimator", "feature_column", "framework", "layers", "learn", "legacy_seq2seq",
+    "lookup", "losses", "metrics", "opt", "rnn", "seq2seq", "slim", "staging", "training", "util",
 ]
 # fmt: on
 
 REPLACEMENTS: Final = {
     "cudnn_rnn": "tf.nn.rnn_cell.LSTMCell with tf.nn.dynamic_rnn",
-    "distribute": "tf.train.replica_device_setter, or tfray.train.Trainer",
-    "eager": "tf.Session: operations run when a session runs them",
     "keras": "tf.keras",
     "predictor": "tf.Session and tf.train.Saver",
     "quantize": "tf.quantization",
@@ -50,7 +50,6 @@ REPLACEMENTS: Final = {
     "summary": "tf.summary",
     "tensorboard": "tf.summary",
     "tensorrt": "plain sessions",
-    "tpu": "devices of a tfray cluster",
 }
 """Modules of TensorFlow 1 that do not exist here, and what to use instead."""
 
@@ -60,12 +59,9 @@ if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not ex
     def __getattr__(name: str) -> Any:
         if name in __all__:
             return importlib.import_module(f"{__name__}.{name}")
-        message = f"tf.contrib.{name} does not exist in tfray"
         if name in REPLACEMENTS:
-            message += f": use {REPLACEMENTS[name]} instead"
-        else:
-            message += f"; there are {', '.join(__all__)}"
-        raise AttributeError(message)
+            raise AttributeError(f"tf.contrib.{name} does not exist in tfray: use {REPLACEMENTS[name]} instead")
+        raise absent(f"contrib.{name}", __all__)
 
 
 sys.modules[__name__].__class__ = LazyPackage

@@ -5,6 +5,7 @@ from tfray.library.namespaces.distributions import (
     Beta,
     Categorical,
     Dirichlet,
+    DirichletMultinomial,
     Distribution,
     Exponential,
     Gamma,
@@ -12,6 +13,7 @@ from tfray.library.namespaces.distributions import (
     Multinomial,
     Normal,
     RegisterKL,
+    ReparameterizationType,
     StudentT,
     Uniform,
     kl_divergence,
@@ -19,7 +21,7 @@ from tfray.library.namespaces.distributions import (
 
 # fmt: off
 __all__ = [
-    "Bernoulli", "Beta", "Categorical", "Dirichlet", "Distribution", "Exponential", "Gamma", "Laplace", "Multinomial",
-    "Normal", "RegisterKL", "StudentT", "Uniform", "kl_divergence",
+    "Bernoulli", "Beta", "Categorical", "Dirichlet", "DirichletMultinomial", "Distribution", "Exponential", "Gamma",
+    "Laplace", "Multinomial", "Normal", "RegisterKL", "ReparameterizationType", "StudentT", "Uniform", "kl_divergence",
 ]
 # fmt: on

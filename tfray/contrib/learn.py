@@ -1,12 +1,21 @@
-"""What programs still use of ``tf.contrib.learn``: the modes, and texts as word numbers."""
+"""What programs still use of ``tf.contrib.learn``: modes, data sets, texts as word numbers, and running a graph."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from tfray.absent_names import absent
 from tfray.library.input import vocabulary as preprocessing
+from tfray.library.input.lookup import tables_initializer
+from tfray.library.variables.variables import global_variables_initializer, local_variables_initializer
+from tfray.programs import learn_datasets as datasets
+from tfray.session import Session
+from tfray.training.checkpoints.saver import Saver
+from tfray.training.threads.coordinator import Coordinator
+from tfray.training.threads.queue_runner import start_queue_runners
 
-__all__ = ["ModeKeys", "preprocessing"]
+__all__ = ["ModeKeys", "datasets", "preprocessing", "run_n"]
 
 
 class ModeKeys:
@@ -17,5 +26,47 @@ class ModeKeys:
     INFER: Final = "infer"
 
 
+def run_n(
+    output_dict: Mapping[str, Any],
+    feed_dict: Mapping[Any, Any] | None = None,
+    restore_checkpoint_path: str | None = None,
+    n: int = 1,
+) -> list[dict[str, Any]]:
+    """Run tensors several times in a session of their own, with queues filled by their runners.
+
+    Args:
+        output_dict: The tensors, of one graph, by names of one's own.
+        feed_dict: What is fed, each time.
+        restore_checkpoint_path: Take the variables from there; they are initialized when None.
+        n: How often.
+
+    Returns:
+        The values, by the same names, of each run.
+
+    Raises:
+        ValueError: There are no tensors.
+    """
+    tensors = dict(output_dict)
+    if not tensors:
+        raise ValueError("run_n needs tensors to run: output_dict is empty")
+    graph = next(iter(tensors.values())).graph
+    with graph.as_default(), Session(graph=graph) as session:
+        session.run([local_variables_initializer(), tables_initializer()])
+        if restore_checkpoint_path:
+            Saver().restore(session, restore_checkpoint_path)
+        else:
+            session.run(global_variables_initializer())
+        coordinator = Coordinator()
+        threads = start_queue_runners(session, coordinator)
+        try:
+            return [session.run(tensors, feed_dict) for _ in range(n)]
+        finally:
+            coordinator.request_stop()
+            session.close()
+            coordinator.join(threads, stop_grace_period_secs=10)
+
+
 def __getattr__(name: str) -> Any:
-    raise AttributeError(f"tf.contrib.learn.{name} does not exist in tfray: use tfray.train.Trainer, or tf.keras")
+    if name.startswith("__"):
+        raise AttributeError(f"tf.contrib.learn has no {name}")
+    raise AttributeError(f"{absent(f'contrib.learn.{name}', __all__)}; models are tf.estimator's, or tf.keras's")

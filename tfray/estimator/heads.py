@@ -18,7 +18,7 @@ from tfray.framework.sparse_tensor import SparseTensor
 from tfray.library.input import lookup
 from tfray.library.inspect import summaries
 from tfray.library.layers import losses
-from tfray.library.layers.feature_column import DenseColumn
+from tfray.library.layers.feature_column import DenseColumn, input_layer
 from tfray.library.layers.losses import Reduction
 from tfray.library.metrics import binary_metrics, mean_metrics
 from tfray.ops.arrays import array_ops, grouping_ops
@@ -299,7 +299,7 @@ def weights_of(features: Any, column: Any, logits: Tensor) -> Any:
             raise ValueError(f"there is no feature {column!r}, which was to hold the weights of the examples")
         weights = array_ops.to_float(convert_to_tensor(features[column]))
     elif isinstance(column, DenseColumn):
-        weights = column.dense(features)
+        weights = input_layer(features, [column])
     else:
         raise TypeError(f"weight_column is {column!r}, expected the name of a feature, or a numeric column")
     if logits.shape.rank is not None and weights.shape.rank == logits.shape.rank - 1:

@@ -11,17 +11,19 @@ import numpy as np
 _COLOR_TYPES: Final = {1: 0, 2: 4, 3: 2, 4: 6}  # PNG's number of each kind of image, by the number of channels
 
 
-def encode_png(pixels: np.ndarray[Any, Any]) -> bytes:
+def encode_png(pixels: np.ndarray[Any, Any], compression: int = -1) -> bytes:
     """The PNG file of an image.
 
     Args:
-        pixels: uint8 ``[height, width, channels]`` with 1 to 4 channels and no size 0.
+        pixels: uint8 or uint16 ``[height, width, channels]`` with 1 to 4 channels and no size 0.
+        compression: From 0 (none) to 9 (most); -1 for a good compromise.
     """
     height, width, channels = pixels.shape
-    lines = np.zeros((height, 1 + width * channels), np.uint8)  # each begins with the number of its filter, none
-    lines[:, 1:] = pixels.reshape(height, -1)
-    header = struct.pack(">IIBBBBB", width, height, 8, _COLOR_TYPES[channels], 0, 0, 0)
-    chunks = (b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes())), (b"IEND", b"")
+    size = pixels.dtype.itemsize
+    lines = np.zeros((height, 1 + width * channels * size), np.uint8)  # each begins with the number of its filter, none
+    lines[:, 1:] = pixels.astype(f">u{size}").reshape(height, -1).view(np.uint8)
+    header = struct.pack(">IIBBBBB", width, height, 8 * size, _COLOR_TYPES[channels], 0, 0, 0)
+    chunks = (b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), compression)), (b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + b"".join([_png_chunk(kind, content) for kind, content in chunks])
 
 

@@ -10,29 +10,11 @@ from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats.declared_sizes import element_count
 from tfray.formats.message import Field, Message
 from tfray.framework import dtypes
-from tfray.framework.convert import make_array
+from tfray.framework.convert import make_array, quantized_type
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
-from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.tensor_shape import ShapeLike, TensorShape, set_proto_function
 
-DTYPE_NUMBERS: Final[dict[DType, int]] = {
-    dtypes.float32: 1,
-    dtypes.float64: 2,
-    dtypes.int32: 3,
-    dtypes.uint8: 4,
-    dtypes.int16: 5,
-    dtypes.int8: 6,
-    dtypes.string: 7,
-    dtypes.complex64: 8,
-    dtypes.int64: 9,
-    dtypes.bool_: 10,
-    dtypes.bfloat16: 14,
-    dtypes.uint16: 17,
-    dtypes.complex128: 18,
-    dtypes.float16: 19,
-    dtypes.resource: 20,
-    dtypes.uint32: 22,
-    dtypes.uint64: 23,
-}
+DTYPE_NUMBERS: Final = {dtype: dtype.as_datatype_enum for dtype in dtypes.ALL if dtype is not dtypes.variant}
 """The numbers of dtypes on the wire."""
 
 MAX_FILL_BYTES: Final = 256 << 20
@@ -50,6 +32,17 @@ class TensorShapeProto(Message):
     """A shape: ``dim``, or ``unknown_rank``."""
 
     FIELDS = (Field(2, "dim", TensorShapeDim, repeated=True), Field(3, "unknown_rank", "bool"))
+
+
+def _shape_proto(shape: TensorShape) -> TensorShapeProto:
+    if shape.rank is None:
+        return TensorShapeProto(unknown_rank=True)
+    proto = TensorShapeProto(dim=[TensorShapeDim(size=-1 if size is None else size) for size in shape.sizes])
+    proto.SetInParent()
+    return proto
+
+
+set_proto_function(_shape_proto)
 
 
 class TensorProto(Message):
@@ -103,13 +96,14 @@ def make_tensor_proto(
     Raises:
         InvalidArgumentError: The values do not fit the dtype or shape.
     """
-    array = make_array(values, None if dtype is None else as_dtype(dtype))
+    wanted = None if dtype is None else as_dtype(dtype)
+    array = make_array(values, wanted)
     if shape is not None:
         sizes = TensorShape(shape).as_list()
         if verify_shape and list(array.shape) != sizes:
             raise InvalidArgumentError(f"the values have shape {array.shape}, expected {sizes}")
         array = np.full(sizes, array) if array.size == 1 else array.reshape(sizes)
-    proto = TensorProto(dtype=DTYPE_NUMBERS[as_dtype(array.dtype)])
+    proto = TensorProto(dtype=int(quantized_type(values, wanted) or as_dtype(array.dtype)))
     proto.tensor_shape.SetInParent()
     proto.tensor_shape.dim.extend([TensorShapeDim(size=size) for size in array.shape])
     if array.dtype == object:

@@ -13,8 +13,8 @@ import numpy as np
 
 from tfray.formats.graph_proto import AttrList, AttrValue, GraphProto, NodeProto
 from tfray.formats.step_stats import RunMetadata
-from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeDim, TensorShapeProto, make_tensor_proto
-from tfray.framework.dtypes import DType, variant
+from tfray.formats.tensor_proto import TensorShapeDim, TensorShapeProto, make_tensor_proto
+from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.tensor_shape import TensorShape
@@ -23,7 +23,6 @@ MAX_CONSTANT_BYTES: Final = 1024
 """Bytes. The value of a larger constant is left out, because TensorBoard does not show it."""
 
 _PRODUCER: Final = 27  # the version of the graph's form, in TensorFlow's counting
-_VARIANT_NUMBER: Final = 21  # TensorFlow's number of the dtype variant, which no tensor in a file has
 
 
 def to_graph_proto(graph: Graph | GraphDef) -> GraphProto:
@@ -159,7 +158,7 @@ def _encoded(kind: str, value: Any) -> Any:
     if kind == "s":
         return value.encode() if isinstance(value, str) else value
     if kind == "type":
-        return _VARIANT_NUMBER if value is variant else DTYPE_NUMBERS[value]
+        return value.as_datatype_enum
     if kind == "b":
         return bool(value)
     return _shape(value) if kind == "shape" else value

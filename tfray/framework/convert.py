@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Argument, OpDef
+from tfray.framework.late_attributes import variant_name
+from tfray.framework.op_def import Argument, OpDef, lookup
 from tfray.framework.tensor_shape import Dimension, TensorShape
 
 ConversionFunction = Callable[..., Tensor | None]
@@ -52,7 +53,7 @@ def convert_to_tensor(
         preferred_dtype: Dtype to take when `dtype` is None and the value allows it.
 
     Raises:
-        InvalidArgumentError: The value does not convert to `dtype`, or a list is ragged.
+        ArgumentError: The value does not convert to `dtype`, or a list is ragged. It is a `TypeError` and `ValueError`.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     tensor = _convert(value, wanted, name)
@@ -64,7 +65,7 @@ def convert_to_tensor(
     if tensor is None:
         tensor = _constant(value, wanted, name)
     if wanted is not None and tensor.dtype is not wanted:
-        raise InvalidArgumentError(
+        raise ArgumentError(
             f"{tensor!r} has dtype {tensor.dtype.name}, expected {wanted.name}; use tf.cast", op_name=tensor.op.name
         )
     return tensor
@@ -81,6 +82,11 @@ def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor | None
     if isinstance(value, (list, tuple)) and _contains_tensor(value):
         return _pack(value, dtype, name)
     return None
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value holds no tensor, and nothing that becomes one by a conversion of its own."""
+    return not _contains_tensor(value)
 
 
 def _contains_tensor(value: Any) -> bool:
@@ -104,15 +110,25 @@ def _dtype_of(value: Any) -> DType | None:
 
 
 def _constant(value: Any, dtype: DType | None, name: str | None) -> Tensor:
-    return constant_tensor(make_array(value, dtype), name)
+    return constant_tensor(make_array(value, dtype), name, quantized_type(value, dtype))
 
 
-def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None) -> Tensor:
-    """A constant of the current graph with this value, which is copied unless it is read-only."""
+def quantized_type(value: Any, dtype: DType | None) -> DType | None:
+    """The quantized type that `dtype`, or an array with a named field, says; its elements are stored as integers."""
+    if dtype is None and isinstance(value, (np.ndarray, np.generic)) and value.dtype.names:
+        dtype = as_dtype(value.dtype)
+    return dtype if dtype is not None and dtype.is_quantized else None
+
+
+def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None, dtype: DType | None = None) -> Tensor:
+    """A constant of the current graph with this value, which is copied unless it is read-only.
+
+    Its dtype is the array's, or the quantized type `dtype`.
+    """
     if array.flags.writeable:
         array = array.copy()  # the caller may change its array later
         array.flags.writeable = False
-    attrs = {"value": array, "dtype": as_dtype(array.dtype)}
+    attrs = {"value": array, "dtype": dtype or as_dtype(array.dtype)}
     return get_default_graph().create_op("Const", [], attrs, name or "Const").outputs[0]
 
 
@@ -120,7 +136,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     """`value` as a NumPy array of a tfray dtype; strings become bytes.
 
     Raises:
-        InvalidArgumentError: The value is ragged, has no tfray dtype, or does not fit `dtype`.
+        ArgumentError: The value is ragged, has no tfray dtype, or does not fit `dtype`.
     """
     try:
         if isinstance(value, TensorShape):
@@ -132,12 +148,14 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
         if array.dtype.kind == "O" and array.size:
             array = _demote_objects(array)
     except (ValueError, TypeError) as error:
-        raise InvalidArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
+        raise ArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
     is_python = not isinstance(value, (np.ndarray, np.generic))
     try:
         natural = as_dtype(array.dtype)
     except TypeError as error:
-        raise InvalidArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
+        raise ArgumentError(f"cannot make a tensor of {_abbreviate(value)}: {error}") from error
+    if natural.is_quantized:
+        array = array.view(natural.numpy)
     if dtype is None:
         # NumPy reads Python numbers as float64 and int64; TensorFlow as float32 and int32.
         dtype = _PYTHON_DEFAULTS.get(natural, natural) if is_python and not _has_numpy_leaf(value) else natural
@@ -182,12 +200,12 @@ def _fits(array: np.ndarray[Any, Any], numpy_type: Any) -> bool:
 
 def _as_bytes(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "OSU" and array.size:
-        raise InvalidArgumentError(f"{_abbreviate(value)} is not a string")
+        raise ArgumentError(f"{_abbreviate(value)} is not a string")
     result = np.empty(array.shape, dtype=object)
     source = array if array.dtype.kind == "O" or not array.size else np.asarray(value, dtype=object)
     items = source.reshape(-1).tolist()
     if not all(isinstance(item, (str, bytes)) for item in items):
-        raise InvalidArgumentError(f"cannot make a tensor of {_abbreviate(value)}: strings and other values are mixed")
+        raise ArgumentError(f"cannot make a tensor of {_abbreviate(value)}: strings and other values are mixed")
     result.reshape(-1)[:] = [item.encode() if isinstance(item, str) else bytes(item) for item in items]
     return result
 
@@ -204,11 +222,11 @@ def _cast_checked(array: np.ndarray[Any, Any], natural: DType, dtype: DType, val
         or (natural.is_complex and dtype.is_complex)
     )
     if not allowed:
-        raise InvalidArgumentError(
+        raise ArgumentError(
             f"{_abbreviate(value)} is {natural.name}, expected {dtype.name}; convert it first, or use tf.cast"
         )
     if dtype.is_integer and not _fits(array, dtype.numpy):
-        raise InvalidArgumentError(f"{_abbreviate(value)} does not fit {dtype.name}")
+        raise ArgumentError(f"{_abbreviate(value)} does not fit {dtype.name}")
     return array.astype(dtype.numpy)
 
 
@@ -227,18 +245,31 @@ def add_op(definition: OpDef, *inputs: Any, name: str | None = None, **attrs: An
         definition: The operation's type.
         *inputs: One value per declared input; a variadic input takes one list.
         name: Name under the current scope; the type's name when None.
-        **attrs: Attribute values, type variables included where inputs do not determine them.
+        **attrs: Attribute values, type variables included where inputs do not determine them. The attribute
+            `OpDef.late` may be a tensor.
 
     Returns:
         The output tensor; a list of tensors when there are several; the operation when there are none.
 
     Raises:
-        InvalidArgumentError: As `Graph.create_op`, or an input that is no tensor and does not become one.
+        ArgumentError: An input of wrong dtype, or that is no tensor and does not become one; see `Graph.create_op`.
     """
+    if definition.late is not None and isinstance(attrs[definition.late], Tensor):
+        name, inputs = name or definition.name, (attrs.pop(definition.late), *inputs)
+        definition = lookup(variant_name(definition))
     graph = _graph_of(inputs)
-    tensors = _convert_inputs(definition, inputs, attrs, name or definition.name, graph)
+    if all(isinstance(value, Tensor) for value in _flat(inputs)):
+        tensors = _convert_inputs(definition, inputs, attrs)
+    else:
+        with graph.name_scope(name or definition.name) as name:  # constants are made under the operation's name
+            tensors = _convert_inputs(definition, inputs, attrs)
     op = graph.create_op(definition.name, tensors, attrs, name)
     return result_of(op)
+
+
+def _flat(values: Sequence[Any]) -> Iterator[Any]:
+    for value in values:
+        yield from value if isinstance(value, (list, tuple)) else (value,)
 
 
 def result_of(op: Operation) -> Any:
@@ -253,32 +284,32 @@ def result_of(op: Operation) -> Any:
 
 def _graph_of(inputs: Sequence[Any]) -> Graph:
     current = get_default_graph()
-    for value in inputs:
-        for item in value if isinstance(value, (list, tuple)) else (value,):
-            graph = getattr(item, "graph", None)
-            if isinstance(graph, Graph) and graph is not current and not current.admits(graph):
-                raise InvalidArgumentError(current.refusal(item))
+    for item in _flat(inputs):
+        graph = getattr(item, "graph", None)
+        if isinstance(graph, Graph) and graph is not current and not current.admits(graph):
+            raise InvalidArgumentError(current.refusal(item))
     return current
 
 
-def _convert_inputs(
-    definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any], name: str, graph: Graph
-) -> list[Tensor]:
+def _convert_inputs(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, Any]) -> list[Tensor]:
     arguments = definition.input_arguments
     if len(inputs) != len(arguments):
-        raise InvalidArgumentError(f"{definition.name} takes {len(arguments)} inputs, got {len(inputs)}")
-    flat: list[tuple[Argument, Any]] = []
+        raise ArgumentError(f"{definition.name} takes {len(arguments)} inputs, got {len(inputs)}")
+    flat: list[tuple[Argument, Any, str]] = []
     for argument, value in zip(arguments, inputs, strict=True):
-        flat.extend([(argument, item) for item in value] if argument.count is not None else [(argument, value)])
+        if argument.count is None:
+            flat.append((argument, value, argument.name))
+        else:
+            flat.extend((argument, item, f"{argument.name}_{index}") for index, item in enumerate(value))
     # Tensors decide the type variables. Python numbers are converted afterwards, to the types so found.
     bound: dict[str, DType] = {k: v for k, v in attrs.items() if isinstance(v, DType)}
-    for argument, value in flat:
+    for argument, value, _ in flat:
         dtype = _dtype_of(value)
         if dtype is not None and argument.type in definition.types:
             bound.setdefault(argument.type, dtype)
     tensors: list[Tensor] = []
-    for argument, value in flat:
-        tensor = _convert_input(definition, argument, value, bound, f"{name}/{argument.name}")
+    for argument, value, name in flat:
+        tensor = _convert_input(definition, argument, value, bound, name)
         if argument.type in definition.types:
             bound.setdefault(argument.type, tensor.dtype)
         tensors.append(tensor)
@@ -297,7 +328,7 @@ def _convert_input(definition: OpDef, argument: Argument, value: Any, bound: dic
             return _convert_to_allowed(value, allowed, name)
         return convert_to_tensor(value, expected, name)
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{definition.name}: input {argument.name!r}: {error.message}") from error
+        raise ArgumentError(f"{definition.name}: input {argument.name!r}: {error.message}") from error
 
 
 def _convert_to_allowed(value: Any, allowed: Sequence[DType], name: str) -> Tensor:

@@ -5,33 +5,37 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 from tfray.framework.arguments import Count, checked
 
 _PART = re.compile(
-    r"/(?:job:(?P<job>[A-Za-z_]\w*)|replica:(?P<replica>\d+|\*)|task:(?P<task>\d+|\*)"
-    r"|device:(?P<type>[A-Za-z]\w*|\*)(?::(?P<index>\d+|\*))?|(?P<old_type>[cCgG][pP][uU]):(?P<old_index>\d+|\*))"
+    r"(?:job:(?P<job>[\w.\-]+)|replica:(?P<replica>\d+|\*)|task:(?P<task>\d+|\*)"
+    r"|device:(?P<type>[A-Za-z]\w*|\*)(?::(?P<index>\d+|\*))?|(?P<old_type>[cCgG][pP][uU])(?::(?P<old_index>\d+|\*))?)?"
 )
 
 
 @checked
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class DeviceSpec:
-    """A set of devices: each field that is None may be anything.
+    """A set of devices: each field that is None may be anything. As in TensorFlow 1, the fields may be set.
 
     Attributes:
         job: Named set of tasks, such as ``worker`` or ``ps``.
-        task: Index of the task in its job.
-        device_type: ``CPU`` or ``GPU``.
-        device_index: Index of the device in its task.
         replica: Kept for TensorFlow 1's names; always 0 in tfray's own devices.
+        task: Index of the task in its job.
+        device_type: ``CPU`` or ``GPU``; ``cpu`` and ``gpu`` become these.
+        device_index: Index of the device in its task.
     """
 
     job: str | None = None
+    replica: Count | None = None
     task: Count | None = None
     device_type: str | None = None
     device_index: Count | None = None
-    replica: Count | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value.upper() if name == "device_type" and value in ("cpu", "gpu") else value)
 
     @classmethod
     def from_string(cls, name: str) -> DeviceSpec:
@@ -40,31 +44,47 @@ class DeviceSpec:
         Raises:
             ValueError: `name` is not a device name.
         """
-        spec, end = cls(), 0
-        while end < len(name):
-            match = _PART.match(name, end)
+        spec = cls()
+        for part in name.split("/"):
+            match = _PART.fullmatch(part)
             if match is None:
                 raise ValueError(
-                    f"{name!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, "
-                    f"found {name[end:]!r}"
+                    f"{name!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, found {part!r}"
                 )
-            spec, end = spec._with_part(match), match.end()
+            spec._take_part(match, name)
         return spec
 
-    def _with_part(self, match: re.Match[str]) -> DeviceSpec:
-        def number(text: str | None) -> int | None:
-            return None if text in (None, "*") else int(text)
+    def _take_part(self, match: re.Match[str], name: str) -> None:
+        found = {field: text for field, text in match.groupdict().items() if text is not None}
+        for field in found.keys() & {"replica", "task"}:
+            setattr(self, field, _number(found[field]))
+        self.job = found.get("job", self.job)
+        kind, index = found.get("type", found.get("old_type")), found.get("index", found.get("old_index"))
+        if kind is not None:
+            if self.device_type is not None:
+                raise ValueError(f"{name!r} is not a device name: it has several device types")
+            self.device_type, self.device_index = None if kind == "*" else kind.upper(), _number(index)
 
-        group = match.groupdict()
-        if group["job"]:
-            return replace(self, job=group["job"])
-        if group["replica"]:
-            return replace(self, replica=number(group["replica"]))
-        if group["task"]:
-            return replace(self, task=number(group["task"]))
-        kind = group["type"] or group["old_type"]
-        index = number(group["index"] or group["old_index"])
-        return replace(self, device_type=None if kind == "*" else kind.upper(), device_index=index)
+    def parse_from_string(self, spec: str) -> DeviceSpec:
+        """Take the fields of a device name, in place of those that are set. Returns this object.
+
+        Raises:
+            ValueError: `spec` is not a device name.
+        """
+        self.__dict__.update(self.from_string(spec).__dict__)
+        return self
+
+    def merge_from(self, dev: DeviceSpec) -> None:
+        """Take the fields that `dev` sets."""
+        self.__dict__.update(self.merge(dev).__dict__)
+
+    def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
+        """A copy of this spec with the fields that `dev` sets."""
+        return self.merge(dev)
+
+    def replace(self, **fields: Any) -> DeviceSpec:
+        """A copy of this spec with other values for some fields."""
+        return replace(self, **fields)
 
     def merge(self, inner: DeviceSpec) -> DeviceSpec:
         """This spec with the fields that `inner` sets put over it, as nested device scopes do."""
@@ -88,7 +108,7 @@ class DeviceSpec:
 
     def intersect(self, other: DeviceSpec) -> DeviceSpec | None:
         """The devices that both specs name, or None when they contradict each other."""
-        for field in ("job", "task", "device_type", "device_index", "replica"):
+        for field in ("job", "replica", "task", "device_type", "device_index"):
             mine, theirs = getattr(self, field), getattr(other, field)
             if mine is not None and theirs is not None and mine != theirs:
                 return None
@@ -111,6 +131,10 @@ class DeviceSpec:
         return name
 
     __str__ = to_string
+
+
+def _number(text: str | None) -> int | None:
+    return None if text in (None, "*") else int(text)
 
 
 @lru_cache(4096)  # a name is read for each operation in its scope

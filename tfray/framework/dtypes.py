@@ -9,19 +9,34 @@ import numpy as np
 
 
 class DType:
-    """The type of a tensor's elements. There is one object per type: compare with ``is`` or ``==``."""
+    """The type of a tensor's elements. There is one object per type: compare with ``is`` or ``==``.
 
-    __slots__ = ("_numpy", "kind", "name", "size")
+    Args:
+        name: Its name.
+        numpy_type: The NumPy type that stores its elements.
+        kind: ``float``, ``int``, ``uint``, ``complex``, ``bool``, ``string``, ``quantized``, ``resource`` or
+            ``variant``.
+        as_datatype_enum: Its number in TensorFlow's messages.
+    """
 
-    def __init__(self, name: str, numpy_type: Any, kind: str) -> None:
+    __slots__ = ("_numpy", "as_datatype_enum", "kind", "name", "size")
+
+    def __init__(self, name: str, numpy_type: Any, kind: str, as_datatype_enum: int) -> None:
         self.name: Final = name
         self._numpy = np.dtype(numpy_type)
         self.kind: Final = kind
+        self.as_datatype_enum: Final = as_datatype_enum
         self.size: Final = self._numpy.itemsize
 
     @property
     def as_numpy_dtype(self) -> Any:
-        """The NumPy scalar type, ``object`` for strings."""
+        """The NumPy scalar type, ``object`` for strings; for quantized types a NumPy dtype with one named field.
+
+        Arrays of quantized tensors have plain integers, as in TensorFlow: `numpy`. An array with the named field, by
+        which a quantized type differs from the integers, may be fed, and makes a constant of that type.
+        """
+        if self.is_quantized:
+            return np.dtype([(self.name, self._numpy)])
         return self._numpy.type if self.kind != "string" else object
 
     @property
@@ -60,6 +75,15 @@ class DType:
         return self.kind == "complex"
 
     @property
+    def is_quantized(self) -> bool:
+        return self.kind == "quantized"
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has elements of this type: not of resources and variants."""
+        return self.kind not in ("resource", "variant")
+
+    @property
     def is_differentiable(self) -> bool:
         """Whether gradients flow through values of this type."""
         return self.kind in ("float", "complex")
@@ -73,6 +97,19 @@ class DType:
     def max(self) -> Any:
         """Greatest finite value. Raises `TypeError` for bool, complex, string and resource."""
         return self._limits().max
+
+    @property
+    def limits(self) -> tuple[Any, Any]:
+        """Least and greatest intensity of an image of this type, negative ones clipped.
+
+        Raises:
+            ValueError: Images do not have this type.
+        """
+        if self.kind in ("int", "uint"):
+            return 0, self.max
+        if self.is_bool or self in (float32, float64):
+            return 0, 1
+        raise ValueError(f"{self.name} is not a type of images")
 
     def _limits(self) -> Any:
         if self.is_floating:
@@ -96,8 +133,14 @@ class DType:
     def __hash__(self) -> int:
         return hash(self.name)
 
+    def __int__(self) -> int:
+        return self.as_datatype_enum
+
     def __repr__(self) -> str:
         return f"tf.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: '{self.name}'>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.name,)
@@ -110,27 +153,32 @@ class HasNumpyDType(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
 
-DTypeLike = DType | str | type | np.dtype[Any] | HasNumpyDType
+DTypeLike = DType | str | int | type | np.dtype[Any] | HasNumpyDType
 """What `as_dtype` takes."""
 
-float16 = DType("float16", np.float16, "float")
-bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "float")
-float32 = DType("float32", np.float32, "float")
-float64 = DType("float64", np.float64, "float")
-int8 = DType("int8", np.int8, "int")
-int16 = DType("int16", np.int16, "int")
-int32 = DType("int32", np.int32, "int")
-int64 = DType("int64", np.int64, "int")
-uint8 = DType("uint8", np.uint8, "uint")
-uint16 = DType("uint16", np.uint16, "uint")
-uint32 = DType("uint32", np.uint32, "uint")
-uint64 = DType("uint64", np.uint64, "uint")
-complex64 = DType("complex64", np.complex64, "complex")
-complex128 = DType("complex128", np.complex128, "complex")
-bool_ = DType("bool", np.bool_, "bool")
-string = DType("string", object, "string")
-resource = DType("resource", object, "resource")
-variant = DType("variant", object, "variant")
+float16 = DType("float16", np.float16, "float", 19)
+bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "float", 14)
+float32 = DType("float32", np.float32, "float", 1)
+float64 = DType("float64", np.float64, "float", 2)
+int8 = DType("int8", np.int8, "int", 6)
+int16 = DType("int16", np.int16, "int", 5)
+int32 = DType("int32", np.int32, "int", 3)
+int64 = DType("int64", np.int64, "int", 9)
+uint8 = DType("uint8", np.uint8, "uint", 4)
+uint16 = DType("uint16", np.uint16, "uint", 17)
+uint32 = DType("uint32", np.uint32, "uint", 22)
+uint64 = DType("uint64", np.uint64, "uint", 23)
+complex64 = DType("complex64", np.complex64, "complex", 8)
+complex128 = DType("complex128", np.complex128, "complex", 18)
+bool_ = DType("bool", np.bool_, "bool", 10)
+string = DType("string", object, "string", 7)
+qint8 = DType("qint8", np.int8, "quantized", 11)
+quint8 = DType("quint8", np.uint8, "quantized", 12)
+qint16 = DType("qint16", np.int16, "quantized", 15)
+quint16 = DType("quint16", np.uint16, "quantized", 16)
+qint32 = DType("qint32", np.int32, "quantized", 13)
+resource = DType("resource", object, "resource", 20)
+variant = DType("variant", object, "variant", 21)
 """Values that are no arrays: lists of tensors, which flow through the graph like any other value."""
 
 ALL: Final = (
@@ -150,9 +198,15 @@ ALL: Final = (
     complex128,
     bool_,
     string,
+    qint8,
+    quint8,
+    qint16,
+    quint16,
+    qint32,
     resource,
     variant,
 )
+QUANTIZED: Final = (qint8, quint8, qint16, quint16, qint32)
 FLOATS: Final = (float16, bfloat16, float32, float64)
 COMPLEX: Final = (complex64, complex128)
 INTEGERS: Final = (int8, int16, int32, int64, uint8, uint16, uint32, uint64)
@@ -160,7 +214,14 @@ INDICES: Final = (int32, int64)
 REAL: Final = FLOATS + INTEGERS
 INEXACT: Final = FLOATS + COMPLEX
 NUMERIC: Final = REAL + COMPLEX
-VALUES: Final = (*NUMERIC, bool_, string)
+VALUES: Final = (*NUMERIC, bool_, string, *QUANTIZED)
+
+QUANTIZED_DTYPES: Final = frozenset(QUANTIZED)
+"""The quantized types: integers that stand for floats of a range, see `tf.quantize_v2`."""
+
+_BY_NUMBER: Final = {dtype.as_datatype_enum: dtype for dtype in ALL}
+_REFERENCE: Final = 100
+"""TensorFlow's number of a type, plus this, is that of a reference to a variable's value."""
 
 _BY_NAME: Final = {dtype.name: dtype for dtype in ALL} | {
     "half": float16,
@@ -170,7 +231,9 @@ _BY_NAME: Final = {dtype.name: dtype for dtype in ALL} | {
     "object": string,
     "bytes": string,
 }
-_BY_NUMPY: Final = {dtype.numpy: dtype for dtype in ALL if dtype.kind not in ("string", "resource", "variant")}
+_BY_NUMPY: Final = {
+    np.dtype(dtype.as_numpy_dtype): dtype for dtype in ALL if dtype.is_numpy_compatible and dtype is not string
+}
 _BY_PYTHON: Final = {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string}
 
 
@@ -178,19 +241,25 @@ def as_dtype(value: DTypeLike) -> DType:
     """Return the `DType` that `value` names.
 
     Args:
-        value: A `DType`, its name, a NumPy dtype or scalar type, or ``float``, ``int``, ``bool``, ``str``.
+        value: A `DType`, its name, its number in TensorFlow's messages, a NumPy dtype or scalar type, or ``float``,
+            ``int``, ``bool``, ``str``. A type of references, such as ``"float32_ref"``, is the type itself.
 
     Raises:
         TypeError: `value` names no element type.
     """
     if isinstance(value, DType):
         return value
-    if isinstance(value, str) and value in _BY_NAME:
-        return _BY_NAME[value]
+    if isinstance(value, str) and value.removesuffix("_ref") in _BY_NAME:
+        return _BY_NAME[value.removesuffix("_ref")]
+    if isinstance(value, int) and not isinstance(value, bool) and value % _REFERENCE in _BY_NUMBER:
+        return _BY_NUMBER[value % _REFERENCE]
     if isinstance(value, type) and value in _BY_PYTHON:
         return _BY_PYTHON[value]
     try:
-        numpy_dtype = np.dtype(value)
+        if value is None:
+            raise TypeError("None is no type")
+        named: Any = value if isinstance(value, type) else getattr(value, "dtype", value)
+        numpy_dtype = np.dtype(named)
     except (TypeError, ValueError):
         raise TypeError(f"{value!r} is not an element type; known are {', '.join(_BY_NAME)}") from None
     if numpy_dtype.kind in "OSU":

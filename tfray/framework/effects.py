@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.region import Region, regions_of
+from tfray.framework.region import Region, passed_inputs, regions_of
 
 
 def is_stateful(op: Operation) -> bool:
@@ -38,6 +38,21 @@ def access_of(op: Operation) -> str | None:
 def accessed_handles(op: Operation) -> list[Tensor]:
     """The handles of the variables that it reads or updates."""
     return [tensor for tensor in op.inputs if tensor.dtype is dtypes.resource] if access_of(op) else []
+
+
+def updated_handles(op: Operation) -> set[Tensor]:
+    """The handles among its inputs whose variables it updates, itself or in a region."""
+    if not op.op_def.regions:
+        return (
+            {tensor for tensor in op.inputs if tensor.dtype is dtypes.resource} if access_of(op) == "update" else set()
+        )
+    updated = set().union(*map(updates_within, regions_of(op)))
+    return {passed for region in regions_of(op) for inner, passed in passed_inputs(op, region) if inner in updated}
+
+
+def updates_within(region: Region) -> set[Tensor]:
+    """The handles, as the region has them, whose variables it updates."""
+    return {handle for op in Region.get_operations(region) for handle in updated_handles(op)}
 
 
 def _within_step(op: Operation) -> list[Operation]:

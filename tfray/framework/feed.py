@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, ResourceExhaustedError
+from tfray.errors import ArgumentError, InvalidArgumentError, ResourceExhaustedError
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array
 from tfray.framework.graph import Operation, Tensor
@@ -30,8 +30,12 @@ class Feed:
     def convert(self, value: Any) -> Any:
         """`value` as an array (a NumPy scalar for rank 0) that fits the tensor.
 
+        It is cast as `numpy.asarray` casts to the tensor's dtype: 1.5 becomes the integer 1, ``"1"`` a number, and a
+        list of flags numbers. A Python integer that does not fit the dtype is refused.
+
         Raises:
-            InvalidArgumentError: It does not fit; the message names the tensor.
+            InvalidArgumentError: It does not fit; the message names the tensor. An `ArgumentError`, which is a
+                `TypeError` too, where the shape would fit.
             ResourceExhaustedError: There is no memory for an array of the tensor's dtype.
         """
         if type(value) is np.ndarray and value.dtype == self._dtype and self._dtype.kind != "O":
@@ -46,26 +50,27 @@ class Feed:
     def _cast(self, value: Any) -> Any:
         name, dtype = self._name, self._wanted
         if isinstance(value, (Tensor, Operation)):
-            raise self._refusal(f"the value fed for {name} is {value!r}: feed NumPy values; run the tensor first")
+            raise self._refusal(
+                f"the value fed for {name} is {value!r}: feed NumPy values; run the tensor first", ArgumentError
+            )
         try:
-            array = np.asarray(value)
-            is_python_integer = not hasattr(value, "dtype") and array.dtype.kind in "iu"
-            if dtype is dtypes.string or (dtype.is_integer and is_python_integer):
-                return make_array(value, dtype)  # refuses integers that do not fit
-        except ValueError as error:
+            if dtype is dtypes.string:
+                return make_array(value, dtype)
+            if dtype.is_quantized and getattr(value, "dtype", None) == dtype.as_numpy_dtype:
+                return value.view(self._dtype)
+            if isinstance(value, int) and np.array(value).astype(self._dtype) != value:
+                raise OverflowError(f"{value} does not fit")
+            return np.asarray(value, dtype=self._dtype)
+        except (ValueError, TypeError, OverflowError) as error:
             text = error.message if isinstance(error, InvalidArgumentError) else str(error)
-            raise self._refusal(f"the value fed for {name} is no array of {dtype.name}: {text}") from error
-        is_flag = dtype.is_bool and array.dtype.kind in "iu"  # as programs write ``is_training: 1``
-        if array.size and not is_flag and not np.can_cast(array.dtype, self._dtype, "same_kind"):
-            raise self._refusal(f"the value fed for {name} is {array.dtype}, expected {dtype.name}")
-        try:
-            return array.astype(self._dtype)
+            kind = InvalidArgumentError if type(error) is ValueError else ArgumentError
+            raise self._refusal(f"the value fed for {name} is no array of {dtype.name}: {text}", kind) from error
         except MemoryError as error:
             raise ResourceExhaustedError(
-                f"no memory to make {dtype.name}{list(array.shape)} of the {array.dtype} fed for {name}: {error}",
+                f"no memory to make {dtype.name}{list(np.shape(value))} of the value fed for {name}: {error}",
                 op_name=self._op_name,
                 site=self._site,
             ) from error
 
-    def _refusal(self, message: str) -> InvalidArgumentError:
-        return InvalidArgumentError(message, op_name=self._op_name, site=self._site)
+    def _refusal(self, message: str, kind: type[InvalidArgumentError] = InvalidArgumentError) -> InvalidArgumentError:
+        return kind(message, op_name=self._op_name, site=self._site)

@@ -6,9 +6,10 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeVar
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes, op_def
 from tfray.framework.call_site import user_site
 from tfray.framework.default_stack import DefaultStack, session_or_default
@@ -21,6 +22,8 @@ from tfray.framework.signature import output_dtypes, resolve_attrs
 from tfray.framework.tensor_operators import TensorOperators
 from tfray.framework.tensor_operators import register_operator as register_operator
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
+
+ErrorT = TypeVar("ErrorT", bound=InvalidArgumentError)
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
 
@@ -86,6 +89,11 @@ class Tensor(TensorOperators["Tensor"]):
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
 
+    def __str__(self) -> str:
+        shape = "" if self._shape.rank is None else f", shape={self._shape}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
+
     def __bool__(self) -> bool:
         raise TypeError(
             f"{self!r} has no truth value until it is run: use tf.cond for a choice in the graph, "
@@ -140,10 +148,10 @@ class Operation:
         site: str,
     ) -> None:
         self.graph: Final = graph
-        self.op_def: Final = definition
+        self.op_def = definition
         self.name: Final = name
-        self.inputs: Final = tuple(inputs)
-        self.attrs: Final = attrs
+        self.inputs = tuple(inputs)
+        self.attrs = attrs
         self.id: Final = graph._next_id()
         self.site = site
         self._control_inputs: dict[Operation, None] = dict.fromkeys(control_inputs)
@@ -179,15 +187,37 @@ class Operation:
         """Value of an attribute. Raises `KeyError` when the type has no such attribute."""
         return self.attrs[name]
 
-    get_attr = attr
+    def get_attr(self, name: str) -> Any:
+        """Value of an attribute. Raises `ValueError` when there is none of that name."""
+        if name not in self.attrs:
+            known = ", ".join(sorted(self.attrs)) or "none"
+            raise ValueError(f"operation {self.name!r} ({self.type}) has no attribute {name!r}; it has {known}")
+        return self.colocation_groups() if name == "_class" else self.attrs[name]
 
-    def colocation_groups(self) -> list[str]:
-        """Names of the operations that it must share a device with."""
+    @property
+    def placed_with(self) -> list[str]:
+        """Names of the operations that it was asked to share a device with."""
         return list(self.attrs.get("_class", ()))
+
+    def colocation_groups(self) -> list[bytes]:
+        """The groups of operations that share its device: ``b"loc:@name"`` of the first operation of each."""
+        groups: set[bytes] = set()
+        for name in self.placed_with:
+            other = self.graph._ops.get(name)
+            groups.update([b"loc:@" + name.encode()] if other in (None, self) else other.colocation_groups())
+        return sorted(groups) or [b"loc:@" + self.name.encode()]
 
     def add_control_inputs(self, ops: Iterable[Operation]) -> None:
         """Make it run after `ops` too. The caller ensures that no cycle arises."""
         self._control_inputs.update(dict.fromkeys(ops))
+        self.graph._changed()
+
+    def become(self, op_type: str, inputs: Sequence[Tensor], attrs: dict[str, Any]) -> None:
+        """Turn an operation without inputs into another with the same outputs. For regions that are being built."""
+        assert not self.inputs
+        self.op_def, self.inputs, self.attrs = op_def.lookup(op_type), tuple(inputs), attrs
+        for tensor in inputs:
+            self.graph._consumers.setdefault(tensor, []).append(self)
         self.graph._changed()
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
@@ -224,6 +254,8 @@ class Graph:
         self._colocation: list[str] = []
         self._attr_scope: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}
+        self._copies: Mapping[Operation, Operation] = {}
+        self._copied: Graph | None = None
         self.functions: dict[str, Callable[..., Any]] = {}
         """Python functions that operations of this graph call, by token (see `tf.py_func`)."""
         self.seed: int | None = None
@@ -362,7 +394,8 @@ class Graph:
             shapes: Static shapes of the outputs, known already; None to infer them.
 
         Raises:
-            InvalidArgumentError: Inputs of wrong number, dtype, shape or graph; unknown attributes.
+            ArgumentError: Inputs of wrong number or dtype; unknown attributes. It is also a `TypeError`.
+            InvalidArgumentError: Inputs of wrong shape or graph. It is also a `ValueError`.
             RuntimeError: The graph is finalized.
         """
         if self._finalized:
@@ -383,15 +416,15 @@ class Graph:
                 raise InvalidArgumentError(f"{op_type}: {_not_a_name(wanted, 'an operation')}", site=site)
             name = self.unique_name(wanted)
 
-        def blame(message: str) -> InvalidArgumentError:
-            return InvalidArgumentError(f"{op_type}: {message}", op_name=name, site=site)
+        def blame(message: str, kind: type[ErrorT]) -> ErrorT:
+            return kind(f"{op_type}: {message}", op_name=name, site=site)
 
         try:
             inputs = [tensor if tensor.graph is self else self.own(tensor) for tensor in inputs]
             control = dict.fromkeys(self.own_controls(control_inputs))
         except ValueError as error:
-            raise blame(str(error)) from error
-        resolved = resolve_attrs(definition, inputs, dict(attrs or {}), blame)
+            raise blame(str(error), InvalidArgumentError) from error
+        resolved = resolve_attrs(definition, inputs, dict(attrs or {}), partial(blame, kind=ArgumentError))
         if not exact_name:
             for scope in self._control:
                 control.update(dict.fromkeys(self.own_controls(scope)))
@@ -402,7 +435,7 @@ class Graph:
         op = Operation(self, definition, name, inputs, resolved, control, site)
         op._device = self._device_for(op) if device is None else device
         if shapes is None:
-            shapes = self._inferred_shapes(op, blame)
+            shapes = self._inferred_shapes(op, partial(blame, kind=InvalidArgumentError))
         for tensor, shape in zip(op.outputs, shapes, strict=True):
             tensor._shape = as_shape(shape)
         self._ops[name] = op
@@ -443,9 +476,14 @@ class Graph:
         """Whether it is a function that is called over and over; see `Region`."""
         return False
 
+    @property
+    def has_control_scope(self) -> bool:
+        """Whether new operations run after others, because of a `control_dependencies` here or around this region."""
+        return any(self._control)
+
     def admits(self, graph: Graph) -> bool:
         """Whether tensors of `graph` may be used here: it is this graph, or, for a region, a graph around this one."""
-        return graph is self
+        return graph is self or graph is self._copied
 
     def own(self, tensor: Tensor) -> Tensor:
         """The tensor of this graph that stands for `tensor`.
@@ -455,7 +493,21 @@ class Graph:
         """
         if tensor.graph is self:
             return tensor
+        copy = self._copies.get(tensor.op)
+        if copy is not None:
+            return self.own(copy.outputs[tensor.value_index])
         raise ValueError(self.refusal(tensor))
+
+    @contextmanager
+    def using_copies(self, copies: Mapping[Operation, Operation]) -> Iterator[None]:
+        """Let operations of a traced function stand for their copies in a call of it, by operation."""
+        root = self.root
+        outer = root._copies, root._copied
+        root._copies, root._copied = copies, next((op.graph for op in copies), None)
+        try:
+            yield
+        finally:
+            root._copies, root._copied = outer
 
     def refusal(self, element: Tensor | Operation) -> str:
         """Why `element`, of a graph that this one does not admit, cannot be used here, and what to do."""
@@ -497,12 +549,12 @@ class Graph:
 
     def _device_for(self, op: Operation) -> str:
         device = ""
-        for scope in self._devices:
+        for scope in reversed(self._devices):
             if isinstance(scope, str):
-                device = merge_device(device, scope)
-            else:
+                device = merge_device(scope, device)
+            else:  # it sees what the scopes inside it ask for, and answers for them too
                 op._device = device
-                device = merge_device(device, scope(op) or "")
+                device = canonical_name(str(scope(op) or ""))
         return device
 
     # -- names and scopes ------------------------------------------------------------------------
@@ -558,7 +610,8 @@ class Graph:
     def device(self, device: DeviceLike | None) -> Iterator[None]:
         """Ask for a device for new operations: a name, possibly partial, or a function of the operation.
 
-        None drops every enclosing scope. Inner scopes override outer ones field by field.
+        None drops every enclosing scope. Inner scopes override outer ones field by field. A function sees in
+        ``op.device`` what the scopes inside it ask for, and what it returns stands in place of that.
         """
         outer = self._devices
         if device is None:
@@ -592,9 +645,13 @@ class Graph:
         `ignore_existing` drops the enclosing colocation scopes; device scopes are dropped in either case.
         """
         outer, outer_devices = self._colocation, self._devices
-        target = _as_operation(self, op)
-        self._colocation = [target.name] if ignore_existing else [*outer, target.name]
-        self._devices = [target.device] if target.device else []
+        if op is None and not ignore_existing:
+            raise ValueError("colocate_with takes an operation; None, with ignore_existing, drops enclosing scopes")
+        self._colocation = [] if ignore_existing else outer
+        if op is not None:
+            target = _as_operation(self, op)
+            self._colocation = [*self._colocation, target.name]
+            self._devices = [target.device] if target.device else []
         try:
             yield
         finally:

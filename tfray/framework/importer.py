@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.allowed_uses import checked_nodes
@@ -10,7 +11,10 @@ from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.region import Region
-from tfray.framework.traversal import topological_order
+from tfray.framework.traversal import reachable_backward, topological_order
+
+COPIES: Final = "copies_of_functions"
+"""Name of a graph's table of copies that have a gradient of the program's own: each with all copies of its call."""
 
 
 def import_graph_def(
@@ -61,6 +65,49 @@ def _add_nodes(nodes: Sequence[NodeDef], seed: int | None, replaced: Mapping[str
     return made
 
 
+def inlined(
+    outputs: Sequence[Tensor], given: Mapping[Tensor, Tensor], name: str, also: Iterable[Operation] = ()
+) -> tuple[list[Tensor], dict[Operation, Operation]]:
+    """Copy a part of a region into the current graph: a call of a function that was traced.
+
+    Args:
+        outputs: Tensors of the region.
+        given: For inputs of the region, tensors of the current graph that stand in their place.
+        name: Prefix of the new names, made unique.
+        also: Operations of the region to copy even if no output needs them.
+
+    Returns:
+        The copies of `outputs`, and the copy of each operation.
+
+    Raises:
+        InvalidArgumentError: An output needs an input of the region that is not given.
+    """
+    wanted = reachable_backward(
+        [*(tensor.op for tensor in outputs if tensor not in given), *also],
+        lambda op: [*(tensor.op for tensor in op.inputs if tensor not in given), *op.control_inputs],
+    )
+    graph = get_default_graph()
+    made_here = next((op.graph for op in wanted), None)
+    candidates = [] if made_here is None else made_here.get_operations()
+    if any("_gradient_overrides" in op.attrs for op in wanted):
+        # A gradient function of the program may use anything that the function computed.
+        ops = [op for op in candidates if op.type != "RegionInput"]
+    else:
+        ops = [op for op in candidates if op in wanted]
+    nodes = [op.node_def for op in ops]
+    replaced = {tensor.name: outer for tensor, outer in given.items()}
+    made = _Importer(graph, graph.unique_name(name) + "/", replaced, {node.name for node in nodes})
+    for node in nodes:
+        if node.op == "RegionInput":
+            raise InvalidArgumentError(f"the function needs its input {node.name!r}, for which no tensor is given")
+        made.add(node)
+    made.add_late_controls(nodes)
+    copies = {op: made._ops[op.name] for op in ops}
+    origins = graph.extra(COPIES, dict)
+    origins.update((copy, copies) for copy in copies.values() if "_gradient_overrides" in copy.attrs)
+    return [given[t] if t in given else copies[t.op].outputs[t.value_index] for t in outputs], copies
+
+
 def from_graph_def(graph_def: GraphDef) -> Graph:
     """A new graph equal to the one whose `Graph.as_graph_def` gave `graph_def`. Its operations may use anything."""
     graph = Graph()
@@ -71,10 +118,13 @@ def from_graph_def(graph_def: GraphDef) -> Graph:
 
 
 class _Importer:
-    def __init__(self, graph: Graph, prefix: str, replaced: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, graph: Graph, prefix: str, replaced: Mapping[str, Tensor], names: Collection[str] | None = None
+    ) -> None:
         self._graph = graph
         self._prefix = prefix
         self._replaced = replaced
+        self._names = names
         self._ops: dict[str, Operation] = {}
 
     def add(self, node: NodeDef) -> None:
@@ -97,7 +147,7 @@ class _Importer:
     def _create(self, node: NodeDef, inputs: list[Tensor], controls: list[Operation]) -> Operation:
         attrs = dict(node.attr)
         if "_class" in attrs:
-            attrs["_class"] = [self._prefix + other for other in attrs["_class"]]
+            attrs["_class"] = [self._prefix + name if self._local(name) else name for name in attrs["_class"]]
         attrs.update((key, self._region(value)) for key, value in attrs.items() if isinstance(value, RegionDef))
         op = self._graph.create_op(
             node.op,
@@ -112,6 +162,10 @@ class _Importer:
         for tensor, shape in zip(op.outputs, node.shapes, strict=False):
             tensor.set_shape(shape)
         return op
+
+    def _local(self, name: str) -> bool:
+        """Whether `name` is that of an operation that is added here, not of one that was there before."""
+        return self._names is None or name in self._names
 
     def _region(self, definition: RegionDef) -> Region:
         region = Region(self._graph)

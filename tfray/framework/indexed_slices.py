@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tfray.errors import ArgumentError
 from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
-from tfray.framework.dtypes import DType
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 
@@ -105,3 +106,18 @@ def _column(indices: Tensor) -> Tensor:
 
 
 register_tensor_conversion_function(IndexedSlices, _to_dense)
+
+
+def convert_to_tensor_or_indexed_slices(
+    value: Any, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor | IndexedSlices:
+    """`value` as a `Tensor`; `IndexedSlices` as they are.
+
+    Raises:
+        ArgumentError: The value does not convert, or has another dtype.
+    """
+    if not isinstance(value, IndexedSlices):
+        return convert_to_tensor(value, dtype, name)
+    if dtype is not None and value.dtype is not as_dtype(dtype):
+        raise ArgumentError(f"{value!r} has dtype {value.dtype.name}, expected {as_dtype(dtype).name}")
+    return value

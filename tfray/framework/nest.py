@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tfray.errors import ArgumentError
+
 __all__ = [
     "assert_same_structure",
     "flatten",
@@ -78,20 +80,30 @@ def _pack(structure: Any, leaves: Iterator[Any], expand: bool) -> Any:
     return next(leaves)
 
 
-def map_structure(function: Callable[..., Any], *structures: Any, expand_composites: bool = False) -> Any:
-    """`function` of the corresponding leaves of `structures`, in the form of the first.
+def map_structure(
+    func: Callable[..., Any], *structure: Any, check_types: bool = True, expand_composites: bool = False
+) -> Any:
+    """`func` of the corresponding leaves of structures, in the form of the first.
+
+    Args:
+        func: Takes one leaf of each structure.
+        *structure: The structures.
+        check_types: Whether a list must meet a list, and not a tuple.
+        expand_composites: Whether `func` takes the tensors of which composites consist.
 
     Raises:
-        ValueError: The structures differ.
+        ArgumentError: Which is a `ValueError` and `TypeError`: the structures differ, or there is none.
     """
-    for other in structures[1:]:
-        assert_same_structure(structures[0], other, expand_composites=expand_composites)
-    leaves = [flatten(structure, expand_composites) for structure in structures]
-    return pack_sequence_as(structures[0], [function(*group) for group in zip(*leaves, strict=True)], expand_composites)
+    if not callable(func) or not structure:
+        raise ArgumentError(f"map_structure takes a function and structures, got {func!r} and {len(structure)} of them")
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types, expand_composites)
+    leaves = [flatten(each, expand_composites) for each in structure]
+    return pack_sequence_as(structure[0], [func(*group) for group in zip(*leaves, strict=True)], expand_composites)
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
-    """Raise `ValueError` unless the two are nested alike; `TypeError` when only their types differ.
+    """Raise `ArgumentError`, which is a `ValueError` and `TypeError`, unless the two are nested alike.
 
     Args:
         nest1: A structure.
@@ -100,15 +112,15 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
         expand_composites: Accepted for symmetry: composites count as leaves of equal kind.
     """
     if is_nested(nest1) != is_nested(nest2):
-        raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}")
+        raise ArgumentError(f"the structures differ: {nest1!r} and {nest2!r}")
     if not is_nested(nest1):
         return
     if check_types and isinstance(nest1, Mapping) != isinstance(nest2, Mapping):
-        raise TypeError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}")
+        raise ArgumentError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}")
     if check_types and not isinstance(nest1, Mapping) and type(nest1) is not type(nest2):
-        raise TypeError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}")
+        raise ArgumentError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}")
     if len(nest1) != len(nest2) or (isinstance(nest1, Mapping) and set(nest1) != set(nest2)):
-        raise ValueError(f"the structures differ: {nest1!r} and {nest2!r}")
+        raise ArgumentError(f"the structures differ: {nest1!r} and {nest2!r}")
     for a, b in zip(_children(nest1), _children(nest2), strict=True):
         assert_same_structure(a, b, check_types, expand_composites)
 

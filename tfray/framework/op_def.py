@@ -267,6 +267,8 @@ class OpDef:
         defers_regions: Its regions run later, outside of the step that runs the operation: functions of datasets.
         over_batch: How it works on many elements at once (see `tfray.ops.kernels.batch_rules`); elementwise kernels do
             so without it. A stateful operation with it only reads what does not change while a batch is made.
+        late: The attribute that may also be a tensor (see `tfray.framework.late_attributes`): the type gets a variant
+            that takes it as first input.
         shape_value: From an operation to its output 0 as a list with None for unknown entries, for operations
             from which shapes are computed; None when even the length is unknown.
     """
@@ -289,6 +291,7 @@ class OpDef:
     regions: tuple[str, ...] = ()
     defers_regions: bool = False
     over_batch: Callable[..., Any] | None = None
+    late: str | None = None
     shape_value: Callable[[Any], list[int | None] | None] | None = None
 
     input_arguments: tuple[Argument, ...] = field(init=False)

@@ -75,6 +75,10 @@ class Region(Graph):
         """Whether this region, or one around it, is a function that is called over and over."""
         return self._runs_often or self.outer.runs_often
 
+    @property
+    def has_control_scope(self) -> bool:
+        return super().has_control_scope or self.outer.has_control_scope
+
     def admits(self, graph: Graph) -> bool:
         """Whether tensors of `graph` may be used here: it is this region, or a graph around it."""
         return graph is self or self.outer.admits(graph)
@@ -122,6 +126,30 @@ class Region(Graph):
         """The captured tensor for which the input `tensor` stands; None if that input is no capture."""
         return next((outer for outer, inner in self.captures.items() if inner is tensor), None)
 
+    def origin(self, tensor: Tensor) -> Tensor:
+        """The tensor of the outermost graph for which an input of a region stands; any other tensor itself."""
+        graph: Graph = self
+        while isinstance(graph, Region):
+            outer = graph.captured(tensor)
+            if outer is None:
+                break
+            tensor, graph = outer, graph.outer
+        return tensor
+
+    def read_anew(self, value: Tensor, handle: Tensor) -> None:
+        """Let the region read a variable in every turn, instead of taking in a value that was read before.
+
+        Args:
+            value: The captured value.
+            handle: The variable's handle, of a graph around the region.
+        """
+        taken = self.captures.pop(value)
+        self.inputs.remove(taken)
+        own_handle = self.own(handle)
+        dtype, shape = variable_behind(own_handle) or (value.dtype, value.shape)
+        taken.op.become("ReadVariable", [own_handle], {"dtype": dtype, "shape": shape})
+        self._ops = {own_handle.op.name: own_handle.op, **self._ops}  # inputs stand before what takes them
+
     def own(self, tensor: Tensor) -> Tensor:
         """`tensor` itself, or the capture of it. Raises `ValueError` for a tensor of an unrelated graph."""
         return tensor if tensor.graph is self else self.capture(tensor)
@@ -165,6 +193,12 @@ class Region(Graph):
         """Fix the order of the inputs, once it is built."""
         assert set(inputs) >= set(self.inputs)
         self.inputs = list(inputs)
+
+
+def shared_reads(graph: Graph) -> dict[Tensor, Tensor]:
+    """The reads of variables that all uses in a step share, with the variables' handles."""
+    reads: dict[Tensor, Tensor] = graph.root.extra("shared_reads", dict)
+    return reads
 
 
 def _is_copied(tensor: Tensor) -> bool:
@@ -252,3 +286,14 @@ def ops_within(op: Operation) -> Iterator[Operation]:
     for region in regions_of(op):
         for inner in region.get_operations():
             yield from ops_within(inner)
+
+
+def find_operation(graph: Graph, name: str) -> Operation | None:
+    """The operation of that name in a graph or, at any depth, in the regions of its operations; None if there is none.
+
+    Names are unique in a graph with its regions.
+    """
+    if name in graph:
+        return graph.get_operation_by_name(name)
+    inner = (op for outer in graph.get_operations() if outer.op_def.regions for op in ops_within(outer))
+    return next((op for op in inner if op.name == name), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.op_def import Argument, OpDef
@@ -30,7 +30,7 @@ def resolve_attrs(
     definition: OpDef,
     inputs: Sequence[Input],
     attrs: dict[str, Any],
-    blame: Callable[[str], InvalidArgumentError],
+    blame: Callable[[str], ArgumentError],
 ) -> dict[str, Any]:
     """Check inputs and attributes against the definition; bind its type variables."""
     _check_attr_names(definition, attrs, blame)
@@ -56,7 +56,7 @@ def resolve_attrs(
     return attrs
 
 
-def _check_attr_names(definition: OpDef, attrs: dict[str, Any], blame: Callable[[str], InvalidArgumentError]) -> None:
+def _check_attr_names(definition: OpDef, attrs: dict[str, Any], blame: Callable[[str], ArgumentError]) -> None:
     known = {*definition.attrs, *definition.types}
     unknown = [name for name in attrs if name not in known and not name.startswith("_")]
     if unknown:
@@ -72,7 +72,7 @@ def _bind_type(
     dtype: DType,
     attrs: dict[str, Any],
     what: str,
-    blame: Callable[[str], InvalidArgumentError],
+    blame: Callable[[str], ArgumentError],
 ) -> None:
     if argument.type == "any":
         return

@@ -11,6 +11,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.default_stack import session_or_default
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.tensor_operators import operate
 from tfray.framework.tensor_shape import TensorShape
 
@@ -150,3 +151,8 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
     if dtype is not None and sparse.dtype != dtype:
         raise TypeError(f"{sparse!r} is {sparse.dtype.name}, expected {dtypes.as_dtype(dtype).name}")
     return sparse
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether `x` is a tensor, a sparse one, `IndexedSlices`, or a variable."""
+    return isinstance(x, (Tensor, SparseTensor, IndexedSlices)) or hasattr(type(x), "_as_graph_element")

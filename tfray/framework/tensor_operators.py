@@ -12,6 +12,11 @@ ResultT = TypeVar("ResultT")
 
 _OPERATORS: Final[dict[str, Callable[..., Any]]] = {}
 
+_NAMED: Final = frozenset(
+    ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")  # and their reflections
+)
+"""Operators after which their operations are named; the others' have the names that their functions give them."""
+
 
 def register_operator(name: str, function: Callable[..., Any]) -> None:
     """Set the function behind the Python operator `name` (``"add"`` for ``+``, ``"getitem"`` for indexing)."""
@@ -26,13 +31,14 @@ def operate(name: str, *operands: Any) -> Any:
         function = _OPERATORS[name]
     except KeyError:
         raise TypeError(f"no operation is registered for the operator {name!r}") from None
-    return function(*operands)
+    return function(*operands, name=name) if name in _NAMED else function(*operands)
 
 
 class TensorOperators(Generic[ResultT]):
     """Base class that has the Python operators. Each makes an operation and returns its output, a `ResultT`.
 
-    There is no ``==``, because tensors are compared by identity.
+    ``a + b`` is named ``add``, ``a / b`` ``truediv``, as in TensorFlow. There is no ``==``, because tensors are
+    compared by identity.
     """
 
     __slots__ = ()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, SupportsIndex, cast, overload
 
 import numpy as np
+
+from tfray.errors import ArgumentError
 
 
 class Dimension:
     """One dimension of a static shape: a size, or None when it is known only at run time.
 
-    TensorFlow 1 programs read ``shape[i].value``. A known dimension also works as a plain integer.
+    TensorFlow 1 programs read ``shape[i].value``. A known dimension also works as a plain integer. What is calculated
+    with an unknown one is unknown, and comparing with it gives None.
     """
 
     __slots__ = ("value",)
@@ -21,7 +25,7 @@ class Dimension:
             value = value.value
         self.value: int | None = None if value is None else _whole(value)
         if self.value is not None and self.value < 0:
-            raise ValueError(f"a dimension cannot be {self.value}")
+            raise ArgumentError(f"a dimension cannot be {self.value}")
 
     def __index__(self) -> int:
         if self.value is None:
@@ -30,60 +34,119 @@ class Dimension:
 
     __int__ = __index__
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Dimension):
-            return self.value == other.value
-        return self.value == other
-
     def __hash__(self) -> int:
         return hash(self.value)
 
     def __repr__(self) -> str:
+        return f"Dimension({self.value})"
+
+    def __str__(self) -> str:
         return "?" if self.value is None else str(self.value)
 
-    def _combine(self, other: Any, function: Any) -> Dimension:
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether both may be the same size: they are equal, or one is unknown."""
         other = Dimension(other)
-        if self.value is None or other.value is None:
-            return Dimension(None)
-        return Dimension(function(self.value, other.value))
+        return self.value is None or other.value is None or self.value == other.value
 
-    def __add__(self, other: Any) -> Dimension:
-        return self._combine(other, lambda a, b: a + b)
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raise `ValueError` when the sizes differ."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"dimensions {self} and {other} are not compatible")
+
+    def merge_with(self, other: Any) -> Dimension:
+        """The size that is known of both. Raises `ValueError` when they differ."""
+        self.assert_is_compatible_with(other)
+        return Dimension(other if self.value is None else self)
+
+    def _combine(self, other: Any, function: Callable[[int, int], Any]) -> Any:
+        """``function(self, other)`` where both are known, else None; NotImplemented for what is no dimension."""
+        try:
+            other = Dimension(other)
+        except ArgumentError:
+            if isinstance(other, SupportsIndex) and function not in (operator.eq, operator.ne):
+                raise
+            return NotImplemented
+        return None if self.value is None or other.value is None else function(self.value, other.value)
+
+    def _calculate(self, other: Any, function: Callable[[int, int], int]) -> Any:
+        result = self._combine(other, function)
+        return result if result is NotImplemented else Dimension(result)
+
+    def __add__(self, other: Any) -> Any:
+        return self._calculate(other, operator.add)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Dimension:
-        return self._combine(other, lambda a, b: a - b)
+    def __sub__(self, other: Any) -> Any:
+        return self._calculate(other, operator.sub)
 
-    def __mul__(self, other: Any) -> Dimension:
-        return self._combine(other, lambda a, b: a * b)
+    def __rsub__(self, other: Any) -> Any:
+        return self._calculate(other, lambda size, from_size: from_size - size)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._calculate(other, operator.mul)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Dimension:
-        return self._combine(other, lambda a, b: a // b)
+    def __floordiv__(self, other: Any) -> Any:
+        return self._calculate(other, operator.floordiv)
 
-    def __mod__(self, other: Any) -> Dimension:
-        return self._combine(other, lambda a, b: a % b)
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._calculate(other, lambda size, dividend: dividend // size)
 
-    def __lt__(self, other: Any) -> bool:
-        return int(self) < int(other)
+    def __mod__(self, other: Any) -> Any:
+        return self._calculate(other, operator.mod)
 
-    def __le__(self, other: Any) -> bool:
-        return int(self) <= int(other)
+    def __rmod__(self, other: Any) -> Any:
+        return self._calculate(other, lambda size, dividend: dividend % size)
 
-    def __gt__(self, other: Any) -> bool:
-        return int(self) > int(other)
+    def __truediv__(self, other: Any) -> Any:
+        raise TypeError(f"a dimension is a whole number: use {self!r} // {other!r}")
 
-    def __ge__(self, other: Any) -> bool:
-        return int(self) >= int(other)
+    def __rtruediv__(self, other: Any) -> Any:
+        raise TypeError(f"a dimension is a whole number: use {other!r} // {self!r}")
+
+    # Comparisons with an unknown size give None, as in TensorFlow.
+
+    def __eq__(self, other: object) -> Any:
+        return self._combine(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        return self._combine(other, operator.ne)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._combine(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._combine(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._combine(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._combine(other, operator.ge)
+
+
+def dimension_value(dimension: Any) -> Any:
+    """The size that a `Dimension` has, or None; anything else as it is."""
+    return dimension.value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
+    """Dimension `index` of a shape; an unknown one when the rank is unknown.
+
+    Raises:
+        IndexError: The shape has fewer dimensions.
+    """
+    return Dimension(None) if shape.rank is None else Dimension(shape.sizes[index])
 
 
 class TensorShape:
     """What is known of a tensor's shape before it runs: the rank or None, and each size or None.
 
     Args:
-        dims: None for an unknown rank, an integer for a vector, or one size (or None) per dimension.
+        dims: None for an unknown rank, an integer for a vector, one size (or None) per dimension, or a
+            ``TensorShapeProto``.
     """
 
     __slots__ = ("_sizes",)
@@ -94,6 +157,9 @@ class TensorShape:
             self._sizes = None
         elif isinstance(dims, TensorShape):
             self._sizes = dims._sizes
+        elif hasattr(dims, "unknown_rank"):  # a TensorShapeProto
+            proto: Any = dims
+            self._sizes = None if proto.unknown_rank else tuple(_size(dim.size) for dim in proto.dim)
         elif isinstance(dims, (int, Dimension)):
             self._sizes = (Dimension(dims).value,)
         elif isinstance(dims, SupportsIndex) and not isinstance(dims, Sized):
@@ -155,10 +221,21 @@ class TensorShape:
         if not self.is_compatible_with(other):
             raise ValueError(f"shapes {self} and {TensorShape(other)} are incompatible")
 
+    def assert_is_fully_defined(self) -> None:
+        """Raise `ValueError` when a size is not known."""
+        if not self.is_fully_defined():
+            raise ValueError(f"shape {self} is not fully known")
+
     def assert_has_rank(self, rank: int) -> None:
         """Raise `ValueError` when the rank is known and is not `rank`."""
         if self.rank not in (None, rank):
             raise ValueError(f"shape {self} must have rank {rank}")
+
+    def assert_same_rank(self, other: ShapeLike) -> None:
+        """Raise `ValueError` when both ranks are known and differ."""
+        other = TensorShape(other)
+        if self.rank is not None and other.rank is not None and self.rank != other.rank:
+            raise ValueError(f"shapes {self} and {other} must have the same rank")
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
         """Combine what both shapes know. Raises `ValueError` when they contradict each other."""
@@ -181,6 +258,29 @@ class TensorShape:
         """This shape, its rank known. Raises `ValueError` when it has another rank."""
         return self.merge_with([None] * rank)
 
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """This shape. Raises `ValueError` when it has a lower rank."""
+        if self.rank is not None and self.rank < rank:
+            raise ValueError(f"shape {self} must have rank {rank} at least")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """This shape. Raises `ValueError` when it has a higher rank."""
+        if self.rank is not None and self.rank > rank:
+            raise ValueError(f"shape {self} must have rank {rank} at most")
+        return self
+
+    def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
+        """What both shapes have in common: the sizes in which they agree; an unknown rank when their ranks differ."""
+        other = TensorShape(other)
+        if self._sizes is None or other._sizes is None or len(self._sizes) != len(other._sizes):
+            return UNKNOWN
+        return TensorShape([a if a == b else None for a, b in zip(self._sizes, other._sizes, strict=True)])
+
+    def as_proto(self) -> Any:
+        """This shape as a ``TensorShapeProto``."""
+        return _to_proto(self)
+
     @overload
     def __getitem__(self, key: slice) -> TensorShape: ...
 
@@ -189,8 +289,14 @@ class TensorShape:
 
     def __getitem__(self, key: slice | SupportsIndex) -> TensorShape | Dimension:
         if isinstance(key, slice):
-            return TensorShape(None if self._sizes is None else self._sizes[key])
+            return TensorShape(_slice_of_unknown(key) if self._sizes is None else self._sizes[key])
         return Dimension(None if self._sizes is None else self._sizes[key])
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -202,9 +308,10 @@ class TensorShape:
         return self._sizes is not None
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, (list, tuple)) or other is None:
-            other = TensorShape(other)
-        return isinstance(other, TensorShape) and self._sizes == other._sizes
+        try:
+            return self._sizes == TensorShape(cast("ShapeLike", other))._sizes
+        except TypeError:
+            return NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._sizes)
@@ -240,16 +347,38 @@ def _size(value: Any) -> int | None:
 
 
 def _whole(value: Any) -> int:
-    """`value` as an integer. Raises `TypeError` for what is no number, `ValueError` for a fraction."""
+    """`value` as an integer. Raises `ArgumentError`, a `TypeError` and `ValueError`, for what is no whole number."""
     try:
         size = int(value)
         is_whole = bool(size == value)
     except (TypeError, ValueError, OverflowError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"a dimension cannot be {value!r}") from error
+        raise ArgumentError(f"a dimension cannot be {value!r}") from error
     if not is_whole:
-        raise ValueError(f"a dimension cannot be {value!r}")
+        raise ArgumentError(f"a dimension cannot be {value!r}")
     return size
+
+
+def _slice_of_unknown(key: slice) -> list[None] | None:
+    """The sizes that a slice of a shape of unknown rank has: unknown ones, whose number may be known."""
+    start, stop = key.start or 0, key.stop
+    if key.step not in (None, 1):
+        raise ValueError("a shape of unknown rank can only be sliced with step 1")
+    if stop is None or start < 0 or stop < 0:
+        return None
+    return [None] * max(0, stop - start)
+
+
+def _no_proto(shape: TensorShape) -> Any:
+    raise TypeError(f"no message is known for shapes: {shape} cannot be made one")
+
+
+_to_proto: Callable[[TensorShape], Any] = _no_proto
+
+
+def set_proto_function(function: Callable[[TensorShape], Any]) -> None:
+    """Let `function` make the message of `TensorShape.as_proto`: modules of `framework` do not import `formats`."""
+    global _to_proto
+    _to_proto = function
 
 
 UNKNOWN = TensorShape(None)

@@ -20,6 +20,7 @@ from tfray.keras import activations, initializers
 from tfray.keras.backend import get_session, learning_phase
 from tfray.library.layers import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
+from tfray.library.layers.feature_column import DenseFeatures
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.control.control_flow_ops import smart_cond
@@ -30,11 +31,12 @@ from tfray.ops.random import random_ops
 # fmt: off
 __all__ = [
     "Activation", "Add", "Average", "AveragePooling1D", "AveragePooling2D", "AvgPool2D", "BatchNormalization",
-    "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Convolution2D", "Cropping2D", "Dense", "Dot", "Dropout",
-    "Embedding", "Flatten", "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalMaxPooling1D",
-    "GlobalMaxPooling2D", "Input", "InputLayer", "Lambda", "Layer", "LeakyReLU", "MaxPool2D", "MaxPooling1D",
-    "MaxPooling2D", "Maximum", "Minimum", "Multiply", "Permute", "ReLU", "RepeatVector", "Reshape", "SeparableConv2D",
-    "Softmax", "Subtract", "UpSampling2D", "ZeroPadding2D", "add", "average", "concatenate", "multiply",
+    "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Convolution2D", "Cropping2D", "Dense", "DenseFeatures",
+    "Dot", "Dropout", "Embedding", "Flatten", "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
+    "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Input", "InputLayer", "Lambda", "Layer", "LeakyReLU", "MaxPool2D",
+    "MaxPooling1D", "MaxPooling2D", "Maximum", "Minimum", "Multiply", "Permute", "ReLU", "RepeatVector", "Reshape",
+    "SeparableConv2D", "Softmax", "Subtract", "UpSampling2D", "ZeroPadding2D", "add", "average", "concatenate",
+    "multiply",
 ]
 # fmt: on
 

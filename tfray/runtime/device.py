@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import NotFoundError
+from tfray.errors import InvalidArgumentError, NotFoundError
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Operation
 from tfray.runtime.host_memory import keep_freed_memory
@@ -35,6 +36,22 @@ def gpu_count() -> int:
     """Number of GPUs that cupy sees."""
     module = cupy()
     return 0 if module is None else int(module.cuda.runtime.getDeviceCount())
+
+
+LOCAL_DEVICES: Final = "TFRAY_LOCAL_DEVICES"
+"""The environment variable that says how many CPU devices a process offers where its program does not say so."""
+
+
+def cpu_device_count() -> int:
+    """How many CPU devices a process offers by itself: one, or `LOCAL_DEVICES`.
+
+    Raises:
+        InvalidArgumentError: `LOCAL_DEVICES` is no positive number.
+    """
+    text = os.environ.get(LOCAL_DEVICES) or "1"
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidArgumentError(f"{LOCAL_DEVICES}={text}: expected a number of CPU devices, 1 or more")
+    return int(text)
 
 
 def local_device_names(

@@ -20,6 +20,7 @@ from tfray.library.input.filenames import match_filenames_once
 from tfray.library.inspect.event_writer import FileWriter as SummaryWriter
 from tfray.library.variables.dynamic_embedding import DynamicEmbedding
 from tfray.library.variables.saveable_resource import SaveableResource
+from tfray.training import experimental
 from tfray.training.checkpoints.checkpoint_management import (
     checkpoint_exists,
     checkpoints_iterator,
@@ -30,6 +31,7 @@ from tfray.training.checkpoints.checkpoint_management import (
     remove_checkpoint,
     update_checkpoint_state,
 )
+from tfray.training.checkpoints.checkpoint_manager import CheckpointManager
 from tfray.training.checkpoints.checkpoint_utils import (
     CheckpointReader,
     NewCheckpointReader,
@@ -41,8 +43,10 @@ from tfray.training.checkpoints.checkpoint_utils import (
 from tfray.training.checkpoints.graph_files import write_graph
 from tfray.training.checkpoints.import_meta_graph import import_meta_graph
 from tfray.training.checkpoints.meta_graph import export_meta_graph
+from tfray.training.checkpoints.object_checkpoint import Checkpoint
 from tfray.training.checkpoints.saveables import random_state_saveables
 from tfray.training.checkpoints.saver import Saver
+from tfray.training.checkpoints.warm_start import VocabInfo, warm_start
 from tfray.training.input.batching import (
     batch,
     batch_join,
@@ -136,29 +140,30 @@ from tfray.training.trainer.trainer import Trainer
 
 # fmt: off
 __all__ = [
-    "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "BytesList", "CheckpointReader",
-    "CheckpointSaverHook", "CheckpointSaverListener", "CheckpointState", "ChiefSessionCreator", "ClusterDef",
-    "ClusterSpec", "Coordinator", "DynamicEmbedding", "Example", "ExponentialMovingAverage", "Feature", "FeatureList",
-    "FeatureLists", "Features", "FeedFnHook", "FinalOpsHook", "FloatList", "FtrlOptimizer", "GlobalStepWaiterHook",
-    "GradientDescentOptimizer", "GreedyLoadBalancingStrategy", "InputContext", "Int64List", "JobDef",
-    "LoggingTensorHook", "LooperThread", "ModeKeys", "ModelSpec", "MomentumOptimizer", "MonitoredSession",
-    "MonitoredTrainingSession", "NanLossDuringTrainingError", "NanTensorHook", "NeverTriggerTimer",
-    "NewCheckpointReader", "Optimizer", "ProfilerHook", "ProximalAdagradOptimizer", "ProximalGradientDescentOptimizer",
-    "QueueRunner", "RMSPropOptimizer", "Result", "RunConfig", "RunEvent", "SaveableResource", "Saver", "SaverDef",
-    "Scaffold", "ScalingConfig", "SecondOrStepTimer", "SequenceExample", "Server", "ServerDef", "SessionCreator",
-    "SessionManager", "SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues",
-    "SingularMonitoredSession", "StepCounterHook", "StepHistory", "StepRecord", "StopAtStepHook", "SummarySaverHook",
-    "SummaryWriter", "Supervisor", "SyncReplicasOptimizer", "Trainer", "WorkerSessionCreator", "add_queue_runner",
-    "array_input", "basic_train_loop", "batch", "batch_join", "batch_scale", "byte_size_load_fn", "checkpoint_exists",
-    "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts", "create_global_step", "dataset_input",
-    "exponential_decay", "export_meta_graph", "generate_checkpoint_state_proto", "get_checkpoint_mtimes",
-    "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step", "import_meta_graph",
-    "init_from_checkpoint", "input_producer", "inverse_time_decay", "latest_checkpoint", "limit_epochs",
-    "linear_cosine_decay", "list_variables", "load_checkpoint", "load_safetensors", "load_variable",
-    "match_filenames_once", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join",
-    "natural_exp_decay", "noisy_linear_cosine_decay", "piecewise_constant", "piecewise_constant_decay",
-    "polynomial_decay", "queue_runner", "random_state_saveables", "range_input_producer", "remove_checkpoint",
-    "replica_device_setter", "save_safetensors", "shuffle_batch", "shuffle_batch_join", "slice_input_producer",
-    "start_queue_runners", "string_input_producer", "summary_iterator", "update_checkpoint_state", "write_graph",
+    "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "BytesList", "Checkpoint",
+    "CheckpointManager", "CheckpointReader", "CheckpointSaverHook", "CheckpointSaverListener", "CheckpointState",
+    "ChiefSessionCreator", "ClusterDef", "ClusterSpec", "Coordinator", "DynamicEmbedding", "Example",
+    "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features", "FeedFnHook", "FinalOpsHook",
+    "FloatList", "FtrlOptimizer", "GlobalStepWaiterHook", "GradientDescentOptimizer", "GreedyLoadBalancingStrategy",
+    "InputContext", "Int64List", "JobDef", "LoggingTensorHook", "LooperThread", "ModeKeys", "ModelSpec",
+    "MomentumOptimizer", "MonitoredSession", "MonitoredTrainingSession", "NanLossDuringTrainingError", "NanTensorHook",
+    "NeverTriggerTimer", "NewCheckpointReader", "Optimizer", "ProfilerHook", "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer", "QueueRunner", "RMSPropOptimizer", "Result", "RunConfig", "RunEvent",
+    "SaveableResource", "Saver", "SaverDef", "Scaffold", "ScalingConfig", "SecondOrStepTimer", "SequenceExample",
+    "Server", "ServerDef", "SessionCreator", "SessionManager", "SessionRunArgs", "SessionRunContext", "SessionRunHook",
+    "SessionRunValues", "SingularMonitoredSession", "StepCounterHook", "StepHistory", "StepRecord", "StopAtStepHook",
+    "SummarySaverHook", "SummaryWriter", "Supervisor", "SyncReplicasOptimizer", "Trainer", "VocabInfo",
+    "WorkerSessionCreator", "add_queue_runner", "array_input", "basic_train_loop", "batch", "batch_join", "batch_scale",
+    "byte_size_load_fn", "checkpoint_exists", "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts",
+    "create_global_step", "dataset_input", "experimental", "exponential_decay", "export_meta_graph",
+    "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state", "get_global_step",
+    "get_or_create_global_step", "global_step", "import_meta_graph", "init_from_checkpoint", "input_producer",
+    "inverse_time_decay", "latest_checkpoint", "limit_epochs", "linear_cosine_decay", "list_variables",
+    "load_checkpoint", "load_safetensors", "load_variable", "match_filenames_once", "maybe_batch", "maybe_batch_join",
+    "maybe_shuffle_batch", "maybe_shuffle_batch_join", "natural_exp_decay", "noisy_linear_cosine_decay",
+    "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "queue_runner", "random_state_saveables",
+    "range_input_producer", "remove_checkpoint", "replica_device_setter", "save_safetensors", "shuffle_batch",
+    "shuffle_batch_join", "slice_input_producer", "start_queue_runners", "string_input_producer", "summary_iterator",
+    "update_checkpoint_state", "warm_start", "write_graph",
 ]
 # fmt: on

@@ -32,6 +32,7 @@ from tfray.actors.links.frames import LENGTH, FrameReader, decode, encode
 from tfray.actors.links.handshake import LinkAddress, RefusalLog
 from tfray.actors.links.messages import (
     MESSAGES,
+    Answer,
     Deliver,
     ErrorReport,
     PlanId,
@@ -511,6 +512,36 @@ def test_calls_that_wait_end_when_the_peer_goes():
     assert status == "error" and isinstance(error, UnavailableError) and "/job:ps/task:0 died" in str(error)
     assert peer.send(8, encode(plain(Unmap(b"object"))), outcomes.put) is None
     server.close()
+
+
+def test_the_late_answer_of_a_peer_that_was_given_up_is_no_error(capfd):
+    """A frozen process may have answered before it was killed: its answer is read after its death is known."""
+    links, outcomes, goes_on = queue.SimpleQueue(), queue.SimpleQueue(), threading.Event()
+    server = LinkServer(KEY, "node", "127.0.0.1", lambda link, header, tensors: links.put(link), lambda link: None)
+    peer = Peer("/job:ps/task:0", PeerHandle(None, server.address, KEY), "node")
+
+    def hold_the_reader(outcome):
+        outcomes.put(outcome)
+        assert goes_on.wait(PATIENCE_S)
+
+    peer.send(7, encode(plain(Unmap(b"object"))), hold_the_reader)
+    peer.send(8, encode(plain(Unmap(b"object"))), outcomes.put)
+    link, _ = (links.get(timeout=PATIENCE_S) for _ in range(2))
+    link.send(plain(Answer(7)))
+    assert outcomes.get(timeout=PATIENCE_S)[0] == "ok"
+    link.send(plain(Answer(8)))
+    peer.died()
+    assert outcomes.get(timeout=PATIENCE_S)[0] == "error"
+    goes_on.set()
+    server.close()
+    # The thread that reads has read the answer once it serves another link.
+    other = LinkServer(KEY, "node", "127.0.0.1", lambda link, *_: link.send(plain(Answer(9))), lambda link: None)
+    another = Peer("/job:ps/task:1", PeerHandle(None, other.address, KEY), "node")
+    another.send(9, encode(plain(Unmap(b"object"))), outcomes.put)
+    assert outcomes.get(timeout=PATIENCE_S)[0] == "ok"
+    assert "internal error" not in capfd.readouterr().err
+    another.close()
+    other.close()
 
 
 def test_no_link_where_nobody_listens():

@@ -221,7 +221,7 @@ def test_initializer_may_be_a_value_a_class_or_a_function():
 def test_what_computes_the_initial_value_is_tied_to_the_variable():
     v = get_variable("v", [2, 3])
     assert v.initial_value.name.startswith("v/Initializer/")
-    assert v.initial_value.op.colocation_groups() == ["v"]
+    assert v.initial_value.op.colocation_groups() == [b"loc:@v"]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_device_and_colocation(graph):
     with graph.device("/job:worker"):
         update = v.assign_add(np.ones(2000, np.float32))
     assert v.device == v.initializer.device == v.value().device == update.device == "/job:ps/task:1"
-    assert v.initial_value.op.colocation_groups() == ["v"]
+    assert v.initial_value.op.colocation_groups() == [b"loc:@v"]
 
 
 def test_a_random_initial_value_is_drawn_once_per_initialisation(session):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import struct
 import sys
+import zlib
 
 import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.ops.image import image_codec_ops
+from tfray.ops.image import image_files
 
 RANDOM = np.random.default_rng(0)
 IMAGE = RANDOM.uniform(0, 1, (7, 9, 3)).astype(np.float32)
@@ -377,7 +379,7 @@ def test_jpeg_pixels_are_those_of_tensorflow(file, options, shape, digest):
 @pytest.mark.parametrize(("file", "options", "shape", "digest"), DECODED)
 def test_pillow_decodes_jpeg_images_where_simplejpeg_is_missing(file, options, shape, digest, monkeypatch):
     by_turbo = run(tf.image.decode_jpeg(file, **options)).astype(int)
-    monkeypatch.setattr(image_codec_ops, "_turbo", lambda: None)
+    monkeypatch.setattr(image_files, "turbo", lambda: None)
     pixels = run(tf.image.decode_jpeg(file, **options))
     assert pixels.shape == shape
     assert np.abs(pixels - by_turbo).max() <= (12 if options.get("fancy_upscaling", True) else 255)
@@ -422,8 +424,131 @@ def test_all_frames_of_gif_files():
 
 
 def test_without_pillow_the_error_says_what_to_install(monkeypatch):
-    image_codec_ops._pillow.cache_clear()
+    image_files.pillow.cache_clear()
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(tf.errors.NotFoundError, match=r"pip install 'tfray\[image\]'"):
         run(tf.image.decode_png(tf.placeholder_with_default(b"x", [])))
-    image_codec_ops._pillow.cache_clear()
+    image_files.pillow.cache_clear()
+
+
+# -- what TensorFlow 2.21 gives ------------------------------------------------------------------------
+
+
+def png_of(pixels, kind, depth):
+    """A PNG file without filters, of pixels ``[height, width, channels]``."""
+    rows = pixels.astype(">u2" if depth == 16 else np.uint8).reshape(len(pixels), -1).view(np.uint8)
+    header = struct.pack(">IIBBBBB", pixels.shape[1], len(pixels), depth, kind, 0, 0, 0)
+    lines = b"".join(b"\0" + row.tobytes() for row in rows)
+    parts = [("IHDR", header), ("IDAT", zlib.compress(lines))]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name.encode() + data + struct.pack(">I", zlib.crc32(name.encode() + data))
+        for name, data in [*parts, ("IEND", b"")]
+    )
+
+
+DEEP = {kind: RANDOM.integers(0, 65536, (3, 4, count)) for kind, count in [(0, 1), (4, 2), (2, 3), (6, 4)]}
+"""Pixels of 16 bits by PNG's number of a kind: gray, gray with transparency, colours, those with transparency."""
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_png_files_of_16_bits_keep_them(kind):
+    file, pixels = png_of(DEEP[kind], kind, 16), DEEP[kind]
+    assert np.array_equal(run(tf.image.decode_png(file, dtype=tf.uint16)), pixels)
+    assert np.array_equal(run(tf.image.decode_image(file, dtype=tf.uint16)), pixels)
+    assert np.array_equal(run(tf.image.decode_png(file)), pixels >> 8)
+    np.testing.assert_allclose(run(tf.image.decode_image(file, dtype=tf.float32)), pixels / 65535, rtol=1e-6)
+    written = run(tf.image.encode_png(pixels.astype(np.uint16)))
+    assert np.array_equal(run(tf.image.decode_png(written, dtype=tf.uint16)), pixels)
+
+
+@pytest.mark.parametrize(
+    ("colour", "gray"), [((172, 47, 117), 92), ((195, 103, 9), 119), ((216, 88, 140), 132), ((7, 7, 7), 7)]
+)
+def test_gray_of_png_files_is_libpngs(colour, gray):
+    file = png_of(np.array([[colour]]), 2, 8)
+    assert run(tf.image.decode_png(file, channels=1)).tolist() == [[[gray]]]
+    assert run(tf.image.decode_image(file, channels=1)).tolist() == [[[gray]]]
+
+
+def test_each_decoder_takes_the_files_of_others():
+    flat = np.full((8, 8, 3), 30, np.uint8)
+    png, jpeg = png_of(flat, 2, 8), run(tf.image.encode_jpeg(flat))
+    gif = base64.b64decode("R0lGODdhAQABAIAAAB4eHgAAACwAAAAAAQABAAACAkQBADs=")
+    assert np.array_equal(run(tf.image.decode_jpeg(png)), flat)
+    assert np.array_equal(run(tf.image.decode_png(jpeg)), run(tf.image.decode_jpeg(jpeg)))
+    assert run(tf.image.decode_png(gif)).tolist() == run(tf.image.decode_jpeg(gif)).tolist() == [[[30, 30, 30]]]
+    assert run(tf.image.decode_gif(png)).shape == (1, 8, 8, 3)
+    # 8 bits become 16 by 257 in libpng, for PNG files, and by 256 in TensorFlow, for others
+    assert run(tf.image.decode_png(png, dtype=tf.uint16))[0, 0, 0] == 30 * 257
+    assert run(tf.image.decode_png(gif, dtype=tf.uint16))[0, 0, 0] == 30 * 256
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not given 4 channels"):
+        run(tf.image.decode_image(jpeg, channels=4))
+
+
+def test_whether_files_are_jpeg_images_is_told_of_any_number_of_them():
+    assert run(tf.image.is_jpeg([[b"\xff\xd8\xff\xe0"], [b"GIF8"]])).tolist() == [[True], [False]]
+
+
+def test_an_incomplete_jpeg_file_is_decoded_if_asked_for():
+    pytest.importorskip("simplejpeg")
+    file = run(tf.image.encode_jpeg(np.zeros((32, 48, 3), np.uint8)))[:-20]
+    assert run(tf.image.decode_jpeg(file, try_recover_truncated=True)).shape == (32, 48, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        run(tf.image.decode_jpeg(file))
+
+
+SIMILAR = [((3, 16, 16, 3), (1, 16, 16, 3), (3,)), ((16, 16, 3), (4, 16, 16, 3), (4,)), ((16, 16, 3), (16, 16, 3), ())]
+
+
+@pytest.mark.parametrize("measure", [tf.image.ssim, tf.image.psnr])
+@pytest.mark.parametrize(("first", "second", "shape"), [*SIMILAR, ((2, 1, 16, 16, 3), (3, 16, 16, 3), (2, 3))])
+def test_images_are_compared_with_each_of_others(measure, first, second, shape):
+    x, y = (RANDOM.uniform(0, 1, sizes).astype(np.float32) for sizes in (first, second))
+    result = measure(x, y, 1.0)
+    assert result.shape.as_list() == list(shape)
+    found = run(result)
+    pairs = np.broadcast_arrays(np.zeros((*shape, 1, 1, 1)), x, y)[1:]
+    pairs = zip(*(each.reshape(-1, 16, 16, 3).copy() for each in pairs), strict=True)
+    one_by_one = [run(measure(*pair, 1.0)) for pair in pairs]
+    np.testing.assert_allclose(found.reshape(-1), one_by_one, rtol=1e-5)
+    unknown = [tf.placeholder(tf.float32), tf.placeholder(tf.float32)]
+    np.testing.assert_allclose(run(measure(*unknown, 1.0), dict(zip(unknown, (x, y), strict=True))), found, rtol=1e-5)
+
+
+def test_boxes_are_chosen_for_all_classes_together():
+    boxes = np.array([[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, -0.1, 1, 0.9], [0, 10, 1, 11], [0, 100, 1, 101]], np.float32)
+    scores = np.array([[0.9, 0.3], [0.75, 0.5], [0.6, 0.95], [0.95, 0.1], [0.3, 0.75]], np.float32)
+    chosen = tf.image.combined_non_max_suppression(boxes[None, :, None], scores[None], 2, 3, 0.3, 0.2)
+    assert [tensor.shape.as_list() for tensor in chosen] == [[1, 3, 4], [1, 3], [1, 3], [1]]
+    found = run(chosen)
+    np.testing.assert_allclose(found[1], [[0.95, 0.95, 0.9]])
+    assert found[2].tolist() == [[0, 1, 0]] and found[3].tolist() == [3]
+    np.testing.assert_allclose(found[0][0], [[0, 1, 1, 1], [0, 0, 1, 0.9], [0, 0, 1, 1]])
+    padded = tf.image.combined_non_max_suppression(boxes[None, :, None], scores[None], 1, 9, 0.3, 0.2, True, False)
+    assert padded[0].shape.as_list() == [1, 2, 4] and run(padded[0])[0, 0].tolist() == [0, 10, 1, 11]
+
+
+def test_an_image_of_unknown_rank_is_one_image():
+    image = tf.placeholder(tf.float32)
+    cropped = tf.image.crop_to_bounding_box(image, 1, 2, 3, 3)
+    assert cropped.shape.as_list() == [3, 3, None]
+    assert np.array_equal(run(cropped, {image: IMAGE}), IMAGE[1:4, 2:5])
+    assert np.array_equal(run(tf.image.grayscale_to_rgb(image), {image: IMAGE[..., :1]}), IMAGE[..., [0, 0, 0]])
+    for function in (lambda x: tf.image.resize_images(x, [2, 2]), lambda x: tf.image.central_crop(x, 0.5)):
+        with pytest.raises(ValueError, match="rank of the image is unknown"):
+            function(image)
+
+
+def test_images_refuse_what_tensorflow_refuses():
+    gamma, box = tf.placeholder(tf.float32, []), np.array([[0, 0, 1, 1]], np.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="gamma must be at least 0"):
+        run(tf.image.adjust_gamma(IMAGE, gamma), {gamma: -0.5})
+    with pytest.raises(tf.errors.OutOfRangeError, match="expected images 0 to 0"):
+        run(tf.image.crop_and_resize(IMAGE[None], box, [1], [2, 2]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="max_output_size is -1"):
+        run(tf.image.non_max_suppression(box, [1.0], -1))
+    with pytest.raises(ValueError, match="two integers"):
+        tf.image.resize_images(IMAGE, [2.0, 2.0])
+    with pytest.raises(ValueError, match="four sizes"):
+        tf.image.extract_image_patches(IMAGE[None], [2, 2], [1] * 4, [1] * 4, "VALID")
+    assert run(tf.image.crop_and_resize(IMAGE[None], box[:0], np.zeros(0, np.int32), [2, 2])).shape == (0, 2, 2, 3)

@@ -167,7 +167,7 @@ def test_orthogonal_matrices():
 
 
 def test_multinomial_refuses_impossible_rows():
-    with pytest.raises(InvalidArgumentError, match="not finite"):
+    with pytest.raises(InvalidArgumentError, match="no finite number"):
         interpret(random_ops.multinomial(np.full((1, 3), -np.inf, np.float32), 2))
 
 
@@ -348,3 +348,28 @@ def test_multinomial_among_many_classes():
     assert sum(counts) == 2100 and stats.chisquare(counts, [210, 420, 630, 840]).pvalue > ALPHA
     assert (samples[1] == 500).all()
     assert stats.kstest(samples[2] + 0.5, stats.uniform(0, 1000).cdf).pvalue > ALPHA
+
+
+# -- as in TensorFlow ------------------------------------------------------------------------------------
+
+
+def test_logits_that_are_not_finite_are_classes_that_do_not_occur():
+    logits = np.float32([[np.nan, 2, 2], [np.inf, -np.inf, 0], [1, 2, np.nan]])
+    drawn = interpret(random_ops.multinomial(logits, 200, seed=1))
+    assert [set(row) for row in drawn.tolist()] == [{1, 2}, {2}, {0, 1}]
+
+
+def test_empty_integers_need_no_bounds_that_fit():
+    assert interpret(random_ops.random_uniform([0, 2], 3, 3, dtypes.int32)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("function", [random_ops.random_normal, random_ops.random_uniform])
+def test_tensors_of_parameters_have_the_dtype_of_the_result(function):
+    with pytest.raises(ValueError, match="float64"):
+        function([2], constant(1.0, dtypes.float64))
+    assert function([2], np.float64(0.5)).dtype is dtypes.float32
+
+
+def test_names_of_draws():
+    assert random_ops.multinomial([[0.5, 0.5]], 1).op.name.startswith("multinomial/")
+    assert random_ops.random_poisson([0.5], [1]).op.name.startswith("random_poisson/")

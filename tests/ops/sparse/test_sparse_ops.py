@@ -318,3 +318,33 @@ def test_refused(build, match):
 def test_misuse(error, build):
     with pytest.raises(error):
         build()
+
+
+# -- sets ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("positions", [[[0, 1], [0, 0]], [[1, 0], [0, 0]], [[0, 0], [0, 0]], [[0, 0], [0, 3]]])
+def test_sets_whose_positions_are_not_in_order_are_refused_unless_that_is_not_asked_for(positions):
+    sets, others = tf.SparseTensor(positions, [1, 2], [2, 2]), tf.SparseTensor([[0, 0]], [2], [2, 1])
+    for function in (tf.sets.set_union, tf.sets.set_intersection, tf.sets.set_difference):
+        with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(function(sets, others))
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(tf.sets.set_size(sets))
+        assert session.run(tf.sets.set_size(sets, validate_indices=False)).sum() == 2
+        assert session.run(tf.sets.set_union(sets, others, validate_indices=False)).dense_shape[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "kind"),
+    [
+        (tf.sets.set_size, ([[1, 2]],), TypeError),
+        (tf.sets.set_union, ([1, 2], [2]), ValueError),
+        (tf.sets.set_union, ([[1], [2]], [[2]]), ValueError),
+        (tf.sets.set_union, (np.int32([[1]]), np.int64([[2]])), TypeError),
+    ],
+)
+def test_sets_that_do_not_go_together_are_refused_while_the_graph_is_built(function, arguments, kind):
+    with pytest.raises(kind):
+        function(*map(tf.constant, arguments))

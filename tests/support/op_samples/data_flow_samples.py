@@ -87,7 +87,9 @@ TESTED_ELSEWHERE |= {
     for name in registered_ops()
     if name.endswith("Dataset")
     or name in ("Iterator", "MakeIterator", "IteratorGetNext", "IteratorToStringHandle", "IteratorFromStringHandle")
-    or name == "MatchingDatasetFiles"
+    or name in ("MatchingDatasetFiles", "DatasetToSingleElement", "DatasetCardinality", "DatasetToTFRecord")
+    or name.startswith("Optional")
+    or name == "IteratorGetNextAsOptional"
 }
 
 TESTED_ELSEWHERE |= {

@@ -506,13 +506,15 @@ SAMPLES = [*resize_rows(), *color_rows(), *crop_rows(), *box_rows(), *patch_rows
 
 NOISE = np.random.default_rng(0).integers(0, 256, (30, 40, 3)).astype(np.uint8)
 BROKEN = np.array(smooth().tobytes(), object)
+BOX = [[[0.1, 0.1, 0.9, 0.9]]]
+TWO_CHANNELS = np.zeros((1, 5, 6, 2), np.float32)
 ERRORS = [
     OpError("ResizeBilinear", lambda x: resize_ops.resize_bilinear(x, [0, 3]), [np.zeros((1, 2, 2, 1))], "positive"),
     OpError("ResizeBilinear", lambda x: resize_ops.resize_bilinear(x, [2, 3]), [np.zeros((2, 2, 1))], "incompatible"),
     OpError("ResizeArea", lambda x: resize_ops.resize_area(x, [2, 3]), [np.zeros((2, 2, 1))], "rank 4", at_run=True),
     OpError("RGBToHSV", image_color_ops.rgb_to_hsv, [np.zeros((2, 4))], "3 channels"),
-    OpError("DecodeJpeg", image_codec_ops.decode_jpeg, [BROKEN], "no JPEG image", at_run=True),
-    OpError("DecodePng", image_codec_ops.decode_png, [BROKEN], "no PNG image", at_run=True),
+    OpError("DecodeJpeg", image_codec_ops.decode_jpeg, [BROKEN], "no JPEG or PNG", at_run=True),
+    OpError("DecodePng", image_codec_ops.decode_png, [BROKEN], "no JPEG or PNG", at_run=True),
     OpError(
         "DecodePng",
         image_codec_ops.decode_png,
@@ -528,15 +530,17 @@ ERRORS = [
         at_run=True,
     ),
     OpError("DecodeImage", image_codec_ops.decode_image, [BROKEN], "no JPEG or PNG", at_run=True),
+    OpError("DrawBoundingBoxesV2", lambda x: image_box_ops.draw_bounding_boxes(x, BOX), [TWO_CHANNELS], "2 channels"),
     OpError(
-        "CropAndResize",
-        lambda x: crop_resize_ops.crop_and_resize(x, np.zeros((1, 4), np.float32), np.array([3]), [2, 2]),
-        [np.zeros((1, 2, 2, 1), np.float32)],
-        "expected images 0 to 0",
+        "CombinedNonMaxSuppression",
+        lambda x: image_box_ops.combined_non_max_suppression(x, x[..., 0], 0, 1),
+        [np.zeros((1, 2, 1, 4), np.float32)],
+        "sizes 0 and 1",
         at_run=True,
     ),
 ]
 TESTED_ELSEWHERE = {
+    "CombinedNonMaxSuppression": "several results of one choice: tests/ops/image/test_image_ops.py",
     "SampleDistortedBoundingBoxV2": "random: tests/ops/image/test_image_ops.py",
     "ExtractGlimpse": "partly random: tests/ops/image/test_image_ops.py",
 }

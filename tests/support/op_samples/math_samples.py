@@ -33,7 +33,7 @@ ARITHMETIC = [
     *binary_rows("Sub", math_ops.subtract, np.subtract),
     *binary_rows("Mul", math_ops.multiply, np.multiply),
     *binary_rows("RealDiv", math_ops.truediv, np.divide, second=(0.5, 3)),
-    *binary_rows("SquaredDifference", math_ops.squared_difference, lambda x, y: np.square(x - y)),
+    *binary_rows("SquaredDifference", math_ops.squared_difference, lambda x, y: np.conj(x - y) * (x - y)),
     *binary_rows("Maximum", math_ops.maximum, np.maximum),
     *binary_rows("Minimum", math_ops.minimum, np.minimum),
     *binary_rows("Pow", math_ops.pow, np.power, 0.5, 3, second=(1, 3), dtypes=(*WIDE, dtypes.int32, dtypes.uint8)),
@@ -269,6 +269,10 @@ FUNCTIONS = [
 SPECIAL = [
     *unary_rows("Erfinv", special_ops.erfinv, scipy.special.erfinv, -0.8, 0.8, tolerance=4),
     *unary_rows("Ndtri", special_ops.ndtri, scipy.special.ndtri, 0.1, 0.9, tolerance=4),
+    *unary_rows("LogNdtr", special_ops.log_ndtr, scipy.special.log_ndtr, tolerance=4),
+    *unary_rows("Erfcx", special_ops.erfcx, scipy.special.erfcx, tolerance=4),
+    *unary_rows("BesselI0", special_ops.bessel_i0, scipy.special.i0, tolerance=4),
+    *unary_rows("BesselI1", special_ops.bessel_i1, scipy.special.i1, tolerance=4),
     *unary_rows("BesselI0e", special_ops.bessel_i0e, scipy.special.i0e, tolerance=4),
     *unary_rows("BesselI1e", special_ops.bessel_i1e, scipy.special.i1e, tolerance=4),
     *[
@@ -277,13 +281,17 @@ SPECIAL = [
             build,
             [grid(3, 1, low=0.5, high=4), grid(3, 4, low=0.5, high=4, seed=1)],
             reference,
-            differentiable=(1,),
+            # The derivative by the first argument has no gradient of its own, as in TensorFlow.
+            differentiable=differentiable,
+            twice=len(differentiable) == 1,
             tolerance=40,
+            label="" if len(differentiable) == 1 else "both",
         )
         for op, build, reference in [
             ("Igamma", special_ops.igamma, scipy.special.gammainc),
             ("Igammac", special_ops.igammac, scipy.special.gammaincc),
         ]
+        for differentiable in ((1,), (0, 1))
     ],
     OpSample(
         "Betainc",

@@ -185,7 +185,7 @@ SAMPLES = [
                 ([b" 1, 2", b'"3","-4"'], [[0], dtypes.float64], {}, [[1, 3], [2.0, -4.0]]),
                 ([b'"a\nb",c'], [[""], [""]], {}, [strings(b"a\nb"), strings(b"c")]),
                 ([b'a"b,c'], [[""], [""]], {"use_quote_delim": False}, [strings(b'a"b'), strings(b"c")]),
-                ([b'""', b""], [["d"]], {}, [strings(b"d", b"d")]),
+                ([b'""', b"a"], [["d"]], {}, [strings(b"d", b"a")]),
                 ([b'"",', b"a,"], [["d"], ["e"]], {}, [strings(b"d", b"a"), strings(b"e", b"e")]),
                 ([], [[1.0]], {}, [[]]),
             ]

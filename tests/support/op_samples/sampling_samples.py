@@ -49,6 +49,20 @@ def _at_the_same_quantile(alpha, sample):
     return -(moved[0] - moved[1]) / 2e-5 / stats.gamma(alpha).pdf(sample)
 
 
+def _igamma_slope(a, x):
+    return (special.gammainc(a + 1e-5, x) - special.gammainc(a - 1e-5, x)) / 2e-5
+
+
+SAMPLES.append(
+    OpSample(
+        "IgammaGradA",
+        gamma_sensitivity_ops.igamma_grad_a,
+        [grid(3, 1, low=0.5, high=4), grid(3, 4, low=0.5, high=4, seed=1)],
+        _igamma_slope,
+        tolerance=3e4,
+        dtypes=(dtypes.float32, dtypes.float64),
+    )
+)
 SAMPLES.append(
     OpSample(
         "RandomGammaGrad",

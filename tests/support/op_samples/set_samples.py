@@ -7,12 +7,19 @@ import numpy as np
 from tests.support.op_samples import OpError, OpSample
 from tests.support.op_samples.parsing_samples import strings
 from tfray.framework.sparse_tensor import SparseTensor
-from tfray.ops.sparse import set_ops
+from tfray.ops.sparse import set_ops, sparse_cross_ops
 
 A = np.int32([[[1, 2], [3, 3]], [[4, 5], [6, 7]]])
 B = np.int32([[[1, 3], [3, 9]], [[5, 4], [8, 9]]])
 SPARSE_A = [np.array([[0, 0], [0, 1], [2, 0]]), np.int64([5, 3, 1]), np.array([3, 4])]
 SPARSE_B = [np.array([[0, 0], [1, 0], [2, 0], [2, 1]]), np.int64([3, 9, 1, 1]), np.array([3, 2])]
+
+
+CROSSED = [[0, 0], [0, 1], [0, 2], [0, 3], [2, 0], [2, 1]]
+HASHED = [
+    *[8935263110919643167, 4943572461444180342, 7177478147263047056],
+    *[1779267445957561478, 9038364905835773754, 1882430661813595196],
+]
 
 
 def parts(sparse):
@@ -25,6 +32,11 @@ def dense(function):
 
 def sparse(function):
     return lambda *tensors: parts(function(SparseTensor(*tensors[:3]), SparseTensor(*tensors[3:])))
+
+
+def crossed(function, **attrs):
+    """A cross of a sparse input, which is given in three tensors, and of a dense one."""
+    return lambda *tensors: parts(function([tensors[3], SparseTensor(*tensors[:3])], **attrs))
 
 
 def row(build, inputs, expected, label):
@@ -100,9 +112,31 @@ SAMPLES = [
         )
         for given, expected in [(SPARSE_A, [2, 0, 1]), (SPARSE_B, [1, 1, 1])]
     ],
+    *[
+        OpSample(
+            "SparseCross",
+            crossed(function, **attrs),
+            [*SPARSE_A, strings(b"x", b"y", b"z", b"w", b"q", b"").reshape(3, 2)],
+            lambda *_, e=values: [CROSSED, e, [3, 4]],
+            data_dependent=True,
+            modes=("known", "unknown sizes"),
+        )
+        for function, attrs, values in [
+            (sparse_cross_ops.sparse_cross, {}, strings(b"5_X_x", b"5_X_y", b"3_X_x", b"3_X_y", b"1_X_q", b"1_X_")),
+            (sparse_cross_ops.sparse_cross_hashed, {"num_buckets": 1000}, [306, 294, 419, 395, 140, 619]),
+            (sparse_cross_ops.sparse_cross_hashed, {"hash_key": 7}, HASHED),
+        ]
+    ],
 ]
 
 ERRORS = [
     OpError("SparseToSparseSetOperation", dense(set_ops.set_union), [A, B[0]], "rank 3 do not go with sets of rank 2"),
     OpError("SparseToSparseSetOperation", dense(set_ops.set_union), [A[0], B[0][:1]], "rows", at_run=True),
+    OpError(
+        "SparseCross",
+        crossed(sparse_cross_ops.sparse_cross),
+        [*SPARSE_A, np.int64([[1]])],
+        "expected as many",
+        at_run=True,
+    ),
 ]

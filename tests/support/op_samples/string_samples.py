@@ -8,7 +8,7 @@ from tests.support.op_samples import OpError, OpSample
 from tests.support.op_samples.parsing_samples import strings, text
 from tfray.framework import dtypes
 from tfray.framework.op_def import lookup
-from tfray.ops.strings import string_number_ops, string_ops, string_split_ops
+from tfray.ops.strings import string_number_ops, string_ops, string_split_ops, unicode_ops
 
 I32 = np.int32
 
@@ -77,6 +77,11 @@ OLD = [
     4354273915233296679,
 ]
 
+KNOWN_RANK = ("known", "unknown sizes")
+FORMAT = string_ops.string_format
+NGRAMS = matrix([b"a b", b"b c"], [b"d e", b"e f"])
+TWO_ROWS = b"[[0 1 2 ... 7 8 9]\n [10 11 12 ... 17 18 19]]"
+
 JOINING = [
     given(
         "StringJoin",
@@ -86,6 +91,7 @@ JOINING = [
         modes=("known", "unknown sizes"),
     ),
     given("StringJoin", lambda x: string_ops.string_join([x, x]), [text(b"a")], text(b"aa")),
+    given("StringJoin", lambda: string_ops.string_join([]), [], text(b"")),
     given(
         "StringJoin",
         lambda *parts: string_ops.string_join(list(parts)),
@@ -149,6 +155,12 @@ SPLITTING = [
                 ],
             ),
             (strings(), text(b" "), {}, [np.empty((0, 2)), strings(), [0, 0]]),
+            (
+                strings(b"", b"a"),
+                text(b","),
+                {"skip_empty": False},
+                [[[1, 0]], strings(b"a"), [2, 1]],
+            ),
         ]
     ],
     given(
@@ -169,6 +181,15 @@ SPLITTING = [
         label="limited",
     ),
     given(
+        "StringSplitV2",
+        SPLIT_V2,
+        [matrix([b"a b"], [b"c"])],
+        [[[0, 0, 0], [0, 0, 1], [1, 0, 0]], strings(b"a", b"b", b"c"), [2, 1, 2]],
+        modes=("known", "unknown sizes"),
+        data_dependent=True,
+        label="matrix",
+    ),
+    given(
         "StringSplit",
         string_split_ops.string_bytes_split,
         [text(b"abc")],
@@ -185,6 +206,13 @@ CHANGING = [
     given(
         "StringLower", string_ops.string_lower, [text("ÄB".encode())], text("äb".encode()), kwargs={"encoding": "utf-8"}
     ),
+    *[
+        given(op, function, [text(b"aB\xff")], text(expected), kwargs={"encoding": "utf-8"}, label="malformed")
+        for op, function, expected in [
+            ("StringUpper", string_ops.string_upper, "AB\ufffd".encode()),
+            ("StringLower", string_ops.string_lower, "ab\ufffd".encode()),
+        ]
+    ],
     given("StringUpper", string_ops.string_upper, [text("äb".encode())], text("äB".encode())),
     given(
         "StringUpper",
@@ -211,6 +239,8 @@ CHANGING = [
                 matrix([b"a", b"d"], [b"e", b"h"]),
             ),
             (strings("äöü".encode()), I32(1), I32(1), {"unit": "UTF8_CHAR"}, strings("ö".encode())),
+            (text(b"h\xff\xc3\xa9l"), I32(1), I32(2), {"unit": "UTF8_CHAR"}, text(b"\xff\xc3\xa9")),
+            (text(b"h\xff\xc3\xa9l"), I32(-2), I32(1), {"unit": "UTF8_CHAR"}, text(b"\xc3\xa9")),
         ]
     ],
     *[
@@ -223,6 +253,10 @@ CHANGING = [
             (text("aä b".encode()), b"[[:alpha:]]", b"x", {}, text("xä x".encode())),
             (text(b"a\\b"), rb"\\", rb"\\\\", {}, text(rb"a\\b")),
             (text(b"a\xffb"), b"b", b"c", {}, text(b"a\xffc")),
+            (text(b"abc"), b"b*", b"-", {}, text(b"-a-c-")),  # RE2 finds no empty match right behind another
+            (text(b"abc"), b"(a)", rb"\2", {}, text(b"abc")),
+            (text(b"ab"), b"a", rb"x\y", {}, text(b"xb")),
+            (text(b"ab"), b"a", rb"x\y", {"replace_global": False}, text(b"ab")),
         ]
     ],
     given("RegexFullMatch", string_ops.regex_full_match, [strings(b"abc", b"ab"), text(b"a.c")], [True, False]),
@@ -233,7 +267,7 @@ CHANGING = [
         "DecodeBase64", string_ops.decode_base64, [strings(b"aGVsbG8_Pg", b"aGVsbG8_Pg==")], strings(*[b"hello?>"] * 2)
     ),
     *[
-        given("UnicodeTranscode", string_ops.unicode_transcode, [x], expected, kwargs=options, label=str(index))
+        given("UnicodeTranscode", unicode_ops.unicode_transcode, [x], expected, kwargs=options, label=str(index))
         for index, (x, options, expected) in enumerate(
             [
                 (
@@ -260,6 +294,25 @@ CHANGING = [
                         "replace_control_characters": True,
                     },
                     text(b"a??"),
+                ),
+                *[
+                    (
+                        text(data),
+                        {"input_encoding": encoding, "output_encoding": "UTF-8"},
+                        text("aé".encode()),
+                    )
+                    for encoding in ("UTF-16", "UTF-32")
+                    for data in ("aé".encode(encoding), "aé".encode(f"{encoding}-BE"))
+                ],
+                (
+                    text("\ufffd\x7f".encode() + b"\xff\n"),
+                    {
+                        "input_encoding": "UTF-8",
+                        "output_encoding": "UTF-8",
+                        "replacement_char": 33,
+                        "replace_control_characters": True,
+                    },
+                    text("\ufffd\x7f!!".encode()),
                 ),
             ]
         )
@@ -298,6 +351,7 @@ NUMBERS = [
             (text(b"12"), {"out_type": dtypes.int64}, np.int64(12)),
             (strings(b"-7"), {"out_type": dtypes.int32}, I32([-7])),
             (strings(b"0.1"), {"out_type": dtypes.float64}, np.float64([0.1])),
+            (strings(b"0xF", b" -0x1.8p1 ", b"NAN(abc)"), {}, np.float32([15, -3, np.nan])),
         ]
     ],
     given("StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 2**62), [WORDS], FAST),
@@ -313,7 +367,92 @@ NUMBERS = [
     given("StringToHashBucket", lambda x: string_number_ops.string_to_hash_bucket(x, 2**62), [WORDS], OLD),
 ]
 
-SAMPLES = [*JOINING, *SPLITTING, *CHANGING, *NUMBERS]
+CHARACTERS = [
+    *[
+        given(
+            "UnicodeDecodeWithOffsets",
+            lambda x, a=arguments, o=options: list(unicode_ops.unicode_decode_with_offsets(x, *a, **o)),
+            [text(x)],
+            expected,
+            data_dependent=True,
+            label=str(index),
+        )
+        for index, (x, arguments, options, expected) in enumerate(
+            [
+                ("aé日b".encode(), ["UTF-8"], {}, [[97, 233, 26085, 98], [0, 1, 3, 6]]),
+                (b"a\xffb\x01", ["UTF-8"], {}, [[97, 65533, 98, 1], [0, 1, 2, 3]]),
+                (b"a\xffb", ["UTF-8", "ignore"], {}, [[97, 98], [0, 2]]),
+                (b"a\x01", ["UTF-8"], {"replace_control_characters": True}, [[97, 65533], [0, 1]]),
+                ("aé".encode("utf-16"), ["UTF-16"], {}, [[97, 233], [0, 4]]),
+                (b"", ["UTF-8"], {}, [[], []]),
+            ]
+        )
+    ],
+    given(
+        "UnicodeEncode",
+        lambda x: unicode_ops.unicode_split(x, "UTF-8"),
+        [text("aé".encode())],
+        strings(b"a", "é".encode()),
+        modes=("known", "unknown sizes"),
+        data_dependent=True,
+    ),
+    *[
+        given("UnicodeEncode", unicode_ops.unicode_encode, [I32(x)], expected, kwargs=options, label=str(index))
+        for index, (x, options, expected) in enumerate(
+            [
+                ([[97, 233], [65, 66]], {"output_encoding": "UTF-16-BE"}, strings(b"\0a\0\xe9", b"\0A\0B")),
+                ([97, -1, 0x110000, 0xD800], {"output_encoding": "UTF-8", "replacement_char": 63}, text(b"a???")),
+                ([97, -1], {"output_encoding": "UTF-8", "errors": "ignore"}, text(b"a")),
+                ([], {"output_encoding": "UTF-8"}, text(b"")),
+            ]
+        )
+    ],
+]
+
+GROUPING = [
+    *[
+        given("StringNGrams", string_split_ops.ngrams, [x], expected, kwargs=options, modes=KNOWN_RANK)
+        for index, (x, options, expected) in enumerate(
+            [
+                (matrix([b"a", b"b", b"c"], [b"d", b"e", b"f"]), {"ngram_width": 2}, NGRAMS),
+                (
+                    strings(b"a", b"b"),
+                    {"ngram_width": (1, 2), "separator": "|", "pad_values": ("<", ">")},
+                    strings(b"a", b"b", b"<|a", b"a|b", b"b|>"),
+                ),
+                (
+                    strings(b"a", b"b"),
+                    {"ngram_width": 3, "pad_values": "P", "padding_width": 1},
+                    strings(b"P a b", b"a b P"),
+                ),
+                (strings(b"a"), {"ngram_width": 3, "preserve_short_sequences": True}, strings(b"a")),
+                (strings(b"a"), {"ngram_width": 3}, strings()),
+            ]
+        )
+    ],
+    *[
+        given("UnsortedSegmentJoin", string_split_ops.unsorted_segment_join, [x, ids, I32(2)], expected, sizes=[2])
+        for x, ids, expected in [
+            (strings(b"a", b"b", b"c"), I32([1, 0, 1]), strings(b"b", b"ac")),
+            (SQUARE, I32([1, 0]), matrix([b"c", b"d"], [b"a", b"b"])),
+            (SQUARE, I32([[0, 0], [1, 1]]), strings(b"ab", b"cd")),
+        ]
+    ],
+    *[
+        given("StringFormat", lambda *x, t=template, o=options: FORMAT(t, x, **o), values, text(shown))
+        for template, options, values, shown in [
+            ("a {} b {}", {}, [np.float32([1.5, 2]), text(b'x"')], b'a [1.5 2] b "x\\""'),
+            ("%t", {"placeholder": "%t"}, [I32(np.arange(20).reshape(2, 10))], TWO_ROWS),
+            ("{}", {"summarize": -1}, [I32(np.arange(8))], b"[0 1 2 3 4 5 6 7]"),
+            ("{}", {"summarize": 1}, [I32(np.arange(8).reshape(4, 2))], b"[[0 1]\n ...\n [6 7]]"),
+            ("{}", {}, [I32(np.arange(8).reshape(2, 2, 2))], b"[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]"),
+            ("{} {}", {}, [np.array(True), np.float64(0.1)], b"1 0.1"),
+            ("a", {}, [], b"a"),
+        ]
+    ],
+]
+
+SAMPLES = [*JOINING, *SPLITTING, *CHANGING, *NUMBERS, *CHARACTERS, *GROUPING]
 
 REPLACE = string_ops.regex_replace
 ERRORS = [
@@ -336,25 +475,51 @@ ERRORS = [
     ),
     OpError("StringLength", lambda x: string_ops.string_length(x, unit="WORD"), [SQUARE], "unit"),
     OpError("StringLower", lambda x: string_ops.string_lower(x, "latin"), [SQUARE], "encoding"),
-    OpError("StringLower", lambda x: string_ops.string_lower(x, "utf-8"), [text(b"\xff")], "not UTF-8", True),
     OpError("Substr", lambda x: string_ops.substr(x, 6, 1), [text(b"hello")], "position 6 is outside", True),
     OpError("Substr", lambda x: string_ops.substr(x, -6, 1), [text(b"hello")], "position -6 is outside", True),
     OpError("Substr", lambda x: string_ops.substr(x, [0, 1], 1), [text(b"hello")], "incompatible"),
     OpError("RegexReplace", lambda x: REPLACE(x, "(", ""), [text(b"a")], "not a regular expression", True),
-    OpError("RegexReplace", lambda x: REPLACE(x, "a", r"\3"), [text(b"a")], "the pattern has 0 groups", True),
     OpError("RegexFullMatch", lambda x: string_ops.regex_full_match(x, ["a"]), [text(b"a")], "rank"),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"a*")], "not base 64", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"a")], "not base 64", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"ab+/")], "not base 64", True),
+    OpError("DecodeBase64", string_ops.decode_base64, [text(b"YQ=")], "not filled up", True),
     OpError(
         "UnicodeTranscode",
-        lambda x: string_ops.unicode_transcode(x, "UTF-8", "UTF-8", "strict"),
+        lambda x: unicode_ops.unicode_transcode(x, "UTF-8", "UTF-8", "strict"),
         [text(b"a\xff")],
         "is not UTF-8",
         True,
     ),
     OpError(
-        "UnicodeTranscode", lambda x: string_ops.unicode_transcode(x, "nothing", "UTF-8"), [text(b"")], "'nothing'"
+        "UnicodeTranscode",
+        lambda x: unicode_ops.unicode_transcode(x, "UTF-8", "UTF-8", "strict", replace_control_characters=True),
+        [text(b"a\n")],
+        "control character",
+        True,
+    ),
+    OpError("StringJoin", string_ops.string_join, [text(b"a")], "expected a list"),
+    OpError("UnicodeDecode", lambda x: unicode_ops.unicode_decode(x, "UTF-8"), [strings(b"a")], "no ragged tensors"),
+    OpError("UnicodeEncode", lambda x: unicode_ops.unicode_encode(x, "UTF-8"), [I32(97)], "at least one dimension"),
+    OpError("UnicodeEncode", lambda x: unicode_ops.unicode_encode(x, "UTF-16"), [I32([97])], "output_encoding"),
+    OpError("UnicodeEncode", lambda x: unicode_ops.unicode_encode(x, "UTF-8", "strict"), [I32([-1])], "-1 is", True),
+    OpError("StringNGrams", lambda x: string_split_ops.ngrams(x, 2), [text(b"a")], "rank of at least 1"),
+    OpError("StringNGrams", lambda x: string_split_ops.ngrams(x, 0), [strings(b"a")], "positive"),
+    OpError("StringNGrams", lambda x: string_split_ops.ngrams(x, 2, padding_width=1), [strings(b"a")], "padding_width"),
+    OpError("StringFormat", lambda x: string_ops.string_format("{}{}", x), [text(b"a")], "2 placeholders"),
+    *[
+        OpError(
+            "UnsortedSegmentJoin",
+            lambda x, i=ids: string_split_ops.unsorted_segment_join(x, i, 2),
+            [strings(b"a", b"b")],
+            match,
+            at_run,
+        )
+        for ids, match, at_run in [([0], "incompatible", False), ([-1, 0], "-1 to 0", True), ([2, 0], "0 to 2", True)]
+    ],
+    OpError("StringToHashBucket", string_number_ops.string_to_hash_bucket, [text(b"a")], "num_buckets is missing"),
+    OpError(
+        "UnicodeTranscode", lambda x: unicode_ops.unicode_transcode(x, "nothing", "UTF-8"), [text(b"")], "'nothing'"
     ),
     OpError("AsString", lambda x: string_number_ops.as_string(x, precision=2), [I32(3)], "no precision"),
     OpError("AsString", lambda x: string_number_ops.as_string(x, fill="xx"), [I32(3)], "fill"),

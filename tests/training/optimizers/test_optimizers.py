@@ -490,7 +490,7 @@ def test_slots_and_updates_are_with_their_variable(graph):
     assert optimizer.get_slot(var, "momentum").device == "/job:ps/task:1"
     update = graph.get_operation_by_name("Momentum/update_w/ApplyMomentum")
     assert update.device == "/job:ps/task:1"
-    assert "w" in update.colocation_groups()
+    assert b"loc:@w" in update.colocation_groups()
 
 
 def test_the_step_counter_moves_after_the_updates(graph):
@@ -576,6 +576,19 @@ def test_arguments_are_checked():
         GradientDescentOptimizer(0.1, name="")
     with pytest.raises(InvalidArgumentError, match=r"int32.*takes"):
         optimizer.minimize(lambda: constant(1), var_list=var)
+
+
+@pytest.mark.parametrize("make", [GradientDescentOptimizer, AdamOptimizer, AdagradOptimizer])
+def test_a_trainable_integer_that_the_loss_does_not_use_is_no_obstacle(make):
+    step, var = Variable(0, name="step"), Variable(2.0, name="w")
+    optimizer = make(0.1)
+    assert [d is None for d, _ in optimizer.compute_gradients(var * var)] == [True, False]
+    train_op = optimizer.minimize(var * var, global_step=step)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run([train_op, train_op])
+        session.run(train_op)
+        assert session.run(step) == 2 and session.run(var) < 2.0
 
 
 @pytest.mark.parametrize("row", [-1, 3])

@@ -6,33 +6,45 @@ import math
 
 import numpy as np
 
-from tfray.framework.graph import Tensor
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
+from tfray.library.distributions.checks import after
 from tfray.library.distributions.distribution import (
-    Distribution,
+    FULLY_REPARAMETERIZED,
     RegisterKL,
+    ScalarDistribution,
+    added_divergence,
+    choose,
     derived_seed,
     float_parameters,
-    nan_unless,
 )
 from tfray.ops.arrays import array_ops
+from tfray.ops.checks.check_ops import assert_less, assert_positive
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import digamma, lgamma, log, log1p, square
+from tfray.ops.math.special_ops import log_ndtr, ndtri
 from tfray.ops.random import random_ops
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 
-class Normal(Distribution):
+class Normal(ScalarDistribution):
     """Normal distributions.
 
     Args:
         loc: Means.
-        scale: Standard deviations, positive; broadcast against `loc`.
-        validate_args: Accepted; parameters are not checked.
-        allow_nan_stats: Accepted; statistics that are not defined are NaN.
+        scale: Standard deviations, positive; broadcast against `loc`, same dtype.
+        validate_args: Check parameters and values when a step runs, or at once where they are constants.
+        allow_nan_stats: Statistics that are not defined are NaN; when False, they are errors of the step.
         name: Prefix of the operations' names.
+
+    Raises:
+        ValueError: The parameters are not of one floating dtype.
+        InvalidArgumentError: With `validate_args`: a parameter is not as said here.
     """
+
+    _shaped_by = "loc", "scale"
 
     def __init__(
         self,
@@ -42,18 +54,43 @@ class Normal(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
-        self.loc, self.scale = float_parameters(loc, scale)
-        super().__init__(self.loc.dtype, [self.loc, self.scale], True, name)
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            checks = [assert_positive(scale)] if validate_args else []
+            self.loc, self.scale = float_parameters(checks, loc=loc, scale=scale)
+        super().__init__(
+            self.scale.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.loc, self.scale],
+            name,
+        )
 
-    def _sample(self, sample_shape: Tensor, seed: int | None) -> Tensor:
-        numbers = random_ops.random_normal(self._sample_sizes(sample_shape), dtype=self.dtype, seed=seed)
-        return numbers * self.scale + self.loc
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        return random_ops.random_normal(self._sample_sizes(n), dtype=self.dtype, seed=seed) * self.scale + self.loc
+
+    def _standardized(self, value: Tensor) -> Tensor:
+        return (value - self.loc) / self.scale
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        return -0.5 * square((value - self.loc) / self.scale) - (log(self.scale) + _HALF_LOG_TAU)
+        return -0.5 * square(self._standardized(value)) - (log(self.scale) + _HALF_LOG_TAU)
 
     def _cdf(self, value: Tensor) -> Tensor:
-        return 0.5 * math_ops.erfc((self.loc - value) / (self.scale * math.sqrt(2)))
+        return 0.5 * math_ops.erfc(self._standardized(value) * -math.sqrt(0.5))
+
+    def _survival_function(self, value: Tensor) -> Tensor:
+        return 0.5 * math_ops.erfc(self._standardized(value) * math.sqrt(0.5))
+
+    def _log_cdf(self, value: Tensor) -> Tensor:
+        return log_ndtr(self._standardized(value))
+
+    def _log_survival_function(self, value: Tensor) -> Tensor:
+        return log_ndtr(-self._standardized(value))
+
+    def _quantile(self, value: Tensor) -> Tensor:
+        return ndtri(value) * self.scale + self.loc
 
     def _entropy(self) -> Tensor:
         return self._in_batch(log(self.scale) + (0.5 + _HALF_LOG_TAU))
@@ -64,26 +101,29 @@ class Normal(Distribution):
     def _mode(self) -> Tensor:
         return self._mean()
 
-    def _variance(self) -> Tensor:
-        return self._in_batch(square(self.scale))
+    def _stddev(self) -> Tensor:
+        return self._in_batch(self.scale)
 
 
 @RegisterKL(Normal, Normal)
-def _kl_normal(a: Normal, b: Normal) -> Tensor:
-    ratio = square(a.scale / b.scale)
-    return 0.5 * square((a.loc - b.loc) / b.scale) + 0.5 * (ratio - 1.0 - log(ratio))
+def _kl_normal(a: Normal, b: Normal, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_normal_normal"):
+        ratio = square(a.scale / b.scale)
+        return 0.5 * square((a.loc - b.loc) / b.scale) + 0.5 * (ratio - 1.0 - log(ratio))
 
 
-class Uniform(Distribution):
+class Uniform(ScalarDistribution):
     """Uniform distributions over ``[low, high)``.
 
     Args:
         low: Lower bounds.
-        high: Upper bounds, above the lower ones; broadcast against `low`.
+        high: Upper bounds, above the lower ones; broadcast against `low`, same dtype.
         validate_args: See `Normal`.
         allow_nan_stats: See `Normal`.
         name: See `Normal`.
     """
+
+    _shaped_by = "low", "high"
 
     def __init__(
         self,
@@ -93,26 +133,45 @@ class Uniform(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Uniform",
     ) -> None:
-        self.low, self.high = float_parameters(low, high)
-        super().__init__(self.low.dtype, [self.low, self.high], True, name)
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            checks = [assert_less(low, high, message="uniform not defined when low >= high.")] if validate_args else []
+            self.low, self.high = float_parameters(checks, low=low, high=high)
+        super().__init__(
+            self.low.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.low, self.high],
+            name,
+        )
 
     def range(self, name: str = "range") -> Tensor:
         """``high - low``."""
-        return math_ops.subtract(self.high, self.low, name)
+        with self._name_scope(name):
+            return self.high - self.low
 
-    def _sample(self, sample_shape: Tensor, seed: int | None) -> Tensor:
-        numbers = random_ops.random_uniform(self._sample_sizes(sample_shape), dtype=self.dtype, seed=seed)
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        numbers = random_ops.random_uniform(self._sample_sizes(n), dtype=self.dtype, seed=seed)
         return numbers * self.range() + self.low
 
+    def _where_inside(self, value: Tensor, inside: Tensor, outside: float) -> Tensor:
+        """`inside` between the bounds, else `outside`; a value that is not a number stays so."""
+        is_outside = math_ops.logical_or(value < self.low, value >= self.high)
+        value = value + array_ops.zeros_like(self.low) + array_ops.zeros_like(self.high)
+        density = choose(is_outside, convert_to_tensor(outside, self.dtype), inside)
+        return choose(math_ops.is_nan(value), value, density)
+
+    def _prob(self, value: Tensor) -> Tensor:
+        return self._where_inside(value, 1.0 / self.range(), 0.0)
+
     def _log_prob(self, value: Tensor) -> Tensor:
-        value = value + array_ops.zeros_like(self._in_batch(self.low))
-        log_density = array_ops.zeros_like(value) - log(self.range())
-        inside = math_ops.logical_and(value >= self.low, value < self.high)
-        nothing = array_ops.fill(array_ops.shape(value), np.array(-math.inf, self.dtype.numpy))
-        return array_ops.where(inside, log_density, nothing)
+        return self._where_inside(value, -log(self.range()), -math.inf)
 
     def _cdf(self, value: Tensor) -> Tensor:
-        return math_ops.clip_by_value((value - self.low) / self.range(), 0.0, 1.0)
+        share = choose(value < self.low, convert_to_tensor(0.0, self.dtype), (value - self.low) / self.range())
+        return choose(value >= self.high, convert_to_tensor(1.0, self.dtype), share)
 
     def _entropy(self) -> Tensor:
         return log(self.range())
@@ -123,26 +182,29 @@ class Uniform(Distribution):
     def _variance(self) -> Tensor:
         return square(self.range()) / 12.0
 
-
-@RegisterKL(Uniform, Uniform)
-def _kl_uniform(a: Uniform, b: Uniform) -> Tensor:
-    divergence = log(b.range()) - log(a.range())
-    nothing = array_ops.zeros_like(divergence)
-    within = math_ops.logical_and(b.low + nothing <= a.low + nothing, a.high + nothing <= b.high + nothing)
-    infinite = array_ops.fill(array_ops.shape(divergence), np.array(math.inf, a.dtype.numpy))
-    return array_ops.where(within, divergence, infinite)
+    def _stddev(self) -> Tensor:
+        return self.range() / math.sqrt(12.0)
 
 
-class Laplace(Distribution):
+@added_divergence(Uniform, Uniform)
+def _kl_uniform(a: Uniform, b: Uniform, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_uniform_uniform"):
+        within = math_ops.logical_and(b.low <= a.low, a.high <= b.high)
+        return choose(within, log(b.range()) - log(a.range()), convert_to_tensor(math.inf, a.dtype))
+
+
+class Laplace(ScalarDistribution):
     """Laplace distributions, with a density in proportion to ``exp(-abs(x - loc) / scale)``.
 
     Args:
         loc: Means.
-        scale: Scales, positive; broadcast against `loc`.
+        scale: Scales, positive; broadcast against `loc`, same dtype.
         validate_args: See `Normal`.
         allow_nan_stats: See `Normal`.
         name: See `Normal`.
     """
+
+    _shaped_by = "loc", "scale"
 
     def __init__(
         self,
@@ -152,21 +214,43 @@ class Laplace(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Laplace",
     ) -> None:
-        self.loc, self.scale = float_parameters(loc, scale)
-        super().__init__(self.loc.dtype, [self.loc, self.scale], True, name)
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            checks = [assert_positive(scale)] if validate_args else []
+            self.loc, self.scale = float_parameters(checks, loc=loc, scale=scale)
+        super().__init__(
+            self.loc.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.loc, self.scale],
+            name,
+        )
 
-    def _sample(self, sample_shape: Tensor, seed: int | None) -> Tensor:
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         # Keep above -1: the logarithm below would be infinite there.
         lowest = float(np.nextafter(self.dtype.numpy.type(-1), self.dtype.numpy.type(0)))
-        numbers = random_ops.random_uniform(self._sample_sizes(sample_shape), lowest, 1.0, self.dtype, seed)
+        numbers = random_ops.random_uniform(self._sample_sizes(n), lowest, 1.0, self.dtype, seed)
         return self.loc - self.scale * math_ops.sign(numbers) * log1p(-math_ops.abs(numbers))
 
+    def _standardized(self, value: Tensor) -> Tensor:
+        return (value - self.loc) / self.scale
+
     def _log_prob(self, value: Tensor) -> Tensor:
-        return -math_ops.abs((value - self.loc) / self.scale) - (log(self.scale) + math.log(2))
+        return -math_ops.abs(self._standardized(value)) - (log(self.scale) + math.log(2))
 
     def _cdf(self, value: Tensor) -> Tensor:
-        z = (value - self.loc) / self.scale
-        return 0.5 - 0.5 * math_ops.sign(z) * math_ops.expm1(-math_ops.abs(z))
+        return _laplace_cdf(self._standardized(value))
+
+    def _log_cdf(self, value: Tensor) -> Tensor:
+        return _laplace_log_cdf(self._standardized(value))
+
+    def _survival_function(self, value: Tensor) -> Tensor:
+        return _laplace_cdf(-self._standardized(value))
+
+    def _log_survival_function(self, value: Tensor) -> Tensor:
+        return _laplace_log_cdf(-self._standardized(value))
 
     def _entropy(self) -> Tensor:
         return self._in_batch(log(self.scale) + (1 + math.log(2)))
@@ -177,28 +261,45 @@ class Laplace(Distribution):
     def _mode(self) -> Tensor:
         return self._mean()
 
-    def _variance(self) -> Tensor:
-        return self._in_batch(2.0 * square(self.scale))
+    def _stddev(self) -> Tensor:
+        return self._in_batch(math.sqrt(2) * self.scale)
 
 
-@RegisterKL(Laplace, Laplace)
-def _kl_laplace(a: Laplace, b: Laplace) -> Tensor:
-    distance = math_ops.abs(a.loc - b.loc)
-    ratio = a.scale / b.scale
-    return distance / b.scale + ratio * math_ops.exp(-distance / a.scale) - log(ratio) - 1.0
+def _laplace_cdf(z: Tensor) -> Tensor:
+    tail = 0.5 * math_ops.exp(-math_ops.abs(z))
+    return choose(z < 0, tail, 1.0 - tail)
 
 
-class StudentT(Distribution):
+def _laplace_log_cdf(z: Tensor) -> Tensor:
+    return choose(z < 0, z - math.log(2), log1p(-0.5 * math_ops.exp(-math_ops.abs(z))))
+
+
+@added_divergence(Laplace, Laplace)
+def _kl_laplace(a: Laplace, b: Laplace, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_laplace_laplace"):
+        distance = math_ops.abs(a.loc - b.loc)
+        ratio = a.scale / b.scale
+        return distance / b.scale + ratio * math_ops.exp(-distance / a.scale) - log(ratio) - 1.0
+
+
+def _log_survival(cdf: Tensor, survival: Tensor) -> Tensor:
+    """Logarithm of `survival` from the one of the two that has the digits."""
+    return choose(survival > 0.5, log1p(-math_ops.minimum(cdf, 0.5)), log(survival))
+
+
+class StudentT(ScalarDistribution):
     """Student's t-distributions.
 
     Args:
         df: Degrees of freedom, positive.
-        loc: Means; broadcast against `df`.
-        scale: Scales; broadcast likewise. Their sign does not count.
+        loc: Means; broadcast against `df`, same dtype.
+        scale: Scales; likewise. Their sign does not count.
         validate_args: See `Normal`.
         allow_nan_stats: See `Normal`.
         name: See `Normal`.
     """
+
+    _shaped_by = "df", "loc", "scale"
 
     def __init__(
         self,
@@ -209,15 +310,25 @@ class StudentT(Distribution):
         allow_nan_stats: bool = True,
         name: str = "StudentT",
     ) -> None:
-        self.df, self.loc, self.scale = float_parameters(df, loc, scale)
-        super().__init__(self.df.dtype, [self.df, self.loc, self.scale], True, name)
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            checks = [assert_positive(df)] if validate_args else []
+            self.df, self.loc, self.scale = float_parameters(checks, df=df, loc=loc, scale=scale)
+        super().__init__(
+            self.scale.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.df, self.loc, self.scale],
+            name,
+        )
 
-    def _sample(self, sample_shape: Tensor, seed: int | None) -> Tensor:
-        sizes = self._sample_sizes(sample_shape)
-        numbers = random_ops.random_normal(sizes, dtype=self.dtype, seed=seed)
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        numbers = random_ops.random_normal(self._sample_sizes(n), dtype=self.dtype, seed=seed)
         df = self._in_batch(self.df)
         half = np.array(0.5, self.dtype.numpy)
-        chi2 = random_ops.random_gamma(sample_shape, df * half, half, self.dtype, derived_seed(seed, 1))
+        chi2 = random_ops.random_gamma(array_ops.reshape(n, [1]), df * half, half, self.dtype, derived_seed(seed, 1))
         return numbers * math_ops.rsqrt(chi2 / df) * self.scale + self.loc
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -226,11 +337,20 @@ class StudentT(Distribution):
         beta = lgamma(0.5 * self.df) - lgamma(0.5 * (self.df + 1.0))
         return -0.5 * (self.df + 1.0) * log1p(square(y) / self.df) - (scale + beta)
 
+    def _below(self, y: Tensor) -> Tensor:
+        tail = 0.5 * math_ops.betainc(
+            0.5 * self.df, convert_to_tensor(0.5, self.dtype), self.df / (square(y) + self.df)
+        )
+        return choose(y < 0, tail, 1.0 - tail)
+
     def _cdf(self, value: Tensor) -> Tensor:
-        y = (value - self.loc) / math_ops.abs(self.scale)
-        df = self.df + array_ops.zeros_like(y)
-        tail = 0.5 * math_ops.betainc(0.5 * df, 0.5 * array_ops.ones_like(y), df / (square(y) + df))
-        return array_ops.where(y < 0, tail, 1.0 - tail)
+        return self._below((value - self.loc) / math_ops.abs(self.scale))
+
+    def _survival_function(self, value: Tensor) -> Tensor:
+        return self._below((self.loc - value) / math_ops.abs(self.scale))
+
+    def _log_survival_function(self, value: Tensor) -> Tensor:
+        return _log_survival(self._cdf(value), self._survival_function(value))
 
     def _entropy(self) -> Tensor:
         df = self._in_batch(self.df)
@@ -239,30 +359,44 @@ class StudentT(Distribution):
         return log(math_ops.abs(self.scale)) + 0.5 * log(df) + log_beta + rest
 
     def _mean(self) -> Tensor:
-        return nan_unless(self._in_batch(self.df) > 1, self._in_batch(self.loc))
+        message = "mean not defined for components of df <= 1"
+        return _where_above_one([self.df], self._in_batch(self.loc), self.allow_nan_stats, message)
 
     def _mode(self) -> Tensor:
-        return self._in_batch(self.loc)
+        return array_ops.identity(self.loc)
 
     def _variance(self) -> Tensor:
-        df = self._in_batch(self.df)
-        has_one = df > 2
-        safe = array_ops.where(has_one, df - 2.0, array_ops.ones_like(df))
-        finite = self._in_batch(square(self.scale)) * df / safe
-        infinite = array_ops.fill(array_ops.shape(df), np.array(math.inf, self.dtype.numpy))
-        return nan_unless(df > 1, array_ops.where(has_one, finite, infinite))
+        # Finite above 2, infinite from there down to 1.
+        is_finite = self.df > 2
+        finite = square(self.scale) * self.df / choose(is_finite, self.df - 2.0, array_ops.ones_like(self.df))
+        variance = self._in_batch(choose(is_finite, finite, convert_to_tensor(math.inf, self.dtype)))
+        message = "variance not defined for components of df <= 1"
+        return _where_above_one([self.df], variance, self.allow_nan_stats, message)
 
 
-class Gamma(Distribution):
+def _where_above_one(parameters: list[Tensor], statistic: Tensor, allow_nan_stats: bool, message: str) -> Tensor:
+    """`statistic` where all of `parameters`, which broadcast with it, are above 1; else NaN or an error."""
+    if not allow_nan_stats:
+        one = array_ops.ones([], statistic.dtype)
+        checks: list[Operation] = [assert_less(one, parameter, message=message) for parameter in parameters]
+        return after(checks, statistic)
+    for parameter in parameters:
+        statistic = choose(parameter > 1, statistic, convert_to_tensor(math.nan, statistic.dtype))
+    return statistic
+
+
+class Gamma(ScalarDistribution):
     """Gamma distributions.
 
     Args:
         concentration: Shape parameters, positive.
-        rate: Inverse scales, positive; broadcast against `concentration`.
+        rate: Inverse scales, positive; broadcast against `concentration`, same dtype.
         validate_args: See `Normal`.
         allow_nan_stats: See `Normal`.
         name: See `Normal`.
     """
+
+    _shaped_by: tuple[str, ...] = ("concentration", "rate")
 
     def __init__(
         self,
@@ -272,20 +406,41 @@ class Gamma(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Gamma",
     ) -> None:
-        self.concentration, self.rate = float_parameters(concentration, rate)
-        super().__init__(self.concentration.dtype, [self.concentration, self.rate], True, name)
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            checks = [assert_positive(concentration), assert_positive(rate)] if validate_args else []
+            self.concentration, self.rate = float_parameters(checks, concentration=concentration, rate=rate)
+        super().__init__(
+            self.concentration.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.concentration, self.rate],
+            name,
+        )
 
-    def _sample(self, sample_shape: Tensor, seed: int | None) -> Tensor:
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         concentration, rate = self._in_batch(self.concentration), self._in_batch(self.rate)
-        return random_ops.random_gamma(sample_shape, concentration, rate, self.dtype, seed)
+        return random_ops.random_gamma(array_ops.reshape(n, [1]), concentration, rate, self.dtype, seed)
+
+    def _checked(self, value: Tensor) -> Tensor:
+        if value.dtype is not self.dtype:
+            raise ValueError(f"{self.name}: a value must be {self.dtype.name}, found {value.dtype.name}")
+        return after([assert_positive(value)], value) if self.validate_args else value
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        c, rate = self.concentration, self.rate
-        return math_ops.xlogy(c - 1.0, value) - rate * value - lgamma(c) + c * log(rate)
+        value, c, rate = self._checked(value), self.concentration, self.rate
+        return math_ops.xlogy(c - 1.0, value) - rate * value - (lgamma(c) - c * log(rate))
 
     def _cdf(self, value: Tensor) -> Tensor:
-        value = value * self.rate
-        return math_ops.igamma(self.concentration + array_ops.zeros_like(value), value)
+        return math_ops.igamma(self.concentration, self._checked(value) * self.rate)
+
+    def _survival_function(self, value: Tensor) -> Tensor:
+        return math_ops.igammac(self.concentration, self._checked(value) * self.rate)
+
+    def _log_survival_function(self, value: Tensor) -> Tensor:
+        return _log_survival(self._cdf(value), self._survival_function(value))
 
     def _entropy(self) -> Tensor:
         c = self.concentration
@@ -297,19 +452,25 @@ class Gamma(Distribution):
     def _variance(self) -> Tensor:
         return self.concentration / square(self.rate)
 
+    def _stddev(self) -> Tensor:
+        return math_ops.sqrt(self.concentration) / self.rate
+
     def _mode(self) -> Tensor:
-        return nan_unless(self._in_batch(self.concentration) > 1, (self.concentration - 1.0) / self.rate)
+        mode = (self.concentration - 1.0) / self.rate
+        message = "mode not defined when any concentration <= 1"
+        return _where_above_one([self.concentration], mode, self.allow_nan_stats, message)
 
 
 @RegisterKL(Gamma, Gamma)
-def _kl_gamma(a: Gamma, b: Gamma) -> Tensor:
-    return (
-        (a.concentration - b.concentration) * digamma(a.concentration)
-        + lgamma(b.concentration)
-        - lgamma(a.concentration)
-        + b.concentration * (log(a.rate) - log(b.rate))
-        + a.concentration * (b.rate / a.rate - 1.0)
-    )
+def _kl_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_gamma_gamma"):
+        return (
+            (a.concentration - b.concentration) * digamma(a.concentration)
+            + lgamma(b.concentration)
+            - lgamma(a.concentration)
+            + b.concentration * (log(a.rate) - log(b.rate))
+            + a.concentration * (b.rate / a.rate - 1.0)
+        )
 
 
 class Exponential(Gamma):
@@ -322,36 +483,41 @@ class Exponential(Gamma):
         name: See `Normal`.
     """
 
+    _shaped_by = ("rate",)
+
     def __init__(
         self, rate: TensorLike, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
     ) -> None:
-        (rate,) = float_parameters(rate)
-        super().__init__(array_ops.ones_like(rate), rate, name=name)
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            rate = convert_to_tensor(rate, name="rate")
+        super().__init__(array_ops.ones([], rate.dtype), rate, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
 
-    def _sample(self, sample_shape: Tensor, seed: int | None) -> Tensor:
-        numbers = random_ops.random_uniform(self._sample_sizes(sample_shape), dtype=self.dtype, seed=seed)
-        return -log1p(-numbers) / self.rate
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        # Keep above 0, whose logarithm is infinite.
+        least = float(np.finfo(self.dtype.numpy).tiny)
+        return -log(random_ops.random_uniform(self._sample_sizes(n), least, 1.0, self.dtype, seed)) / self.rate
 
-    def _log_prob(self, value: Tensor) -> Tensor:
-        return log(self.rate) - self.rate * value
-
-    def _cdf(self, value: Tensor) -> Tensor:
-        return -math_ops.expm1(-self.rate * value)
+    def _log_survival_function(self, value: Tensor) -> Tensor:
+        return -self._checked(value) * self.rate
 
     def _mode(self) -> Tensor:
         return array_ops.zeros_like(self.rate)
 
 
-class Beta(Distribution):
+class Beta(ScalarDistribution):
     """Beta distributions over ``(0, 1)``.
 
     Args:
         concentration1: First shape parameters, positive: those of success.
-        concentration0: Second shape parameters, positive; broadcast against the first.
+        concentration0: Second shape parameters, positive; broadcast against the first, same dtype.
         validate_args: See `Normal`.
         allow_nan_stats: See `Normal`.
         name: See `Normal`.
     """
+
+    _shaped_by = "concentration1", "concentration0"
 
     def __init__(
         self,
@@ -361,31 +527,59 @@ class Beta(Distribution):
         allow_nan_stats: bool = True,
         name: str = "Beta",
     ) -> None:
-        self.concentration1, self.concentration0 = float_parameters(concentration1, concentration0)
-        super().__init__(self.concentration1.dtype, [self.concentration1, self.concentration0], True, name)
-
-    @property
-    def total_concentration(self) -> Tensor:
-        """Sum of the two parameters."""
-        return self.concentration1 + self.concentration0
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            message = "Concentration parameter must be positive."
+            given = (concentration1, concentration0) if validate_args else ()
+            checks = [assert_positive(value, message=message) for value in given]
+            self.concentration1, self.concentration0 = float_parameters(
+                checks, concentration1=concentration1, concentration0=concentration0
+            )
+            self.total_concentration = self.concentration1 + self.concentration0
+            """Sum of the two parameters."""
+        super().__init__(
+            self.total_concentration.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.concentration1, self.concentration0, self.total_concentration],
+            name,
+        )
 
     def _log_beta(self) -> Tensor:
         return lgamma(self.concentration1) + lgamma(self.concentration0) - lgamma(self.total_concentration)
 
-    def _sample(self, sample_shape: Tensor, seed: int | None) -> Tensor:
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         ones, zeros = self._in_batch(self.concentration1), self._in_batch(self.concentration0)
-        first = random_ops.random_gamma(sample_shape, ones, dtype=self.dtype, seed=seed)
-        second = random_ops.random_gamma(sample_shape, zeros, dtype=self.dtype, seed=derived_seed(seed, 1))
+        count = array_ops.reshape(n, [1])
+        first = random_ops.random_gamma(count, ones, dtype=self.dtype, seed=seed)
+        second = random_ops.random_gamma(count, zeros, dtype=self.dtype, seed=derived_seed(seed, 1))
         return first / (first + second)
 
+    def _checked(self, value: Tensor) -> Tensor:
+        if not self.validate_args:
+            return value
+        one = array_ops.ones([], self.dtype)
+        checks = [
+            assert_positive(value, message="sample must be positive"),
+            assert_less(value, one, message="sample must be less than `1`."),
+        ]
+        return after(checks, value)
+
     def _log_prob(self, value: Tensor) -> Tensor:
+        value = self._checked(value)
         density = math_ops.xlogy(self.concentration1 - 1.0, value)
         return density + math_ops.xlog1py(self.concentration0 - 1.0, -value) - self._log_beta()
 
     def _cdf(self, value: Tensor) -> Tensor:
-        value = value + array_ops.zeros_like(self.total_concentration)
-        nothing = array_ops.zeros_like(value)
-        return math_ops.betainc(self.concentration1 + nothing, self.concentration0 + nothing, value)
+        return math_ops.betainc(self.concentration1, self.concentration0, value)
+
+    def _survival_function(self, value: Tensor) -> Tensor:
+        return math_ops.betainc(self.concentration0, self.concentration1, 1.0 - value)
+
+    def _log_survival_function(self, value: Tensor) -> Tensor:
+        return _log_survival(self._cdf(value), self._survival_function(value))
 
     def _entropy(self) -> Tensor:
         a, b, total = self.concentration1, self.concentration0, self.total_concentration
@@ -399,18 +593,18 @@ class Beta(Distribution):
         return self.concentration1 * self.concentration0 / (square(total) * (total + 1.0))
 
     def _mode(self) -> Tensor:
-        a, b = self._in_batch(self.concentration1), self._in_batch(self.concentration0)
-        has_one = math_ops.logical_and(a > 1, b > 1)
-        safe = array_ops.where(has_one, a + b - 2.0, array_ops.ones_like(a))
-        return nan_unless(has_one, (a - 1.0) / safe)
+        a, b = self.concentration1, self.concentration0
+        mode = (a - 1.0) / (self.total_concentration - 2.0)
+        return _where_above_one([a, b], mode, self.allow_nan_stats, "Mode undefined for concentration <= 1.")
 
 
 @RegisterKL(Beta, Beta)
-def _kl_beta(a: Beta, b: Beta) -> Tensor:
-    return (
-        b._log_beta()
-        - a._log_beta()
-        - digamma(a.concentration1) * (b.concentration1 - a.concentration1)
-        - digamma(a.concentration0) * (b.concentration0 - a.concentration0)
-        + digamma(a.total_concentration) * (b.total_concentration - a.total_concentration)
-    )
+def _kl_beta(a: Beta, b: Beta, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_beta_beta"):
+        return (
+            b._log_beta()
+            - a._log_beta()
+            - digamma(a.concentration1) * (b.concentration1 - a.concentration1)
+            - digamma(a.concentration0) * (b.concentration0 - a.concentration0)
+            + digamma(a.total_concentration) * (b.total_concentration - a.total_concentration)
+        )

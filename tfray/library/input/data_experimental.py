@@ -4,15 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from tfray.framework import dtypes, nest
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.tensor_shape import as_shape
 from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.library.input.dataset_optional import (
+    DatasetStructure,
+    Optional,
+    OptionalStructure,
+    SparseTensorStructure,
+    TensorStructure,
+    get_next_as_optional,
+    get_structure,
+    kinds_of,
+)
+from tfray.library.input.dataset_options import (
+    DistributeOptions,
+    MapVectorizationOptions,
+    OptimizationOptions,
+    Options,
+    ThreadingOptions,
+)
+from tfray.library.input.dataset_structure import carriers_of, unwrapped
+from tfray.library.input.dataset_tables import (
+    CsvDataset,
+    SqlDataset,
+    make_batched_features_dataset,
+    make_csv_dataset,
+)
 from tfray.library.input.datasets import AUTOTUNE as AUTOTUNE
-from tfray.library.input.datasets import Dataset, Options
+from tfray.library.input.datasets import Dataset
 from tfray.library.variables.saveable_resource import SaveableResource
-from tfray.ops.dataflow import dataset_ops
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.shape_ops import cast
+from tfray.ops.checks import check_ops
+from tfray.ops.dataflow import dataset_ops, dataset_result_ops
+from tfray.ops.math import math_ops
+from tfray.ops.random import random_ops
+from tfray.ops.resources.dataset_cardinality import INFINITE, UNKNOWN
+from tfray.ops.strings import parsing_ops
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -135,6 +172,8 @@ def sample_from_datasets(
         weights: Probability of each; equal when None.
         seed: Determines the choices; None for others in every pass.
     """
+    if weights is not None and len(weights) != len(datasets):
+        raise ValueError(f"there are {len(weights)} weights for {len(datasets)} datasets")
     probabilities = np.full(len(datasets), 1 / len(datasets)) if weights is None else np.asarray(weights, float)
     # Leave out datasets of weight 0: they are never chosen, so the result would never end.
     datasets = [dataset for dataset, probability in zip(datasets, probabilities, strict=True) if probability]
@@ -156,19 +195,364 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -
     return Dataset._chosen(list(datasets), choice_dataset)
 
 
+# -- numbers and pairs -------------------------------------------------------------------------------------
+
+
+def Counter(start: int = 0, step: int = 1, dtype: DTypeLike = dtypes.int64) -> Dataset:
+    """Scalars that count without end, from `start` by `step`."""
+    bound = np.iinfo(np.int64).max if step > 0 else np.iinfo(np.int64).min
+    numbers = Dataset.range(start, bound, step)
+    wanted = as_dtype(dtype)
+    return numbers if wanted is dtypes.int64 else numbers.map(lambda number: cast(number, wanted))
+
+
+def RandomDataset(seed: int | None = None) -> Dataset:
+    """int64 scalars without end, each uniform from 0 to 2**32 - 1; with a seed the same ones in every walk."""
+    return Counter().map(lambda _: random_ops.random_uniform([], 0, 1 << 32, dtypes.int64, seed))
+
+
+def enumerate_dataset(start: int = 0) -> Transformation:
+    """`Dataset.enumerate`, for `Dataset.apply`."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def unique() -> Transformation:
+    """For `Dataset.apply`: leave out elements that came before. An element is an int32, int64 or string scalar.
+
+    Raises:
+        TypeError: Elements are something else.
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        if dataset._types not in ([dtypes.int32], [dtypes.int64], [dtypes.string]):
+            raise TypeError(f"unique takes int32, int64 or string elements, not {dataset!r}")
+        return dataset._like(dataset_ops.DISTINCT)
+
+    return apply
+
+
+INFINITE_CARDINALITY: Final = INFINITE
+"""What `cardinality` says of a dataset without end."""
+
+UNKNOWN_CARDINALITY: Final = UNKNOWN
+"""What `cardinality` says when the number of elements is not known before they are made."""
+
+
+def cardinality(dataset: Dataset) -> Tensor:
+    """How many elements a dataset has, without making them: an int64 scalar.
+
+    It is `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY` where there is no number.
+    """
+    return add_op(dataset_result_ops.CARDINALITY, dataset._variant)
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """The element of a dataset that has one, as tensors.
+
+    Raises:
+        TypeError: `dataset` is no dataset.
+        InvalidArgumentError: While running: it has none, or more than one.
+    """
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"get_single_element takes a dataset, not {dataset!r}")
+    carriers = carriers_of(dataset._kinds, dataset.output_shapes)
+    attrs: dict[str, Any] = {
+        "output_types": [dtype for dtype, _ in carriers],
+        "output_shapes": [shape for _, shape in carriers],
+    }
+    components = add_op(dataset_result_ops.SINGLE_ELEMENT, dataset._variant, **attrs)
+    return unwrapped(dataset._kinds, dataset.output_shapes, components)
+
+
+def to_variant(dataset: Dataset) -> Tensor:
+    """The tensor that stands for a dataset in the graph."""
+    return dataset._variant
+
+
+def from_variant(variant: Tensor, structure: Any) -> Dataset:
+    """The dataset that a tensor stands for, whose elements have a structure (see `get_structure`)."""
+    return Dataset(variant, *kinds_of(structure))
+
+
+# -- groups and batches ------------------------------------------------------------------------------------
+
+
+class Reducer:
+    """How `group_by_reducer` makes one element of each group.
+
+    Args:
+        init_func: Function of a key that returns the first state.
+        reduce_func: Function of a state and an element that returns the next state.
+        finalize_func: Function of the last state that returns the element.
+    """
+
+    def __init__(
+        self, init_func: Callable[..., Any], reduce_func: Callable[..., Any], finalize_func: Callable[..., Any]
+    ) -> None:
+        self.init_func, self.reduce_func, self.finalize_func = init_func, reduce_func, finalize_func
+
+
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """For `Dataset.apply`: group all elements by key, and make one element of each group, in the order of the keys.
+
+    Args:
+        key_func: Function of an element that returns an int64 scalar.
+        reducer: What makes the elements.
+    """
+
+    def reduced(key: Tensor, group: Dataset) -> Dataset:
+        state = group.reduce(reducer.init_func(key), reducer.reduce_func)
+        return Dataset.from_tensors(
+            reducer.finalize_func(*state) if type(state) is tuple else reducer.finalize_func(state)
+        )
+
+    return group_by_window(key_func, reduced, np.iinfo(np.int64).max)
+
+
+def bucket_by_sequence_length(
+    element_length_func: Callable[..., Any],
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Transformation:
+    """For `Dataset.apply`: batches of elements of similar length, so that little is padded.
+
+    Args:
+        element_length_func: Function of an element that returns its length, an int32 scalar.
+        bucket_boundaries: Ascending lengths; a bucket ends below each.
+        bucket_batch_sizes: Size of the batches of each bucket: one more than there are boundaries.
+        padded_shapes: As for `Dataset.padded_batch`; the shapes of elements when None.
+        padding_values: As for `Dataset.padded_batch`.
+        pad_to_bucket_boundary: Pad unknown sizes to the bucket's boundary less 1, not to the longest of the batch.
+            Elements must then be shorter than the last boundary.
+        no_padding: Elements of a bucket have the same shape: do not pad.
+        drop_remainder: Leave out last batches that are not full.
+
+    Raises:
+        ValueError: There are not as many batch sizes.
+    """
+    if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+        raise ValueError(
+            f"there must be one batch size more than boundaries: len(bucket_batch_sizes) is {len(bucket_batch_sizes)}, "
+            f"len(bucket_boundaries) is {len(bucket_boundaries)}"
+        )
+    sizes, bounds = np.array(bucket_batch_sizes, np.int64), np.array(bucket_boundaries, np.int64)
+
+    def bucket(*element: Any) -> Tensor:
+        length = array_ops.to_int64(element_length_func(*element))
+        return math_ops.reduce_sum(array_ops.to_int64(math_ops.greater_equal(length, bounds)))
+
+    def size_of(number: Tensor) -> Tensor:
+        return array_ops.gather(sizes, number)
+
+    def batched(number: Tensor, group: Dataset) -> Dataset:
+        size = size_of(number)
+        if no_padding:
+            return group.batch(size, drop_remainder)
+        shapes = nest.flatten_up_to(group._kinds, group.output_shapes if padded_shapes is None else padded_shapes)
+        if pad_to_bucket_boundary:
+            message = "with pad_to_bucket_boundary elements must be shorter than the last of bucket_boundaries"
+            check = check_ops.assert_less(number, np.int64(len(bounds)), message=message)
+            with get_default_graph().control_dependencies([check]):
+                filler = array_ops.gather(bounds, array_ops.identity(number)) - 1
+            shapes = [_filled(shape, filler) for shape in shapes]
+        packed = nest.pack_sequence_as(group._kinds, shapes)
+        return group.padded_batch(size, packed, padding_values, drop_remainder)
+
+    return group_by_window(bucket, batched, window_size_func=size_of)
+
+
+def _filled(shape: Any, filler: Tensor) -> Any:
+    """A padded shape with a number in place of unknown sizes."""
+    sizes = [filler if size is None else np.int64(size) for size in as_shape(shape).sizes]
+    return array_ops.stack(sizes) if filler in sizes else as_shape(shape)
+
+
+def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformation:
+    """For `Dataset.apply`: batches of tensors of different sizes as one `SparseTensor` each.
+
+    Args:
+        batch_size: int64 scalar: elements in a batch; the last may have fewer.
+        row_shape: Shape into which each element fits; None stands for the largest size of the batch.
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        if len(dataset._types) != 1 or not isinstance(dataset._types[0], dtypes.DType):
+            raise TypeError("dense_to_sparse_batch takes elements of one tensor")
+        limits = as_shape(row_shape).sizes
+
+        def sparse(element: Tensor) -> SparseTensor:
+            sizes = array_ops.shape(element, out_type=dtypes.int64)
+            wanted = [sizes[axis] if limit is None else np.int64(limit) for axis, limit in enumerate(limits)]
+            message = "dense_to_sparse_batch: an element does not fit into row_shape"
+            check = check_ops.assert_less_equal(sizes, array_ops.stack(wanted), message=message)
+            with get_default_graph().control_dependencies([check]):
+                places = array_ops.where(array_ops.fill(sizes, True))
+            return SparseTensor(places, array_ops.reshape(element, [-1]), array_ops.stack(wanted))
+
+        return dataset.map(sparse).batch(batch_size)
+
+    return apply
+
+
+map_and_batch_with_legacy_function = map_and_batch
+
+
+def rejection_resample(
+    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: int | None = None
+) -> Transformation:
+    """For `Dataset.apply`: leave out elements at random, so that classes come as often as wished.
+
+    Args:
+        class_func: Function of an element that returns its class, an integer scalar.
+        target_dist: How often each class is to come, shape ``[classes]``.
+        initial_dist: How often it comes in the dataset; estimated from what was seen when None.
+        seed: Determines the choices.
+
+    Returns:
+        A function of a dataset, whose result has the elements ``(class, element)``.
+    """
+    target = np.asarray(target_dist, np.float32)
+
+    def apply(dataset: Dataset) -> Dataset:
+        def labelled(*element: Any) -> Any:
+            return cast(class_func(*element), dtypes.int32), element if len(element) > 1 else element[0]
+
+        def counted(seen: Tensor, label: Tensor, element: Any) -> Any:
+            seen = seen + array_ops.one_hot(label, len(target))
+            share = seen / math_ops.reduce_sum(seen) if initial_dist is None else np.asarray(initial_dist, np.float32)
+            ratio = target / share
+            kept = array_ops.gather(ratio / math_ops.reduce_max(ratio), label)
+            return seen, (label, element, kept)
+
+        first = np.full(len(target), 10.0, np.float32)  # as if each class had been seen so often
+        chosen = (
+            dataset.map(labelled)
+            .apply(scan(first, lambda seen, pair: counted(seen, *pair)))
+            .filter(lambda label, element, kept: random_ops.random_uniform([], seed=seed) < kept)
+        )
+        return chosen.map(lambda label, element, kept: (label, element))
+
+    return apply
+
+
+# -- devices and files -------------------------------------------------------------------------------------
+
+
+def prefetch_to_device(device: Any, buffer_size: TensorLike | None = None) -> Transformation:
+    """`Dataset.prefetch`, for `Dataset.apply`. Elements are made on CPUs, and go to `device` with the step."""
+    return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
+
+
+def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transformation:
+    """The dataset itself, for `Dataset.apply`: elements go to `target_device` with the step that uses them there."""
+    return lambda dataset: dataset
+
+
+class TFRecordWriter:
+    """Writes a dataset into a TFRecord file.
+
+    Args:
+        filename: Path of the file, or a string scalar.
+        compression_type: ``""``, ``"GZIP"`` or ``"ZLIB"``.
+    """
+
+    def __init__(self, filename: TensorLike, compression_type: TensorLike | None = None) -> None:
+        self._filename = convert_to_tensor(filename, dtypes.string)
+        self._compression = convert_to_tensor(compression_type or "", dtypes.string)
+
+    def write(self, dataset: Dataset) -> Operation:
+        """An operation that writes all elements, which are string scalars.
+
+        Raises:
+            TypeError: `dataset` is no dataset, or has other elements.
+        """
+        if not isinstance(dataset, Dataset) or dataset._types != [dtypes.string]:
+            raise TypeError(f"TFRecordWriter writes a dataset of string scalars, not {dataset!r}")
+        if dataset._shapes[0].rank not in (None, 0):
+            raise TypeError(f"TFRecordWriter writes string scalars, not strings of shape {dataset._shapes[0]}")
+        inputs = self._filename, self._compression, dataset._variant
+        result: Operation = add_op(dataset_result_ops.WRITE_RECORDS, *inputs)
+        return result
+
+
+def parse_example_dataset(features: dict[str, Any], num_parallel_calls: TensorLike = 1) -> Transformation:
+    """For `Dataset.apply`: parse batches of serialised ``Example``s; `features` as for `tf.parse_example`."""
+    if features is None:
+        raise ValueError("Missing: features was None.")
+    return lambda dataset: dataset.map(lambda batch: parsing_ops.parse_example(batch, features), num_parallel_calls)
+
+
 __all__ = [
     "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
     "AutoShardPolicy",
+    "Counter",
+    "CsvDataset",
+    "DatasetStructure",
+    "DistributeOptions",
+    "MapVectorizationOptions",
+    "OptimizationOptions",
+    "Optional",
+    "OptionalStructure",
     "Options",
+    "RandomDataset",
+    "Reducer",
+    "SparseTensorStructure",
+    "SqlDataset",
+    "TFRecordWriter",
+    "TensorStructure",
+    "ThreadingOptions",
+    "bucket_by_sequence_length",
+    "cardinality",
     "choose_from_datasets",
+    "copy_to_device",
+    "dense_to_sparse_batch",
+    "enumerate_dataset",
+    "from_variant",
+    "get_next_as_optional",
+    "get_single_element",
+    "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
     "make_saveable_from_iterator",
     "map_and_batch",
+    "map_and_batch_with_legacy_function",
     "parallel_interleave",
+    "parse_example_dataset",
+    "prefetch_to_device",
+    "rejection_resample",
     "sample_from_datasets",
     "scan",
     "shuffle_and_repeat",
     "take_while",
+    "to_variant",
     "unbatch",
+    "unique",
 ]
+
+
+_NOT_HERE: Final = {
+    "CheckpointInputPipelineHook": "make_saveable_from_iterator, added to tf.GraphKeys.SAVEABLE_OBJECTS",
+    "RaggedTensorStructure": "SparseTensorStructure: there are no ragged tensors",
+    "StatsAggregator": "tf.profiler and the timeline of a step",
+    "StatsOptions": "tf.profiler and the timeline of a step",
+    "TensorArrayStructure": "TensorStructure",
+    "bytes_produced_stats": "tf.profiler and the timeline of a step",
+    "latency_stats": "tf.profiler and the timeline of a step",
+}
+"""Names of TensorFlow 1.15 that do not exist here, and what to use instead."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _NOT_HERE:
+        raise AttributeError(f"tf.data.experimental.{name} does not exist in tfray: use {_NOT_HERE[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

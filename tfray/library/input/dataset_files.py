@@ -13,7 +13,9 @@ from tfray.framework.graph import Tensor
 from tfray.framework.op_def import OpDef
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.library.input.dataset_structure import count_of
 from tfray.library.input.datasets import Dataset
+from tfray.ops.arrays import array_ops
 from tfray.ops.dataflow import dataset_ops
 
 
@@ -24,13 +26,18 @@ class TextLineDataset(Dataset):
         filenames: String tensor of any shape, or a dataset of strings.
         compression_type: ``""``, ``"GZIP"`` or ``"ZLIB"``.
         buffer_size: Accepted for TensorFlow 1's sake.
+        num_parallel_reads: Files to read in turn; one after the other when None.
     """
 
     def __init__(
-        self, filenames: TensorLike, compression_type: TensorLike | None = None, buffer_size: TensorLike | None = None
+        self,
+        filenames: TensorLike,
+        compression_type: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
+        num_parallel_reads: TensorLike | None = None,
     ) -> None:
-        definition = dataset_ops.TEXT_LINES
-        super().__init__(_of_files(definition, filenames, compression_type or ""), dtypes.string, TensorShape([]))
+        variant = _of_files(dataset_ops.TEXT_LINES, filenames, num_parallel_reads, _text(compression_type))
+        super().__init__(variant, dtypes.string, TensorShape([]))
 
 
 class TFRecordDataset(Dataset):
@@ -48,11 +55,9 @@ class TFRecordDataset(Dataset):
         filenames: TensorLike,
         compression_type: TensorLike | None = None,
         buffer_size: TensorLike | None = None,
-        num_parallel_reads: int | None = None,
+        num_parallel_reads: TensorLike | None = None,
     ) -> None:
-        definition = dataset_ops.TF_RECORDS
-        cycle = num_parallel_reads or 1
-        variant = _of_files(definition, filenames, compression_type or "", cycle_length=cycle)
+        variant = _of_files(dataset_ops.TF_RECORDS, filenames, num_parallel_reads, _text(compression_type))
         super().__init__(variant, dtypes.string, TensorShape([]))
 
 
@@ -65,6 +70,8 @@ class FixedLengthRecordDataset(Dataset):
         header_bytes: Bytes to skip at the beginning of each file.
         footer_bytes: Bytes to leave out at its end.
         buffer_size: Accepted for TensorFlow 1's sake.
+        compression_type: ``""``, ``"GZIP"`` or ``"ZLIB"``. Sizes are those of the decompressed contents.
+        num_parallel_reads: Files to read in turn; one after the other when None.
     """
 
     def __init__(
@@ -74,10 +81,16 @@ class FixedLengthRecordDataset(Dataset):
         header_bytes: TensorLike | None = None,
         footer_bytes: TensorLike | None = None,
         buffer_size: TensorLike | None = None,
+        compression_type: TensorLike | None = None,
+        num_parallel_reads: TensorLike | None = None,
     ) -> None:
-        sizes = [convert_to_tensor(size or 0, dtypes.int64) for size in (record_bytes, header_bytes, footer_bytes)]
-        definition = dataset_ops.FIXED_LENGTH_RECORDS
-        super().__init__(_of_files(definition, filenames, *sizes), dtypes.string, TensorShape([]))
+        sizes = [
+            count_of(0 if size is None else size, "a number of bytes")
+            for size in (record_bytes, header_bytes, footer_bytes)
+        ]
+        definition, compression = dataset_ops.FIXED_LENGTH_RECORDS, _text(compression_type)
+        variant = _of_files(definition, filenames, num_parallel_reads, *sizes, compression)
+        super().__init__(variant, dtypes.string, TensorShape([]))
 
 
 class ParquetDataset(Dataset):
@@ -119,14 +132,30 @@ class ArrowDataset(ParquetDataset):
         super().__init__(filenames, columns, "ipc")
 
 
-def _of_files(definition: OpDef, filenames: TensorLike, *options: Any, cycle_length: int = 1) -> Tensor:
-    if isinstance(filenames, Dataset) or cycle_length > 1:
-        names = filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(filenames)
+def _text(compression_type: TensorLike | None) -> Tensor:
+    return convert_to_tensor("" if compression_type is None else compression_type, dtypes.string)
+
+
+def _of_files(definition: OpDef, filenames: Any, parallel_reads: TensorLike | None, *options: Any) -> Tensor:
+    """The records of files; those of `parallel_reads` files in turn where that is given."""
+    if isinstance(filenames, Dataset):
+        if filenames._types != [dtypes.string] or filenames._shapes[0].rank not in (None, 0):
+            raise TypeError(f"filenames must be a tensor or a dataset of string scalars, not {filenames!r}")
+    elif isinstance(filenames, Tensor) and filenames.dtype is not dtypes.string:
+        raise TypeError(f"filenames must be strings, not {filenames!r}")
+    if isinstance(filenames, Dataset) or parallel_reads is not None:
+        cycle_length = 1 if parallel_reads is None else parallel_reads
+        names = filenames if isinstance(filenames, Dataset) else Dataset.from_tensor_slices(flat_names(filenames))
         records = names.interleave(
             lambda name: Dataset(add_op(definition, name, *options), dtypes.string, TensorShape([])), cycle_length
         )
         return records._variant
     return add_op(definition, convert_to_tensor(filenames, dtypes.string), *options)
+
+
+def flat_names(filenames: TensorLike) -> Tensor:
+    """Paths as a vector."""
+    return array_ops.reshape(convert_to_tensor(filenames, dtypes.string), [-1])
 
 
 def _arrow_kind(arrow_type: Any, name: str) -> tuple[DType, TensorShape]:

@@ -7,7 +7,7 @@ tensor or a nested structure of tensors. Sparse tensors are passed as strings, w
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Iterator as PythonIterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,23 +15,46 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, OutOfRangeError
+from tfray.errors import ArgumentError, InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes, nest
-from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor, make_array
 from tfray.framework.dtypes import DType, as_dtype
-from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.op_def import OpDef
 from tfray.framework.random_seed import get_seed
 from tfray.framework.region import Region
-from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
-from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import reachable_backward
 from tfray.framework.type_aliases import Sizes, Structure, TensorLike
+from tfray.library.input.dataset_iterators import Iterator
+from tfray.library.input.dataset_options import Options
+from tfray.library.input.dataset_structure import (
+    Kind,
+    SparseKind,
+    as_element,
+    carrier_of,
+    carriers_of,
+    check_same_kinds,
+    class_of,
+    common_shape,
+    count_of,
+    flag_of,
+    flat_like,
+    kind_of,
+    padded_shape,
+    padding_of,
+    rest_of,
+    shapes_like,
+    stacked_shape,
+    static_size,
+    types_of,
+    unwrapped,
+)
 from tfray.library.input.function_effects import with_effects
 from tfray.ops.dataflow import dataset_ops, iterator_ops
 from tfray.ops.resources.dataset_values import AUTOTUNE as AUTOTUNE
-from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse, serialize_many_sparse, serialize_sparse
+from tfray.ops.sparse.sparse_transport_ops import serialize_many_sparse
 from tfray.ops.system.script_ops import function_token
 from tfray.session import Session
 
@@ -50,16 +73,17 @@ class Dataset:
         self._variant = variant
         self._kinds = kinds
         self.output_shapes = shapes
+        self._options = Options()
 
     @property
     def output_types(self) -> Any:
         """Dtype of each component, in the structure of an element."""
-        return _dtypes_of(self._kinds)
+        return types_of(self._kinds)
 
     @property
     def output_classes(self) -> Any:
         """The class of each component: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
-        return nest.map_structure(_class_of, self._kinds)
+        return nest.map_structure(class_of, self._kinds)
 
     @property
     def _types(self) -> list[Any]:
@@ -81,9 +105,9 @@ class Dataset:
     @staticmethod
     def from_tensors(tensors: Structure) -> Dataset:
         """One element: `tensors`, a tensor or a nested structure."""
-        structure = _as_element(tensors)
+        structure = as_element(tensors)
         leaves = nest.flatten(structure)
-        variant = add_op(dataset_ops.TENSORS, [_carrier(leaf) for leaf in leaves])
+        variant = add_op(dataset_ops.TENSORS, [carrier_of(leaf) for leaf in leaves])
         return _dataset_of(variant, structure, [leaf.shape for leaf in leaves])
 
     @staticmethod
@@ -91,15 +115,27 @@ class Dataset:
         """The slices of `tensors`, a tensor or a nested structure, along their first axes, which agree in size.
 
         Raises:
-            ValueError: A tensor is a scalar.
+            ValueError: A tensor is a scalar, their sizes differ, or there is none.
         """
-        structure = _as_element(tensors)
+        structure = as_element(tensors)
         leaves = nest.flatten(structure)
+        if not leaves:
+            raise ValueError("from_tensor_slices needs at least one tensor")
         for leaf in leaves:
             if leaf.shape.rank == 0:
                 raise ValueError(f"from_tensor_slices: {leaf!r} is a scalar, and has no slices")
+        known = {leaf.shape.sizes[0] for leaf in leaves if leaf.shape.rank} - {None}
+        if len(known) > 1:
+            raise ValueError(f"from_tensor_slices: the tensors have first sizes {sorted(map(int, known))}, not one")
         slices = [serialize_many_sparse(leaf) if isinstance(leaf, SparseTensor) else leaf for leaf in leaves]
-        return _dataset_of(add_op(dataset_ops.SLICES, slices), structure, [_rest(leaf.shape) for leaf in leaves])
+        return _dataset_of(add_op(dataset_ops.SLICES, slices), structure, [rest_of(leaf.shape) for leaf in leaves])
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: SparseTensor) -> Dataset:
+        """The rows of a `SparseTensor`, each a `SparseTensor`: as `from_tensor_slices`."""
+        if not isinstance(sparse_tensor, SparseTensor):
+            raise TypeError(f"from_sparse_tensor_slices takes a SparseTensor, not {sparse_tensor!r}")
+        return Dataset.from_tensor_slices(sparse_tensor)
 
     @staticmethod
     def from_generator(generator: Any, output_types: Any, output_shapes: Any = None, args: Any = None) -> Dataset:
@@ -114,11 +150,11 @@ class Dataset:
         if not callable(generator):
             raise TypeError(f"from_generator: {generator!r} is not a function")
         types = nest.map_structure(as_dtype, output_types)
-        shapes = _shapes_like(types, output_shapes)
+        shapes = shapes_like(types, output_shapes)
 
         def flat_elements(*arguments: Any) -> PythonIterator[list[Any]]:
             # Not a generator: that would end with the first error, even if the program's iterator could go on.
-            return map(partial(_flat_like, types), generator(*arguments))
+            return map(partial(flat_like, types), generator(*arguments))
 
         attrs: dict[str, Any] = {
             "token": function_token(flat_elements),
@@ -131,8 +167,10 @@ class Dataset:
     @staticmethod
     def range(*args: TensorLike) -> Dataset:
         """int64 scalars: ``range(stop)``, ``range(start, stop)`` or ``range(start, stop, step)``."""
+        if not 1 <= len(args) <= 3:
+            raise ValueError(f"range takes one to three integers, not {args}")
         start, stop, step = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
-        bounds = [convert_to_tensor(value, dtypes.int64) for value in (start, stop, step)]
+        bounds = [count_of(value, f"range: {value!r}") for value in (start, stop, step)]
         return Dataset(add_op(dataset_ops.RANGE, *bounds), dtypes.int64, TensorShape([]))
 
     @staticmethod
@@ -148,6 +186,8 @@ class Dataset:
     @staticmethod
     def zip(datasets: Any) -> Dataset:
         """Elements of several datasets side by side, in the structure of `datasets`, up to the end of the shortest."""
+        if isinstance(datasets, list):
+            raise TypeError("zip takes a tuple or dictionary of datasets, not a list")
         parents = nest.flatten(datasets)
         for parent in parents:
             if not isinstance(parent, Dataset):
@@ -182,7 +222,7 @@ class Dataset:
 
     # -- element by element ----------------------------------------------------------------------
 
-    def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None) -> Dataset:
         """The results of `map_func`. It is called once, to build a part of the graph that runs for each element.
 
         Everything in that part runs for each element, in the order of the program, even if the results do not depend on
@@ -194,8 +234,19 @@ class Dataset:
             num_parallel_calls: Elements to compute at once, by threads; `AUTOTUNE` for as many as kernels may use.
         """
         traced = _Traced(map_func, self)
-        variant = traced.add(dataset_ops.MAP, self, parallel_calls=num_parallel_calls or 1)
+        calls = count_of(1 if num_parallel_calls is None else num_parallel_calls, "num_parallel_calls")
+        variant = traced.add(dataset_ops.MAP, self, [calls])
         return Dataset(variant, traced.kinds, traced.shapes)
+
+    def map_with_legacy_function(
+        self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
+    ) -> Dataset:
+        """The same as `map`."""
+        return self.map(map_func, num_parallel_calls)
+
+    def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
+        """The same as `filter`."""
+        return self.filter(predicate)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which `predicate` returns a true bool scalar."""
@@ -214,15 +265,15 @@ class Dataset:
     def interleave(
         self,
         map_func: Callable[..., Any],
-        cycle_length: int = 1,
-        block_length: int = 1,
-        num_parallel_calls: int | None = None,
+        cycle_length: TensorLike = AUTOTUNE,
+        block_length: TensorLike = 1,
+        num_parallel_calls: TensorLike | None = None,
     ) -> Dataset:
         """The elements of the datasets that `map_func` returns: `block_length` of each of `cycle_length` in turn.
 
         Args:
             map_func: Function of an element that returns a dataset.
-            cycle_length: Datasets that are open at once.
+            cycle_length: Datasets that are open at once; `AUTOTUNE` for as many as kernels may use threads.
             block_length: Elements to take of each before the next has its turn.
             num_parallel_calls: Accepted for TensorFlow 1's sake; `prefetch` gives the result a thread.
         """
@@ -230,44 +281,49 @@ class Dataset:
         made = traced.returned
         if not isinstance(made, Dataset):
             raise TypeError(f"the function must return a dataset, not {made!r}")
-        attrs: dict[str, Any] = {"cycle_length": max(1, cycle_length), "block_length": block_length}
-        return Dataset(traced.add(dataset_ops.INTERLEAVE, self, **attrs), made._kinds, made.output_shapes)
+        counts = [count_of(cycle_length, "cycle_length"), count_of(block_length, "block_length")]
+        calls = count_of(1 if num_parallel_calls is None else num_parallel_calls, "num_parallel_calls")
+        variant = traced.add(dataset_ops.INTERLEAVE, self, [*counts, calls])
+        return Dataset(variant, made._kinds, made.output_shapes)
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of another, which have the same structure and dtypes."""
-        if self._types != dataset._types:
-            raise TypeError(f"cannot concatenate elements of {self.output_types!r} and {dataset.output_types!r}")
-        shapes = [_common(a, b) for a, b in zip(self._shapes, dataset._shapes, strict=True)]
+        check_same_kinds(self._kinds, dataset._kinds, "two datasets to concatenate")
+        shapes = [common_shape(a, b) for a, b in zip(self._shapes, dataset._shapes, strict=True)]
         variant = add_op(dataset_ops.CONCATENATE, [self._variant, dataset._variant])
         return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, shapes))
 
     @staticmethod
     def _chosen(datasets: Sequence[Dataset], choices: Dataset) -> Dataset:
+        if not datasets:
+            raise ValueError("there must be at least one dataset to choose from")
+        if choices._types != [dtypes.int64] or choices._shapes[0].rank not in (None, 0):
+            raise TypeError(f"the choices must be int64 scalars, not elements of {choices!r}")
         first = datasets[0]
-        if any(other._types != first._types for other in datasets):
-            raise TypeError("the datasets must have elements of the same dtypes")
+        for other in datasets:
+            check_same_kinds(first._kinds, other._kinds, "the datasets to choose from")
         shapes = first._shapes
         for other in datasets[1:]:
-            shapes = [_common(a, b) for a, b in zip(shapes, other._shapes, strict=True)]
+            shapes = [common_shape(a, b) for a, b in zip(shapes, other._shapes, strict=True)]
         variant = add_op(dataset_ops.CHOOSE, choices._variant, [dataset._variant for dataset in datasets])
         return Dataset(variant, first._kinds, nest.pack_sequence_as(first._kinds, shapes))
 
     def take(self, count: TensorLike) -> Dataset:
         """The first `count` elements, not counting errors; all when it is -1."""
-        return self._like(dataset_ops.TAKE, convert_to_tensor(count, dtypes.int64))
+        return self._like(dataset_ops.TAKE, count_of(count, "count"))
 
     def skip(self, count: TensorLike) -> Dataset:
         """All but the first `count` elements; none when it is -1. An error among those starts the count again."""
-        return self._like(dataset_ops.SKIP, convert_to_tensor(count, dtypes.int64))
+        return self._like(dataset_ops.SKIP, count_of(count, "count"))
 
     def shard(self, num_shards: TensorLike, index: TensorLike) -> Dataset:
         """Every `num_shards`-th element, starting at `index`. Use it to give each of several replicas its own part."""
-        counts = [convert_to_tensor(value, dtypes.int64) for value in (num_shards, index)]
+        counts = [count_of(num_shards, "num_shards"), count_of(index, "index")]
         return self._like(dataset_ops.SHARD, *counts)
 
     def repeat(self, count: TensorLike | None = None) -> Dataset:
         """The elements, and errors, `count` times over; without end for None or -1. An empty dataset always ends."""
-        return self._like(dataset_ops.REPEAT, convert_to_tensor(-1 if count is None else count, dtypes.int64))
+        return self._like(dataset_ops.REPEAT, count_of(-1 if count is None else count, "count"))
 
     def shuffle(
         self, buffer_size: TensorLike, seed: int | None = None, reshuffle_each_iteration: bool | None = None
@@ -279,20 +335,24 @@ class Dataset:
             seed: With the graph's, determines the order (see `tf.set_random_seed`).
             reshuffle_each_iteration: Whether every pass has an order of its own (default True).
         """
-        first, second = get_seed(seed)
-        counts = [convert_to_tensor(value or 0, dtypes.int64) for value in (buffer_size, first, second)]
+        numbers = (buffer_size, *get_seed(seed))
+        counts = [count_of(value or 0 if index else value, "buffer_size") for index, value in enumerate(numbers)]
         reshuffle = reshuffle_each_iteration is not False
         return self._like(dataset_ops.SHUFFLE, *counts, reshuffle=reshuffle)
 
-    def cache(self, filename: str = "") -> Dataset:
-        """The elements, kept in memory from the first complete pass of an iterator on. Errors are not kept.
+    def cache(self, filename: TensorLike = "") -> Dataset:
+        """The elements, kept from the first complete pass of an iterator on. Errors are not kept.
 
         Args:
-            filename: Must be empty: elements are not kept in files. Write them with `tf.python_io.TFRecordWriter`.
+            filename: Path of a file to keep them in, for later programs too; a string or a string scalar. They are kept
+                in memory, for one iterator, when it is empty. A file of another dataset is not noticed: remove it.
         """
-        if filename:
-            raise InvalidArgumentError("cache keeps elements in memory: write files with tf.python_io.TFRecordWriter")
-        return self._like(dataset_ops.CACHE)
+        path = convert_to_tensor(filename, dtypes.string)
+        if any(not isinstance(kind, (DType, SparseKind)) for kind in self._types):
+            raise TypeError("cache keeps tensors and sparse tensors, not datasets")
+        return self._like(
+            dataset_ops.CACHE, path, output_types=[dtype for dtype, _ in carriers_of(self._kinds, self.output_shapes)]
+        )
 
     def enumerate(self, start: int = 0) -> Dataset:
         """Pairs of an int64 index and an element."""
@@ -300,7 +360,7 @@ class Dataset:
 
     # -- batches ---------------------------------------------------------------------------------
 
-    def batch(self, batch_size: TensorLike, drop_remainder: bool = False) -> Dataset:
+    def batch(self, batch_size: TensorLike, drop_remainder: TensorLike = False) -> Dataset:
         """`batch_size` elements at a time, stacked along a new first axis; the last batch may be smaller.
 
         An error takes the place of its batch, whose elements up to there are lost. The next batch begins behind it.
@@ -309,17 +369,17 @@ class Dataset:
             batch_size: int64 scalar.
             drop_remainder: Leave out a last batch that is not full.
         """
-        size = convert_to_tensor(batch_size, dtypes.int64)
-        variant = add_op(dataset_ops.BATCH, self._variant, size, drop_remainder=bool(drop_remainder))
-        count = _static(size) if drop_remainder else None
-        return Dataset(variant, self._kinds, nest.map_structure(lambda s: _stacked(count, s), self.output_shapes))
+        size, drop = count_of(batch_size, "batch_size"), flag_of(drop_remainder, "drop_remainder")
+        variant = add_op(dataset_ops.BATCH, self._variant, size, drop)
+        count = static_size(size) if static_size(drop) else None
+        return Dataset(variant, self._kinds, nest.map_structure(lambda s: stacked_shape(count, s), self.output_shapes))
 
     def padded_batch(
         self,
         batch_size: TensorLike,
         padded_shapes: Any = None,
         padding_values: Any = None,
-        drop_remainder: bool = False,
+        drop_remainder: TensorLike = False,
     ) -> Dataset:
         """`batch_size` elements at a time, each component padded at its end to one shape and stacked.
 
@@ -335,28 +395,31 @@ class Dataset:
                 "padded_batch takes tensors only: batch takes sparse tensors, tf.sparse_tensor_to_dense makes others"
             )
         given = self.output_shapes if padded_shapes is None else padded_shapes
-        shapes = [_padded_shape(shape) for shape in _shape_leaves(self._kinds, given)]
-        if any(shape.rank is None for shape in shapes):
+        flat = _nested_as(self._kinds, given, "padded_shapes")
+        padding = (
+            [None] * len(flat) if padding_values is None else _nested_as(self._kinds, padding_values, "padding_values")
+        )
+        padded = [padded_shape(wanted, shape) for wanted, shape in zip(flat, self._shapes, strict=True)]
+        if any(
+            static.rank is None and not isinstance(wanted, Tensor)
+            for (_, static), wanted in zip(padded, flat, strict=True)
+        ):
             raise ValueError("padded_batch: a component of unknown rank needs a padded shape")
-        padding = [None] * len(shapes) if padding_values is None else nest.flatten(padding_values)
-        values = [
-            convert_to_tensor((b"" if dtype is dtypes.string else 0) if value is None else value, dtype)
-            for value, dtype in zip(padding, self._types, strict=True)
-        ]
-        size = convert_to_tensor(batch_size, dtypes.int64)
-        attrs: dict[str, Any] = {"padded_shapes": shapes, "drop_remainder": bool(drop_remainder)}
-        variant = add_op(dataset_ops.PADDED_BATCH, self._variant, size, values, **attrs)
-        count = _static(size) if drop_remainder else None
-        stacked = [_stacked(count, shape) for shape in shapes]
+        values = [padding_of(value, dtype) for value, dtype in zip(padding, self._types, strict=True)]
+        size, drop = count_of(batch_size, "batch_size"), flag_of(drop_remainder, "drop_remainder")
+        shapes = [tensor for tensor, _ in padded]
+        variant = add_op(dataset_ops.PADDED_BATCH, self._variant, size, drop, [*shapes, *values])
+        count = static_size(size) if static_size(drop) else None
+        stacked = [stacked_shape(count, shape) for _, shape in padded]
         return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, stacked))
 
     def unbatch(self) -> Dataset:
         """The slices of each element along the first axis."""
-        shapes = nest.map_structure(_rest, self.output_shapes)
+        shapes = nest.map_structure(rest_of, self.output_shapes)
         return Dataset(add_op(dataset_ops.UNBATCH, self._variant), self._kinds, shapes)
 
     def window(
-        self, size: TensorLike, shift: TensorLike | None = None, stride: Sizes = 1, drop_remainder: bool = False
+        self, size: TensorLike, shift: TensorLike | None = None, stride: Sizes = 1, drop_remainder: TensorLike = False
     ) -> Dataset:
         """Windows of `size` elements. A window is a structure of datasets, one for each component.
 
@@ -366,9 +429,10 @@ class Dataset:
             stride: Distance between neighbouring elements of a window.
             drop_remainder: Leave out windows that are not full.
         """
-        counts = [convert_to_tensor(v, dtypes.int64) for v in (size, size if shift is None else shift, stride)]
-        variant = add_op(dataset_ops.WINDOW, self._variant, *counts, drop_remainder=bool(drop_remainder))
-        kinds = [_DatasetKind(dtype, shape) for dtype, shape in zip(self._types, self._shapes, strict=True)]
+        counts = [count_of(v, "size, shift or stride") for v in (size, size if shift is None else shift, stride)]
+        drop = flag_of(drop_remainder, "drop_remainder")
+        variant = add_op(dataset_ops.WINDOW, self._variant, *counts, drop)
+        kinds = [DatasetKind(dtype, shape) for dtype, shape in zip(self._types, self._shapes, strict=True)]
         packed = nest.pack_sequence_as(self._kinds, kinds)
         return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed))
 
@@ -380,17 +444,28 @@ class Dataset:
 
         Errors keep their places. The thread ends after the last element, or with the iterator or the session.
         """
-        return self._like(dataset_ops.PREFETCH, convert_to_tensor(buffer_size, dtypes.int64))
+        return self._like(dataset_ops.PREFETCH, count_of(buffer_size, "buffer_size"))
 
     # -- use -------------------------------------------------------------------------------------
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """``transformation_func(self)``."""
-        return transformation_func(self)
+        result = transformation_func(self)
+        if not isinstance(result, Dataset):
+            raise TypeError(f"apply: the function must return a dataset, not {result!r}")
+        return result
+
+    def options(self) -> Options:
+        """The options that were given to it and to the datasets that it is made from."""
+        return self._options
 
     def with_options(self, options: Options) -> Dataset:
-        """The dataset itself: no option changes the elements."""
-        return self
+        """The same elements, with options; see `Options`."""
+        if not isinstance(options, Options):
+            raise TypeError(f"with_options takes tf.data.Options, not {options!r}")
+        result = Dataset(self._variant, self._kinds, self.output_shapes)
+        result._options = self._options.merge(options)
+        return result
 
     def reduce(self, initial_state: Structure, reduce_func: Callable[..., Any]) -> Any:
         """Reduce all elements to one state: ``state = reduce_func(state, element)``, from `initial_state` on.
@@ -404,7 +479,7 @@ class Dataset:
             raise TypeError(
                 f"reduce: the function returns {traced.kinds!r}, and the state is of {[t.dtype for t in first]}"
             )
-        kept = [_common(a.shape, b) for a, b in zip(first, nest.flatten(traced.shapes), strict=True)]
+        kept = [common_shape(a.shape, b) for a, b in zip(first, nest.flatten(traced.shapes), strict=True)]
         results = traced.add_reduction(self, first, kept)
         return nest.pack_sequence_as(initial, results)
 
@@ -435,7 +510,7 @@ class Dataset:
             key = convert_to_tensor(key_func(*components), dtypes.int64)
             return key, convert_to_tensor(size_func(key), dtypes.int64), components
 
-        group = _DatasetKind(self._kinds, self.output_shapes)
+        group = DatasetKind(self._kinds, self.output_shapes)
         pair = Dataset(self._variant, (dtypes.int64, group), (TensorShape([]), TensorShape([])))
         traced = _Traced(reduce_func, pair)
         made = traced.returned
@@ -486,180 +561,34 @@ class Dataset:
                 yield value
 
 
-class Options:
-    """Options of a dataset, accepted for TensorFlow 1's sake: none changes the elements."""
+@dataclass(frozen=True)
+class DatasetKind(Kind):
+    """A component that is itself a dataset, as `Dataset.window` makes them: kinds and shapes of its elements."""
 
-    def __setattr__(self, name: str, value: TensorLike) -> None:
-        object.__setattr__(self, name, value)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        value = Options()
-        object.__setattr__(self, name, value)
-        return value
-
-
-class Iterator:
-    """The position of a program in a dataset. Each step that runs `get_next` takes one element.
-
-    Attributes:
-        output_shapes: Static shape of each component, in the structure of an element.
-    """
-
-    def __init__(self, handle: Tensor, kinds: Any, shapes: Any, source: Tensor | None = None) -> None:
-        self._handle = handle
-        self._source = source
-        self._initializer: Operation | None = None
-        self._kinds = kinds
-        self.output_shapes = shapes
+    dtype: Any
+    shape: Any
 
     @property
-    def output_types(self) -> Any:
-        """Dtype of each component, in the structure of an element."""
-        return _dtypes_of(self._kinds)
+    def value_class(self) -> type:
+        return Dataset
 
     @property
-    def output_classes(self) -> Any:
-        """The class of each component: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
-        return nest.map_structure(_class_of, self._kinds)
+    def carrier(self) -> tuple[DType, TensorShape]:
+        return dtypes.variant, TensorShape([])
 
-    @staticmethod
-    def from_structure(
-        output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
-    ) -> Iterator:
-        """An iterator that may be initialised with any dataset of such elements; see `make_initializer`."""
-        kinds = _declared_kinds(output_types, output_classes)
-        handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
-        return Iterator(handle, kinds, _shapes_like(kinds, output_shapes))
-
-    @staticmethod
-    def from_string_handle(
-        string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
-    ) -> Iterator:
-        """An iterator that stands for another one, chosen in each step by feeding the other's `string_handle`."""
-        kinds = _declared_kinds(output_types, output_classes)
-        handle = add_op(iterator_ops.FROM_STRING_HANDLE, convert_to_tensor(string_handle, dtypes.string))
-        return Iterator(handle, kinds, _shapes_like(kinds, output_shapes))
-
-    @property
-    def initializer(self) -> Operation:
-        """The operation that begins at the first element.
-
-        Raises:
-            ValueError: The iterator begins by itself, or `make_initializer` makes its initializers.
-        """
-        if self._initializer is None:
-            raise ValueError("the iterator has no initializer of its own: see make_initializer")
-        return self._initializer
-
-    def make_initializer(self, dataset: Dataset, name: str | None = None) -> Operation:
-        """An operation that begins at the first element of `dataset`.
-
-        Raises:
-            TypeError: Its elements are of other dtypes or shapes than the iterator's.
-        """
-        wanted, found = nest.flatten(self._kinds), dataset._types
-        shapes = nest.flatten(self.output_shapes)
-        fits = all(a.is_compatible_with(b) for a, b in zip(shapes, dataset._shapes, strict=False))
-        if wanted != found or not fits:
-            mine = f"{self.output_types!r} {self.output_shapes!r}"
-            raise TypeError(f"the iterator has elements of {mine}, not {dataset!r}")
-        result: Operation = add_op(iterator_ops.MAKE_ITERATOR, self._handle, dataset._variant, name=name)
-        return result
-
-    def get_next(self, name: str | None = None) -> Any:
-        """The next element, as tensors.
-
-        Raises:
-            OutOfRangeError: At run time, there are no more.
-            FailedPreconditionError: At run time, the iterator has not been initialised.
-        """
-        carriers = _carriers(self._kinds, self.output_shapes)
-        attrs: dict[str, Any] = {
-            "output_types": [dtype for dtype, _ in carriers],
-            "output_shapes": [shape for _, shape in carriers],
-        }
-        source = [] if self._source is None else [self._source]
-        components = add_op(iterator_ops.GET_NEXT, self._handle, source, name=name, **attrs)
-        return _unwrapped(self._kinds, self.output_shapes, components)
-
-    def string_handle(self, name: str | None = None) -> Tensor:
-        """String scalar by which `from_string_handle` finds the iterator."""
-        return add_op(iterator_ops.STRING_HANDLE, self._handle, name=name)
+    def unwrapped(self, carrier: Tensor, shape: TensorShape) -> Dataset:
+        return Dataset(carrier, self.dtype, self.shape)
 
 
 # -- functions of elements -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _DatasetKind:
-    """The kind of a component that is itself a dataset, as `Dataset.window` makes them."""
-
-    dtype: Any
-    shape: Any
-
-
-@dataclass(frozen=True)
-class _SparseKind:
-    """The kind of a component that is a sparse tensor."""
-
-    dtype: DType
-
-
-def _dtypes_of(kinds: Any) -> Any:
-    return nest.map_structure(lambda kind: kind.dtype if isinstance(kind, _SparseKind) else kind, kinds)
-
-
-def _class_of(kind: Any) -> type:
-    return {_SparseKind: SparseTensor, _DatasetKind: Dataset}.get(type(kind), Tensor)
-
-
-def _kind_of(leaf: Any) -> Any:
-    return _SparseKind(leaf.dtype) if isinstance(leaf, SparseTensor) else leaf.dtype
-
-
-def _declared_kinds(types: Any, classes: Any) -> Any:
-    types = nest.map_structure(as_dtype, types)
-    if classes is None:
-        return types
-    return nest.map_structure(lambda dtype, cls: _SparseKind(dtype) if cls is SparseTensor else dtype, types, classes)
-
-
-def _carriers(kinds: Any, shapes: Any) -> list[tuple[DType, TensorShape]]:
-    """Dtype and shape of the tensor that stands for each component."""
-    special = {_DatasetKind: (dtypes.variant, TensorShape([])), _SparseKind: (dtypes.string, TensorShape(None))}
-    pairs = zip(nest.flatten(kinds), nest.flatten(shapes), strict=True)
-    return [special.get(type(kind), (kind, shape)) for kind, shape in pairs]
-
-
-def _carrier(leaf: Any) -> Tensor:
-    """The tensor that stands for a component."""
-    return serialize_sparse(leaf) if isinstance(leaf, SparseTensor) else leaf
-
-
-def _unwrapped(kinds: Any, shapes: Any, carriers: Sequence[Tensor]) -> Any:
-    """Components in the structure of an element."""
-
-    def component(kind: Any, shape: TensorShape, carrier: Tensor) -> Any:
-        if isinstance(kind, _DatasetKind):
-            return Dataset(carrier, kind.dtype, kind.shape)
-        return deserialize_sparse(carrier, kind.dtype, shape.rank) if isinstance(kind, _SparseKind) else carrier
-
-    values = map(component, nest.flatten(kinds), nest.flatten(shapes), carriers)
-    return nest.pack_sequence_as(kinds, list(values))
-
-
-def _as_element(value: Any) -> Any:
-    """`value` as an element: dictionaries and tuples are structure, everything else, lists too, becomes a tensor."""
-    if isinstance(value, Mapping):
-        return type(value)((key, _as_element(item)) for key, item in value.items())  # type: ignore[call-arg]
-    if isinstance(value, tuple):
-        items = [_as_element(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, SparseTensorValue):
-        return SparseTensor.from_value(value)
-    return value if isinstance(value, SparseTensor) else convert_to_tensor(value)
+def _nested_as(kinds: Any, given: Any, what: str) -> list[Any]:
+    """The leaves of an argument that is nested as elements are. Raises `ArgumentError` when it is not."""
+    try:
+        return nest.flatten_up_to(kinds, given)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{what} must be nested as the elements are: {error}") from error
 
 
 class _Traced:
@@ -679,11 +608,12 @@ class _Traced:
         with graph.name_scope(getattr(function, "__name__", "function").strip("<>_") or "function") as scope:
             pass
         with self.region.as_default(), self.region.name_scope(scope):
-            carriers = _carriers(dataset._kinds, dataset.output_shapes)
+            carriers = carriers_of(dataset._kinds, dataset.output_shapes)
             parameters = [self.region.add_input(dtype, shape, "component") for dtype, shape in carriers]
-            element = _unwrapped(dataset._kinds, dataset.output_shapes, parameters)
+            element = unwrapped(dataset._kinds, dataset.output_shapes, parameters)
             returned = function(*element) if type(element) is tuple else function(element)
-            self._set_returned(returned)
+            # The results of an operation, in a list, are several components, as in TensorFlow.
+            self._set_returned(tuple(returned) if isinstance(returned, list) else returned)
         self._parameters = len(parameters)
 
     def _set_returned(self, returned: Any) -> None:
@@ -692,11 +622,14 @@ class _Traced:
             self.kinds, self.shapes = returned._kinds, returned.output_shapes
             self.region.outputs = with_effects(self.region, [self.region.own(returned._variant)])
             return
-        self.returned = _as_element(returned)
+        try:
+            self.returned = as_element(returned)
+        except InvalidArgumentError as error:
+            raise ArgumentError(f"the function of elements returned what is no tensor: {error.message}") from error
         leaves = nest.flatten(self.returned)
-        self.kinds = nest.map_structure(_kind_of, self.returned)
+        self.kinds = nest.map_structure(kind_of, self.returned)
         self.shapes = nest.map_structure(lambda leaf: leaf.shape, self.returned)
-        self.region.outputs = with_effects(self.region, [self.region.own(_carrier(leaf)) for leaf in leaves])
+        self.region.outputs = with_effects(self.region, [self.region.own(carrier_of(leaf)) for leaf in leaves])
 
     def add_reduction(self, parent: Dataset, initial: Sequence[Tensor], shapes: Sequence[TensorShape]) -> list[Tensor]:
         """The results of applying the function to a state and every element of `parent`."""
@@ -721,57 +654,5 @@ class _Traced:
         return graph.create_op(definition.name, inputs, attrs, control_inputs=controls).outputs[0]
 
 
-# -- shapes ----------------------------------------------------------------------------------------------
-
-
 def _dataset_of(variant: Tensor, structure: Any, shapes: Sequence[TensorShape]) -> Dataset:
-    return Dataset(variant, nest.map_structure(_kind_of, structure), nest.pack_sequence_as(structure, shapes))
-
-
-def _rest(shape: TensorShape) -> TensorShape:
-    return TensorShape(None if shape.rank is None else list(shape.sizes[1:]))
-
-
-def _stacked(count: int | None, shape: TensorShape) -> TensorShape:
-    return TensorShape(None if shape.rank is None else [count, *shape.sizes])
-
-
-def _static(size: Tensor) -> int | None:
-    value = constant_value(size)
-    return None if value is None else int(value)
-
-
-def _common(a: TensorShape, b: TensorShape) -> TensorShape:
-    if a.rank is None or a.rank != b.rank:
-        return TensorShape(None)
-    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
-
-
-def _padded_shape(shape: ShapeLike) -> TensorShape:
-    known = as_shape(shape)
-    if known.rank is None:
-        return known
-    return TensorShape([None if size in (None, -1) else size for size in known.sizes])
-
-
-def _shape_leaves(types: Any, shapes: Any) -> list[Any]:
-    """The shapes that stand where `types` has leaves: a shape may itself be a list or tuple."""
-    return [
-        TensorShape([None if size in (None, -1) else size for size in shape])
-        if isinstance(shape, (list, tuple))
-        else shape
-        for shape in nest.flatten_up_to(types, shapes)
-    ]
-
-
-def _shapes_like(types: Any, shapes: Any) -> Any:
-    if shapes is None:
-        return nest.map_structure(lambda _: TensorShape(None), types)
-    return nest.pack_sequence_as(types, [as_shape(shape) for shape in nest.flatten_up_to(types, shapes)])
-
-
-def _flat_like(types: Any, element: Any) -> list[Any]:
-    try:
-        return nest.flatten_up_to(types, element)
-    except ValueError as error:
-        raise InvalidArgumentError(f"the generator gave an element that is not nested as declared: {error}") from None
+    return Dataset(variant, nest.map_structure(kind_of, structure), nest.pack_sequence_as(structure, shapes))

@@ -35,8 +35,8 @@ def with_effects(region: Region, outputs: Sequence[Tensor]) -> list[Tensor]:
 
 def has_effect(op: Operation) -> bool:
     """Whether an operation has a side effect. Drawing random numbers does not count as one."""
-    if _is_dataset(op):
-        return False  # its functions have effects once its elements are asked for
+    if op.type == "RegionInput" or _is_dataset(op):
+        return False  # a parameter, or a dataset: its functions have effects once its elements are asked for
     if any(has_effect(inner) for region in regions_of(op) for inner in region.get_operations()):
         return True
     return op.op_def.access == "update" or (op.op_def.stateful and op.op_def.access is None and "seed2" not in op.attrs)

@@ -14,6 +14,7 @@ from tfray.library.distributions.discrete_distributions import (
     Bernoulli as Bernoulli,
     Categorical as Categorical,
     Dirichlet as Dirichlet,
+    DirichletMultinomial as DirichletMultinomial,
     Multinomial as Multinomial,
 )
 from tfray.library.distributions.distribution import (
@@ -21,12 +22,14 @@ from tfray.library.distributions.distribution import (
     NOT_REPARAMETERIZED as NOT_REPARAMETERIZED,
     Distribution as Distribution,
     RegisterKL as RegisterKL,
+    ReparameterizationType as ReparameterizationType,
     kl_divergence as kl_divergence,
 )
 
 # fmt: off
 __all__ = [
-    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "Bernoulli", "Beta", "Categorical", "Dirichlet", "Distribution",
-    "Exponential", "Gamma", "Laplace", "Multinomial", "Normal", "RegisterKL", "StudentT", "Uniform", "kl_divergence",
+    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "Bernoulli", "Beta", "Categorical", "Dirichlet",
+    "DirichletMultinomial", "Distribution", "Exponential", "Gamma", "Laplace", "Multinomial", "Normal", "RegisterKL",
+    "ReparameterizationType", "StudentT", "Uniform", "kl_divergence",
 ]
 # fmt: on

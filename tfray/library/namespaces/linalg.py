@@ -27,6 +27,7 @@ from tfray.ops.linalg.matrix_function_ops import (
 from tfray.ops.linalg.matrix_function_ops import matrix_exponential as expm
 from tfray.ops.linalg.matrix_function_ops import matrix_logarithm as logm
 from tfray.ops.linalg.matrix_function_ops import matrix_square_root as sqrtm
+from tfray.ops.linalg.norm_ops import norm
 from tfray.ops.linalg.solve_ops import matrix_determinant as det
 from tfray.ops.linalg.solve_ops import matrix_inverse as inv
 from tfray.ops.linalg.solve_ops import matrix_solve as solve
@@ -34,7 +35,7 @@ from tfray.ops.linalg.solve_ops import matrix_triangular_solve as triangular_sol
 from tfray.ops.linalg.solve_ops import slogdet
 from tfray.ops.linalg.tridiagonal_ops import tridiagonal_matmul, tridiagonal_solve
 from tfray.ops.math.einsum_ops import einsum
-from tfray.ops.math.linalg_ops import cross, matmul, norm, tensordot, trace
+from tfray.ops.math.linalg_ops import cross, matmul, tensordot, trace
 from tfray.ops.nn.normalization_ops import l2_normalize
 
 # fmt: off

@@ -4,6 +4,8 @@ from tfray.framework.sparse_tensor import SparseTensor
 from tfray.ops.math.sparse_segment_ops import sparse_segment_mean as segment_mean
 from tfray.ops.math.sparse_segment_ops import sparse_segment_sqrt_n as segment_sqrt_n
 from tfray.ops.math.sparse_segment_ops import sparse_segment_sum as segment_sum
+from tfray.ops.sparse.sparse_cross_ops import sparse_cross as cross
+from tfray.ops.sparse.sparse_cross_ops import sparse_cross_hashed as cross_hashed
 from tfray.ops.sparse.sparse_layout_ops import sparse_concat as concat
 from tfray.ops.sparse.sparse_layout_ops import sparse_expand_dims as expand_dims
 from tfray.ops.sparse.sparse_layout_ops import sparse_fill_empty_rows as fill_empty_rows
@@ -34,9 +36,9 @@ from tfray.ops.sparse.sparse_ops import sparse_tensor_to_dense as to_dense
 
 # fmt: off
 __all__ = [
-    "SparseTensor", "add", "concat", "expand_dims", "eye", "fill_empty_rows", "from_dense", "mask", "matmul", "maximum",
-    "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum", "reduce_sum_sparse", "reorder",
-    "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n", "segment_sum", "slice", "softmax",
-    "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
+    "SparseTensor", "add", "concat", "cross", "cross_hashed", "expand_dims", "eye", "fill_empty_rows", "from_dense",
+    "mask", "matmul", "maximum", "merge", "minimum", "placeholder", "reduce_max", "reduce_max_sparse", "reduce_sum",
+    "reduce_sum_sparse", "reorder", "reset_shape", "reshape", "retain", "segment_mean", "segment_sqrt_n",
+    "segment_sum", "slice", "softmax", "sparse_dense_matmul", "split", "to_dense", "to_indicator", "transpose",
 ]
 # fmt: on

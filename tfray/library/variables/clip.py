@@ -78,16 +78,13 @@ def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) ->
     Returns:
         A scalar.
 
-    Raises:
-        InvalidArgumentError: There is no tensor.
-
     Examples:
         >>> session.run(tf.global_norm([tf.constant([3.0]), tf.constant([[4.0]])]))
         np.float32(5.0)
     """
     present = [t for t in _checked_list(t_list) if t is not None]
     if not present:
-        raise InvalidArgumentError("global_norm: there is no tensor in the list")
+        return convert_to_tensor(0.0, name=name or "global_norm")
     with get_default_graph().name_scope(name or "global_norm"):
         squares = []
         for t in present:

@@ -104,7 +104,7 @@ class PartitionedVariable:
         graph = get_default_graph()
         if len(self._parts) == 1:
             return self._parts[0].value()
-        if graph is not self._parts[0].graph or any(graph._control):
+        if graph is not self._parts[0].graph or graph.has_control_scope:
             return array_ops.concat([part.value() for part in self._parts], self.axis)
         if self._as_tensor is None:
             with graph.name_scope(f"{self.name}/ConcatPartitions/"), graph.control_dependencies(None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype, string
 from tfray.framework.graph import DeviceLike, Graph, Operation, Tensor, get_default_graph, get_default_session
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.framework.region import outermost
+from tfray.framework.region import outermost, shared_reads
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.framework.type_aliases import TensorLike
@@ -26,6 +27,25 @@ from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops
 
 Constraint = Callable[[Tensor], Tensor]
+
+
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable are made equal. tfray has one copy of each variable, so that it makes no difference."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How updates of copies of a variable are put together. tfray has one copy, so that it makes no difference."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3  # noqa: PIE796 -- its older name
 
 
 @dataclass(frozen=True)
@@ -153,6 +173,8 @@ class Variable:
             if caching_device:
                 with graph.device(caching_device):
                     self._snapshot = array_ops.identity(self._snapshot, "read")
+            else:
+                shared_reads(graph)[self._snapshot] = self.handle
 
     def _find(self, variable_def: VariableDef, import_scope: str | None) -> None:
         graph = get_default_graph()
@@ -161,6 +183,8 @@ class Variable:
         self.initializer = graph.get_operation_by_name(prefix + variable_def.initializer_name)
         self._snapshot = graph.get_tensor_by_name(prefix + variable_def.snapshot_name)
         self._initial_value = graph.get_tensor_by_name(prefix + variable_def.initial_value_name)
+        if self._snapshot.op.type == "ReadVariable":
+            shared_reads(graph)[self._snapshot] = self.handle
         self._shape = self.handle.op.attrs["shape"]
         self.trainable = variable_def.trainable
         self.constraint = None
@@ -231,11 +255,11 @@ class Variable:
     def value(self) -> Tensor:
         """The value, as one cached read that all uses in a step share.
 
-        Under `tf.control_dependencies` it is a read of its own, which sees the updates that it depends on; likewise in
-        a function of a dataset, which reads anew for each element.
+        Under `tf.control_dependencies` it is a read of its own, which sees the updates that it depends on. A loop that
+        updates the variable reads it in every turn, and a function of a dataset for each element.
         """
         graph = get_default_graph()
-        is_read_anew = (any(graph._control) and not graph.finalized) or graph.runs_often
+        is_read_anew = (graph.has_control_scope and not graph.finalized) or graph.runs_often
         return self.read_value() if is_read_anew else self._snapshot
 
     def read_value(self) -> Tensor:

@@ -144,7 +144,7 @@ class Optimizer:
             raise InvalidArgumentError("there are no variables to optimise: the graph has none that is trainable")
         for variable in variables:
             _check_variable(variable)
-        self._assert_valid_dtypes([loss, *variables])
+        self._assert_valid_dtypes([loss])
         grads = gradients(
             loss,
             variables,
@@ -154,6 +154,8 @@ class Optimizer:
         )
         if gate_gradients == self.GATE_GRAPH:
             grads = grouping_ops.tuple_(grads)
+        # A variable that the loss does not depend on may be anything: a global step that is trainable by mistake.
+        self._assert_valid_dtypes(v for d, v in zip(grads, variables, strict=True) if d is not None)
         return list(zip(grads, variables, strict=True))
 
     def apply_gradients(

@@ -223,7 +223,7 @@ def named_devices(graph: Graph) -> list[str]:
     for op in graph.get_operations():
         spec = DeviceSpec.from_string(op.device)
         if spec.job is not None:
-            found[DeviceSpec(spec.job, spec.task or 0, "CPU", 0).to_string()] = None
+            found[DeviceSpec(spec.job, None, spec.task or 0, "CPU", 0).to_string()] = None
     return sorted(found, key=lambda name: (DeviceSpec.from_string(name).job == "ps", name))
 
 

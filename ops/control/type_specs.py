@@ -1,0 +1,206 @@
+"""What is known of a value before it exists: its kind, shape and dtype, as ``tf.TensorSpec`` and its kin tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import as_dtype, float32, int64
+from tfray.framework.graph import Tensor
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.control.tensor_array_ops import TensorArray
+
+
+class TypeSpec:
+    """Base of the descriptions of values. They are compared by what they say, and may be keys of dictionaries."""
+
+    @property
+    def value_type(self) -> type:
+        """The class of the values that are described."""
+        raise NotImplementedError
+
+    @classmethod
+    def _of(cls, value: Any) -> TypeSpec:
+        """The description of a value. Raises `TypeError` or `ValueError` for one of another kind."""
+        raise NotImplementedError
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Whether a value, or each value that a description describes, may be one that this one describes."""
+        if not isinstance(spec_or_value, TypeSpec):
+            try:
+                spec_or_value = self._of(spec_or_value)
+            except (TypeError, ValueError):
+                return False
+        if type(spec_or_value) is not type(self):
+            return False
+        pairs = [(getattr(self, each), getattr(spec_or_value, each)) for each in self._compared()]
+        return all(a.is_compatible_with(b) if isinstance(a, TensorShape) else a == b for a, b in pairs)
+
+    def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
+        """The most exact description of what either of two describes.
+
+        Raises:
+            ValueError: They are of different kinds, or dtypes.
+        """
+        if type(other) is not type(self):
+            raise ValueError(f"no description fits both {self} and {other}: they are of different kinds")
+        found: dict[str, Any] = {}
+        for name in self._compared():
+            a, b = getattr(self, name), getattr(other, name)
+            if not isinstance(a, TensorShape) and a != b:
+                raise ValueError(f"no description fits both {self} and {other}: {name} differs")
+            found[name] = a.most_specific_compatible_shape(b) if isinstance(a, TensorShape) else a
+        return type(self)(**found)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(repr(getattr(self, name)) for name in self._compared())})"
+
+    def _compared(self) -> list[str]:
+        return [field.name for field in fields(self) if field.name != "name"]  # type: ignore[arg-type]
+
+    def _normalize(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, repr=False)
+class TensorSpec(TypeSpec):
+    """Describes a tensor.
+
+    Args:
+        shape: Its shape, as far as it is known.
+        dtype: Its dtype.
+        name: A name for it, or None.
+    """
+
+    shape: Any
+    dtype: Any = float32
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self._normalize(shape=TensorShape(self.shape), dtype=as_dtype(self.dtype))
+
+    @property
+    def value_type(self) -> type:
+        return Tensor
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """The description of what has the shape, dtype and name of `spec`."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        """The description of a tensor; it has the name of the tensor's operation when `name` is None."""
+        return cls(tensor.shape, tensor.dtype, name or tensor.op.name)
+
+    @classmethod
+    def _of(cls, value: Any) -> TensorSpec:
+        tensor = convert_to_tensor(value)
+        return cls(tensor.shape, tensor.dtype)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class SparseTensorSpec(TypeSpec):
+    """Describes a `SparseTensor`.
+
+    Args:
+        shape: Its dense shape, as far as it is known.
+        dtype: Dtype of its values.
+    """
+
+    shape: Any = None
+    dtype: Any = float32
+
+    def __post_init__(self) -> None:
+        self._normalize(shape=TensorShape(self.shape), dtype=as_dtype(self.dtype))
+
+    @property
+    def value_type(self) -> type:
+        return SparseTensor
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensorSpec:
+        """The description of a sparse tensor."""
+        tensor = SparseTensor.from_value(value)
+        return cls(tensor.shape, tensor.dtype)
+
+    _of = from_value
+
+
+@dataclass(frozen=True, repr=False)
+class IndexedSlicesSpec(TypeSpec):
+    """Describes `IndexedSlices`.
+
+    Args:
+        shape: Shape of the whole tensor, as far as it is known.
+        dtype: Dtype of the values.
+        indices_dtype: Dtype of the indices, int32 or int64.
+        dense_shape_dtype: Dtype of the tensor that tells the whole shape; None if there is none.
+        indices_shape: Shape of the indices.
+    """
+
+    shape: Any = None
+    dtype: Any = float32
+    indices_dtype: Any = int64
+    dense_shape_dtype: Any = None
+    indices_shape: Any = None
+
+    def __post_init__(self) -> None:
+        self._normalize(
+            shape=TensorShape(self.shape),
+            dtype=as_dtype(self.dtype),
+            indices_dtype=as_dtype(self.indices_dtype),
+            dense_shape_dtype=None if self.dense_shape_dtype is None else as_dtype(self.dense_shape_dtype),
+            indices_shape=TensorShape(self.indices_shape).with_rank(1),
+        )
+
+    @property
+    def value_type(self) -> type:
+        return IndexedSlices
+
+    @classmethod
+    def _of(cls, value: Any) -> IndexedSlicesSpec:
+        if not isinstance(value, IndexedSlices):
+            raise TypeError(f"{value!r} is no IndexedSlices")
+        dense = None if value.dense_shape is None else value.dense_shape.dtype
+        return cls(value.shape, value.dtype, value.indices.dtype, dense, value.indices.shape)
+
+
+@dataclass(frozen=True, repr=False)
+class TensorArraySpec(TypeSpec):
+    """Describes a `TensorArray`.
+
+    Args:
+        element_shape: Shape of its elements, as far as it is known.
+        dtype: Dtype of its elements.
+        dynamic_size: Whether writes beyond its end make it grow.
+        infer_shape: Whether its elements must have one shape.
+    """
+
+    element_shape: Any = None
+    dtype: Any = float32
+    dynamic_size: bool = False
+    infer_shape: bool = True
+
+    def __post_init__(self) -> None:
+        self._normalize(element_shape=TensorShape(self.element_shape), dtype=as_dtype(self.dtype))
+
+    @property
+    def value_type(self) -> type:
+        return TensorArray
+
+    @classmethod
+    def from_value(cls, value: TensorArray) -> TensorArraySpec:
+        """The description of a `TensorArray`. Raises `TypeError` for anything else."""
+        if not isinstance(value, TensorArray):
+            raise TypeError(f"{value!r} is no TensorArray")
+        return cls(value.element_shape, value.dtype, value.dynamic_size, value.infers_shape)
+
+    _of = from_value

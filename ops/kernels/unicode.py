@@ -1,0 +1,117 @@
+"""Reading strings of many encodings as text, with TensorFlow's choices of what becomes of malformed parts."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.op_def import KernelContext
+
+OUTPUT_ENCODINGS: Final = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
+"""What strings can be written in."""
+
+READING: Final = ("input_encoding", "errors", "replacement_char", "replace_control_characters")
+"""Names of the attributes of an operation that reads text: what `reading` gives."""
+
+LAST: Final = 0x10FFFF
+"""The largest number of a character."""
+
+_MARKS: Final = {
+    "utf-16": ((codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF16_LE, "utf-16-le"), (b"", "utf-16-be")),
+    "utf-32": ((codecs.BOM_UTF32_BE, "utf-32-be"), (codecs.BOM_UTF32_LE, "utf-32-le"), (b"", "utf-32-be")),
+}
+"""Encodings of which a mark at a string's beginning says which byte comes first: the mark, and what follows it."""
+
+
+def check_output(what: str, encoding: str) -> None:
+    """Raise `InvalidArgumentError` if strings cannot be written in an encoding."""
+    if encoding not in OUTPUT_ENCODINGS:
+        expected = ", ".join(OUTPUT_ENCODINGS)
+        raise InvalidArgumentError(f"{what}: output_encoding is {encoding!r}, expected one of {expected}")
+
+
+def replacing(what: str, errors: str, replacement_char: int) -> dict[str, Any]:
+    """The attributes that say what becomes of malformed parts. Raises `InvalidArgumentError` for wrong ones."""
+    if errors not in ("replace", "ignore", "strict"):
+        raise InvalidArgumentError(f"{what}: errors is {errors!r}, expected 'replace', 'ignore' or 'strict'")
+    if not 0 <= replacement_char <= LAST:
+        raise InvalidArgumentError(f"{what}: replacement_char is {replacement_char}, expected 0 to {LAST}")
+    return {"errors": errors, "replacement_char": int(replacement_char)}
+
+
+def reading(
+    what: str, input_encoding: str, errors: str, replacement_char: int, replace_control_characters: bool
+) -> dict[str, Any]:
+    """The attributes by which an operation of type `what` reads text. Raises `InvalidArgumentError` for wrong ones."""
+    try:
+        codecs.lookup(input_encoding)
+    except LookupError as error:
+        raise InvalidArgumentError(f"{what}: {input_encoding!r} is not the name of an encoding") from error
+    return {
+        "input_encoding": input_encoding,
+        **replacing(what, errors, replacement_char),
+        "replace_control_characters": bool(replace_control_characters),
+    }
+
+
+class Reader:
+    """Reads strings as text by the attributes `READING` of an operation."""
+
+    def __init__(self, ctx: KernelContext) -> None:
+        self._name = ctx.attr("input_encoding")
+        self._encoding = codecs.lookup(self._name).name
+        self._strict = ctx.attr("errors") == "strict"
+        self._substitute = "" if ctx.attr("errors") == "ignore" else chr(ctx.attr("replacement_char"))
+        self._controls = 32 if ctx.attr("replace_control_characters") else 0
+
+    def text(self, string: bytes) -> str:
+        """The text of a string. Raises `InvalidArgumentError` for a malformed one if ``errors`` is ``strict``."""
+        return "".join([text for _, text, _ in self._pieces(string)])
+
+    def characters(self, string: bytes) -> tuple[list[int], list[int]]:
+        """The number of each character, and where it begins in the string. Raises as `text` does."""
+        codes: list[int] = []
+        offsets: list[int] = []
+        for start, text, encoding in self._pieces(string):
+            for character in text:
+                codes.append(ord(character))
+                offsets.append(start)
+                start += len(character.encode(encoding)) if encoding else 0
+        return codes, [0, *offsets[1:]] if offsets else []  # a mark belongs to the first character
+
+    def _pieces(self, string: bytes) -> Iterator[tuple[int, str, str]]:
+        """Where each piece begins, its text, and the encoding of a piece that is not a substitute."""
+        marks = _MARKS.get(self._encoding, ((b"", self._encoding),))
+        mark, encoding = next(pair for pair in marks if string.startswith(pair[0]))
+        start = len(mark)
+        while start < len(string):
+            end = after = len(string)
+            try:
+                text = string[start:].decode(encoding)
+            except UnicodeDecodeError as error:
+                self._refuse(string, str(error))
+                end, after = start + error.start, start + error.end
+                text = string[start:end].decode(encoding)
+            yield from self._without_controls(string, start, text, encoding)
+            if end < after:
+                yield end, self._substitute, ""
+            start = after
+
+    def _without_controls(self, string: bytes, start: int, text: str, encoding: str) -> Iterator[tuple[int, str, str]]:
+        begin = 0
+        for index, character in enumerate(text if self._controls else ""):
+            if ord(character) < self._controls:
+                self._refuse(string, f"it has the control character {character!r}")
+                before = text[begin:index]
+                yield start, before, encoding
+                start += len(before.encode(encoding))
+                yield start, self._substitute, ""
+                start += len(character.encode(encoding))
+                begin = index + 1
+        yield start, text[begin:], encoding
+
+    def _refuse(self, string: bytes, why: str) -> None:
+        if self._strict:
+            raise InvalidArgumentError(f"{string[:80]!r} is not {self._name}: {why}")

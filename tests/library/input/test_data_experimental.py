@@ -1,0 +1,239 @@
+"""`tf.data.experimental`. Expected elements are those of TensorFlow 2.21 for the same programs."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+import zlib
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.dataset_elements import elements
+
+Dataset, experimental = tf.data.Dataset, tf.data.experimental
+LENGTHS = (1, 5, 2, 7, 3, 6, 1, 2, 9)
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def run(fetches):
+    with tf.Session() as session:
+        return session.run(fetches)
+
+
+def sequences():
+    return Dataset.from_generator(lambda: iter([[1] * n for n in LENGTHS]), tf.int32, [None])
+
+
+def lengths(batches):
+    """How many elements and steps each batch has."""
+    return [np.shape(batch) if not isinstance(batch, str) else batch for batch in elements(batches)]
+
+
+def by_length(bounds, sizes, **arguments):
+    return sequences().apply(experimental.bucket_by_sequence_length(tf.size, bounds, sizes, **arguments))
+
+
+def test_buckets_by_length():
+    assert lengths(by_length([3, 6], [2, 2, 2])) == [(2, 2), (2, 5), (2, 7), (2, 2), (1, 9)]
+    assert lengths(by_length([3, 6], [2, 2, 2], drop_remainder=True)) == [(2, 2), (2, 5), (2, 7), (2, 2)]
+    to_bounds = by_length([3, 10], [2, 2, 2], pad_to_bucket_boundary=True)
+    assert lengths(to_bounds) == [(2, 2), (2, 9), (2, 9), (2, 2), (1, 9)]
+    assert elements(by_length([4], [3, 3], padding_values=-1))[0] == [[1, -1, -1], [1, 1, -1], [1, 1, 1]]
+    too_long = lengths(by_length([3, 6], [2, 2, 2], pad_to_bucket_boundary=True))
+    assert too_long == [(2, 2), (2, 5), "InvalidArgumentError", (2, 2), "InvalidArgumentError"]
+    with pytest.raises(ValueError, match="one batch size more"):
+        by_length([3], [1])
+
+
+def test_reduced_groups_come_in_the_order_of_keys():
+    reducer = experimental.Reducer(lambda key: (np.int64(0), key), lambda s, x: (s[0] + x, s[1]), lambda a, b: (b, a))
+    grouped = Dataset.range(10).apply(experimental.group_by_reducer(lambda x: (9 - x) % 3, reducer))
+    assert elements(grouped) == [(0, 18), (1, 15), (2, 12)]
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda d: d, 5),
+        (lambda d: d.repeat(), -1),
+        (lambda d: d.repeat(2), 10),
+        (lambda d: d.repeat().take(7), 7),
+        (lambda d: d.skip(2), 3),
+        (lambda d: d.batch(2), 3),
+        (lambda d: d.batch(2, True), 2),
+        (lambda d: d.shard(2, 0), 3),
+        (lambda d: Dataset.zip((d, Dataset.range(3).repeat())), 5),
+        (lambda d: d.concatenate(Dataset.range(2)), 7),
+        (lambda d: d.map(lambda x: x).prefetch(2).shuffle(3), 5),
+        (lambda d: d.filter(lambda x: x > 1), -2),
+        (lambda d: d.flat_map(lambda x: d), -2),
+        (lambda d: Dataset.range(0).repeat(), 0),
+    ],
+)
+def test_cardinality(build, expected):
+    assert run(experimental.cardinality(build(Dataset.range(5)))) == expected
+
+
+def test_single_elements():
+    assert run(experimental.get_single_element(Dataset.range(5).skip(4))) == 4
+    for dataset, words in [(Dataset.range(0), "empty"), (Dataset.range(2), "more than one")]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            run(experimental.get_single_element(dataset))
+    with pytest.raises(TypeError, match="takes a dataset"):
+        experimental.get_single_element(3)
+
+
+def test_optionals():
+    iterator = Dataset.from_tensor_slices({"a": [1, 2]}).make_initializable_iterator()
+    element = experimental.get_next_as_optional(iterator)
+    assert element.value_structure == {"a": experimental.TensorStructure(tf.int32, [])}
+    has_value, value = element.has_value(), element.get_value()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert [session.run([has_value, value]) for _ in range(2)] == [[True, {"a": 1}], [True, {"a": 2}]]
+        assert not session.run(has_value)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no value"):
+            session.run(value)
+    none = experimental.Optional.none_from_structure(experimental.TensorStructure(tf.int32, []))
+    some = experimental.Optional.from_value((3, tf.SparseTensor([[0]], [1], [2])))
+    assert run([none.has_value(), some.has_value(), some.get_value()[0]]) == [False, True, 3]
+
+
+def test_numbers_without_end():
+    assert elements(experimental.Counter(3, -2, tf.int32), 3) == [3, 1, -1]
+    draws = elements(experimental.RandomDataset(3), 5)
+    assert elements(experimental.RandomDataset(3), 5) != [0] * 5
+    assert len(set(draws)) == 5
+    assert all(0 <= draw < 2**32 for draw in draws)
+
+
+def test_distinct_elements():
+    assert elements(Dataset.from_tensor_slices([1, 2, 1, 3, 2]).apply(experimental.unique())) == [1, 2, 3]
+    with pytest.raises(TypeError, match="unique takes"):
+        Dataset.from_tensors(1.0).apply(experimental.unique())
+
+
+def test_sparse_batches():
+    batches = sequences().take(3).apply(experimental.dense_to_sparse_batch(2, [6]))
+    element = batches.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        first, second = session.run(element), session.run(element)
+    assert first.dense_shape.tolist() == [2, 6]
+    assert first.indices.tolist() == [[0, 0], [1, 0], [1, 1], [1, 2], [1, 3], [1, 4]]
+    assert second.dense_shape.tolist() == [1, 6]
+    assert elements(sequences().apply(experimental.dense_to_sparse_batch(4, [6])), 1) == ["InvalidArgumentError"]
+
+
+@pytest.mark.parametrize("initial", [None, [0.9, 0.1]])
+def test_resampled_classes_come_as_often_as_wished(initial):
+    labels = Dataset.range(4000).map(lambda x: tf.cast(tf.equal(x % 10, 0), tf.int32))
+    resample = experimental.rejection_resample(lambda label: label, [0.5, 0.5], initial, seed=3)
+    pairs = elements(labels.apply(resample), 500)
+    assert all(label == element for label, element in pairs)
+    assert abs(np.mean([label for label, _ in pairs]) - 0.5) < 0.1
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y,z\n1,2.5,a\n2,,b\n3,4.5,\n")
+    return str(path)
+
+
+def test_rows_of_comma_separated_values(table):
+    rows = experimental.CsvDataset(table, [tf.int32, [0.0], [""]], header=True)
+    assert elements(rows) == [(1, 2.5, b"a"), (2, 0.0, b"b"), (3, 4.5, b"")]
+    chosen = experimental.CsvDataset([table], [tf.int32, tf.float32], header=True, select_cols=[0, 1])
+    assert elements(chosen) == [(1, 2.5), "InvalidArgumentError", (3, 4.5)]
+
+
+def test_batches_of_comma_separated_values(table):
+    batches = experimental.make_csv_dataset(table, 2, num_epochs=1, shuffle=False)
+    assert batches.output_types == {"x": tf.int32, "y": tf.float32, "z": tf.string}
+    first, second = elements(batches)
+    assert first == {"x": [1, 2], "y": [2.5, 0.0], "z": [b"a", b"b"]}
+    assert second == {"x": [3], "y": [4.5], "z": [b""]}
+    labelled = experimental.make_csv_dataset(table, 3, label_name="z", select_columns=["x", 2], shuffle=False)
+    assert elements(labelled, 1) == [({"x": [1, 2, 3]}, [b"a", b"b", b""])]
+    for arguments, words in [
+        ({"label_name": "q"}, "must be one of the columns"),
+        ({"select_columns": ["q"]}, "not a valid column"),
+        ({"select_columns": [9]}, "out of valid range"),
+        ({"column_names": ["a", "a", "b"]}, "duplicate column names"),
+        ({"header": False}, "without a header"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            experimental.make_csv_dataset(table, 2, **arguments)
+    with pytest.raises(ValueError, match="No files match"):
+        experimental.make_csv_dataset(table + ".none", 2)
+
+
+def test_rows_of_a_query(tmp_path):
+    path = str(tmp_path / "base")
+    connection = sqlite3.connect(path)
+    connection.execute("create table t(a integer, b text, c real)")
+    connection.executemany("insert into t values(?, ?, ?)", [(1, "x", 1.5), (None, None, None)])
+    connection.commit()
+    connection.close()
+    rows = experimental.SqlDataset("sqlite", path, "select a, b, c from t", (tf.int32, tf.string, tf.float64))
+    assert elements(rows) == [(1, b"x", 1.5), (0, b"", 0.0)]
+    broken = experimental.SqlDataset("sqlite", path, "select a from none", (tf.int32,))
+    assert elements(broken) == ["InvalidArgumentError"]
+    with pytest.raises(ValueError, match="sqlite"):
+        experimental.SqlDataset("mysql", path, "select a from t", (tf.int32,))
+
+
+def test_examples_of_files(tmp_path):
+    path = str(tmp_path / "examples")
+    with tf.python_io.TFRecordWriter(path) as writer:
+        for number in range(5):
+            feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[number]))
+            writer.write(tf.train.Example(features=tf.train.Features(feature={"a": feature})).SerializeToString())
+    features = {"a": tf.FixedLenFeature([], tf.int64)}
+    batches = experimental.make_batched_features_dataset(path, 2, features, num_epochs=1, shuffle=False)
+    assert elements(batches) == [{"a": [0, 1]}, {"a": [2, 3]}, {"a": [4]}]
+    labelled = experimental.make_batched_features_dataset(path, 5, features, label_key="a", shuffle=False)
+    assert elements(labelled, 1) == [({}, [0, 1, 2, 3, 4])]
+    parsed = tf.data.TFRecordDataset(path).batch(3).apply(experimental.parse_example_dataset(features))
+    assert elements(parsed) == [{"a": [0, 1, 2]}, {"a": [3, 4]}]
+
+
+def test_a_dataset_is_written_as_records(tmp_path):
+    path = str(tmp_path / "records")
+    run(experimental.TFRecordWriter(path, "GZIP").write(Dataset.from_tensor_slices(["a", "b"])))
+    assert elements(tf.data.TFRecordDataset(path, "GZIP")) == [b"a", b"b"]
+    with pytest.raises(TypeError, match="string scalars"):
+        experimental.TFRecordWriter(path).write(Dataset.range(2))
+
+
+@pytest.mark.parametrize(("kind", "compress"), [("GZIP", gzip.compress), ("ZLIB", zlib.compress)])
+def test_compressed_records_of_fixed_length(tmp_path, kind, compress):
+    path = tmp_path / "records"
+    path.write_bytes(compress(b"HHHABCDEFGHIJFF"))
+    records = tf.data.FixedLengthRecordDataset(str(path), 5, 3, 2, compression_type=kind)
+    assert elements(records) == [b"ABCDE", b"FGHIJ"]
+
+
+def test_files_are_read_in_turn(tmp_path):
+    paths = [tmp_path / name for name in "ab"]
+    for path in paths:
+        path.write_text(f"{path.name}1\n{path.name}2\n")
+    names = [str(path) for path in paths]
+    assert elements(tf.data.TextLineDataset(names, num_parallel_reads=2)) == [b"a1", b"b1", b"a2", b"b2"]
+    records = tf.data.FixedLengthRecordDataset(names, 3, num_parallel_reads=2)
+    assert elements(records) == [b"a1\n", b"b1\n", b"a2\n", b"b2\n"]
+
+
+def test_what_does_not_exist_says_what_to_use():
+    with pytest.raises(AttributeError, match=r"tf\.profiler"):
+        experimental.StatsAggregator()

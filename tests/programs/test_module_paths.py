@@ -1,0 +1,315 @@
+"""`import tensorflow` finds tfray, by all the paths that programs use."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import tfray
+from tests.support import ROOT
+from tests.support.processes import PATIENCE_S
+from tfray.absent_names import RENAMED, reason
+from tfray.errors import InvalidArgumentError
+from tfray.programs import tensorflow_modules
+from tfray.programs.older_names import older_names
+
+NOT_YET = set((ROOT / "tests" / "golden" / "not_there_yet.txt").read_text().split())
+
+
+@pytest.fixture
+def as_tensorflow(monkeypatch):
+    """Lets `import tensorflow` find tfray, in the version that the test asks for, until the test is over."""
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.delenv(tensorflow_modules.VARIABLE, raising=False)
+    before = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "tensorflow"}
+    yield tensorflow_modules.install
+    for name in [name for name in sys.modules if name.split(".")[0] == "tensorflow"]:
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+@pytest.fixture
+def tf(as_tensorflow):
+    return as_tensorflow()
+
+
+def test_the_package_is_tensorflow_1(tf):
+    import tensorflow
+
+    assert tensorflow is tf and tf.__name__ == "tensorflow"
+    assert tf.__version__ == tf.VERSION == "1.15.5" and tf.__git_version__ == "v1.15.5"
+    assert tf.__file__.endswith("__init__.py")
+    assert tf.matmul is tfray.matmul and tf.nn.relu is tfray.nn.relu
+    assert "matmul" in dir(tf) and "__version__" not in dir(tf)
+    assert tfray.__version__ != tf.__version__
+    assert not hasattr(tf, "config") and not hasattr(tf, "session"), "modules of tfray are no names of TensorFlow"
+
+
+IMPORTS = """
+import tensorflow.contrib.slim as slim
+import tensorflow.compat.v1 as tf1
+import tensorflow.contrib.layers
+import tensorflow.nn.rnn_cell
+import tensorflow.python.keras.layers
+import tensorflow.python.ops.rnn_cell_impl as cells
+from tensorflow import keras, nn, flags
+from tensorflow.compat.v1 import flags as flags1
+from tensorflow.compat.v1.nn import rnn_cell as cell1
+from tensorflow.contrib import layers, learn, rnn, seq2seq
+from tensorflow.contrib.layers import xavier_initializer
+from tensorflow.contrib.layers.python.layers import initializers, regularizers
+from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import BahdanauAttention
+from tensorflow.contrib.tensorboard.plugins import projector
+from tensorflow.contrib.training.python.training.hparam import HParams
+from tensorflow.core.example import example_pb2, feature_pb2
+from tensorflow.core.framework import graph_pb2, summary_pb2, types_pb2
+from tensorflow.core.framework.summary_pb2 import Summary
+from tensorflow.core.protobuf import config_pb2, saver_pb2
+from tensorflow.core.util.event_pb2 import Event
+from tensorflow.examples.tutorials.mnist import input_data, mnist
+from tensorflow.examples.tutorials.mnist.input_data import read_data_sets
+from tensorflow.keras.layers import Dense
+from tensorflow.python.client import device_lib, session, timeline
+from tensorflow.python.client.device_lib import list_local_devices
+from tensorflow.python.framework import constant_op, dtypes, errors, ops, tensor_shape, tensor_util, test_util
+from tensorflow.python.framework.ops import Tensor, convert_to_tensor
+from tensorflow.python.layers import base, core
+from tensorflow.python.lib.io import file_io, tf_record
+from tensorflow.python.ops import array_ops, control_flow_ops, init_ops, math_ops, nn_ops, rnn as python_rnn
+from tensorflow.python.ops import tensor_array_ops, variable_scope
+from tensorflow.python.ops.init_ops import Initializer
+from tensorflow.python.platform import app, gfile, tf_logging
+from tensorflow.python.platform.flags import FLAGS
+from tensorflow.python.saved_model import builder, signature_constants, tag_constants
+from tensorflow.python.summary.writer.writer import FileWriter
+from tensorflow.python.training import moving_averages, optimizer, saver, training_util
+from tensorflow.python.training.basic_session_run_hooks import LoggingTensorHook
+from tensorflow.python.util import compat, deprecation, nest, tf_export
+from tensorflow.python.util.tf_export import tf_export as exported
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", IMPORTS)
+def test_lines_of_programs(tf, line):
+    names: dict[str, object] = {}
+    exec(line, names)
+    assert all(value is not None for value in names.values())
+
+
+def test_paths_lead_to_what_they_name(tf):
+    import tensorflow.compat.v1 as v1
+    from tensorflow.contrib.framework import nest as contrib_nest
+    from tensorflow.python.framework import dtypes, ops, tensor_shape, tensor_util
+    from tensorflow.python.ops import array_ops, math_ops
+    from tensorflow.python.ops.rnn_cell import LSTMCell
+    from tensorflow.python.platform import gfile
+    from tensorflow.python.util import nest
+
+    assert v1 is tf and v1.disable_v2_behavior is tfray.disable_v2_behavior and tf.compat.v1 is tf
+    assert importlib.import_module("tensorflow.compat.v1.nn") is tf.nn
+    assert array_ops.concat is tfray.concat and math_ops.multiply is tfray.multiply
+    assert ops.get_default_graph is tfray.get_default_graph and dtypes.float32 is tfray.float32
+    assert LSTMCell is tfray.nn.rnn_cell.LSTMCell and gfile.Exists is tfray.gfile.Exists
+    assert nest.flatten is contrib_nest.flatten is tfray.contrib.framework.nest.flatten
+    assert tensor_shape.vector(3).as_list() == [3] and tensor_shape.unknown_shape().ndims is None
+    assert tensor_util.constant_value is tfray.contrib.util.constant_value
+    assert tf.python.ops.array_ops is array_ops
+
+
+def test_every_entry_of_the_table_resolves(tf):
+    """Or its public name is on the list of what is not there yet, or among those that tfray does without."""
+    table = tensorflow_modules.table()
+    assert len(table) > 300
+    wrong = []
+    for path, entries in table.items():
+        module = importlib.import_module(f"tensorflow.{path}")
+        assert isinstance(module, ModuleType)
+        for name, target in entries.items():
+            absent = f"tf.{target}" in NOT_YET or reason(target) or target == "estimator"  # which is being written
+            there = tensorflow_modules.TensorFlow.base(module._package, path) if name == "*" else hasattr(module, name)
+            if bool(there) == bool(absent):
+                wrong.append(f"{path} {name}={target} {'is there' if there else 'is not there'}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("line", "asked", "there"),
+    [
+        ("import tensorflow.python.ops.nonsense", "tf.python.ops.nonsense", "array_ops"),
+        ("from tensorflow.python.ops import nonsense", "tf.python.ops.nonsense", "array_ops"),
+        ("from tensorflow.python.ops.array_ops import nonsense", "array_ops.nonsense", "nearest"),
+        ("import tensorflow.nonsense.inner", "tf.nonsense", "nearest"),
+        ("from tensorflow import matmull", "tf.matmull", "matmul"),
+        ("from tensorflow.contrib import eager", "tf.contrib.eager", "tf.Session"),
+        ("import tensorflow.compat.v2 as tf", "tf.compat.v2", "v1"),
+        ("from tensorflow import mul", "tf.mul", "tf.multiply"),
+    ],
+)
+def test_paths_that_are_not_there_say_what_there_is(tf, line, asked, there):
+    with pytest.raises(ImportError) as caught:
+        exec(line)
+    assert asked in str(caught.value) and there in str(caught.value)
+
+
+def test_modules_that_are_shared_are_set_apart(tf):
+    """What a program sets in TensorFlow's modules does not change tfray's."""
+    tf.nn.relu = "mine"
+    assert importlib.import_module("tensorflow.nn").relu == "mine" and callable(tfray.nn.relu)
+
+
+def test_modules_travel_to_other_processes_as_tfrays(tf):
+    assert pickle.loads(pickle.dumps(tf)) is tfray
+    assert pickle.loads(pickle.dumps(tf.nn)) is tfray.nn
+
+
+def test_namespaces_of_tfray_can_be_imported():
+    code = (
+        "import tfray.train, tfray.nn, tfray as tf\n"
+        "from tfray.contrib import rnn\n"
+        "from tfray.nn.rnn_cell import GRUCell\n"
+        "import tfray.contrib.slim as slim\n"
+        "from tfray.keras.layers import Dense\n"
+        "assert tfray.train is tf.train and tf.train.__name__ == 'tfray.training.api'\n"
+        "assert tf.train.__spec__.name == 'tfray.training.api' and GRUCell is tf.nn.rnn_cell.GRUCell\n"
+        "try:\n    import tfray.nonsense\nexcept ModuleNotFoundError as error:\n    print(error.name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
+    assert done.stdout.strip() == "tfray.nonsense"
+
+
+def test_messages_of_modules_ending_in_pb2(tf):
+    from tensorflow.core.example import example_pb2, feature_pb2
+    from tensorflow.core.framework import summary_pb2, types_pb2
+
+    feature = feature_pb2.Feature(int64_list=feature_pb2.Int64List(value=[3]))
+    example = example_pb2.Example(features=feature_pb2.Features(feature={"a": feature}))
+    again = example_pb2.Example.FromString(example.SerializeToString())
+    assert list(again.features.feature["a"].int64_list.value) == [3]
+    assert types_pb2.DT_FLOAT == 1 and types_pb2.DT_UINT64 == 23  # types.proto
+    summary = summary_pb2.Summary(value=[summary_pb2.Summary.Value(tag="loss", simple_value=0.5)])
+    assert summary.value[0].tag == "loss"
+
+
+def test_devices_of_this_process(tf, monkeypatch):
+    from tensorflow.python.client import device_lib
+
+    names = [device.name for device in device_lib.list_local_devices() if device.device_type == "CPU"]
+    assert names == ["/device:CPU:0"]
+    monkeypatch.setenv("TFRAY_LOCAL_DEVICES", "3")
+    assert [device.name for device in device_lib.list_local_devices()][:3] == [f"/device:CPU:{i}" for i in range(3)]
+    with tfray.Session() as session:
+        assert session.run(tf.constant(1)) == 1
+        assert len([name for name in session.list_devices() if "CPU" in str(name)]) == 3
+    two = tfray.ConfigProto(device_count={"CPU": 2})
+    assert len([each for each in device_lib.list_local_devices(two) if each.device_type == "CPU"]) == 2
+    monkeypatch.setenv("TFRAY_LOCAL_DEVICES", "many")
+    with pytest.raises(InvalidArgumentError, match="TFRAY_LOCAL_DEVICES=many: expected a number"):
+        tfray.Session()
+
+
+def test_what_tensorflow_keeps_to_itself(tf):
+    from tensorflow.python.framework import test_util
+    from tensorflow.python.ops import control_flow_ops
+    from tensorflow.python.util.deprecation import deprecated
+
+    v = tfray.Variable(1)
+    after = control_flow_ops.with_dependencies([v.assign(5)], tfray.constant(2))
+    with tfray.Session() as session:
+        session.run(v.initializer)
+        assert session.run(after) == 2 and session.run(v) == 5
+
+    @deprecated("2017-01-01", "Use another one.")
+    def function() -> int:
+        return 4
+
+    class Test(test_util.TensorFlowTestCase):
+        @test_util.run_deprecated_v1
+        def test_graph(self):
+            assert tfray.get_default_graph() is not graph
+
+        @test_util.run_v2_only
+        def test_newer(self):
+            raise AssertionError
+
+    graph = tfray.get_default_graph()
+    Test("test_graph").debug()
+    assert function() == 4
+
+
+# -- TensorFlow 0.12 -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old(as_tensorflow):
+    return as_tensorflow("0.12")
+
+
+def test_the_version_can_be_asked_for(as_tensorflow, monkeypatch):
+    monkeypatch.setenv(tensorflow_modules.VARIABLE, "0.12")
+    assert as_tensorflow().__version__ == "0.12.1"
+    assert as_tensorflow("1.15").__version__ == "1.15.5"
+    with pytest.raises(InvalidArgumentError, match=r"1\.15 and 0\.12, not of 2\.0"):
+        as_tensorflow("2.0")
+
+
+def test_older_names_are_hidden_without_the_option(tf):
+    for name in RENAMED:
+        with pytest.raises(AttributeError, match=r"--tensorflow 0\.12"):
+            eval(f"tf.{name}", {"tf": tf})
+
+
+def test_older_names_are_there_with_the_option(old):
+    for path in older_names():
+        assert eval(f"tf.{path}", {"tf": old}) is not None, path
+    assert set(RENAMED) <= set(older_names())
+
+
+def test_arguments_stand_as_in_0_12(old):
+    from tensorflow.python.ops import array_ops, math_ops
+
+    tf = old
+    a, b = [[1.0, 2.0]], [[3.0, 4.0]]
+    logits, labels = [[1.0, 2.0, 0.0]], [[0.0, 1.0, 0.0]]
+    values = {
+        "concat": (tf.concat(1, [a, b]), [[1, 2, 3, 4]]),
+        "concat by its module": (array_ops.concat(0, [a, b]), [[1, 2], [3, 4]]),
+        "split": (tf.split(1, 2, a)[1], [[2]]),
+        "pack": (tf.pack([1, 2]), [1, 2]),
+        "unpack": (tf.unpack(a)[0], [1, 2]),
+        "reverse": (tf.reverse(a, [False, True]), [[2, 1]]),
+        "select": (tf.select([True, False], [1, 2], [3, 4]), [1, 4]),
+        "mul": (tf.mul(a, b), [[3, 8]]),
+        "mul by its module": (math_ops.mul(a, b), [[3, 8]]),
+        "batch_matmul": (tf.batch_matmul([a], [b], adj_y=True), [[[11]]]),
+        "softmax": (tf.nn.softmax_cross_entropy_with_logits(logits, labels), [0.407606]),
+        "sparse": (tf.nn.sparse_softmax_cross_entropy_with_logits(logits, [1]), [0.407606]),
+        "sigmoid": (tf.nn.sigmoid_cross_entropy_with_logits([2.0], [1.0]), [0.126928]),
+    }
+    with tf.op_scope([], None, "scope") as scope:
+        assert scope == "scope/"
+    with tf.Session() as session:
+        for name, (tensor, expected) in values.items():
+            assert session.run(tensor) == pytest.approx(
+                tfray.make_ndarray(tfray.make_tensor_proto(expected)), abs=1e-5
+            ), name
+
+
+def test_cells_take_the_arguments_of_0_12(old):
+    tf = old
+    cell = tf.nn.rnn_cell.BasicLSTMCell(3, 0.0, 4, state_is_tuple=True)
+    outputs, state = tf.nn.rnn(cell, [tf.ones([2, 4])] * 2, dtype=tf.float32)
+    tf.scalar_summary("mean", tf.reduce_mean(outputs[-1]))
+    merged = tf.merge_all_summaries()
+    with tf.Session() as session:
+        session.run(tf.initialize_all_variables())
+        assert session.run(outputs[1]).shape == (2, 3) and session.run(merged)
+    assert state.h.shape.as_list() == [2, 3]
+    assert tf.nn.rnn_cell.GRUCell(3, 7).state_size == 3

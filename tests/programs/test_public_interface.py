@@ -1,0 +1,64 @@
+"""TensorFlow 1.15's public interface: each name is there, with the same parameters in the same order, or it is listed.
+
+The list of what is not there yet holds exactly: a name on it that is there now is to be taken off.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.public_interface import NOT_YET, OTHERWISE, absent, different, is_there, listed, resolved, takes
+from tfray.absent_names import RENAMED, reason
+
+LISTED = set(NOT_YET.read_text().split())
+
+
+def test_the_list_is_whole():
+    names = listed()
+    assert len(names) > 1900
+    assert names["tf.matmul"] is not None and names["tf.matmul"][:2] == ["a", "b"] and names["tf.float32"] is None
+
+
+def test_every_name_is_there_or_listed():
+    names, exceptions = absent(), {name for name in LISTED if not name.endswith("()")}
+    assert names - exceptions == set(), "these names have gone"
+    assert exceptions - names == set(), "these names are there now: take them off tests/golden/not_there_yet.txt"
+
+
+def test_parameters_are_tensorflows_or_listed():
+    names, exceptions = different(), {name for name in LISTED if name.endswith("()")}
+    assert names - exceptions == set(), "these have other parameters than in TensorFlow"
+    assert exceptions - names == set(), "these are as in TensorFlow now: take them off tests/golden/not_there_yet.txt"
+
+
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_differences_for_good_are_there(name):
+    assert not takes(name, listed()[name] or [])
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("tf.ragged", "tf.SparseTensor"),
+        ("tf.RaggedTensor", "tf.sequence_mask"),
+        ("tf.linalg.LinearOperatorDiag", "tf.linalg"),
+        ("tf.GradientTape", "tf.gradients"),
+        ("tf.lite", "tf.saved_model"),
+        ("tf.tpu", "CPUs and GPUs"),
+        ("tf.autograph", "tf.cond"),
+        ("tf.contrib.eager", "tf.Session"),
+        ("tf.contrib.boosted_trees", "scikit-learn"),
+        ("tf.mul", "tf.multiply"),
+        ("tf.select", "--tensorflow 0.12"),
+    ],
+)
+def test_names_that_tfray_does_without_say_what_to_use(name, instead):
+    with pytest.raises(AttributeError) as caught:
+        resolved(name)
+    assert instead in str(caught.value) and name in str(caught.value)
+
+
+def test_reasons_are_for_what_is_absent():
+    assert not [name for name in listed() if is_there(name) and reason(name.removeprefix("tf."))]
+    assert not [name for name in RENAMED if is_there(f"tf.{name}")]
+    assert all(is_there(f"tf.{newer}") for newer in RENAMED.values())

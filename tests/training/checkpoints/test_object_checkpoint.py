@@ -1,0 +1,230 @@
+"""`tf.train.Checkpoint`, `CheckpointManager` and `warm_start`; names of tensors are TensorFlow's."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+VALUE = ".ATTRIBUTES/VARIABLE_VALUE"
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), tf.Session() as session:
+        yield session
+
+
+def names_in(path):
+    return {name.removesuffix(f"/{VALUE}") for name, _ in tf.train.list_variables(path)}
+
+
+def test_names_are_the_paths_of_attributes(session, tmp_path):
+    v, w = tf.get_variable("v", [2]), tf.get_variable("w", [2])
+    optimizer = tf.train.AdamOptimizer(0.1)
+    optimizer.minimize(tf.reduce_sum(v * w))
+    layer = tf.layers.Dense(2)
+    layer(tf.ones([1, 3]))
+    session.run(tf.global_variables_initializer())
+    checkpoint = tf.train.Checkpoint(v=v, more={"w": w, "a.b/c": [w]}, optimizer=optimizer, layer=layer)
+    assert names_in(checkpoint.save(tmp_path / "ckpt", session)) == {
+        "v",
+        "v/.OPTIMIZER_SLOT/optimizer/m",
+        "v/.OPTIMIZER_SLOT/optimizer/v",
+        "more/w",
+        "more/w/.OPTIMIZER_SLOT/optimizer/m",
+        "more/w/.OPTIMIZER_SLOT/optimizer/v",
+        "optimizer/beta1_power",
+        "optimizer/beta2_power",
+        "layer/kernel",
+        "layer/bias",
+        "save_counter",
+    }
+    alone = tf.train.Checkpoint(list=[3, w, "text"], nested=tf.train.Checkpoint(v=v), odd={"a.b/c": w})
+    assert names_in(alone.write(tmp_path / "alone", session)) == {"list/1", "nested/v"}
+    odd = tf.train.Checkpoint(odd={"a.b/c": w})
+    assert names_in(odd.write(tmp_path / "odd", session)) == {"odd/a..b.Sc"}
+
+
+def test_layers_of_models_are_counted_and_attributes_of_classes_name_theirs(session, tmp_path):
+    class Own(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.first = tf.keras.layers.Dense(2)
+            self.rest = [tf.keras.layers.Dense(1)]
+
+        def call(self, inputs):
+            return self.rest[0](self.first(inputs))
+
+    own, layers = Own(), tf.keras.layers
+    own(tf.ones([1, 3]))
+    sequential = tf.keras.Sequential([layers.Dense(2, input_shape=(3,)), layers.ReLU(), layers.Dense(1)])
+    session.run(tf.global_variables_initializer())
+    path = tf.train.Checkpoint(own=own, sequential=sequential).save(tmp_path / "ckpt", session)
+    assert names_in(path) - {"save_counter"} == {
+        f"{layer}/{weight}"
+        for layer in (
+            "own/first",
+            "own/rest/0",
+            "sequential/layer_with_weights-0",
+            "sequential/layer_with_weights-1",
+        )
+        for weight in ("kernel", "bias")
+    }
+
+
+def test_values_come_back_in_another_graph(tmp_path):
+    def model():
+        weights = tf.get_variable("any_name", [2], initializer=tf.zeros_initializer())
+        optimizer = tf.train.MomentumOptimizer(0.5, 0.9)
+        train = optimizer.minimize(tf.reduce_sum(tf.square(weights - 1.0)))
+        return weights, train, tf.train.Checkpoint(weights=weights, optimizer=optimizer)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        weights, train, checkpoint = model()
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        path = checkpoint.save(tmp_path / "ckpt", session)
+        assert path == str(tmp_path / "ckpt-1") and tf.train.latest_checkpoint(tmp_path) == path
+        session.run(train)
+        expected = session.run(weights)
+    with tf.Graph().as_default(), tf.Session() as session, tf.variable_scope("other"):
+        weights, train, checkpoint = model()
+        checkpoint.restore(path).assert_consumed().run_restore_ops(session)
+        session.run(train)  # with the momentum of the first step
+        np.testing.assert_allclose(session.run(weights), expected)
+        assert checkpoint.save(tmp_path / "ckpt", session) == str(tmp_path / "ckpt-2")
+
+
+def test_what_has_no_counterpart_is_found(session, tmp_path):
+    v, w = tf.get_variable("v", initializer=1.0), tf.get_variable("w", initializer=2.0)
+    session.run(tf.global_variables_initializer())
+    path = tf.train.Checkpoint(v=v).save(tmp_path / "ckpt", session)
+    session.run([v.assign(7.0), w.assign(7.0)])
+    more = tf.train.Checkpoint(v=v, w=w).restore(path)
+    for check in (more.assert_consumed, more.assert_existing_objects_matched):
+        with pytest.raises(AssertionError, match=f"w/{VALUE}"):
+            check()
+    more.assert_nontrivial_match().expect_partial().initialize_or_restore(session)
+    assert session.run([v, w]) == [1.0, 2.0]
+    less = tf.train.Checkpoint().restore(path)
+    less.assert_existing_objects_matched()
+    with pytest.raises(AssertionError, match=f"no object: v/{VALUE}"):
+        less.assert_consumed()
+    with pytest.raises(AssertionError, match="no value of any object"):
+        less.assert_nontrivial_match()
+
+
+def test_without_a_checkpoint_everything_is_initialised(session, tmp_path):
+    v = tf.get_variable("v", initializer=3.0)
+    checkpoint = tf.train.Checkpoint(v=v)
+    status = checkpoint.restore(tf.train.latest_checkpoint(tmp_path))
+    for check in (status.assert_consumed, status.assert_existing_objects_matched, status.run_restore_ops):
+        with pytest.raises(AssertionError, match="no checkpoint was given"):
+            check()
+    status.initialize_or_restore(session)
+    assert session.run(v) == 3.0
+    with pytest.raises(tf.errors.NotFoundError, match="no checkpoint"):
+        checkpoint.restore(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="expecting a trackable object for v"):
+        tf.train.Checkpoint(v=3)
+
+
+def test_a_checkpoint_of_a_saver_is_restored_by_the_names_of_variables(session, tmp_path):
+    v = tf.get_variable("v", initializer=1.0)
+    session.run(tf.global_variables_initializer())
+    path = tf.train.Saver([v]).save(session, tmp_path / "named")
+    session.run(v.assign(2.0))
+    tf.train.Checkpoint(another=[v]).restore(path).assert_consumed().run_restore_ops(session)
+    assert session.run(v) == 1.0
+
+
+def test_python_state_is_saved_and_restored(session, tmp_path):
+    class Epochs(tf.train.experimental.PythonState):
+        count = 0
+
+        def serialize(self):
+            return str(self.count)
+
+        def deserialize(self, string_value):
+            self.count = int(string_value)
+
+    epochs = Epochs()
+    checkpoint = tf.train.Checkpoint(epochs=epochs)
+    epochs.count = 5
+    path = checkpoint.save(tmp_path / "ckpt", session)
+    epochs.count = 0
+    checkpoint.restore(path).assert_consumed()
+    assert epochs.count == 5
+
+
+def test_a_manager_keeps_the_newest_and_goes_on_with_those_of_another(session, tmp_path):
+    v = tf.get_variable("v", initializer=1.0)
+    checkpoint = tf.train.Checkpoint(v=v)
+    session.run(tf.global_variables_initializer())
+    manager = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=2)
+    assert manager.latest_checkpoint is None and manager.checkpoints == []
+    saved = [manager.save(session) for _ in range(3)]
+    assert [os.path.basename(path) for path in saved] == ["ckpt-1", "ckpt-2", "ckpt-3"]
+    assert manager.checkpoints == saved[1:] and manager.latest_checkpoint == saved[-1]
+    assert not tf.train.checkpoint_exists(saved[0]) and tf.train.latest_checkpoint(tmp_path) == saved[-1]
+    again = tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=1)
+    assert again.checkpoints == saved[1:]
+    numbered = again.save(session, checkpoint_number=tf.constant(40))
+    assert os.path.basename(numbered) == "ckpt-40" and again.checkpoints == [numbered]
+    assert not any(map(tf.train.checkpoint_exists, saved))
+    with pytest.raises(ValueError, match="positive integer or None"):
+        tf.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=0)
+
+
+# -- warm start ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trained(tmp_path):
+    (tmp_path / "old").write_text("a\nb\nc\n")
+    (tmp_path / "new").write_text("c\nx\na\n")
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("table", initializer=np.arange(6, dtype=np.float32).reshape(3, 2))
+        tf.get_variable("weights", initializer=[1.0, 2.0])
+        session.run(tf.global_variables_initializer())
+        return tf.train.Saver().save(session, tmp_path / "trained")
+
+
+@pytest.mark.parametrize("parts", [None, 2])
+def test_rows_go_where_their_words_are(session, trained, tmp_path, parts):
+    partitioner = tf.fixed_size_partitioner(parts) if parts else None
+    table = tf.get_variable("table", [4, 2], partitioner=partitioner)
+    weights = tf.get_variable("weights", [2])
+    words = tf.train.VocabInfo(str(tmp_path / "new"), 3, 1, str(tmp_path / "old"))
+    tf.train.warm_start(trained, var_name_to_vocab_info={"table": words})
+    session.run(tf.global_variables_initializer())
+    assert session.run(tf.convert_to_tensor(table)).tolist() == [[4, 5], [0, 0], [0, 1], [0, 0]]
+    assert session.run(weights).tolist() == [1, 2]
+
+
+def test_columns_and_renamed_variables_are_warm_started(session, trained, tmp_path):
+    wide = tf.get_variable("wide", [3, 2])
+    backup = tf.constant_initializer(9.0)
+    (tmp_path / "two").write_text("a\nb\n")
+    (tmp_path / "other").write_text("b\nx\n")
+    words = tf.train.VocabInfo(str(tmp_path / "other"), -1, 0, str(tmp_path / "two"), 2, backup, axis=1)
+    tf.train.warm_start(trained, [wide], {"wide": words}, {"wide": "table"})
+    session.run(tf.global_variables_initializer())
+    assert session.run(wide).tolist() == [[1, 9], [3, 9], [5, 9]]
+
+
+def test_what_cannot_be_warm_started_is_refused(session, trained):
+    tf.get_variable("weights", [2])
+    tf.get_variable("unknown", [2])
+    with pytest.raises(TypeError, match="expected a pattern"):
+        tf.train.warm_start(trained, 3)
+    with pytest.raises(ValueError, match="no variable that is to be warm-started"):
+        tf.train.warm_start(trained, ["weights"], None, {"another": "weights"})
+    with pytest.raises(ValueError, match="no tensor 'unknown'"):
+        tf.train.warm_start(trained, "unknown")
+    with pytest.raises(ValueError, match="axis is 2"):
+        tf.train.VocabInfo("a", 1, 0, "b", axis=2)

@@ -1,0 +1,100 @@
+"""Names of TensorFlow that tfray does not have, and what an error says about them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Final
+
+RENAMED: Final = {
+    "batch_cholesky": "cholesky",
+    "batch_cholesky_solve": "cholesky_solve",
+    "batch_fft": "fft",
+    "batch_fft2d": "fft2d",
+    "batch_fft3d": "fft3d",
+    "batch_ifft": "ifft",
+    "batch_ifft2d": "ifft2d",
+    "batch_ifft3d": "ifft3d",
+    "batch_matmul": "matmul",
+    "batch_matrix_band_part": "matrix_band_part",
+    "batch_matrix_determinant": "matrix_determinant",
+    "batch_matrix_diag": "matrix_diag",
+    "batch_matrix_diag_part": "matrix_diag_part",
+    "batch_matrix_inverse": "matrix_inverse",
+    "batch_matrix_set_diag": "matrix_set_diag",
+    "batch_matrix_solve": "matrix_solve",
+    "batch_matrix_solve_ls": "matrix_solve_ls",
+    "batch_matrix_transpose": "matrix_transpose",
+    "batch_matrix_triangular_solve": "matrix_triangular_solve",
+    "batch_self_adjoint_eig": "self_adjoint_eig",
+    "batch_self_adjoint_eigvals": "self_adjoint_eigvals",
+    "batch_svd": "svd",
+    "complex_abs": "abs",
+    "concat_v2": "concat",
+    "image.per_image_whitening": "image.per_image_standardization",
+    "inv": "reciprocal",
+    "listdiff": "setdiff1d",
+    "mul": "multiply",
+    "neg": "negative",
+    "nn.deconv2d": "nn.conv2d_transpose",
+    "nn.state_saving_rnn": "nn.static_state_saving_rnn",
+    "pack": "stack",
+    "select": "where",
+    "sub": "subtract",
+    "unpack": "unstack",
+}
+"""Names of TensorFlow 0.12, and what 1.x calls them. With `OPTION` a program finds them."""
+
+OPTION: Final = "tfray run-program --tensorflow 0.12"
+
+NOT_WANTED: Final = {
+    r"(.*\.)?(Ragged\w*|ragged\b.*|StaticRaggedShape)": "tf.SparseTensor, or padded tensors with tf.sequence_mask",
+    r"(.*\.)?LinearOperator\w*": "matrices and the functions of tf.linalg",
+    r"GradientTape|(.*\.)?eager\b.*|enable_v2_behavior|enable_v2_tensorshape": "tf.Session and tf.gradients: "
+    "operations run when a session runs them",
+    r"autograph\b.*|contrib\.autograph\b.*": "tf.cond and tf.while_loop: Python's statements are not rewritten",
+    r"lite\b.*|contrib\.lite\b.*": "tf.saved_model, and examples/serve_model.py",
+    r"(.*\.)?(tpu\b.*|TPU\w+)": "CPUs and GPUs; for several machines, tf.train.Trainer",
+    r"(.*\.)?([Bb]oosted_?[Tt]rees\w*)": "a library of boosted trees, such as scikit-learn's",
+    r"config\b.*": "tf.ConfigProto, for a session",
+    r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
+    r"raw_ops\b.*": "the public functions, such as tf.matmul",
+    r"xla\b.*|contrib\.compiler\b.*": "the functions themselves: a session compiles what it runs",
+    r"load_op_library|load_library|load_file_system_library|user_ops\b.*": "an operation in Python: see "
+    "tfray/docs/guides/operations.md",
+}
+"""Names that tfray does without, as patterns of their whole paths, and what a program uses instead."""
+
+_FEW: Final = 20
+_MANY: Final = 120
+
+
+def reason(path: str) -> str:
+    """What an error adds about a public name that is not there, such as ``nn.rnn``; empty where nothing is known."""
+    if path in RENAMED:
+        return f"TensorFlow 1 calls it tf.{RENAMED[path]}; `{OPTION}` lets a program have the older names"
+    for pattern, instead in NOT_WANTED.items():
+        if re.fullmatch(pattern, path):
+            return f"tfray does without it: use {instead}"
+    return ""
+
+
+def absent(path: str, names: Sequence[str]) -> AttributeError:
+    """The error for a name that is not there.
+
+    Args:
+        path: The name, without ``tf.``.
+        names: What stands beside it.
+    """
+    said = reason(path) or _there(path.rpartition(".")[2], names)
+    return AttributeError(f"tf.{path} does not exist in tfray; {said}")
+
+
+def _there(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, 5, 0.6)
+    if len(names) > _FEW and near:
+        return f"nearest to it are {', '.join(near)}"
+    if len(names) > _MANY:
+        return f"none of the {len(names)} names there is like it"
+    return f"there are {', '.join(names)}" if names else "nothing is there"

@@ -1,0 +1,1 @@
+"""Python functions that are traced into graphs, once, and called many times."""

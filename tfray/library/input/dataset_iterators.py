@@ -1,0 +1,123 @@
+"""Iterators: the position of a program in a dataset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfray.errors import ArgumentError
+from tfray.framework import dtypes, nest
+from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.type_aliases import TensorLike
+from tfray.library.input.dataset_structure import (
+    carriers_of,
+    check_same_kinds,
+    class_of,
+    declared_kinds,
+    shapes_like,
+    types_of,
+    unwrapped,
+)
+from tfray.ops.dataflow import iterator_ops
+
+
+class Iterator:
+    """The position of a program in a dataset. Each step that runs `get_next` takes one element.
+
+    Attributes:
+        output_shapes: Static shape of each component, in the structure of an element.
+    """
+
+    def __init__(self, handle: Tensor, kinds: Any, shapes: Any, source: Tensor | None = None) -> None:
+        self._handle = handle
+        self._source = source
+        self._initializer: Operation | None = None
+        self._kinds = kinds
+        self.output_shapes = shapes
+
+    @property
+    def output_types(self) -> Any:
+        """Dtype of each component, in the structure of an element."""
+        return types_of(self._kinds)
+
+    @property
+    def output_classes(self) -> Any:
+        """The class of each component: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
+        return nest.map_structure(class_of, self._kinds)
+
+    @staticmethod
+    def from_structure(
+        output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
+    ) -> Iterator:
+        """An iterator that may be initialised with any dataset of such elements; see `make_initializer`."""
+        kinds = declared_kinds(output_types, output_classes)
+        handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
+        return Iterator(handle, kinds, shapes_like(kinds, output_shapes))
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> Iterator:
+        """An iterator that stands for another one, chosen in each step by feeding the other's `string_handle`."""
+        kinds = declared_kinds(output_types, output_classes)
+        if not isinstance(string_handle, (Tensor, str, bytes, list)):
+            raise TypeError(f"string_handle is {string_handle!r}, expected a string scalar")
+        handle = add_op(iterator_ops.FROM_STRING_HANDLE, convert_to_tensor(string_handle, dtypes.string))
+        return Iterator(handle, kinds, shapes_like(kinds, output_shapes))
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that begins at the first element.
+
+        Raises:
+            ValueError: The iterator begins by itself, or `make_initializer` makes its initializers.
+        """
+        if self._initializer is None:
+            raise ValueError("the iterator has no initializer of its own: see make_initializer")
+        return self._initializer
+
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+        """An operation that begins at the first element of `dataset`.
+
+        Raises:
+            TypeError: (and ValueError) Its elements are of other dtypes or shapes than the iterator's.
+        """
+        shapes = nest.flatten(self.output_shapes)
+        fits = _same_kinds(self._kinds, dataset._kinds) and all(
+            mine.is_compatible_with(other) for mine, other in zip(shapes, dataset._shapes, strict=True)
+        )
+        if not fits:
+            mine = f"{self.output_types!r} {self.output_shapes!r}"
+            raise ArgumentError(f"the iterator has elements of {mine}, not {dataset!r}")
+        result: Operation = add_op(iterator_ops.MAKE_ITERATOR, self._handle, dataset._variant, name=name)
+        return result
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element, as tensors.
+
+        Raises:
+            OutOfRangeError: At run time, there are no more.
+            FailedPreconditionError: At run time, the iterator has not been initialised.
+        """
+        carriers = carriers_of(self._kinds, self.output_shapes)
+        attrs: dict[str, Any] = {
+            "output_types": [dtype for dtype, _ in carriers],
+            "output_shapes": [shape for _, shape in carriers],
+        }
+        source = [] if self._source is None else [self._source]
+        components = add_op(iterator_ops.GET_NEXT, self._handle, source, name=name, **attrs)
+        return unwrapped(self._kinds, self.output_shapes, components)
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """String scalar by which `from_string_handle` finds the iterator."""
+        return add_op(
+            iterator_ops.STRING_HANDLE, self._handle, [] if self._source is None else [self._source], name=name
+        )
+
+
+def _same_kinds(first: Any, second: Any) -> bool:
+    try:
+        check_same_kinds(first, second, "elements")
+    except TypeError:
+        return False
+    return True

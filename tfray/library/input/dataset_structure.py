@@ -1,0 +1,267 @@
+"""The structure of a dataset's elements: what stands at each leaf, its static shape, and the tensor that carries it.
+
+The *kind* of a leaf is a dtype for a tensor, and a `Kind` for anything else, which a tensor stands for on its way.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import ArgumentError, InvalidArgumentError
+from tfray.framework import dtypes, nest
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.graph import Tensor
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
+from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.ops.arrays import array_ops
+from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse, serialize_sparse
+
+
+class Kind(ABC):
+    """What a leaf of an element is, when it is no tensor. Frozen, and compared by its parts.
+
+    Attributes:
+        dtype: What `output_types` says of it.
+    """
+
+    dtype: Any
+
+    @property
+    @abstractmethod
+    def value_class(self) -> type:
+        """Its class."""
+
+    @property
+    @abstractmethod
+    def carrier(self) -> tuple[DType, TensorShape]:
+        """Dtype and static shape of the tensor that stands for it."""
+
+    @abstractmethod
+    def unwrapped(self, carrier: Tensor, shape: TensorShape) -> Any:
+        """The leaf that a tensor stands for."""
+
+
+@dataclass(frozen=True)
+class SparseKind(Kind):
+    """A sparse tensor, which is passed as strings."""
+
+    dtype: DType
+
+    @property
+    def value_class(self) -> type:
+        return SparseTensor
+
+    @property
+    def carrier(self) -> tuple[DType, TensorShape]:
+        return dtypes.string, TensorShape(None)
+
+    def unwrapped(self, carrier: Tensor, shape: TensorShape) -> SparseTensor:
+        return deserialize_sparse(carrier, self.dtype, shape.rank)
+
+
+def types_of(kinds: Any) -> Any:
+    return nest.map_structure(lambda kind: kind.dtype if isinstance(kind, Kind) else kind, kinds)
+
+
+def class_of(kind: Any) -> type:
+    return kind.value_class if isinstance(kind, Kind) else Tensor
+
+
+def kind_of(leaf: Any) -> Any:
+    if isinstance(leaf, SparseTensor):
+        return SparseKind(leaf.dtype)
+    return getattr(leaf, "_kind", leaf.dtype)
+
+
+def declared_kinds(types: Any, classes: Any) -> Any:
+    types = nest.map_structure(as_dtype, types)
+    if classes is None:
+        return types
+    return nest.map_structure(lambda dtype, cls: SparseKind(dtype) if cls is SparseTensor else dtype, types, classes)
+
+
+def carriers_of(kinds: Any, shapes: Any) -> list[tuple[DType, TensorShape]]:
+    """Dtype and shape of the tensor that stands for each component."""
+    pairs = zip(nest.flatten(kinds), nest.flatten(shapes), strict=True)
+    return [kind.carrier if isinstance(kind, Kind) else (kind, shape) for kind, shape in pairs]
+
+
+def carrier_of(leaf: Any) -> Tensor:
+    """The tensor that stands for a component."""
+    return serialize_sparse(leaf) if isinstance(leaf, SparseTensor) else getattr(leaf, "_variant", leaf)
+
+
+def unwrapped(kinds: Any, shapes: Any, carriers: Sequence[Tensor]) -> Any:
+    """Components in the structure of an element."""
+
+    def component(kind: Any, shape: TensorShape, carrier: Tensor) -> Any:
+        return kind.unwrapped(carrier, shape) if isinstance(kind, Kind) else carrier
+
+    values = map(component, nest.flatten(kinds), nest.flatten(shapes), carriers)
+    return nest.pack_sequence_as(kinds, list(values))
+
+
+def as_element(value: Any) -> Any:
+    """`value` as an element: dictionaries and tuples are structure, everything else, lists too, becomes a tensor."""
+    if isinstance(value, Mapping):
+        return type(value)((key, as_element(item)) for key, item in value.items())  # type: ignore[call-arg]
+    if isinstance(value, tuple):
+        items = [as_element(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    return value if isinstance(value, SparseTensor) or hasattr(value, "_kind") else convert_to_tensor(value)
+
+
+# -- shapes ----------------------------------------------------------------------------------------------
+
+
+def rest_of(shape: TensorShape) -> TensorShape:
+    return TensorShape(None if shape.rank is None else list(shape.sizes[1:]))
+
+
+def stacked_shape(count: int | None, shape: TensorShape) -> TensorShape:
+    return TensorShape(None if shape.rank is None else [count, *shape.sizes])
+
+
+def static_size(size: Tensor) -> int | None:
+    value = constant_value(size)
+    return None if value is None else int(value)
+
+
+def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
+    if a.rank is None or a.rank != b.rank:
+        return TensorShape(None)
+    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
+
+
+def _vector(sizes: Any) -> list[Any]:
+    """Sizes as a list. Raises `ValueError` when they are nested."""
+    listed = list(sizes) if isinstance(sizes, (list, tuple, np.ndarray)) else [sizes]
+    if any(isinstance(size, (list, tuple, np.ndarray)) for size in listed):
+        raise ValueError(f"padded shape {sizes} must be a vector of integers")
+    return listed
+
+
+def padded_shape(wanted: Any, shape: TensorShape) -> tuple[Tensor, TensorShape]:
+    """A padded shape as an int64 vector with -1 for sizes of the largest element, and as a static shape.
+
+    Raises:
+        ValueError: It is no vector, or elements of `shape` do not fit into it.
+        TypeError: It is no integers.
+    """
+    if not isinstance(wanted, Tensor):
+        sizes = as_shape(wanted).sizes if isinstance(wanted, TensorShape) else _vector(wanted)
+        listed = [-1 if size in (None, -1) else getattr(size, "value", size) for size in sizes]
+        if any(not isinstance(size, (int, np.integer)) for size in listed):
+            raise TypeError(f"padded shape {wanted} must be of integers")
+        static = TensorShape([None if size == -1 else int(size) for size in listed])
+        tensor = convert_to_tensor(np.array(listed, np.int64))
+    else:
+        tensor = wanted
+        if tensor.dtype is not dtypes.int64:
+            raise TypeError(f"padded shape {wanted!r} must be a vector of int64")
+        if tensor.shape.rank not in (None, 1):
+            raise ValueError(f"padded shape {wanted!r} must be a vector of int64; its shape is {tensor.shape}")
+        known = constant_value(tensor)
+        static = TensorShape([None] * tensor.shape.sizes[0] if tensor.shape.rank and tensor.shape.sizes[0] else None)
+        if known is not None:
+            static = TensorShape([None if size == -1 else int(size) for size in known])
+    if static.rank is not None and shape.rank is not None:
+        pairs = list(zip(static.sizes, shape.sizes, strict=False))
+        if static.rank != shape.rank or any(p is not None and s is not None and p < s for p, s in pairs):
+            raise ValueError(f"the padded shape {static} is not compatible with the shape {shape} of the component")
+    return tensor, static
+
+
+def padding_of(value: Any, dtype: DType) -> Tensor:
+    """What to pad a component with: 0, False or the empty string when None.
+
+    Raises:
+        TypeError: It is of another dtype.
+        ValueError: It is no scalar.
+    """
+    if value is None:
+        return convert_to_tensor(b"" if dtype is dtypes.string else np.zeros((), dtype.numpy), dtype)
+    given = convert_to_tensor(value)
+    if given.shape.rank not in (None, 0):
+        raise ValueError(f"a padding value must be a scalar, not {value!r}")
+    if given.dtype is not dtype:
+        raise TypeError(f"padding value {value!r} is {given.dtype.name}, the component is {dtype.name}")
+    return given
+
+
+def count_of(value: Any, what: str) -> Tensor:
+    """A number of elements as an int64 scalar.
+
+    Raises:
+        TypeError: It is a floating number, or of another dtype.
+        ValueError: It is no scalar.
+    """
+    tensor = value if isinstance(value, Tensor) else None
+    if tensor is None:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"{what} is {value!r}, expected an integer")
+        tensor = convert_to_tensor(array.astype(np.int64))
+    elif tensor.dtype is dtypes.int32:
+        tensor = array_ops.to_int64(tensor)
+    elif tensor.dtype is not dtypes.int64:
+        raise TypeError(f"{what} is {tensor!r}, expected an int64 scalar")
+    if tensor.shape.rank not in (None, 0):
+        raise ValueError(f"{what} has shape {tensor.shape}, expected a scalar")
+    return tensor
+
+
+def flag_of(value: Any, what: str) -> Tensor:
+    """Whether something is so, as a bool scalar. Raises `TypeError` for anything else."""
+    tensor = convert_to_tensor(value)
+    if tensor.dtype is not dtypes.bool_:
+        raise TypeError(f"{what} is {value!r}, expected a bool")
+    return tensor
+
+
+def check_same_kinds(first: Any, second: Any, what: str) -> None:
+    """Raise `TypeError` when elements differ in structure, dtypes or classes."""
+    same = nest.flatten(first) == nest.flatten(second)
+    if same:
+        try:
+            nest.assert_same_structure(first, second)
+        except (TypeError, ValueError):
+            same = False
+    if not same:
+        raise TypeError(f"{what} have different types: {types_of(first)!r} and {types_of(second)!r}")
+
+
+def shape_leaves(types: Any, shapes: Any) -> list[Any]:
+    """The shapes that stand where `types` has leaves: a shape may itself be a list or tuple."""
+    return [
+        TensorShape([None if size in (None, -1) else size for size in shape])
+        if isinstance(shape, (list, tuple))
+        else shape
+        for shape in nest.flatten_up_to(types, shapes)
+    ]
+
+
+def shapes_like(types: Any, shapes: Any) -> Any:
+    if shapes is None:
+        return nest.map_structure(lambda _: TensorShape(None), types)
+    try:
+        given = nest.flatten_up_to(types, shapes)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"output_shapes must be nested as output_types are: {error}") from error
+    return nest.pack_sequence_as(types, [as_shape(shape) for shape in given])
+
+
+def flat_like(types: Any, element: Any) -> list[Any]:
+    try:
+        return nest.flatten_up_to(types, element)
+    except ValueError as error:
+        raise InvalidArgumentError(f"the generator gave an element that is not nested as declared: {error}") from None

@@ -1,0 +1,85 @@
+"""What TensorFlow keeps to itself, and programs import nevertheless."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from tfray.config import ConfigProto
+from tfray.formats.message import Field, Message
+from tfray.framework.graph import Tensor
+from tfray.framework.scopes import control_dependencies
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.shape_ops import identity
+from tfray.runtime.device import cpu_device_count, local_device_names
+
+_Decorated = TypeVar("_Decorated")
+
+_MEMORY_OF_A_CPU = 256 << 20
+"""What TensorFlow says of a CPU's memory, whatever the machine has."""
+
+
+class DeviceAttributes(Message):
+    """A device: ``name``, ``device_type`` (``CPU`` or ``GPU``), ``memory_limit`` in bytes, ``incarnation``."""
+
+    FIELDS = (
+        Field(1, "name", "string"),
+        Field(2, "device_type", "string"),
+        Field(4, "memory_limit", "int64"),
+        Field(6, "incarnation", "uint64"),
+        Field(7, "physical_device_desc", "string"),
+    )
+
+
+def list_local_devices(session_config: ConfigProto | None = None) -> list[Any]:
+    """The devices of this process, as `DeviceAttributes`.
+
+    Args:
+        session_config: Says by ``device_count`` how many there are to be; one CPU and all GPUs when None.
+    """
+    counts = session_config.device_count if session_config is not None else {}
+    names = (
+        name.partition("/device:")[2]
+        for name in local_device_names(counts.get("CPU", cpu_device_count()), counts.get("GPU"))
+    )
+    return [
+        DeviceAttributes(
+            name=f"/device:{name}",
+            device_type=name.partition(":")[0],
+            memory_limit=_MEMORY_OF_A_CPU,
+            incarnation=number,
+        )
+        for number, name in enumerate(names, start=1)
+    ]
+
+
+def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str | None = None) -> Tensor:
+    """`output_tensor`, once the operations and tensors of `dependencies` are done. It keeps its shape."""
+    with control_dependencies(list(dependencies)):
+        return identity(output_tensor, name=name)
+
+
+def unchanged(*args: Any, **kwargs: Any) -> Callable[[_Decorated], _Decorated]:
+    """A decorator that changes nothing: what TensorFlow marks as public or deprecated with it is used as it is."""
+    return lambda decorated: decorated
+
+
+def scalar() -> TensorShape:
+    """The shape of a scalar."""
+    return TensorShape([])
+
+
+def vector(length: Any) -> TensorShape:
+    """The shape of a vector; None for an unknown length."""
+    return TensorShape([length])
+
+
+def matrix(rows: Any, cols: Any) -> TensorShape:
+    """The shape of a matrix; None for unknown sizes."""
+    return TensorShape([rows, cols])
+
+
+def unknown_shape(rank: int | None = None, ndims: int | None = None) -> TensorShape:
+    """A shape of which nothing is known, or only how many dimensions there are."""
+    count = rank if ndims is None else ndims
+    return TensorShape(None if count is None else [None] * count)

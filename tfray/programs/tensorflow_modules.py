@@ -1,0 +1,267 @@
+"""The package `tensorflow` for programs that import it: tfray under TensorFlow's module paths.
+
+`install` lets ``import tensorflow`` find it. Modules are made when they are first imported. A module stands either for
+a public namespace, such as ``tensorflow.nn`` for `tf.nn`, or for one of TensorFlow's own modules, such as
+``tensorflow.python.ops.array_ops``: then `module_paths.txt` says which public names it has.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.resources import files
+from types import ModuleType
+from typing import Any, Final
+
+import tfray
+from tfray.absent_names import absent
+from tfray.errors import InvalidArgumentError
+
+ROOT: Final = "tensorflow"
+VERSIONS: Final = {"1.15": "1.15.5", "0.12": "0.12.1"}
+"""The versions of TensorFlow that programs can find, the usual one first, and their ``tf.__version__``."""
+
+VARIABLE: Final = "TFRAY_TENSORFLOW"
+"""The environment variable that says which version programs find."""
+
+_SAME: Final = "compat.v1"
+"""The path that leads back to the root."""
+
+
+@functools.cache
+def table() -> Mapping[str, Mapping[str, str]]:
+    """What TensorFlow's own modules have: by path, and by name, the public name that it is.
+
+    A name that begins with ``@`` is no public one: it is that of something in tfray's modules. A module whose only name
+    is ``*`` is another one, public or not, as a whole.
+    """
+    lines = files("tfray.programs").joinpath("module_paths.txt").read_text().splitlines()
+    found = {}
+    for line in lines:
+        path, *entries = line.split()
+        pairs = (entry.rpartition("=") for entry in entries)
+        found[path] = {name or target.rpartition(".")[2]: target for name, _, target in pairs}
+    return found
+
+
+@functools.cache
+def _packages() -> Mapping[str, Sequence[str]]:
+    """The modules below each path of the table."""
+    found: dict[str, set[str]] = {}
+    for path in table():
+        parts = path.split(".")
+        for count in range(len(parts)):
+            found.setdefault(".".join(parts[:count]), set()).add(parts[count])
+    return {path: sorted(names) for path, names in found.items()}
+
+
+def namespace(path: str) -> ModuleType | None:
+    """The module of tfray that is the public namespace of this path; None if there is none."""
+    found: Any = tfray
+    for name in path.split("."):
+        if not isinstance(found, ModuleType) or (found is tfray and name not in tfray.__all__):
+            return None
+        found = getattr(found, name, None)
+    return found if isinstance(found, ModuleType) else None
+
+
+class TensorFlowModule(ModuleType):
+    """A module under TensorFlow's name. What it has is found when it is asked for, and kept.
+
+    Args:
+        path: Its path, without ``tensorflow.``; empty for the package itself.
+        package: What it belongs to.
+    """
+
+    def __init__(self, path: str, package: TensorFlow) -> None:
+        entries = table().get(path, {})
+        base = package.base(path)
+        super().__init__(
+            f"{ROOT}.{path}".rstrip("."), base.__doc__ if base else f"Names that TensorFlow has in {path}."
+        )
+        self.__dict__.update(__path__=[], __all__=self._names(base, entries, package, path))
+        self.__dict__.update(_path=path, _package=package, _entries=entries, _base=base)
+
+    @staticmethod
+    def _names(base: ModuleType | None, entries: Mapping[str, str], package: TensorFlow, path: str) -> list[str]:
+        names = set(getattr(base, "__all__", ())) | set(entries) - {"*"} | set(package.older_names(path))
+        return sorted(names if base else names | set(_packages().get(path, ())))
+
+    def __dir__(self) -> list[str]:
+        return list(self.__all__)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            value = self._package.value(self._path, name, self._entries, self._base)
+        except AttributeError as error:
+            raise AttributeError(str(error), name=name, obj=self) from None
+        self.__dict__[name] = value
+        return value
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        """Other processes know tfray by its own name."""
+        return importlib.import_module, (getattr(self._base, "__name__", "tfray"),)
+
+
+class TensorFlow(MetaPathFinder, Loader):
+    """Finds and makes the modules of `tensorflow`.
+
+    Args:
+        version: What ``tf.__version__`` is.
+        older: Names that older versions had, by their paths, and what they stand for. They hide newer ones.
+    """
+
+    def __init__(self, version: str, older: Mapping[str, Any]) -> None:
+        self.version = version
+        self._older = older
+        self._specs: dict[str, ModuleSpec | None] = {}
+
+    def base(self, path: str) -> ModuleType | None:
+        """The module of tfray behind a path, if there is one."""
+        head, rest = path, ""
+        while head:
+            if (target := table().get(head, {}).get("*")) is not None:
+                target = f"{target}.{rest}".rstrip(".")
+                return importlib.import_module(target[1:]) if target.startswith("@") else namespace(target)
+            head, _, last = head.rpartition(".")
+            rest = f"{last}.{rest}".rstrip(".")
+        return namespace(path) if path else tfray
+
+    def older_names(self, path: str) -> Iterator[str]:
+        """Names of a module that older versions had."""
+        for name in self._older:
+            before, _, last = name.rpartition(".")
+            if before == path:
+                yield last
+
+    def value(self, path: str, name: str, entries: Mapping[str, str], base: ModuleType | None) -> Any:
+        """What a module has under a name.
+
+        Raises:
+            AttributeError: It has nothing. The message says what there is.
+        """
+        inner = f"{path}.{name}".lstrip(".")
+        if inner in self._older:
+            return self._older[inner]
+        if name in entries:
+            return self._target(entries[name])
+        if base is not None and (name in getattr(base, "__all__", ()) or name.startswith("__")):
+            value = getattr(base, name)
+            return self._module(inner) if isinstance(value, ModuleType) and self.base(inner) is value else value
+        if not name.startswith("__") and self.has(inner):
+            return self._module(inner)
+        if base is not None and (own := vars(base).get("__getattr__")):
+            value = own(name)
+            return self._module(inner) if isinstance(value, ModuleType) else value
+        raise absent(inner, _listed(path, entries, base))
+
+    def _target(self, target: str) -> Any:
+        """What an entry of the table stands for."""
+        if target.startswith("@"):
+            module, _, name = target[1:].rpartition(".")
+            return getattr(importlib.import_module(module), name)
+        return functools.reduce(getattr, target.split("."), sys.modules[ROOT])
+
+    def _module(self, path: str) -> ModuleType:
+        return importlib.import_module(f"{ROOT}.{path}")
+
+    def has(self, path: str) -> bool:
+        """Whether there is a module of this path."""
+        older = self._older.get(path)
+        return path in table() or path in _packages() or isinstance(older, ModuleType) or self.base(path) is not None
+
+    # -- Python's import system ------------------------------------------------------------------------------
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """A module below `tensorflow`. Raises `ModuleNotFoundError` for one that does not exist."""
+        if not fullname.startswith(f"{ROOT}."):
+            return None
+        inner = _without_same(fullname.removeprefix(f"{ROOT}."))
+        if inner and not self.has(inner):
+            parent = inner.rpartition(".")[0]
+            # Without its name, Python passes the error on where a `from` asks for what is no module either.
+            entries = table().get(parent, {})
+            raise ModuleNotFoundError(str(absent(inner, _listed(parent, entries, self.base(parent)))))
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module: a new one, or the one that it is by a shorter path."""
+        path = spec.name.removeprefix(f"{ROOT}.")
+        inner = _without_same(path)
+        if inner == path:
+            older = self._older.get(path)
+            return older if isinstance(older, ModuleType) else TensorFlowModule(path, self)
+        module = importlib.import_module(f"{ROOT}.{inner}") if inner else sys.modules[ROOT]
+        self._specs[spec.name] = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave a module of a shorter path what it is."""
+        spec = module.__spec__
+        if spec is not None and spec.name in self._specs:
+            module.__spec__ = self._specs.pop(spec.name)
+
+
+def _without_same(path: str) -> str:
+    """A path without ``compat.v1``, which leads back to the root."""
+    while f"{path}.".startswith(f"{_SAME}."):
+        path = path.removeprefix(_SAME).removeprefix(".")
+    return path
+
+
+def _listed(path: str, entries: Mapping[str, str], base: ModuleType | None) -> list[str]:
+    """What there is below a path, for messages."""
+    return sorted({*getattr(base, "__all__", ()), *entries, *_packages().get(path, ())} - {"*"})
+
+
+def install(version: str | None = None) -> ModuleType:
+    """Let ``import tensorflow``, in all modules of this process, find tfray, whether or not TensorFlow is there.
+
+    Args:
+        version: ``"1.15"``, or ``"0.12"``: with it a program finds the names of TensorFlow 0.12, some of which have
+            other arguments or another order of them than in 1.x. The environment variable `VARIABLE` when None.
+
+    Returns:
+        The module `tensorflow`.
+
+    Raises:
+        InvalidArgumentError: There is no such version.
+    """
+    version = version or os.environ.get(VARIABLE) or next(iter(VERSIONS))
+    if version not in VERSIONS:
+        raise InvalidArgumentError(f"tfray has the names of TensorFlow {' and '.join(VERSIONS)}, not of {version}")
+    older: Mapping[str, Any] = {}
+    if version.startswith("0."):
+        from tfray.programs.older_names import older_names
+
+        older = older_names()
+    version = VERSIONS[version]
+    _forget()
+    package = TensorFlow(version, older)
+    module = TensorFlowModule("", package)
+    module.__dict__.update(
+        VERSION=version,
+        __version__=version,
+        __git_version__=f"v{version}",
+        GIT_VERSION=f"v{version}",
+        __file__=tfray.__file__,
+        __path__=[os.path.dirname(str(tfray.__file__))],
+        __spec__=ModuleSpec(ROOT, package, is_package=True),
+    )
+    sys.modules[ROOT] = module
+    sys.meta_path.insert(0, package)
+    return module
+
+
+def _forget() -> None:
+    """Take `tensorflow` out of this process."""
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, TensorFlow)]
+    for name in [name for name in sys.modules if name == ROOT or name.startswith(f"{ROOT}.")]:
+        del sys.modules[name]

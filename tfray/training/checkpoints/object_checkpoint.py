@@ -1,0 +1,270 @@
+"""`tf.train.Checkpoint`: saves and restores the variables that objects hold, by the paths of attributes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import ArgumentError, NotFoundError
+from tfray.formats.files import PathLike, given_path
+from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.framework import dtypes
+from tfray.framework.graph import Tensor, get_default_graph, get_default_session
+from tfray.library.variables.variables import Variable
+from tfray.ops.state.state_ops import assign_add, is_variable_initialized
+from tfray.training.checkpoints import checkpoint_management
+from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
+from tfray.training.checkpoints.object_graph import VALUE, PythonState, is_trackable, names_of
+from tfray.training.checkpoints.saver import Saver
+
+_OBJECT_GRAPH: Final = "_CHECKPOINTABLE_OBJECT_GRAPH"
+"""What a checkpoint of TensorFlow holds beside the values: a description of the objects."""
+
+
+def session_for(session: Any) -> Any:
+    """A session that was given, or the default one. Raises `ValueError` where there is none."""
+    found = session if session is not None else get_default_session()
+    if found is None:
+        raise ValueError("there is no session: pass session=, or enter `with session.as_default():`")
+    return found
+
+
+class Checkpoint:
+    """Saves and restores the variables of objects, by the names of the attributes that lead to them.
+
+    Objects are given by keyword, or set as attributes later: variables, optimizers (with their slots), Keras models and
+    layers, other `Checkpoint` objects, `PythonState`, and lists, tuples and dictionaries of these. Files are those of
+    `Saver`; their tensors have TensorFlow's names, such as ``model/kernel/.ATTRIBUTES/VARIABLE_VALUE``, so that a
+    checkpoint of TensorFlow with the same objects can be restored. What is found under no such name is looked for under
+    the variable's own name, as `Saver` saves it.
+
+    Variables are restored when `run_restore_ops` or `initialize_or_restore` of the result of `restore` is called; those
+    that are made later are restored by calling it again. TensorFlow restores them when they are made.
+
+    Args:
+        **kwargs: The objects, by the names of their attributes.
+
+    Raises:
+        ArgumentError: An argument is nothing that can be saved.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        for name, value in sorted(kwargs.items()):
+            if not is_trackable(value):
+                raise ArgumentError(
+                    f"Checkpoint was expecting a trackable object for {name}, such as a variable, an optimizer or a "
+                    f"layer, and got {value!r}"
+                )
+            setattr(self, name, value)
+        self._counting: tuple[Variable, Tensor, Tensor] | None = None
+        self._saver: tuple[frozenset[str], Saver] | None = None
+
+    @property
+    def save_counter(self) -> Variable:
+        """How often `save` has saved, an int64 variable. It is made when it is first needed."""
+        return self._count_ops()[0]
+
+    def _count_ops(self) -> tuple[Variable, Tensor, Tensor]:
+        """The counter, whether it is initialised, and its value after one more."""
+        if self._counting is None:
+            with get_default_graph().control_dependencies(None):
+                counter = Variable(0, dtype=dtypes.int64, trainable=False, name="save_counter")
+                self._counting = counter, is_variable_initialized(counter), assign_add(counter, 1)
+        return self._counting
+
+    def _named(self) -> tuple[dict[str, Any], dict[str, PythonState]]:
+        """What is saved and restored; of the counter only if it has been made."""
+        named, states = names_of(self)
+        counting = {} if self._counting is None else {f"save_counter/{VALUE}": self.save_counter}
+        return {**named, **counting}, states
+
+    def write(self, file_prefix: PathLike, session: Any = None) -> str:
+        """Save to a path as it is, without counting.
+
+        Args:
+            file_prefix: The path.
+            session: The session; the default one when None.
+
+        Returns:
+            The path.
+        """
+        session = session_for(session)
+        if self._counting is not None:
+            self._initialize_counter(session)
+        named, states = self._named()
+        if self._saver is None or self._saver[0] != named.keys():
+            self._saver = frozenset(named), Saver(named, max_to_keep=None, takes_arrays=True)
+        arrays = {name: np.array(_as_bytes(state.serialize()), object) for name, state in states.items()}
+        path = self._saver[1].save(session, file_prefix, write_meta_graph=False, write_state=False, arrays=arrays)
+        assert path is not None
+        return path
+
+    def save(self, file_prefix: PathLike, session: Any = None) -> str:
+        """Save to a path to which a number is added, and let the file ``checkpoint`` of the folder name it.
+
+        Args:
+            file_prefix: Beginning of the path.
+            session: The session; the default one when None.
+
+        Returns:
+            The path: ``PREFIX-1`` for the first save, ``PREFIX-2`` for the next one.
+        """
+        prefix = given_path(file_prefix, "file_prefix")
+        path = self.write(f"{prefix}-{self.count_save(session)}", session)
+        folder = prefix.rpartition("/")[0]
+        checkpoint_management.write_checkpoint_state(folder, path, [path], relative_paths=True)
+        return path
+
+    def count_save(self, session: Any = None) -> int:
+        """Count a save by `save_counter`, which need not be initialised. Returns the new number."""
+        session = session_for(session)
+        self._initialize_counter(session)
+        return int(session.run(self._count_ops()[2]))
+
+    def _initialize_counter(self, session: Any) -> None:
+        counter, is_initialized, _ = self._count_ops()
+        if not session.run(is_initialized):
+            session.run(counter.initializer)
+
+    def restore(self, save_path: PathLike | None) -> CheckpointLoadStatus:
+        """Prepare to restore a checkpoint.
+
+        Args:
+            save_path: Path of a checkpoint; None for none, as `tf.train.latest_checkpoint` gives it.
+
+        Returns:
+            An object whose `run_restore_ops` or `initialize_or_restore` gives the variables their values, and which can
+            check before whether everything has one.
+
+        Raises:
+            NotFoundError: There is no such checkpoint.
+        """
+        return CheckpointLoadStatus(self, None if save_path is None else given_path(save_path, "save_path"))
+
+
+class CheckpointLoadStatus:
+    """A checkpoint that a `Checkpoint` is to take its values from; what `Checkpoint.restore` gives.
+
+    Args:
+        checkpoint: The objects.
+        path: Path of the checkpoint, or None.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, path: str | None) -> None:
+        self._checkpoint = checkpoint
+        self._path = path
+        self._tensors = frozenset[str]()
+        if path is not None:
+            if not checkpoint_management.checkpoint_exists(path):
+                raise NotFoundError(f"there is no checkpoint {path!r}")
+            self._tensors = frozenset(open_checkpoint(path).tensors) - {_OBJECT_GRAPH}
+            checkpoint._count_ops()  # the number of saves is restored as well
+            self._restore_states()
+
+    def _restore_states(self) -> None:
+        reader = load_checkpoint(str(self._path))
+        for name, state in self._checkpoint._named()[1].items():
+            if name in self._tensors:
+                state.deserialize(_as_bytes(reader.get_tensor(name).item()))
+
+    def _found(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is restored, by the names in the checkpoint, and what has no value there, by its own name."""
+        named, states = self._checkpoint._named()
+        found: dict[str, Any] = {}
+        missing: dict[str, Any] = {}
+        for name, value in named.items():
+            own = getattr(getattr(value, "op", value), "name", "")
+            if name in self._tensors:
+                found[name] = value
+            elif own in self._tensors:
+                found[own] = value
+            else:
+                missing[name] = value
+        missing.update((name, state) for name, state in states.items() if name not in self._tensors)
+        return found, missing
+
+    def assert_consumed(self) -> CheckpointLoadStatus:
+        """Check that every value of the checkpoint has an object, and every object a value.
+
+        Returns:
+            This object.
+
+        Raises:
+            AssertionError: Something has no counterpart; the message names it.
+        """
+        self.assert_existing_objects_matched()
+        found, _ = self._found()
+        unused = self._tensors - found.keys() - self._checkpoint._named()[1].keys()
+        if unused:
+            raise AssertionError(f"checkpoint {self._path} has values for which there is no object: {_some(unused)}")
+        return self
+
+    def assert_existing_objects_matched(self) -> CheckpointLoadStatus:
+        """Check that every object has a value in the checkpoint, which may have more.
+
+        Returns:
+            This object.
+
+        Raises:
+            AssertionError: An object has none; the message names it.
+        """
+        self._assert_path()
+        _, missing = self._found()
+        missing.pop(f"save_counter/{VALUE}", None)
+        if missing:
+            raise AssertionError(f"checkpoint {self._path} has no value of these objects: {_some(missing)}")
+        return self
+
+    def assert_nontrivial_match(self) -> CheckpointLoadStatus:
+        """Check that at least one object has a value in the checkpoint, `save_counter` apart. Returns this object."""
+        self._assert_path()
+        if not self._found()[0].keys() - {f"save_counter/{VALUE}"}:
+            raise AssertionError(f"checkpoint {self._path} has no value of any object")
+        return self
+
+    def expect_partial(self) -> CheckpointLoadStatus:
+        """Say that a part of the checkpoint may stay unused, which nothing complains of here. Returns this object."""
+        return self
+
+    def _assert_path(self) -> None:
+        if self._path is None:
+            raise AssertionError("no checkpoint was given (save_path is None): nothing is restored")
+
+    def run_restore_ops(self, session: Any = None) -> None:
+        """Give the variables that have one their values of the checkpoint; others stay as they are.
+
+        Args:
+            session: The session; the default one when None.
+
+        Raises:
+            AssertionError: No checkpoint was given.
+            InvalidArgumentError: A value has another dtype or shape than its variable.
+        """
+        self._assert_path()
+        found, _ = self._found()
+        if found:
+            Saver(found).restore(session_for(session), self._path or "")
+
+    def initialize_or_restore(self, session: Any = None) -> None:
+        """Give the variables their values of the checkpoint, and initialise those that have none there.
+
+        Args:
+            session: The session; the default one when None.
+        """
+        session = session_for(session)
+        found, missing = self._found()
+        initializers = [value.initializer for value in missing.values() if hasattr(value, "initializer")]
+        session.run(initializers)
+        if found:
+            self.run_restore_ops(session)
+
+
+def _as_bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _some(names: Iterable[str]) -> str:
+    ordered = sorted(names)
+    return ", ".join(ordered[:10]) + (f" and {len(ordered) - 10} more" if len(ordered) > 10 else "")

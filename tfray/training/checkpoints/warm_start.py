@@ -1,0 +1,161 @@
+"""`tf.train.warm_start`: lets variables begin with the values of a checkpoint, of another vocabulary if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfray.errors import ArgumentError, InvalidArgumentError
+from tfray.formats import files
+from tfray.formats.files import PathLike
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.library.variables.initializers import zeros_initializer
+from tfray.library.variables.partitioned_variables import PartitionedVariable
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays.gather_ops import gather
+from tfray.ops.arrays.join_ops import concat
+from tfray.ops.state.state_ops import assign, colocated_with
+from tfray.training.checkpoints.checkpoint_utils import checkpoint_path, init_from_checkpoint, load_checkpoint
+from tfray.training.checkpoints.object_graph import VALUE
+
+
+class VocabInfo(
+    NamedTuple(
+        "VocabInfo",
+        [
+            ("new_vocab", str),
+            ("new_vocab_size", int),
+            ("num_oov_buckets", int),
+            ("old_vocab", str),
+            ("old_vocab_size", int),
+            ("backup_initializer", Any),
+            ("axis", int),
+        ],
+    )
+):
+    """The vocabularies of a variable that `warm_start` gives a value, whose rows or columns stand for words.
+
+    Attributes:
+        new_vocab: File of the words of the variable, a line each.
+        new_vocab_size: How many of them count; -1 for all.
+        num_oov_buckets: How many further rows or columns stand for words that are in no vocabulary.
+        old_vocab: File of the words of the checkpoint.
+        old_vocab_size: How many of them count; -1 for all.
+        backup_initializer: Initialises the rows of words that the checkpoint does not have; zeros when None.
+        axis: 0 if rows stand for words, 1 if columns do.
+    """
+
+    def __new__(
+        cls,
+        new_vocab: str,
+        new_vocab_size: int,
+        num_oov_buckets: int,
+        old_vocab: str,
+        old_vocab_size: int = -1,
+        backup_initializer: Any = None,
+        axis: int = 0,
+    ) -> VocabInfo:
+        if axis not in (0, 1):
+            raise InvalidArgumentError(f"VocabInfo: axis is {axis}, expected 0 or 1")
+        values = new_vocab, new_vocab_size, num_oov_buckets, old_vocab, old_vocab_size, backup_initializer, axis
+        return super().__new__(cls, *values)
+
+
+def warm_start(
+    ckpt_to_initialize_from: PathLike,
+    vars_to_warm_start: str | Sequence[Any] | None = ".*",
+    var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
+    var_name_to_prev_var_name: Mapping[str, str] | None = None,
+) -> None:
+    """Let initializers of variables take values from a checkpoint. Call it before `tf.global_variables_initializer`.
+
+    Args:
+        ckpt_to_initialize_from: A checkpoint, or a folder, of which the newest is taken.
+        vars_to_warm_start: Regular expression, which the names of trainable variables begin with; a list of such
+            expressions, for all global variables; a list of variables; or None for the variables with a `VocabInfo`.
+        var_name_to_vocab_info: Vocabularies, by the names of variables.
+        var_name_to_prev_var_name: Names in the checkpoint, by the names of variables, where they differ.
+
+    Raises:
+        ArgumentError: `vars_to_warm_start` is none of these.
+        InvalidArgumentError: The checkpoint lacks a tensor, it does not fit, or a name stands for no variable.
+    """
+    vocabularies, renamed = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
+    path = checkpoint_path(ckpt_to_initialize_from)
+    reader = load_checkpoint(path)
+    grouped = _grouped(vars_to_warm_start)
+    if vars_to_warm_start is None:
+        grouped = {name: variables for name, variables in _grouped([".*"]).items() if name in vocabularies}
+    unknown = (vocabularies.keys() | renamed.keys()) - grouped.keys()
+    if unknown:
+        raise InvalidArgumentError(f"warm_start: no variable that is to be warm-started is one of {sorted(unknown)}")
+    for name, variables in grouped.items():
+        previous = renamed.get(name, name)
+        if not reader.has_tensor(previous) and reader.has_tensor(f"{previous}/{VALUE}"):
+            previous = f"{previous}/{VALUE}"
+        if name in vocabularies:
+            _from_vocabulary(variables, reader.get_tensor(previous), vocabularies[name])
+        else:
+            init_from_checkpoint(path, {previous: variables if len(variables) > 1 else variables[0]})
+
+
+def _grouped(chosen: Any) -> dict[str, list[Variable]]:
+    """Variables by name, the parts of a partitioned one together."""
+    graph = get_default_graph()
+    if chosen is None:
+        return {}
+    if isinstance(chosen, str):
+        found = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, chosen)
+    elif isinstance(chosen, Sequence) and all(isinstance(each, str) for each in chosen):
+        found = [v for each in chosen for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, each)]
+    elif isinstance(chosen, Sequence) and all(isinstance(each, (Variable, PartitionedVariable)) for each in chosen):
+        found = [part for each in chosen for part in (each if isinstance(each, PartitionedVariable) else [each])]
+    else:
+        raise ArgumentError(f"warm_start: vars_to_warm_start is {chosen!r}, expected a pattern, or a list of one kind")
+    grouped: dict[str, list[Variable]] = {}
+    for variable in dict.fromkeys(found):
+        info = variable._save_slice_info
+        grouped.setdefault(variable.op.name if info is None else info.full_name, []).append(variable)
+    return grouped
+
+
+def _from_vocabulary(variables: list[Variable], old: Any, info: VocabInfo) -> None:
+    """Let the initializers of a variable, or of the parts of one, move rows (columns) to the places of their words."""
+    new_words, old_words = _words(info.new_vocab, info.new_vocab_size), _words(info.old_vocab, info.old_vocab_size)
+    axis, place = info.axis, {word: index for index, word in enumerate(old_words)}
+    if old.shape[axis] < len(old_words):
+        raise InvalidArgumentError(
+            f"warm_start: {variables[0].op.name!r} has {old.shape[axis]} words in the checkpoint, and "
+            f"{info.old_vocab} {len(old_words)}"
+        )
+    sources = np.array([place.get(word, -1) for word in new_words] + [-1] * info.num_oov_buckets, np.int64)
+    initializer = info.backup_initializer or zeros_initializer()
+    for variable in variables:
+        part = variable._save_slice_info
+        begin = 0 if part is None else part.var_offset[axis]
+        size = int(variable.shape[axis])
+        chosen = sources[begin : begin + size]
+        if len(chosen) != size:
+            raise InvalidArgumentError(
+                f"warm_start: {variable.op.name!r} has shape {variable.shape}, and there are {len(new_words)} words in "
+                f"{info.new_vocab} and {info.num_oov_buckets} buckets"
+            )
+        graph = variable.graph
+        with graph.as_default(), graph.control_dependencies(None), colocated_with(variable.handle):
+            fresh = convert_to_tensor(initializer(variable.shape.as_list(), dtype=variable.dtype))
+            both = concat([convert_to_tensor(old, variable.dtype), fresh], axis)
+            places = np.where(chosen < 0, old.shape[axis] + np.arange(len(chosen)), chosen)
+            value = gather(both, places, axis=axis)
+            variable._initial_value = value
+            variable.initializer = assign(variable, value, name="Assign").op
+
+
+def _words(path: str, size: int) -> list[bytes]:
+    words = files.read_bytes(path).splitlines()
+    if size > len(words):
+        raise InvalidArgumentError(f"warm_start: {path} has {len(words)} words, expected {size}")
+    return words if size < 0 else words[:size]
