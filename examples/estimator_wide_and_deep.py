@@ -80,7 +80,7 @@ def main():
     config = tf.estimator.RunConfig(
         model_dir,
         tf_random_seed=1,
-        save_checkpoints_steps=max(1, options.steps // 3),
+        save_checkpoints_steps=min(500, max(1, options.steps // 3)),
         experimental_max_worker_delay_secs=1,
     )
     classifier = tf.estimator.DNNLinearCombinedClassifier(

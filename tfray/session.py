@@ -210,7 +210,7 @@ class Session:
             CancelledError: The session was closed.
         """
         if self._closed:
-            raise CancelledError("the session is closed: open a new one")
+            raise ClosedError("the session is closed: open a new one")
         listed = tuple(feeds) if isinstance(feeds, (list, tuple)) else () if feeds is None else (feeds,)
         step = _PartialStep(self, fetches, [_fed_tensor(self._graph, part) for part in _parts_of_feed(listed)])
         handle = f"partial_run_{next(_partial_runs)}"
@@ -232,7 +232,7 @@ class Session:
             InvalidArgumentError: What is fetched or fed was not announced, or was before, or a value is missing.
         """
         if self._closed:
-            raise CancelledError("the session is closed: open a new one")
+            raise ClosedError("the session is closed: open a new one")
         if handle not in self._partial_steps:
             raise InvalidArgumentError(f"{handle!r} is not the handle of a partial run: it has ended, or never began")
         step = self._partial_steps[handle]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfray.formats import files
-from tfray.formats.files import PathLike, as_path
+from tfray.formats.files import PathLike, as_path, given_path
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import get_default_graph
@@ -73,11 +73,7 @@ def settings_of(warm_start_from: Any) -> WarmStartSettings | None:
     """
     if warm_start_from is None or isinstance(warm_start_from, WarmStartSettings):
         return warm_start_from
-    try:
-        path = as_path(warm_start_from)
-    except TypeError as error:
-        raise ValueError(f"warm_start_from is {warm_start_from!r}, expected a path or WarmStartSettings") from error
-    return WarmStartSettings(path)
+    return WarmStartSettings(given_path(warm_start_from, "warm_start_from"))
 
 
 def warm_start(settings: WarmStartSettings) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         backend,
         callbacks,
         datasets,
+        estimator,
         initializers,
         layers,
         losses,
@@ -28,8 +29,22 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "datasets", "initializers", "layers",
-    "losses", "metrics", "models", "optimizers", "regularizers", "utils",
+    "Input",
+    "Model",
+    "Sequential",
+    "activations",
+    "backend",
+    "callbacks",
+    "datasets",
+    "estimator",
+    "initializers",
+    "layers",
+    "losses",
+    "metrics",
+    "models",
+    "optimizers",
+    "regularizers",
+    "utils",
 ]
 # fmt: on
 

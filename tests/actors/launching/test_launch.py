@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -158,6 +159,29 @@ def test_a_failed_task_ends_the_others(tmp_path):
         begin["ps 0"],
     )
     assert "--task_index=1" in begin["worker 1"] and not launch._running
+
+
+def test_a_chief_is_in_the_cluster_and_an_evaluator_beside_it(tmp_path):
+    """The run ends when both, and the workers, have ended; flags are passed only when asked for."""
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import os, sys, time\n"
+        "print(os.environ['TF_CONFIG'], sys.argv[1:], flush=True)\n"
+        "if '\"ps\", \"index\"' in os.environ['TF_CONFIG']:\n"
+        "    time.sleep(600)\n"
+    )
+    lines = {}
+    program = Program(str(script), [], 1, 1, "here:1", pass_flags=False, chief=True, evaluator=True)
+    assert [str(task) for task in program.tasks] == ["ps 0", "chief 0", "worker 0", "evaluator 0"]
+    Launch(program, lambda task, line: lines.update({str(task): line}), lines.clear).run()
+    assert set(lines) == {"ps 0", "chief 0", "worker 0", "evaluator 0"}
+    for task, line in lines.items():
+        config, _, arguments = line.rpartition(" ")
+        assert arguments == "[]" and set(json.loads(config)["cluster"]) == {"ps", "chief", "worker"}
+        assert json.loads(config)["task"] == {"type": task.split()[0], "index": 0}
+    with pytest.raises(InvalidArgumentError, match="a chief"):
+        Program("script.py", [], 1, 0, "", evaluator=True)
+    assert Program("script.py", [], 0, 0, "", chief=True).tasks
 
 
 # -- whole runs, with a Ray of their own ---------------------------------------------------------------------

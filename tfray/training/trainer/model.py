@@ -16,6 +16,7 @@ from tfray.framework.convert import make_array
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.feed import Feed
 from tfray.framework.graph import DeviceFunction, Graph, Operation, Tensor
+from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.library.variables.partitioned_variables import Partitioner
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
@@ -119,9 +120,21 @@ def build_model(
         takes_mode = "mode" in inspect.signature(model_fn).parameters
         spec = model_fn(features, labels, mode=mode) if takes_mode else model_fn(features, labels)
     _check_spec(model_fn, spec, mode)
+    _fill_tables(graph)
     form = BatchForm(tuple(name for name, _ in named), tuple(map(Feed, placeholders)))
     sizes = [len(array) for array in form.arrays(example) if np.ndim(array)]
     return BuiltModel(graph, spec, placeholders, form, sizes[0] if sizes else 0)
+
+
+def _fill_tables(graph: Graph) -> None:
+    """Let every step fill the tables that it reads. Each replica has its own, and a full one stays as it is."""
+    fills: dict[Tensor, list[Operation]] = {}
+    for fill in graph.get_collection(GraphKeys.TABLE_INITIALIZERS):
+        fills.setdefault(fill.inputs[0], []).append(fill)
+    for op in graph.get_operations() if fills else ():
+        own = [fill for tensor in op.inputs for fill in fills.get(tensor, ()) if op is not fill]
+        if own:
+            op.add_control_inputs(own)
 
 
 def _placeholder(name: str, value: Any) -> Tensor:

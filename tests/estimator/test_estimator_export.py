@@ -1,0 +1,156 @@
+"""Exporting estimators: receivers, outputs, signatures, and what is served from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+export = tf.estimator.export
+COLUMNS = [
+    tf.feature_column.numeric_column("a"),
+    tf.feature_column.categorical_column_with_vocabulary_list("w", ["x", "y"]),
+]
+
+
+def data():
+    features = {"a": np.linspace(-1, 1, 20, dtype=np.float32), "w": np.array(["x", "y"] * 10)}
+    return tf.data.Dataset.from_tensor_slices((features, (features["a"] > 0).astype(np.int64))).repeat().batch(10)
+
+
+@pytest.fixture
+def classifier(tmp_path):
+    return tf.estimator.LinearClassifier(COLUMNS, str(tmp_path / "m")).train(data, steps=20)
+
+
+def example(a, w):
+    features = {
+        "a": tf.train.Feature(float_list=tf.train.FloatList(value=[a])),
+        "w": tf.train.Feature(bytes_list=tf.train.BytesList(value=[w])),
+    }
+    return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
+
+
+def loaded(path):
+    """A session with the model, and its signatures."""
+    session = tf.Session(graph=tf.Graph())
+    with session.graph.as_default():
+        meta = tf.saved_model.loader.load(session, ["serve"], path.decode())
+    return session, meta.signature_def
+
+
+def test_a_classifier_serves_serialized_examples(classifier, tmp_path):
+    spec = tf.feature_column.make_parse_example_spec(COLUMNS)
+    path = classifier.export_saved_model(f"{tmp_path}/out", export.build_parsing_serving_input_receiver_fn(spec))
+    session, found = loaded(path)
+    assert set(found) == {"serving_default", "classification", "regression", "predict"}
+    assert found["serving_default"].method_name == "tensorflow/serving/classify"
+    assert set(found["serving_default"].inputs) == {"inputs"} and set(found["predict"].inputs) == {"examples"}
+    outputs = found["serving_default"].outputs
+    feed = {found["serving_default"].inputs["inputs"].name: [example(0.9, b"x"), example(-0.9, b"y")]}
+    classes, scores = session.run([outputs["classes"].name, outputs["scores"].name], feed)
+    assert classes.tolist() == [[b"0", b"1"]] * 2 and scores.argmax(1).tolist() == [1, 0]
+    logits = session.run(found["predict"].outputs["logits"].name, feed)
+    assert (logits[:, 0] > 0).tolist() == [True, False]
+    session.close()
+
+
+def test_raw_features_are_served_by_the_signature_that_takes_several(classifier, tmp_path):
+    features = {"a": tf.placeholder(tf.float32, [None]), "w": tf.placeholder(tf.string, [None])}
+    path = classifier.export_savedmodel(f"{tmp_path}/out", export.build_raw_serving_input_receiver_fn(features))
+    session, found = loaded(path)
+    assert set(found) == {"predict"}
+    feed = {found["predict"].inputs[name].name: value for name, value in (("a", [0.9]), ("w", ["x"]))}
+    assert session.run(found["predict"].outputs["class_ids"].name, feed) == [[1]]
+    session.close()
+
+
+def test_alternatives_assets_and_the_time_in_the_name(classifier, tmp_path):
+    (tmp_path / "notes.txt").write_text("of interest")
+
+    def receiver():
+        text = tf.placeholder(tf.string, [None])
+        a = tf.placeholder(tf.float32, [None])
+        return export.ServingInputReceiver({"a": a, "w": text}, {"a": a, "w": text}, {"words": {"w": text}})
+
+    paths = [
+        classifier.export_saved_model(
+            f"{tmp_path}/out", receiver, assets_extra={"sub/notes.txt": tmp_path / "notes.txt"}
+        )
+        for _ in range(2)
+    ]
+    assert paths[0] != paths[1] and paths[0].rpartition(b"/")[2].isdigit()
+    _, found = loaded(paths[1])
+    assert {"predict", "words:predict", "words:regression"} <= set(found)
+    with open(paths[0] + b"/assets.extra/sub/notes.txt") as file:
+        assert file.read() == "of interest"
+
+
+def test_graphs_for_training_and_evaluation(classifier, tmp_path):
+    features = {"a": tf.placeholder(tf.float32, [None]), "w": tf.placeholder(tf.string, [None])}
+    labels = tf.placeholder(tf.int64, [None])
+    supervised = tf.estimator.experimental.build_raw_supervised_input_receiver_fn(features, labels)
+    path = classifier.experimental_export_all_saved_models(
+        f"{tmp_path}/out",
+        {"train": supervised, "eval": supervised, "infer": export.build_raw_serving_input_receiver_fn(features)},
+    )
+    for tag, name, method in (("train", "train", "training"), ("eval", "eval", "eval")):
+        with tf.Session(graph=tf.Graph()) as session:
+            found = tf.saved_model.loader.load(session, [tag], path.decode()).signature_def[name]
+            assert found.method_name == f"tensorflow/supervised/{method}" and "loss" in found.outputs
+            assert set(found.inputs) == {"a", "w", "label"} and "predictions/logits" in found.outputs
+            assert ("metrics/accuracy/value" in found.outputs) == (tag == "eval")
+
+
+def test_outputs_that_are_refused():
+    numbers, words = tf.constant([[1.0]]), tf.constant([["a"]])
+    with pytest.raises(ValueError, match="needs scores, classes"):
+        export.ClassificationOutput()
+    with pytest.raises(ValueError, match="scores is"):
+        export.ClassificationOutput(scores=words)
+    with pytest.raises(ValueError, match="classes is"):
+        export.ClassificationOutput(classes=numbers)
+    with pytest.raises(ValueError, match="value is"):
+        export.RegressionOutput(words)
+    with pytest.raises(ValueError, match="expected a tensor"):
+        export.PredictOutput({"a": 1})
+    assert list(export.PredictOutput(numbers).outputs) == ["output"]
+
+
+def test_receivers():
+    tensor = tf.placeholder(tf.float32, [None])
+    made = export.ServingInputReceiver(tensor, tensor)
+    assert made.features == {"feature": tensor} and made.receiver_tensors == {"input": tensor}
+    assert export.TensorServingInputReceiver(tensor, tensor).features is tensor
+    for arguments, message in (
+        ((None, tensor), "needs features"),
+        ((tensor, None), "needs receiver_tensors"),
+        (({1: tensor}, tensor), "expected text"),
+        (({"a": 1}, tensor), "expected a tensor"),
+        ((tensor, tensor, [1]), "expected a dictionary"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            export.ServingInputReceiver(*arguments)
+    with pytest.raises(ValueError, match="one tensor"):
+        export.TensorServingInputReceiver({"a": tensor}, tensor)
+
+
+def test_several_outputs_need_a_default():
+    tensor = tf.constant([1.0])
+    outputs = {"a": export.PredictOutput(tensor), "b": export.PredictOutput(tensor)}
+    with pytest.raises(ValueError, match="serving_default"):
+        tf.estimator.EstimatorSpec("infer", predictions=tensor, export_outputs=outputs)
+    made = tf.estimator.EstimatorSpec("infer", predictions=tensor, export_outputs={"a": outputs["a"]})
+    assert made.export_outputs["serving_default"] is outputs["a"]
+
+
+def test_parse_specs():
+    spec = tf.estimator.classifier_parse_example_spec(COLUMNS, "y", weight_column="v")
+    assert set(spec) == {"a", "w", "y", "v"} and spec["y"].dtype == tf.int64 and tuple(spec["y"].shape) == (1,)
+    spec = tf.estimator.regressor_parse_example_spec(COLUMNS, "y", label_dimension=3)
+    assert spec["y"].dtype == tf.float32 and tuple(spec["y"].shape) == (3,)
+    with pytest.raises(ValueError, match="label 'a' is a feature"):
+        tf.estimator.classifier_parse_example_spec(COLUMNS, "a")
+    with pytest.raises(ValueError, match="weight 'a' is a feature"):
+        tf.estimator.classifier_parse_example_spec(COLUMNS, "y", weight_column="a")

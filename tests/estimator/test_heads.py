@@ -1,0 +1,180 @@
+"""Heads, and estimators made from estimators: values by hand, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+LOGITS = np.array([[2.0], [-1.0], [0.5]], np.float32)
+SIGMOID = 1 / (1 + np.exp(-LOGITS))
+
+
+def evaluated(fetches):
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()])
+        return session.run(fetches)
+
+
+def spec(head, labels, logits=LOGITS, mode="eval", features=None, **options):
+    return head.create_estimator_spec(features or {}, mode, tf.constant(logits), tf.constant(labels), **options)
+
+
+def metrics(head, labels, **options):
+    made = spec(head, labels, **options)
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer(), tf.tables_initializer()])
+        session.run([update for _, update in made.eval_metric_ops.values()])
+        return session.run({name: value for name, (value, _) in made.eval_metric_ops.items()})
+
+
+CROSS_ENTROPY = -np.log(np.where([[1], [0], [0]], SIGMOID, 1 - SIGMOID))
+
+
+@pytest.mark.parametrize(
+    ("reduction", "wanted"),
+    [
+        ("weighted_sum", (CROSS_ENTROPY[:, 0] * [1, 2, 3]).sum()),
+        ("weighted_sum_over_batch_size", (CROSS_ENTROPY[:, 0] * [1, 2, 3]).mean()),
+        ("sum_over_batch_size", (CROSS_ENTROPY[:, 0] * [1, 2, 3]).mean()),
+        ("weighted_mean", (CROSS_ENTROPY[:, 0] * [1, 2, 3]).sum() / 6),
+    ],
+)
+def test_losses_are_weighted_and_reduced(reduction, wanted):
+    head = tf.estimator.BinaryClassHead("w", loss_reduction=reduction)
+    loss = spec(head, [1, 0, 0], features={"w": tf.constant([1.0, 2.0, 3.0])}).loss
+    np.testing.assert_allclose(evaluated(loss), wanted, rtol=1e-5)
+
+
+def test_regularization_losses_are_added_and_told():
+    head = tf.estimator.BinaryClassHead(name="h")
+    extra = [tf.constant(1.0), tf.constant(0.5)]
+    assert metrics(head, [1, 0, 0], regularization_losses=extra)["regularization_loss/h"] == pytest.approx(1.5)
+    loss = head.loss(tf.constant([1, 0, 0]), tf.constant(LOGITS), regularization_losses=extra)
+    np.testing.assert_allclose(evaluated(loss), CROSS_ENTROPY.mean() + 1.5, rtol=1e-5)
+
+
+def test_a_loss_of_ones_own():
+    head = tf.estimator.RegressionHead(loss_fn=lambda labels, logits: tf.abs(labels - logits))
+    np.testing.assert_allclose(evaluated(spec(head, [[1.0], [1.0], [1.0]]).loss), np.abs(LOGITS - 1).mean(), rtol=1e-6)
+
+
+def test_sparse_labels_of_several_classes():
+    logits = np.zeros((2, 3), np.float32)
+    labels = tf.SparseTensor([[0, 0], [0, 1], [1, 0]], ["a", "c", "b"], [2, 2])
+    head = tf.estimator.MultiLabelHead(3, label_vocabulary=["a", "b", "c"])
+    found = evaluated(head.create_loss({}, "eval", tf.constant(logits), labels).processed_labels)
+    assert found.tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_metrics_at_thresholds():
+    found = metrics(tf.contrib.estimator.binary_classification_head(thresholds=[0.6]), [1, 0, 1])
+    assert found["accuracy/positive_threshold_0.6"] == 1
+    assert found["precision/positive_threshold_0.6"] == found["recall/positive_threshold_0.6"] == 1
+    found = metrics(tf.contrib.estimator.binary_classification_head(thresholds=[0.7]), [1, 0, 1])
+    assert found["recall/positive_threshold_0.7"] == 0.5
+
+
+def test_updates_run_with_the_step():
+    count = tf.get_variable("count", initializer=0)
+    tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.assign_add(count, 1).op)
+    step = tf.train.get_or_create_global_step()
+    made = spec(tf.estimator.BinaryClassHead(), [1, 0, 0], mode="train", train_op_fn=lambda loss: step.assign_add(1))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([made.train_op])
+        assert session.run([count, step]) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tf.estimator.MultiClassHead(2), "more than 2"),
+        (lambda: tf.estimator.BinaryClassHead(thresholds=[1.0]), "between 0 and 1"),
+        (lambda: tf.estimator.BinaryClassHead(label_vocabulary=["a"]), "expected one for each"),
+        (lambda: tf.estimator.BinaryClassHead(loss_reduction="none"), "loss_reduction"),
+        (lambda: tf.estimator.RegressionHead(loss_fn=lambda a: a), "labels, logits"),
+        (lambda: tf.estimator.RegressionHead(0), "label_dimension"),
+        (lambda: tf.estimator.MultiHead([tf.estimator.RegressionHead()]), "a name of its own"),
+        (lambda: tf.estimator.MultiLabelHead(3, classes_for_class_based_metrics=[5]), "expected one of 3"),
+        (lambda: spec(tf.estimator.BinaryClassHead(), ["a", "b", "c"]), "label_vocabulary"),
+        (lambda: spec(tf.estimator.MultiClassHead(3), [1, 0, 0]), "last dimension must be 3"),
+        (lambda: spec(tf.estimator.RegressionHead(), [[1.0, 2.0]]), "last dimension of 1"),
+        (lambda: spec(tf.estimator.BinaryClassHead("w"), [1, 0, 0]), "no feature 'w'"),
+        (lambda: spec(tf.estimator.BinaryClassHead(), [1, 0, 0], mode="train"), "optimizer or train_op_fn"),
+        (lambda: tf.estimator.BinaryClassHead().create_loss({}, "eval", LOGITS, None), "there are no labels"),
+        (lambda: tf.estimator.LinearClassifier([], n_classes=1), "more than 2"),
+        (lambda: tf.estimator.DNNLinearCombinedClassifier(), "linear_feature_columns"),
+        (lambda: tf.estimator.DNNLinearCombinedClassifier(dnn_feature_columns=[1]), "dnn_hidden_units"),
+    ],
+)
+def test_what_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_labels_out_of_range_are_an_error_of_the_step():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="n_classes"):
+        evaluated(spec(tf.estimator.MultiClassHead(3), [0, 1, 3], np.zeros((3, 3), np.float32)).loss)
+
+
+# -- estimators from estimators ----------------------------------------------------------------------------
+
+
+def data():
+    x = np.linspace(-1, 1, 20, dtype=np.float32)
+    return tf.data.Dataset.from_tensor_slices(({"x": x, "key": np.arange(20)}, (x > 0).astype(np.int64))).batch(5)
+
+
+@pytest.fixture
+def classifier(tmp_path):
+    return tf.estimator.LinearClassifier([tf.feature_column.numeric_column("x")], str(tmp_path)).train(data, steps=4)
+
+
+def test_further_metrics(classifier):
+    def share(labels, predictions):
+        return {"yes": tf.metrics.mean(predictions["class_ids"]), "accuracy": tf.metrics.mean(labels)}
+
+    found = tf.contrib.estimator.add_metrics(classifier, share).evaluate(data)
+    assert found["accuracy"] == found["label/mean"] == 0.5 and 0 <= found["yes"] <= 1
+    assert tf.estimator.add_metrics(classifier, share).model_dir == classifier.model_dir
+    with pytest.raises(ValueError, match="takes x"):
+        tf.estimator.add_metrics(classifier, lambda x: {})
+
+
+def test_features_among_the_predictions(classifier):
+    found = list(tf.contrib.estimator.forward_features(classifier, "key").predict(data))
+    assert [each["key"] for each in found] == list(range(20)) and "x" not in found[0]
+    with pytest.raises(ValueError, match="no feature 'other'"):
+        next(tf.contrib.estimator.forward_features(classifier, ["other"]).predict(data))
+
+
+def test_clipped_gradients():
+    optimizer = tf.contrib.estimator.clip_gradients_by_norm(tf.train.GradientDescentOptimizer(1.0), 0.5)
+    x = tf.get_variable("x", initializer=[3.0, 4.0])
+    step = optimizer.minimize(tf.reduce_sum(x**2) / 2)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        np.testing.assert_allclose(session.run(x), [2.7, 3.6], rtol=1e-6)
+
+
+def test_evaluation_while_it_trains(tmp_path):
+    model = tf.estimator.LinearClassifier([tf.feature_column.numeric_column("x")], str(tmp_path))
+    hook = tf.estimator.experimental.InMemoryEvaluatorHook(model, data, every_n_iter=2, name="memory")
+    model.train(lambda: data().repeat(), hooks=[hook], steps=5)
+    found = tf.contrib.estimator.read_eval_metrics(model.eval_dir("memory"))
+    assert list(found) == [0, 2, 4, 5]
+    assert found[5]["average_loss"] == pytest.approx(model.evaluate(data)["average_loss"])
+
+
+def test_training_stops_when_evaluations_say_so(tmp_path):
+    model = tf.estimator.LinearClassifier([tf.feature_column.numeric_column("x")], str(tmp_path)).train(data, steps=1)
+    model.evaluate(data)
+    hook = tf.estimator.experimental.stop_if_lower_hook(model, "loss", 1e9, run_every_secs=None, run_every_steps=1)
+    model.train(lambda: data().repeat(), hooks=[hook], steps=50)
+    assert model.get_variable_value("global_step") == 2
+    hook = tf.estimator.experimental.make_stop_at_checkpoint_step_hook(model, 7)
+    model.train(lambda: data().repeat(), hooks=[hook])
+    assert model.get_variable_value("global_step") == 7

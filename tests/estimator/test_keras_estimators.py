@@ -1,0 +1,87 @@
+"""`tf.keras.estimator.model_to_estimator`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+X = np.random.default_rng(0).normal(size=(64, 3)).astype(np.float32)
+Y = (X[:, 0] > X[:, 1]).astype(np.int64)
+
+
+def built(**settings):
+    model = tf.keras.Sequential(
+        [
+            tf.keras.layers.Dense(8, activation="relu", input_shape=(3,)),
+            tf.keras.layers.BatchNormalization(),
+            tf.keras.layers.Dropout(0.1),
+            tf.keras.layers.Dense(2, activation="softmax", name="classes"),
+        ]
+    )
+    model.compile(tf.keras.optimizers.Adam(0.05), "sparse_categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def input_fn():
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(16)
+
+
+def test_it_begins_with_the_weights_of_the_model_and_learns(tmp_path):
+    model = built()
+    model.fit(X, Y, epochs=1, verbose=0)
+    wanted, (loss, accuracy) = model.predict(X), model.evaluate(X, Y, verbose=0)
+    estimator = tf.keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
+    predicted = np.array([each["classes"] for each in estimator.predict(input_fn)])
+    np.testing.assert_allclose(predicted, wanted, rtol=1e-5)
+    found = estimator.evaluate(input_fn)
+    assert found["loss"] == pytest.approx(loss, rel=1e-4) and found["accuracy"] == pytest.approx(accuracy)
+    estimator.train(lambda: input_fn().repeat(), steps=100)
+    learned = estimator.evaluate(input_fn)
+    assert learned["loss"] < loss and learned["accuracy"] > 0.9 and learned["global_step"] == 100
+    assert any("moving_mean" in name for name in estimator.get_variable_names())
+    estimator.train(lambda: input_fn().repeat(), steps=10)
+    assert estimator.get_variable_value("global_step") == 110
+    # The model itself is as it was.
+    np.testing.assert_allclose(model.predict(X), wanted, rtol=1e-5)
+
+
+def test_averages_of_batches_are_learned_and_dropout_is_for_training(tmp_path):
+    estimator = tf.keras.estimator.model_to_estimator(built(), model_dir=str(tmp_path))
+    estimator.train(input_fn, steps=3)
+    (name,) = [each for each in estimator.get_variable_names() if each.endswith("moving_mean")]
+    assert np.abs(estimator.get_variable_value(name)).max() > 0
+    first, second = (np.array([each["classes"] for each in estimator.predict(input_fn)]) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_several_inputs_and_outputs_by_name(tmp_path):
+    left, right = tf.keras.Input([1], name="left"), tf.keras.Input([2], name="right")
+    both = tf.keras.layers.concatenate([left, right])
+    total = tf.keras.layers.Dense(1, name="total")(both)
+    half = tf.keras.layers.Dense(1, name="half")(both)
+    model = tf.keras.Model([left, right], [total, half])
+    model.compile(tf.train.AdamOptimizer(0.1), ["mse", "mse"], loss_weights=[1.0, 2.0])
+
+    def data():
+        sums = X.sum(1, keepdims=True)
+        features = {"left": X[:, :1].astype(np.float64), "right": X[:, 1:]}
+        return tf.data.Dataset.from_tensor_slices((features, {"total": sums, "half": sums / 2})).repeat().batch(64)
+
+    estimator = tf.keras.estimator.model_to_estimator(model, model_dir=str(tmp_path)).train(data, steps=200)
+    assert estimator.evaluate(data, steps=1)["loss"] < 1e-2
+    first = next(estimator.predict(data))
+    assert first["total"] == pytest.approx(X[0].sum(), abs=0.2) and set(first) == {"total", "half"}
+
+
+def test_what_is_refused(tmp_path):
+    convert = tf.keras.estimator.model_to_estimator
+    for arguments, message in (
+        ({}, "needs keras_model"),
+        ({"keras_model_path": "a"}, "load_weights"),
+        ({"keras_model": tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])}, "must be compiled"),
+        ({"keras_model": built(), "checkpoint_format": "other"}, "checkpoint_format"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            convert(**arguments)

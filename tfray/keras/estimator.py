@@ -1,0 +1,242 @@
+"""``tf.keras.estimator``: estimators from Keras models."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.estimator.estimator import Estimator
+from tfray.estimator.export_outputs import PredictOutput
+from tfray.estimator.run_config import RunConfig
+from tfray.estimator.spec import EstimatorSpec, ModeKeys
+from tfray.estimator.warm_start import WarmStartSettings
+from tfray.formats import files
+from tfray.formats.files import PathLike
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Graph, Tensor, get_default_graph
+from tfray.framework.graph_def import GraphDef, NodeDef
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.importer import import_graph_def
+from tfray.keras import losses as keras_losses
+from tfray.keras import metrics as keras_metrics
+from tfray.keras.backend import get_session
+from tfray.keras.layers import history
+from tfray.keras.optimizers import Optimizer
+from tfray.library.inspect.graph_util import extract_sub_graph
+from tfray.library.metrics.mean_metrics import mean
+from tfray.library.variables.variables import Variable, VariableDef
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.arrays.source_ops import constant
+from tfray.ops.math import math_ops
+from tfray.ops.state.state_ops import assign_add
+from tfray.training.checkpoints.saver import Saver
+from tfray.training.threads.global_step import get_or_create_global_step
+
+__all__ = ["model_to_estimator"]
+
+_WEIGHTS: Final = "keras/keras_model.ckpt"
+"""The checkpoint, in the estimator's folder, of the weights that the model has when it is converted."""
+
+
+_SCOPE: Final = "keras_model"
+"""Where the operations of the model are in the graphs of the estimator."""
+
+
+def model_to_estimator(
+    keras_model: Any = None,
+    keras_model_path: PathLike | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    model_dir: PathLike | None = None,
+    config: RunConfig | None = None,
+    checkpoint_format: str | None = None,
+) -> Estimator:
+    """An estimator that trains, evaluates and uses a compiled Keras model, and begins with its weights.
+
+    Features are a dictionary by the names of the model's inputs (``INPUT`` or ``LAYER_input``), or one tensor for a
+    model with one input. Labels are a tensor, or for several outputs a dictionary by the names of their layers, which
+    are also those of the predictions. A metric is called as in `compile`.
+
+    Args:
+        keras_model: The model.
+        keras_model_path: Must be None: tfray writes no whole Keras models into files.
+        custom_objects: Accepted for TensorFlow 1's sake: it concerns models from files.
+        model_dir: As of `tf.estimator.Estimator`.
+        config: Likewise.
+        checkpoint_format: ``"saver"``, ``"checkpoint"``, or None; all mean checkpoints of `tf.train.Saver`.
+
+    Raises:
+        ValueError: There is no model, or it is not compiled or not built yet.
+    """
+    if keras_model is None:
+        if keras_model_path is not None:
+            raise ValueError("keras_model_path cannot be read: build the model, load_weights, and give keras_model")
+        raise ValueError("model_to_estimator needs keras_model")
+    if keras_model.optimizer is None or keras_model._loss is None:
+        raise ValueError(f"model {keras_model.name!r} must be compiled, with an optimizer and a loss, to be converted")
+    if not keras_model.inputs:
+        raise ValueError(f"model {keras_model.name!r} has no inputs yet: give its first layer an input_shape")
+    if checkpoint_format not in (None, "saver", "checkpoint"):
+        raise ValueError(f"checkpoint_format is {checkpoint_format!r}, expected saver or checkpoint")
+    recorded = _Recorded(keras_model)
+    made = Estimator(recorded.model_fn, model_dir, config)
+    path = f"{made.model_dir}/{_WEIGHTS}"
+    files.make_folders(path.rpartition("/")[0])
+    with keras_model.inputs[0].graph.as_default():
+        Saver(list(keras_model.variables), save_relative_paths=True).save(
+            get_session(), path, latest_filename="checkpoint", write_meta_graph=False
+        )
+    names = [f"{re.escape(variable.op.name)}$" for variable in keras_model.variables]
+    return Estimator(recorded.model_fn, made.model_dir, made.config, warm_start_from=WarmStartSettings(path, names))
+
+
+class _Recorded:
+    """A model as data, from which it can be built in other graphs."""
+
+    def __init__(self, model: Any) -> None:
+        graph = model.inputs[0].graph
+        with graph.as_default():
+            known = history()
+            names = [
+                known[output][0].name if output in known else f"output_{i}" for i, output in enumerate(model.outputs)
+            ]
+            phase = graph.extra("keras_learning_phase", dict).get("phase")
+        variables = [variable.to_proto() for variable in model.variables]
+        self._own_names = frozenset(definition.variable_name for definition in variables)
+        self._inputs = {tensor.op.name: self._renamed(tensor.name) for tensor in model.inputs}
+        self._outputs = dict(zip(names, [self._renamed(tensor.name) for tensor in model.outputs], strict=True))
+        self._penalties = [self._renamed(tensor.name) for tensor in model.losses]
+        updates = [getattr(update, "op", update).name for update in model.updates]
+        self._updates = [self._renamed(name) for name in updates]
+        self._phase = self._renamed(phase.name) if isinstance(phase, Tensor) else None
+        wanted = [tensor.op.name for tensor in (*model.outputs, *model.losses)] + updates
+        for variable in model.variables:
+            wanted += [variable.op.name, variable.initializer.name]
+            wanted += [variable._snapshot.op.name, variable._initial_value.op.name]
+        part = extract_sub_graph(graph.as_graph_def(), wanted)
+        self._graph_def = GraphDef([self._renamed_node(node) for node in part.node])
+        self._variables = [self._renamed_definition(definition) for definition in variables]
+        self._name = model.name
+        self._loss, self._metrics, self._loss_weights = model._loss, list(model._metrics), model._loss_weights
+        self._optimizer = _fresh(model.optimizer, graph)
+
+    def _renamed(self, name: str) -> str:
+        """A name in the new graphs, where input functions have operations too. Variables keep theirs."""
+        control = "^" if name.startswith("^") else ""
+        bare = name.removeprefix("^")
+        is_own = bare.partition(":")[0] in self._own_names
+        return name if is_own else f"{control}{_SCOPE}/{bare}"
+
+    def _renamed_node(self, node: NodeDef) -> NodeDef:
+        attributes = dict(node.attr)
+        if "_class" in attributes:
+            attributes["_class"] = [self._renamed(name) for name in attributes["_class"]]
+        inputs = [self._renamed(name) for name in node.input]
+        return replace(node, name=self._renamed(node.name), input=inputs, attr=attributes)
+
+    def _renamed_definition(self, definition: VariableDef) -> VariableDef:
+        return replace(
+            definition,
+            initializer_name=self._renamed(definition.initializer_name),
+            snapshot_name=self._renamed(definition.snapshot_name),
+            initial_value_name=self._renamed(definition.initial_value_name),
+        )
+
+    def model_fn(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        """The model function of the estimator."""
+        training = mode == ModeKeys.TRAIN
+        outputs, penalties, updates, variables = self._build(features, training)
+        predictions = dict(zip(self._outputs, outputs, strict=True))
+        if mode == ModeKeys.PREDICT:
+            served = {"serving_default": PredictOutput(predictions)}
+            return EstimatorSpec(mode, predictions=predictions, export_outputs=served)
+        targets = self._targets(labels, outputs)
+        chosen = self._loss if isinstance(self._loss, (list, tuple)) else [self._loss] * len(outputs)
+        found = [keras_losses.get(loss) for loss in chosen]
+        factors = self._loss_weights or [1.0] * len(found)
+        parts = [
+            factor * math_ops.reduce_mean(_values(loss, target, output))
+            for factor, loss, target, output in zip(factors, found, targets, outputs, strict=True)
+        ]
+        loss = math_ops.add_n([*parts, *(array_ops.to_float(penalty) for penalty in penalties)])
+        if mode == ModeKeys.EVAL:
+            metrics = {}
+            for metric in self._metrics:
+                name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+                for place, (target, output, own) in enumerate(zip(targets, outputs, found, strict=True)):
+                    value = keras_metrics.get(metric, own, output)(target, output)
+                    metrics[name if place == 0 else f"{name}_{place}"] = mean(value)
+            return EstimatorSpec(mode, predictions=predictions, loss=loss, eval_metric_ops=metrics)
+        trained = [variable for variable in variables if variable.trainable]
+        step = group(copy.copy(self._optimizer).minimize(loss, trained), *updates)
+        with get_default_graph().control_dependencies([step]):
+            train_op = assign_add(get_or_create_global_step(), 1).op
+        return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
+
+    def _build(self, features: Any, training: bool) -> tuple[list[Any], list[Any], list[Any], list[Variable]]:
+        """The model in the current graph: outputs, penalties, updates and variables."""
+        replaced = {}
+        for name, tensor_name in self._inputs.items():
+            replaced[tensor_name] = self._cast_like(tensor_name, self._feature(features, name))
+        if self._phase is not None:
+            replaced[self._phase] = constant(training)
+        wanted = [*self._outputs.values(), *self._penalties, *self._updates]
+        found = import_graph_def(self._graph_def, replaced, wanted, name="") or []
+        count, extra = len(self._outputs), len(self._penalties)
+        graph = get_default_graph()
+        variables = [Variable.from_proto(definition) for definition in self._variables]
+        for variable in variables:
+            graph.add_to_collection(GraphKeys.GLOBAL_VARIABLES, variable)
+            if variable.trainable:
+                graph.add_to_collection(GraphKeys.TRAINABLE_VARIABLES, variable)
+        return list(found[:count]), list(found[count : count + extra]), list(found[count + extra :]), variables
+
+    def _cast_like(self, tensor_name: str, value: Any) -> Tensor:
+        (node,) = [node for node in self._graph_def.node if node.name == tensor_name.partition(":")[0]]
+        return array_ops.cast(convert_to_tensor(value), node.attr["dtype"])
+
+    def _feature(self, features: Any, name: str) -> Any:
+        if not isinstance(features, Mapping):
+            if len(self._inputs) != 1:
+                raise InvalidArgumentError(
+                    f"model {self._name!r} has inputs {', '.join(self._inputs)}: give a dictionary"
+                )
+            return features
+        for key in (name, name.removesuffix("_input")):
+            if key in features:
+                return features[key]
+        raise InvalidArgumentError(
+            f"model {self._name!r} has inputs {', '.join(self._inputs)}, and there are features {', '.join(features)}"
+        )
+
+    def _targets(self, labels: Any, outputs: list[Any]) -> list[Tensor]:
+        if isinstance(labels, Mapping):
+            missing = [name for name in self._outputs if name not in labels]
+            if missing:
+                raise InvalidArgumentError(f"there are labels {', '.join(labels)}, and none for {', '.join(missing)}")
+            given = [labels[name] for name in self._outputs]
+        else:
+            given = list(labels) if isinstance(labels, (list, tuple)) else [labels]
+        if len(given) != len(outputs):
+            raise InvalidArgumentError(
+                f"model {self._name!r} has {len(outputs)} outputs, and there are {len(given)} labels"
+            )
+        tensors = [convert_to_tensor(label) for label in given]
+        return [array_ops.expand_dims(each, -1) if each.shape.rank == 1 else each for each in tensors]
+
+
+def _values(loss: Any, target: Tensor, output: Tensor) -> Tensor:
+    return loss.per_example(target, output) if hasattr(loss, "per_example") else loss(target, output)
+
+
+def _fresh(optimizer: Optimizer, graph: Graph) -> Optimizer:
+    """The optimizer with its learning rate as a number: the variable is that of one graph."""
+    made = copy.copy(optimizer)
+    if hasattr(made.lr, "handle"):
+        with graph.as_default():
+            made.lr = float(get_session().run(made.lr))
+    return made
