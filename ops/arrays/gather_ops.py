@@ -421,7 +421,7 @@ def _scatter_nd_shape(op: Operation) -> list[TensorShape]:
     result = sizes_from_input(op, 2)
     if indices.rank == 0:
         raise ValueError("indices of scatter_nd must have at least one dimension: that of the coordinates")
-    if result.num_elements() == 0 and 0 not in (indices.num_elements(), updates.num_elements(), None):
+    if result.num_elements() == 0 and indices.num_elements() and updates.num_elements():
         raise ValueError(f"shape {result} holds nothing, but there are indices {indices} and updates {updates}")
     depth = indices.sizes[-1] if indices.rank else None
     if depth is not None and result.rank is not None:

@@ -789,10 +789,14 @@ MINIMUM = register(
 )
 
 
+def _times(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
+    return operate("sparse_mul", y, x) if isinstance(y, SparseTensor) else multiply(x, y, name)
+
+
 _OPERATORS: dict[str, Any] = {
     "add": add,
     "sub": subtract,
-    "mul": lambda x, y: operate("sparse_mul", y, x) if isinstance(y, SparseTensor) else multiply(x, y),
+    "mul": _times,
     "pow": pow,
     "neg": negative,
     "abs": abs,
