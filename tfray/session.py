@@ -581,7 +581,7 @@ class _PartialStep:
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any], timeout_s: float | None) -> Any:
         session = self._session
         structure = _Structure(session, fetches)
-        wanted: set[Tensor | Operation] = {*structure.tensors, *structure.operations}
+        wanted: set[Any] = {*structure.tensors, *structure.operations}
         if strangers := wanted - self.open_fetches:
             raise InvalidArgumentError(f"partial_run: {strangers.pop()!r} was not announced, or was fetched before")
         given: dict[Tensor, Any] = {}

@@ -414,8 +414,6 @@ def test_combinations_are_hashed_as_tensorflow_does(options, hashes):
 def test_what_cannot_be_crossed_is_refused():
     with pytest.raises(TypeError, match="must be tensors"):
         tf.sparse.cross([["a", "b"]])
-    with pytest.raises(ValueError, match="num_buckets is -1"):
-        tf.sparse.cross_hashed(cross_columns(), num_buckets=-1)
     for columns in ([tf.constant([["a"]]), tf.constant([["a"], ["b"]])], [tf.constant(["a"])]):
         with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"rows|rank 2"):
             session.run(tf.sparse.cross(columns))
