@@ -127,6 +127,7 @@ from tfray.library.inspect.summaries import (
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.namespaces import initializers, math, nn, random
 from tfray.library.platform.logging import get_logger
+from tfray.library.platform.sysconfig import load_file_system_library, load_library, load_op_library
 from tfray.library.platform.version import (
     COMPILER_VERSION,
     CXX11_ABI_FLAG,
@@ -616,7 +617,8 @@ __all__ = [
     "int32", "int64", "invert", "invert_permutation", "io", "is_finite", "is_inf", "is_nan", "is_non_decreasing",
     "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
     "is_variable_initialized", "keras", "layers", "lbeta", "left_shift",
-    "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "local_variables", "local_variables_initializer",
+    "less", "less_equal", "lgamma", "lin_space", "linalg", "linspace", "load_file_system_library",
+    "load_library", "load_op_library", "local_variables", "local_variables_initializer",
     "log", "log1p", "log_sigmoid", "logging", "logical_and", "logical_not", "logical_or", "logical_xor", "lookup",
     "losses", "make_ndarray", "make_tensor_proto", "manip", "map_fn", "matching_files", "math", "matmul",
     "matrix_band_part", "matrix_determinant", "matrix_diag", "matrix_diag_part", "matrix_inverse", "matrix_set_diag",
