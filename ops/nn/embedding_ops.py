@@ -83,7 +83,16 @@ def _as_table(shard: TensorLike) -> Any:
 
 
 def gather_beside(shard: Any, ids: Tensor, name: str | None = None) -> Tensor:
-    """Rows of a shard, read on its device."""
+    """Rows of a shard, read on its device.
+
+    Args:
+        shard: A variable or tensor of shape ``[n, ...]``, any dtype.
+        ids: Row numbers, of any shape, an integer dtype.
+        name: Name of the operation.
+
+    Returns:
+        Shape ``[*ids.shape, ...]``, the dtype of the shard.
+    """
     graph = get_default_graph()
     if shard.graph is not graph:
         return array_ops.gather(shard, ids, name=name)

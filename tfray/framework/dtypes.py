@@ -237,31 +237,31 @@ _BY_NUMPY: Final = {
 _BY_PYTHON: Final = {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string}
 
 
-def as_dtype(value: DTypeLike) -> DType:
-    """Return the `DType` that `value` names.
+def as_dtype(type_value: DTypeLike) -> DType:
+    """Return the `DType` that `type_value` names.
 
     Args:
-        value: A `DType`, its name, its number in TensorFlow's messages, a NumPy dtype or scalar type, or ``float``,
-            ``int``, ``bool``, ``str``. A type of references, such as ``"float32_ref"``, is the type itself.
+        type_value: A `DType`, its name, its number in TensorFlow's messages, a NumPy dtype or scalar type, or
+            ``float``, ``int``, ``bool``, ``str``. A type of references, such as ``"float32_ref"``, is the type itself.
 
     Raises:
-        TypeError: `value` names no element type.
+        TypeError: `type_value` names no element type.
     """
-    if isinstance(value, DType):
-        return value
-    if isinstance(value, str) and value.removesuffix("_ref") in _BY_NAME:
-        return _BY_NAME[value.removesuffix("_ref")]
-    if isinstance(value, int) and not isinstance(value, bool) and value % _REFERENCE in _BY_NUMBER:
-        return _BY_NUMBER[value % _REFERENCE]
-    if isinstance(value, type) and value in _BY_PYTHON:
-        return _BY_PYTHON[value]
+    if isinstance(type_value, DType):
+        return type_value
+    if isinstance(type_value, str) and type_value.removesuffix("_ref") in _BY_NAME:
+        return _BY_NAME[type_value.removesuffix("_ref")]
+    if isinstance(type_value, int) and not isinstance(type_value, bool) and type_value % _REFERENCE in _BY_NUMBER:
+        return _BY_NUMBER[type_value % _REFERENCE]
+    if isinstance(type_value, type) and type_value in _BY_PYTHON:
+        return _BY_PYTHON[type_value]
     try:
-        if value is None:
+        if type_value is None:
             raise TypeError("None is no type")
-        named: Any = value if isinstance(value, type) else getattr(value, "dtype", value)
+        named: Any = type_value if isinstance(type_value, type) else getattr(type_value, "dtype", type_value)
         numpy_dtype = np.dtype(named)
     except (TypeError, ValueError):
-        raise TypeError(f"{value!r} is not an element type; known are {', '.join(_BY_NAME)}") from None
+        raise TypeError(f"{type_value!r} is not an element type; known are {', '.join(_BY_NAME)}") from None
     if numpy_dtype.kind in "OSU":
         return string
     try:

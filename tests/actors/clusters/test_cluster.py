@@ -617,6 +617,7 @@ def test_a_feed_that_does_not_fit_is_named(session, value, message):
 
 
 def test_a_fetch_from_another_graph_is_refused(session):
+    tf.constant(1.0)
     with tf.Graph().as_default():
         elsewhere = tf.constant(1.0, name="elsewhere")
     with pytest.raises(InvalidArgumentError, match=r"elsewhere.*graph"):

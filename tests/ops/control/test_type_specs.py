@@ -85,7 +85,13 @@ def test_switches_of_what_makes_no_difference_are_remembered():
 
 @pytest.mark.parametrize(
     "refused",
-    [tf.enable_v2_behavior, tf.enable_v2_tensorshape, tf.enable_tensor_equality, tf.sysconfig.get_include],
+    [
+        tf.enable_v2_behavior,
+        tf.enable_v2_tensorshape,
+        tf.enable_tensor_equality,
+        tf.sysconfig.get_include,
+        lambda: tf.load_op_library("mine.so"),
+    ],
 )
 def test_what_cannot_be_had_says_so(refused):
     with pytest.raises(tf.errors.UnimplementedError):
