@@ -13,7 +13,9 @@ from tfray.lazy_modules import LazyPackage
 
 if TYPE_CHECKING:
     from tfray.contrib import (
+        crf,
         data,
+        deprecated,
         distributions,
         estimator,
         framework,
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "data", "distributions", "estimator", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses",
-    "metrics", "opt", "rnn", "seq2seq", "slim", "staging", "training", "util",
+    "crf", "data", "deprecated", "distributions", "estimator", "framework", "layers", "learn", "legacy_seq2seq",
+    "lookup", "losses", "metrics", "opt", "rnn", "seq2seq", "slim", "staging", "training", "util",
 ]
 # fmt: on
 
