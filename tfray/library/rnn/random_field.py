@@ -193,7 +193,7 @@ def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
         transition_params: An array ``[tags, tags]``.
 
     Returns:
-        The tags, and their score.
+        The tags, ``[steps]``, and their score.
     """
     best, pointers = np.asarray(score)[0], []
     for step in np.asarray(score)[1:]:
