@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 
@@ -378,3 +379,64 @@ def test_nadam():
         ahead, v = 0.5 * 0.5 * gradient + 0.5 * gradient, 0.25 * gradient**2
         step = 0.25 * np.sqrt(0.25) / 0.5 * ahead / (np.sqrt(v) + 0.125)
         np.testing.assert_allclose(session.run(var), [1.0, 2.0] - step, rtol=1e-5)
+
+
+# -- conditional random fields -------------------------------------------------------------------------
+
+
+SCORES = np.random.default_rng(2).normal(size=(3, 4, 3)).astype(np.float32)
+TRANSITIONS = np.random.default_rng(3).normal(size=(3, 3)).astype(np.float32)
+LENGTHS = [4, 1, 3]
+
+
+def scores_of_all(index):
+    """Every sequence of tags of a sample, and its score."""
+    length = LENGTHS[index]
+    return {
+        tags: sum(SCORES[index, step, tag] for step, tag in enumerate(tags))
+        + sum(TRANSITIONS[pair] for pair in itertools.pairwise(tags))
+        for tags in itertools.product(range(3), repeat=length)
+    }
+
+
+def test_a_random_field_agrees_with_all_sequences():
+    crf, tags = tf.contrib.crf, np.array([[0, 2, 1, 1], [2, 0, 0, 0], [1, 1, 0, 2]])
+    likelihood, transitions = crf.crf_log_likelihood(SCORES, tags, LENGTHS, TRANSITIONS)
+    score = crf.crf_sequence_score(SCORES, tags, LENGTHS, TRANSITIONS)
+    decoded, best = crf.crf_decode(SCORES, TRANSITIONS, LENGTHS)
+    assert transitions is TRANSITIONS
+    found = run([likelihood, score, crf.crf_log_norm(SCORES, LENGTHS, TRANSITIONS), decoded, best])
+    for index, length in enumerate(LENGTHS):
+        every = scores_of_all(index)
+        norm = np.log(np.sum(np.exp(list(every.values()))))
+        own = every[tuple(tags[index, :length])]
+        winner = max(every, key=every.get)
+        np.testing.assert_allclose(
+            [found[i][index] for i in (0, 1, 2, 4)], [own - norm, own, norm, every[winner]], 1e-4
+        )
+        assert found[3][index].tolist() == [*winner, *[0] * (4 - length)]
+        by_array = crf.viterbi_decode(SCORES[index, :length], TRANSITIONS)
+        assert by_array[0] == list(winner) and by_array[1] == pytest.approx(every[winner])
+
+
+def test_a_random_field_has_transitions_of_its_own_and_takes_empty_sequences():
+    likelihood, transitions = tf.contrib.crf.crf_log_likelihood(SCORES, np.zeros((3, 4), int), [4, 0, 3])
+    assert transitions.op.name == "transitions" and transitions.shape.as_list() == [3, 3]
+    gradient = tf.gradients(likelihood, transitions)[0]
+    found = run([likelihood, gradient])
+    assert found[0][1] == 0 and found[0][0] < 0 and np.isfinite(found[1]).all() and np.abs(found[1]).max() > 0
+
+
+def test_models_are_analysed(capsys):
+    tf.get_variable("weights", [2, 3])
+    tf.get_variable("counts", [4], tf.int64)
+    assert slim.model_analyzer.analyze_vars(tf.global_variables(), print_info=True) == (10, 56)
+    assert "weights:0 (float32 2x3) [6, bytes: 24]" in capsys.readouterr().out
+    with tf.Graph().as_default() as graph:
+        tf.zeros([2, 3], name="zeros")
+        assert slim.model_analyzer.analyze_ops(graph, print_info=True) >= 6
+    assert "zeros -> (" in capsys.readouterr().out
+
+
+def test_deprecated_summaries_are_those_of_the_facade():
+    assert tf.contrib.deprecated.scalar_summary is tf.scalar_summary

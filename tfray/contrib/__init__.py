@@ -14,6 +14,7 @@ from tfray.lazy_modules import LazyPackage
 
 if TYPE_CHECKING:
     from tfray.contrib import (
+        crf,
         cudnn_rnn,
         data,
         deprecated,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
+    "crf",
     "cudnn_rnn",
     "data",
     "deprecated",

@@ -14,3 +14,11 @@ __all__ = [
     "audio_summary", "histogram_summary", "image_summary", "merge_all_summaries", "merge_summary", "scalar_summary",
 ]
 # fmt: on
+"""``tf.contrib.deprecated``: the functions that made summaries before ``tf.summary``."""
+
+
+# fmt: off
+__all__ = [
+    "audio_summary", "histogram_summary", "image_summary", "merge_all_summaries", "merge_summary", "scalar_summary",
+]
+# fmt: on

@@ -33,6 +33,7 @@ from tfray.contrib.layers import (
     xavier_initializer,
     xavier_initializer_conv2d,
 )
+from tfray.library.inspect import model_analyzer
 from tfray.library.layers.arg_scope import (
     add_arg_scope,
     arg_scope,
@@ -64,8 +65,8 @@ __all__ = [
     "get_model_variables", "get_or_create_global_step", "get_trainable_variables", "get_unique_variable",
     "get_variables", "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "has_arg_scope",
     "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "learning", "linear",
-    "losses", "max_pool2d", "model_variable", "one_hot_encoding", "relu", "relu6", "repeat", "separable_conv2d",
-    "separable_convolution2d", "softmax", "stack", "unit_norm", "variable", "variance_scaling_initializer",
-    "xavier_initializer", "xavier_initializer_conv2d",
+    "losses", "max_pool2d", "model_analyzer", "model_variable", "one_hot_encoding", "relu", "relu6", "repeat",
+    "separable_conv2d", "separable_convolution2d", "softmax", "stack", "unit_norm", "variable",
+    "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on

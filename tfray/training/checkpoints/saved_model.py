@@ -27,7 +27,7 @@ from tfray.formats.checkpoint import ArrowCheckpoint
 from tfray.formats.files import PathLike
 from tfray.formats.value_file import read_values, write_values
 from tfray.framework.allowed_uses import checked_nodes
-from tfray.framework.dtypes import DType, as_dtype, float32, string
+from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.graph_keys import GraphKeys
@@ -39,6 +39,18 @@ from tfray.ops.arrays.grouping_ops import group
 from tfray.session import Session
 from tfray.training.checkpoints.import_meta_graph import import_meta_graph
 from tfray.training.checkpoints.meta_graph import MetaGraphDef, clear_devices_of, export_meta_graph
+from tfray.training.checkpoints.signatures import (
+    SignatureDef,
+    TensorInfo,
+    build_signature_def,
+    build_tensor_info,
+    classification_signature_def,
+    get_tensor_from_tensor_info,
+    is_valid_signature,
+    predict_signature_def,
+    regression_signature_def,
+    signature_constants,
+)
 
 # fmt: off
 __all__ = [
@@ -109,19 +121,6 @@ _LARGE_BYTES: Final = 1024
 """Constants from this size on, in bytes, are stored in the checkpoint, not in the graph."""
 
 tag_constants = SimpleNamespace(SERVING="serve", TRAINING="train", EVAL="eval", GPU="gpu", TPU="tpu")
-signature_constants = SimpleNamespace(
-    DEFAULT_SERVING_SIGNATURE_DEF_KEY="serving_default",
-    CLASSIFY_INPUTS="inputs",
-    CLASSIFY_METHOD_NAME="tensorflow/serving/classify",
-    CLASSIFY_OUTPUT_CLASSES="classes",
-    CLASSIFY_OUTPUT_SCORES="scores",
-    PREDICT_INPUTS="inputs",
-    PREDICT_METHOD_NAME="tensorflow/serving/predict",
-    PREDICT_OUTPUTS="outputs",
-    REGRESS_INPUTS="inputs",
-    REGRESS_METHOD_NAME="tensorflow/serving/regress",
-    REGRESS_OUTPUTS="outputs",
-)
 constants = SimpleNamespace(
     ASSETS_DIRECTORY=_ASSETS,
     ASSETS_KEY="saved_model_assets",
@@ -160,79 +159,6 @@ TPU: Final[str] = tag_constants.TPU
 TRAINING: Final[str] = tag_constants.TRAINING
 VARIABLES_DIRECTORY: Final[str] = constants.VARIABLES_DIRECTORY
 VARIABLES_FILENAME: Final[str] = constants.VARIABLES_FILENAME
-
-
-# -- signatures ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """A tensor of a graph: its name, dtype and static shape."""
-
-    name: str
-    dtype: DType
-    tensor_shape: TensorShape
-
-
-@dataclass(frozen=True)
-class SignatureDef:
-    """A function that a graph offers: tensors by the names of its arguments and results."""
-
-    inputs: Mapping[str, TensorInfo] = field(default_factory=dict)
-    outputs: Mapping[str, TensorInfo] = field(default_factory=dict)
-    method_name: str = ""
-
-
-def build_tensor_info(tensor: Tensor) -> TensorInfo:
-    """The description of a tensor for a signature."""
-    return TensorInfo(tensor.name, tensor.dtype, tensor.shape)
-
-
-def get_tensor_from_tensor_info(
-    tensor_info: TensorInfo, graph: Graph | None = None, import_scope: str | None = None
-) -> Tensor:
-    """The tensor of a graph that a signature describes."""
-    name = f"{import_scope}/{tensor_info.name}" if import_scope else tensor_info.name
-    return (graph or get_default_graph()).get_tensor_by_name(name)
-
-
-def build_signature_def(
-    inputs: Mapping[str, TensorInfo] | None = None,
-    outputs: Mapping[str, TensorInfo] | None = None,
-    method_name: str | None = None,
-) -> SignatureDef:
-    """A signature of tensors by name."""
-    return SignatureDef(dict(inputs or {}), dict(outputs or {}), method_name or "")
-
-
-def predict_signature_def(inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> SignatureDef:
-    """The signature of a function from tensors to tensors."""
-    if not inputs or not outputs:
-        raise InvalidArgumentError("a signature needs at least one input and one output")
-    taken, given = ({key: build_tensor_info(tensor) for key, tensor in each.items()} for each in (inputs, outputs))
-    return SignatureDef(taken, given, signature_constants.PREDICT_METHOD_NAME)
-
-
-def classification_signature_def(
-    examples: Tensor, classes: Tensor | None = None, scores: Tensor | None = None
-) -> SignatureDef:
-    """The signature of a classifier of serialized examples."""
-    results = {
-        signature_constants.CLASSIFY_OUTPUT_CLASSES: classes,
-        signature_constants.CLASSIFY_OUTPUT_SCORES: scores,
-    }
-    outputs = {key: build_tensor_info(tensor) for key, tensor in results.items() if tensor is not None}
-    if not outputs:
-        raise InvalidArgumentError("a classifier gives classes or scores")
-    inputs = {signature_constants.CLASSIFY_INPUTS: build_tensor_info(examples)}
-    return SignatureDef(inputs, outputs, signature_constants.CLASSIFY_METHOD_NAME)
-
-
-def regression_signature_def(examples: Tensor, predictions: Tensor) -> SignatureDef:
-    """The signature of a regression on serialized examples."""
-    inputs = {signature_constants.REGRESS_INPUTS: build_tensor_info(examples)}
-    outputs = {signature_constants.REGRESS_OUTPUTS: build_tensor_info(predictions)}
-    return SignatureDef(inputs, outputs, signature_constants.REGRESS_METHOD_NAME)
 
 
 # -- what is in a folder -------------------------------------------------------------------------------
@@ -754,25 +680,6 @@ def load_model(
     A model whose operations read or write files is refused, unless `allow` has ``"files"``; likewise ``"python"``.
     """
     return LoadedModel(export_dir, signature, tags, allow=allow)
-
-
-def is_valid_signature(signature_def: SignatureDef) -> bool:
-    """Whether a server can call a signature: its method is TensorFlow's, and it has the tensors that this asks for."""
-    inputs, outputs = signature_def.inputs, signature_def.outputs
-    if signature_def.method_name == CLASSIFY_METHOD_NAME:
-        wanted = {CLASSIFY_OUTPUT_CLASSES: string, CLASSIFY_OUTPUT_SCORES: float32}
-        return _is_of_strings(inputs, CLASSIFY_INPUTS) and bool(outputs) and _are_of(outputs, wanted)
-    if signature_def.method_name == REGRESS_METHOD_NAME:
-        return _is_of_strings(inputs, REGRESS_INPUTS) and bool(outputs) and _are_of(outputs, {REGRESS_OUTPUTS: float32})
-    return signature_def.method_name == PREDICT_METHOD_NAME and bool(inputs) and bool(outputs)
-
-
-def _is_of_strings(inputs: Mapping[str, TensorInfo], name: str) -> bool:
-    return inputs.keys() == {name} and inputs[name].dtype == string
-
-
-def _are_of(outputs: Mapping[str, TensorInfo], wanted: Mapping[str, DType]) -> bool:
-    return all(name in wanted and info.dtype == wanted[name] for name, info in outputs.items())
 
 
 def _main_op() -> Operation:
