@@ -458,7 +458,14 @@ from tfray.ops.state.sparse_state_ops import (
     scatter_update,
 )
 from tfray.ops.state.state_ops import assign, assign_add, assign_sub, count_up_to, is_variable_initialized
-from tfray.ops.strings.decoding_ops import decode_compressed, decode_csv, decode_raw, parse_tensor, serialize_tensor
+from tfray.ops.strings.decoding_ops import (
+    decode_compressed,
+    decode_csv,
+    decode_json_example,
+    decode_raw,
+    parse_tensor,
+    serialize_tensor,
+)
 from tfray.ops.strings.parsing_ops import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -483,11 +490,11 @@ from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
     from tfray import contrib, keras
-    from tfray.library.input import lookup
     from tfray.library.inspect import debug, graph_util, profiler, timeline
     from tfray.library.layers import feature_column, losses
     from tfray.library.namespaces import (
         app,
+        audio,
         bitwise,
         data,
         debugging,
@@ -496,6 +503,7 @@ if _typing.TYPE_CHECKING:
         io,
         layers,
         linalg,
+        lookup,
         manip,
         metrics,
         python_io,
@@ -531,7 +539,8 @@ __all__ = [
     "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near", "assert_negative",
     "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive", "assert_rank",
     "assert_rank_at_least", "assert_rank_in", "assert_scalar", "assert_type", "assert_variables_initialized", "assign",
-    "assign_add", "assign_sub", "atan", "atan2", "atanh", "audio_summary", "balancing_partitioner", "batch_gather",
+    "assign_add", "assign_sub", "atan", "atan2", "atanh",
+    "audio", "audio_summary", "balancing_partitioner", "batch_gather",
     "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bitwise_and",
     "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
     "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky", "cholesky_solve",
@@ -539,7 +548,8 @@ __all__ = [
     "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
     "constant_initializer", "container", "contrib", "control_dependencies", "convert_to_tensor",
     "convert_to_tensor_or_sparse_tensor", "cos", "cosh", "count_nonzero", "count_up_to", "cross", "cumprod", "cumsum",
-    "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
+    "custom_gradient", "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv",
+    "decode_json_example", "decode_raw",
     "depth_to_space", "deserialize_many_sparse", "device", "diag", "diag_part", "digamma", "disable_control_flow_v2",
     "disable_eager_execution", "disable_resource_variables", "disable_v2_behavior", "disable_v2_tensorshape",
     "distributions", "div", "div_no_nan", "divide", "double", "dynamic_partition", "dynamic_stitch", "edit_distance",
