@@ -506,7 +506,14 @@ from tfray.ops.state.sparse_state_ops import (
     scatter_update,
 )
 from tfray.ops.state.state_ops import assign, assign_add, assign_sub, count_up_to, is_variable_initialized
-from tfray.ops.strings.decoding_ops import decode_compressed, decode_csv, decode_raw, parse_tensor, serialize_tensor
+from tfray.ops.strings.decoding_ops import (
+    decode_compressed,
+    decode_csv,
+    decode_json_example,
+    decode_raw,
+    parse_tensor,
+    serialize_tensor,
+)
 from tfray.ops.strings.parsing_ops import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -536,11 +543,11 @@ from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
     from tfray import contrib, estimator, keras
-    from tfray.library.input import lookup
     from tfray.library.inspect import debug, graph_util, profiler, timeline
     from tfray.library.layers import feature_column, losses
     from tfray.library.namespaces import (
         app,
+        audio,
         bitwise,
         data,
         debugging,
@@ -550,6 +557,7 @@ if _typing.TYPE_CHECKING:
         io,
         layers,
         linalg,
+        lookup,
         manip,
         metrics,
         nest,
@@ -590,7 +598,7 @@ __all__ = [
     "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
     "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
     "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan",
-    "atan2", "atanh", "audio_summary", "balancing_partitioner", "batch_gather", "batch_scatter_update",
+    "atan2", "atanh", "audio", "audio_summary", "balancing_partitioner", "batch_gather", "batch_scatter_update",
     "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bitwise_and",
     "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
     "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky", "cholesky_solve",
@@ -599,25 +607,25 @@ __all__ = [
     "constant_initializer", "container", "contrib", "control_dependencies", "control_flow_v2_enabled",
     "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "convert_to_tensor_or_sparse_tensor", "cos", "cosh",
     "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient",
-    "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_raw",
-    "delete_session_tensor", "depth_to_space", "dequantize", "deserialize_many_sparse", "device", "diag", "diag_part",
-    "digamma", "dimension_at_index", "dimension_value", "disable_control_flow_v2", "disable_eager_execution",
-    "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape",
-    "distributions", "div", "div_no_nan", "divide", "double", "dtypes", "dynamic_partition", "dynamic_stitch",
-    "edit_distance", "einsum", "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables",
-    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "encode_base64", "ensure_shape", "equal",
-    "erf", "erfc", "errors", "estimator", "executing_eagerly", "exp", "expand_dims", "expm1", "extract_image_patches",
-    "extract_volume_patches", "eye", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
-    "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
-    "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column", "fft", "fft2d", "fft3d", "fill",
-    "fingerprint", "fixed_size_partitioner", "flags", "float16", "float32", "float64", "floor", "floor_div", "floordiv",
-    "floormod", "foldl", "foldr", "function", "gather", "gather_nd", "get_collection", "get_collection_ref",
-    "get_default_graph", "get_default_session", "get_local_variable", "get_logger", "get_seed", "get_session_handle",
-    "get_session_tensor", "get_static_value", "get_variable", "get_variable_scope", "gfile", "global_norm",
-    "global_variables", "global_variables_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
-    "grad_pass_through", "gradients", "graph_util", "greater", "greater_equal", "group", "guarantee_const", "half",
-    "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "histogram_summary", "identity",
-    "identity_initializer", "identity_n", "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag", "image",
+    "data", "debug", "debugging", "decode_base64", "decode_compressed", "decode_csv", "decode_json_example",
+    "decode_raw", "delete_session_tensor", "depth_to_space", "dequantize", "deserialize_many_sparse", "device", "diag",
+    "diag_part", "digamma", "dimension_at_index", "dimension_value", "disable_control_flow_v2",
+    "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior",
+    "disable_v2_tensorshape", "distributions", "div", "div_no_nan", "divide", "double", "dtypes", "dynamic_partition",
+    "dynamic_stitch", "edit_distance", "einsum", "enable_control_flow_v2", "enable_eager_execution",
+    "enable_resource_variables", "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape",
+    "encode_base64", "ensure_shape", "equal", "erf", "erfc", "errors", "estimator", "executing_eagerly", "exp",
+    "expand_dims", "expm1", "extract_image_patches", "extract_volume_patches", "eye", "fake_quant_with_min_max_args",
+    "fake_quant_with_min_max_args_gradient", "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient",
+    "fake_quant_with_min_max_vars_per_channel", "fake_quant_with_min_max_vars_per_channel_gradient", "feature_column",
+    "fft", "fft2d", "fft3d", "fill", "fingerprint", "fixed_size_partitioner", "flags", "float16", "float32", "float64",
+    "floor", "floor_div", "floordiv", "floormod", "foldl", "foldr", "function", "gather", "gather_nd", "get_collection",
+    "get_collection_ref", "get_default_graph", "get_default_session", "get_local_variable", "get_logger", "get_seed",
+    "get_session_handle", "get_session_tensor", "get_static_value", "get_variable", "get_variable_scope", "gfile",
+    "global_norm", "global_variables", "global_variables_initializer", "glorot_normal_initializer",
+    "glorot_uniform_initializer", "grad_pass_through", "gradients", "graph_util", "greater", "greater_equal", "group",
+    "guarantee_const", "half", "hessians", "histogram_fixed_width", "histogram_fixed_width_bins", "histogram_summary",
+    "identity", "identity_initializer", "identity_n", "ifft", "ifft2d", "ifft3d", "igamma", "igammac", "imag", "image",
     "image_summary", "import_graph_def", "init_scope", "initialize_all_tables", "initialize_all_variables",
     "initialize_local_variables", "initialize_variables", "initializers", "int8", "int16", "int32", "int64", "invert",
     "invert_permutation", "io", "is_finite", "is_inf", "is_nan", "is_non_decreasing", "is_numeric_tensor",

@@ -15,6 +15,7 @@ from tfray.framework.call_errors import explain_calls
 
 LAZY: Final = {
     "app": "tfray.library.namespaces.app",
+    "audio": "tfray.library.namespaces.audio",
     "bitwise": "tfray.library.namespaces.bitwise",
     "contrib": "tfray.contrib",
     "data": "tfray.library.namespaces.data",
@@ -33,7 +34,7 @@ LAZY: Final = {
     "layers": "tfray.library.namespaces.layers",
     "linalg": "tfray.library.namespaces.linalg",
     "logging": "tfray.library.platform.logging",
-    "lookup": "tfray.library.input.lookup",
+    "lookup": "tfray.library.namespaces.lookup",
     "losses": "tfray.library.layers.losses",
     "manip": "tfray.library.namespaces.manip",
     "metrics": "tfray.library.namespaces.metrics",
@@ -59,6 +60,11 @@ LAZY: Final = {
 }
 """Modules by their names in the facade."""
 
+_NOT_HERE: Final = {
+    "LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
+}
+"""Names of TensorFlow 1.15 that do not exist here, and what to use instead."""
+
 
 def load(facade: str, name: str) -> Any:
     """The module that the facade calls `name`.
@@ -66,6 +72,8 @@ def load(facade: str, name: str) -> Any:
     Raises:
         AttributeError: There is none.
     """
+    if name in _NOT_HERE:
+        raise AttributeError(f"{facade}.{name} does not exist in tfray: use {_NOT_HERE[name]}")
     if name not in LAZY:
         raise absent(name, sys.modules[facade].__all__)
     module = importlib.import_module(LAZY[name])

@@ -501,12 +501,7 @@ DISTINCT: Final = _dataset(
 BATCH: Final = _dataset(
     "BatchDataset",
     ["parent: variant", "batch_size: int64", "drop_remainder: bool"],
-    lambda ctx, parent, size, drop: dataset_batches.Batched(
-        parent,
-        int(size),
-        bool(drop),
-        whole=isinstance(parent, (dataset_transformations.Mapped, dataset_threads.ParallelMapped)),
-    ),
+    lambda ctx, parent, size, drop: dataset_batches.Batched(parent, int(size), bool(drop)),
 )
 
 

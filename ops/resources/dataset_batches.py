@@ -17,21 +17,19 @@ from tfray.ops.resources.dataset_values import DatasetValue, Element, ElementFun
 class Batched(DatasetValue):
     """Batches: `size` elements stacked along a new first axis.
 
-    An error takes the place of its batch, whose elements before the error are dropped. The next batch begins after the
-    error, or with `whole` after all elements of the batch, as in TensorFlow, which computes a batch of mapped elements
-    at once.
+    An error takes the place of its batch. The elements of that batch before the error are dropped, and the next batch
+    begins after it.
     """
 
-    def __init__(self, parent: DatasetValue, size: int, drop_remainder: bool, whole: bool = False) -> None:
+    def __init__(self, parent: DatasetValue, size: int, drop_remainder: bool) -> None:
         if size < 1:
             raise InvalidArgumentError(f"batch: batch_size is {size}, expected at least 1")
         self._parent = parent
         self.size = size
         self.drops = drop_remainder
-        self._whole = whole
 
     def open(self, walk: Walk) -> Iterator[Element]:
-        return map(_stacked_columns, _Batches(self._parent.open(walk), self.size, self.drops, self._whole))
+        return map(_stacked_columns, _Batches(self._parent.open(walk), self.size, self.drops))
 
 
 def _stacked_columns(columns: Columns) -> Element:
@@ -41,13 +39,10 @@ def _stacked_columns(columns: Columns) -> Element:
 class _Batches(Iterator[Columns]):
     """The columns of `size` elements. The last ones may have fewer; `drop_remainder` leaves these out."""
 
-    __slots__ = ("_count", "_drop", "_failed", "_parts", "_size", "_take", "_whole")
+    __slots__ = ("_count", "_drop", "_parts", "_size", "_take")
 
-    def __init__(self, parent: Iterator[Element], size: int, drop_remainder: bool, whole: bool = False) -> None:
+    def __init__(self, parent: Iterator[Element], size: int, drop_remainder: bool) -> None:
         self._take = take_from(parent)
-        self._whole = whole
-        self._failed: Exception | None = None
-        """The error of this batch, the rest of which is still to be passed over."""
         self._size = size
         self._drop = drop_remainder
         self._parts: list[Columns] = []
@@ -55,29 +50,18 @@ class _Batches(Iterator[Columns]):
         self._count = 0
 
     def __next__(self) -> Columns:
-        while self._count < self._size:
-            try:
+        try:
+            while self._count < self._size:
                 columns = self._take(self._size - self._count)
-            except StopIteration:
-                if self._failed is not None:
-                    break
-                if self._drop or not self._count:
-                    self._parts, self._count = [], 0
-                    raise
-                break
-            except Exception as error:
-                if not self._whole:
-                    self._parts, self._count = [], 0
-                    raise
-                self._failed = self._failed or error
-                self._count += 1
-            else:
                 self._parts.append(columns)
                 self._count += len(columns[0])
-        failed, self._failed = self._failed, None
-        if failed is not None:
+        except StopIteration:
+            if self._drop or not self._count:
+                self._parts, self._count = [], 0
+                raise
+        except Exception:
             self._parts, self._count = [], 0
-            raise failed
+            raise
         parts, self._parts, self._count = self._parts, [], 0
         return parts[0] if len(parts) == 1 else [joined(column) for column in zip(*parts, strict=True)]
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, DataLossError, InvalidArgumentError
 from tfray.formats import tensor_proto
+from tfray.formats.example import Example
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -21,6 +22,7 @@ from tfray.framework.shape_functions import like_input, scalar, unknown
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.batch_rules import by_row
+from tfray.ops.kernels.text import decoded, mapped
 
 # -- raw bytes -----------------------------------------------------------------------------------------
 
@@ -381,6 +383,49 @@ DECODE_COMPRESSED = register(
         attrs=("compression_type",),
         shape=like_input(0),
         kernels=on_cpu(_decode_compressed_kernel),
+    )
+)
+
+
+def decode_json_example(json_examples: TensorLike, name: str | None = None) -> Tensor:
+    """Serialised `tf.train.Example` messages of examples in JSON, as protobuf maps them.
+
+    Args:
+        json_examples: Strings, any shape.
+        name: Name of the operation.
+
+    Returns:
+        Strings of the same shape, for `parse_example`.
+
+    Raises:
+        InvalidArgumentError: At run time: a string is no example.
+    """
+    return add_op(DECODE_JSON_EXAMPLE, json_examples, name=name)
+
+
+def _decode_json_example_kernel(ctx: KernelContext, strings: Array) -> Array:
+    return mapped(_example_of_json, strings)
+
+
+def _example_of_json(text: bytes) -> bytes:
+    from google.protobuf import json_format
+
+    message = Example()
+    try:
+        json_format.Parse(decoded(text), message)
+    except json_format.ParseError as error:
+        raise InvalidArgumentError(f"{text[:80]!r} is no tf.train.Example in JSON: {error}") from error
+    serialized: bytes = message.SerializeToString(deterministic=True)
+    return serialized
+
+
+DECODE_JSON_EXAMPLE = register(
+    OpDef(
+        name="DecodeJSONExample",
+        inputs=("json_examples: string",),
+        outputs=("binary_examples: string",),
+        shape=like_input(0),
+        kernels=on_cpu(_decode_json_example_kernel),
     )
 )
 

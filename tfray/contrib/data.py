@@ -5,16 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.library.input.data_experimental import (
+    Counter,
+    CsvDataset,
+    Optional,
+    RandomDataset,
+    Reducer,
+    SqlDataset,
+    TFRecordWriter,
     Transformation,
+    bucket_by_sequence_length,
     choose_from_datasets,
+    copy_to_device,
+    dense_to_sparse_batch,
+    enumerate_dataset,
+    get_next_as_optional,
+    get_single_element,
+    group_by_reducer,
     group_by_window,
     ignore_errors,
+    make_batched_features_dataset,
+    make_csv_dataset,
+    make_saveable_from_iterator,
     map_and_batch,
     parallel_interleave,
+    parse_example_dataset,
+    prefetch_to_device,
+    rejection_resample,
     sample_from_datasets,
     scan,
     shuffle_and_repeat,
     unbatch,
+    unique,
 )
 from tfray.library.namespaces.data import Dataset, FixedLengthRecordDataset, Iterator, TextLineDataset, TFRecordDataset
 
@@ -24,20 +45,14 @@ def batch_and_drop_remainder(batch_size: Any) -> Transformation:
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
+# fmt: off
 __all__ = [
-    "Dataset",
-    "FixedLengthRecordDataset",
-    "Iterator",
-    "TFRecordDataset",
-    "TextLineDataset",
-    "batch_and_drop_remainder",
-    "choose_from_datasets",
-    "group_by_window",
-    "ignore_errors",
-    "map_and_batch",
-    "parallel_interleave",
-    "sample_from_datasets",
-    "scan",
-    "shuffle_and_repeat",
-    "unbatch",
+    "Counter", "CsvDataset", "Dataset", "FixedLengthRecordDataset", "Iterator", "Optional", "RandomDataset",
+    "Reducer", "SqlDataset", "TFRecordDataset", "TFRecordWriter", "TextLineDataset", "batch_and_drop_remainder",
+    "bucket_by_sequence_length", "choose_from_datasets", "copy_to_device", "dense_to_sparse_batch",
+    "enumerate_dataset", "get_next_as_optional", "get_single_element", "group_by_reducer", "group_by_window",
+    "ignore_errors", "make_batched_features_dataset", "make_csv_dataset", "make_saveable_from_iterator",
+    "map_and_batch", "parallel_interleave", "parse_example_dataset", "prefetch_to_device", "rejection_resample",
+    "sample_from_datasets", "scan", "shuffle_and_repeat", "unbatch", "unique",
 ]
+# fmt: on

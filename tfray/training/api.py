@@ -18,6 +18,7 @@ from tfray.formats.example import (
 from tfray.formats.safetensors import load_safetensors, save_safetensors
 from tfray.library.input.filenames import match_filenames_once
 from tfray.library.inspect.event_writer import FileWriter as SummaryWriter
+from tfray.library.platform.graph_files import write_graph
 from tfray.library.variables.dynamic_embedding import DynamicEmbedding
 from tfray.library.variables.saveable_resource import SaveableResource
 from tfray.training import experimental
@@ -40,7 +41,6 @@ from tfray.training.checkpoints.checkpoint_utils import (
     load_checkpoint,
     load_variable,
 )
-from tfray.training.checkpoints.graph_files import write_graph
 from tfray.training.checkpoints.import_meta_graph import import_meta_graph
 from tfray.training.checkpoints.meta_graph import export_meta_graph
 from tfray.training.checkpoints.object_checkpoint import Checkpoint

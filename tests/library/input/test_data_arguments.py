@@ -17,22 +17,6 @@ def graph():
         yield graph
 
 
-def broken(x):
-    """Fails for 2 and 6."""
-    fails = tf.cast(tf.equal(x % 4, 2), tf.float32)
-    return tf.cast(tf.check_numerics(tf.cast(x, tf.float32) / (1.0 - fails), "x"), tf.int64)
-
-
-def test_a_batch_of_mapped_elements_is_lost_as_a_whole():
-    mapped = Dataset.range(9).map(broken)
-    lost = [[0, 1], "InvalidArgumentError", [4, 5], "InvalidArgumentError", [8]]
-    assert elements(mapped.batch(2)) == lost
-    assert elements(Dataset.range(9).apply(tf.data.experimental.map_and_batch(broken, 2))) == lost
-    # Not so where something stands between.
-    between = [[0, 1], "InvalidArgumentError", [3, 4], "InvalidArgumentError", [7, 8]]
-    assert elements(mapped.filter(lambda x: x >= 0).batch(2)) == between
-
-
 def test_a_cache_in_a_file_serves_later_iterators(tmp_path):
     calls = []
 

@@ -283,7 +283,7 @@ def compare(sample):
     arrays = sample.arrays(sample.swept_dtypes()[0])
     given = [index for index in range(len(arrays)) if index not in sample.sizes]
     together = 0
-    for varied in [given, *([index] for index in given if len(given) > 1)]:
+    for varied in [given, *([index] for index in given if len(given) > 1)] if given else []:
 
         def function(*components, varied=varied):
             arguments = [tf.constant(array) for array in arrays]

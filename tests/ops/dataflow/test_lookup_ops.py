@@ -201,3 +201,17 @@ def test_tables_live_on_their_device():
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
         session.run(tf.tables_initializer())
         assert session.run(ids).tolist() == [1]
+
+
+def test_a_dense_table_sets_two_keys_aside():
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, empty_key=0, deleted_key=-1)
+        session.run(table.insert([11, 12], [1, 2]))
+        assert session.run(table.lookup([12, 11, 13])).tolist() == [2, 1, -1]
+        session.run(table.erase([11]))
+        assert session.run([table.size(), table.lookup([11])])[1].tolist() == [-1]
+        for run in (lambda: table.insert([0], [1]), lambda: table.lookup([-1]), lambda: table.remove([0])):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="is used as a key"):
+                session.run(run())
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="scalars"):
+        tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, empty_key=[0], deleted_key=[1])

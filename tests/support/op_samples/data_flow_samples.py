@@ -133,3 +133,7 @@ TESTED_ELSEWHERE |= dict.fromkeys(
     ),
     "works on files and resources: tests/training/checkpoints/test_saver.py",
 )
+
+TESTED_ELSEWHERE |= dict.fromkeys(
+    ["DecodeWav", "EncodeWav", "DecodeJSONExample"], "files of sound and JSON: tests/ops/strings/test_audio_codec.py"
+)

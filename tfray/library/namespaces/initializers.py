@@ -1,5 +1,6 @@
 """``tf.initializers``: the initializers of variables, by their short names."""
 
+from tfray.library.input.lookup import tables_initializer
 from tfray.library.variables.initializers import Constant as constant
 from tfray.library.variables.initializers import GlorotNormal as glorot_normal
 from tfray.library.variables.initializers import GlorotUniform as glorot_uniform
@@ -21,6 +22,6 @@ from tfray.library.variables.variables import variables_initializer as variables
 __all__ = [
     "constant", "global_variables", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity",
     "lecun_normal", "lecun_uniform", "local_variables", "ones", "orthogonal", "random_normal", "random_uniform",
-    "truncated_normal", "uniform_unit_scaling", "variables", "variance_scaling", "zeros",
+    "tables_initializer", "truncated_normal", "uniform_unit_scaling", "variables", "variance_scaling", "zeros",
 ]
 # fmt: on

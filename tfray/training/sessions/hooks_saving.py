@@ -17,8 +17,8 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.library.inspect.event_writer import FileWriter, FileWriterCache
 from tfray.library.inspect.timeline import Timeline
 from tfray.library.platform import logging
+from tfray.library.platform.graph_files import write_graph
 from tfray.training.checkpoints.checkpoint_interval import AutomaticInterval, FailureRecord
-from tfray.training.checkpoints.graph_files import write_graph
 from tfray.training.sessions.hooks import SecondOrStepTimer, require_global_step
 from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 

@@ -18,13 +18,13 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.library.inspect.event_writer import FileWriter
 from tfray.library.inspect.summaries import merge_all
 from tfray.library.platform import logging
+from tfray.library.platform.graph_files import write_graph
 from tfray.library.variables.variables import (
     global_variables,
     global_variables_initializer,
     report_uninitialized_variables,
 )
 from tfray.session import Session
-from tfray.training.checkpoints.graph_files import write_graph
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.sessions.scaffold import Scaffold
 from tfray.training.sessions.session_manager import SessionManager
