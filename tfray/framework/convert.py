@@ -43,6 +43,7 @@ def convert_to_tensor(
     dtype: DTypeLike | None = None,
     name: str | None = None,
     preferred_dtype: DTypeLike | None = None,
+    dtype_hint: DTypeLike | None = None,
 ) -> Tensor:
     """Return `value` as a `Tensor` of the current graph.
 
@@ -52,11 +53,13 @@ def convert_to_tensor(
         dtype: Required dtype; None keeps the value's own (``float32`` and ``int32`` for Python numbers).
         name: Name of the constant, if one is made.
         preferred_dtype: Dtype to take when `dtype` is None and the value allows it.
+        dtype_hint: The newer name of `preferred_dtype`.
 
     Raises:
         InvalidArgumentError: The value does not convert to `dtype`, or a list is ragged.
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    preferred_dtype = dtype_hint if preferred_dtype is None else preferred_dtype
     tensor = _convert(value, wanted, name)
     if tensor is None and wanted is None and preferred_dtype is not None:
         try:
