@@ -134,7 +134,6 @@ from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.namespaces import initializers, math, nn, random
 from tfray.library.platform.loading import load_file_system_library, load_library, load_op_library
 from tfray.library.platform.logging import get_logger
-from tfray.library.platform.sysconfig import load_file_system_library, load_library, load_op_library
 from tfray.library.platform.version import (
     COMPILER_VERSION,
     CXX11_ABI_FLAG,

@@ -581,9 +581,9 @@ class _PartialStep:
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any], timeout_s: float | None) -> Any:
         session = self._session
         structure = _Structure(session, fetches)
-        wanted: set[Any] = {*structure.tensors, *structure.operations}
-        if strangers := wanted - self.open_fetches:
-            raise InvalidArgumentError(f"partial_run: {strangers.pop()!r} was not announced, or was fetched before")
+        wanted: set[Tensor | Operation] = {*structure.tensors, *structure.operations}
+        if unknown := wanted - self.open_fetches:
+            raise InvalidArgumentError(f"partial_run: {unknown.pop()!r} was not announced, or was fetched before")
         given: dict[Tensor, Any] = {}
         for feed, value in feed_dict.items():
             parts = zip(_parts_of_feed(feed), _parts_of_value(feed, value), strict=True)

@@ -193,6 +193,7 @@ def test_an_asked_dtype(dtype):
 
 def test_a_preferred_dtype_yields():
     assert tf.convert_to_tensor(1, preferred_dtype=tf.float64).dtype is tf.float64
+    assert tf.convert_to_tensor(1, dtype_hint=tf.float64).dtype is tf.float64
     assert tf.convert_to_tensor(1.5, preferred_dtype=tf.int32).dtype is tf.float32
 
 

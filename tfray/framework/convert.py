@@ -60,6 +60,7 @@ def convert_to_tensor(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     preferred_dtype = preferred_dtype if dtype_hint is None else dtype_hint
+    preferred_dtype = dtype_hint if preferred_dtype is None else preferred_dtype
     tensor = _convert(value, wanted, name)
     if tensor is None and wanted is None and preferred_dtype is not None:
         try:

@@ -37,18 +37,3 @@ def get_compile_flags() -> list[str]:
 def get_link_flags() -> list[str]:
     """Refuse: there is no C++ library. Raises `UnimplementedError`."""
     _refuse("C++ library to link with")
-
-
-def load_op_library(library_filename: str) -> NoReturn:
-    """Refuse: operations are not loaded from libraries. Raises `UnimplementedError`."""
-    _refuse(f"operations in C++ to load from {library_filename!r}")
-
-
-def load_library(library_location: str) -> NoReturn:
-    """Refuse: operations are not loaded from libraries. Raises `UnimplementedError`."""
-    _refuse(f"operations in C++ to load from {library_location!r}")
-
-
-def load_file_system_library(library_filename: str) -> NoReturn:
-    """Refuse: file systems are not loaded from libraries. Raises `UnimplementedError`."""
-    _refuse(f"file systems in C++ to load from {library_filename!r}")
