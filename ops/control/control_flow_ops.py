@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InternalError, InvalidArgumentError
+from tfray.errors import ArgumentError, InternalError, InvalidArgumentError
 from tfray.framework import dtypes, nest
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -124,6 +124,8 @@ def cond(
         >>> session.run(tf.cond(x > 3, lambda: x * 10, lambda: x))
         np.int32(50)
     """
+    if (true_fn is not None and fn1 is not None) or (false_fn is not None and fn2 is not None):
+        raise TypeError("cond: give true_fn or fn1, and false_fn or fn2 (their old names), not both")
     then, orelse = fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn
     if not callable(then) or not callable(orelse):
         raise TypeError("cond takes two functions, true_fn and false_fn")
@@ -178,10 +180,10 @@ def _check_branches(first: _Branch, second: _Branch) -> None:
         if len(first.region.outputs) != len(second.region.outputs):
             raise ValueError("they return objects of other kinds")
     except (ValueError, TypeError) as error:
-        raise TypeError(f"cond: true_fn and false_fn must return the same structure: {error}") from None
+        raise ArgumentError(f"cond: true_fn and false_fn must return the same structure: {error}") from None
     for index, (a, b) in enumerate(zip(first.region.outputs, second.region.outputs, strict=True)):
         if a.dtype is not b.dtype:
-            raise TypeError(
+            raise ArgumentError(
                 f"cond: result {index} is {a.dtype.name} from true_fn and {b.dtype.name} from false_fn; use tf.cast"
             )
 
@@ -260,10 +262,10 @@ def case(
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
     for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not callable(pair[1]):
+        if not isinstance(pair, tuple) or len(pair) != 2 or not callable(pair[1]) or isinstance(pair[0], bool):
             raise TypeError(f"case takes pairs of a bool tensor and a function, not {pair!r}")
     if not pairs and default is None:
-        raise TypeError("case needs at least one pair, or a default")
+        raise ArgumentError("case needs at least one pair, or a default")
     graph = get_default_graph()
     with graph.name_scope(name or "case"):
         predicates = [convert_to_tensor(pred, dtypes.bool_) for pred, _ in pairs]
@@ -422,6 +424,8 @@ class _Loop:
         self._initial: list[Tensor] = nest.flatten(self._structure, expand_composites=True)
         self._shapes = self._invariant_shapes(loop_vars, invariants)
         self._limit = None if maximum is None else convert_to_tensor(maximum, dtypes.int32, "maximum_iterations")
+        if self._limit is not None and self._limit.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"while_loop: maximum_iterations is {maximum!r}, expected a scalar")
         if self._limit is not None:
             self._initial = [convert_to_tensor(0, dtypes.int32, "iteration"), *self._initial]
             self._shapes = [TensorShape([]), *self._shapes]
