@@ -393,9 +393,7 @@ from tfray.ops.math.rounding_ops import (
 )
 from tfray.ops.math.rounding_ops import floordiv as floor_div
 from tfray.ops.math.scan_ops import cumprod, cumsum
-from tfray.ops.math.search_ops import argmax, argmin, bincount
-from tfray.ops.math.search_ops import argmax as arg_max
-from tfray.ops.math.search_ops import argmin as arg_min
+from tfray.ops.math.search_ops import arg_max, arg_min, argmax, argmin, bincount
 from tfray.ops.math.segment_ops import (
     segment_max,
     segment_mean,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -349,7 +350,10 @@ def reshape_like(tensor: Tensor, example: Tensor) -> Tensor:
 def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
     sizes = host_ints(ctx, shape)
     if sizes.count(-1) == 1 and 0 in sizes and tensor.size == 0:
-        sizes[sizes.index(-1)] = _size_of_nothing(tensor.shape, sizes)
+        count, known = (math.prod(size for size in some if size > 0) for some in (tensor.shape, sizes))
+        if count % known:
+            raise InvalidArgumentError(f"cannot infer the size of -1 in {sizes} from shape {tensor.shape}")
+        sizes[sizes.index(-1)] = count // known
     if min(sizes, default=0) < -1:
         raise InvalidArgumentError(f"reshape: {sizes} may hold sizes and at most one -1")
     try:
@@ -358,14 +362,6 @@ def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
         raise InvalidArgumentError(
             f"cannot reshape a tensor of shape {tensor.shape} ({tensor.size} elements) to {sizes}"
         ) from error
-
-
-def _size_of_nothing(before: tuple[int, ...], sizes: list[int]) -> int:
-    """The size that -1 stands for among `sizes` without any element: by the sizes that are not 0, of both shapes."""
-    count, known = (math.prod(size for size in some if size > 0) for some in (before, sizes))
-    if count % known:
-        raise InvalidArgumentError(f"cannot infer the size of -1 in {sizes} from shape {before}")
-    return count // known
 
 
 def in_order(ctx: KernelContext, array: Array) -> Array:
@@ -641,19 +637,10 @@ REVERSED_AXES = register(
 def _swapped_axes_kernel(ctx: KernelContext, input: Array) -> Array:
     if input.ndim < 2:
         raise InvalidArgumentError(f"expected matrices, got a tensor of shape {input.shape}")
-    axes = np.arange(input.ndim, dtype=np.int32)
-    return ctx.asarray([*axes[:-2], axes[-1], axes[-2]], np.int32)
+    return ctx.asarray([*range(input.ndim - 2), input.ndim - 1, input.ndim - 2], np.int32)
 
 
-SWAPPED_AXES = register(
-    OpDef(
-        name="SwappedAxes",
-        inputs=("input: any",),
-        outputs=("perm: int32",),
-        shape=_shape_shape,
-        kernels=on_every_device(_swapped_axes_kernel),
-    )
-)
+SWAPPED_AXES = register(replace(REVERSED_AXES, name="SwappedAxes", kernels=on_every_device(_swapped_axes_kernel)))
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:

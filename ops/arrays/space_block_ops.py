@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -170,13 +171,27 @@ def space_to_batch_nd(
     return add_op(SPACE_TO_BATCH_ND, input, index_tensor(block_shape), index_tensor(paddings), name=name)
 
 
-def space_to_batch(input: TensorLike, paddings: TensorLike, block_size: int, name: str | None = None) -> Tensor:
+def space_to_batch(
+    input: TensorLike,
+    paddings: TensorLike,
+    block_size: int | None = None,
+    name: str | None = None,
+    block_shape: int | None = None,
+) -> Tensor:
     """`space_to_batch_nd` of two dimensions with square blocks.
 
     `input` has the shape ``[batch, height, width, channels]`` and `paddings` ``[2, 2]``. The result has the shape
-    ``[batch * block_size ** 2, padded height / block_size, padded width / block_size, channels]``.
+    ``[batch * block_size ** 2, padded height / block_size, padded width / block_size, channels]``. `block_shape` is
+    another spelling of `block_size`.
     """
-    return space_to_batch_nd(input, [block_size, block_size], paddings, name)
+    return space_to_batch_nd(input, _square_blocks("space_to_batch", block_size, block_shape), paddings, name)
+
+
+def _square_blocks(op: str, block_size: int | None, block_shape: int | None) -> Any:
+    """The sides of blocks, given by either argument. Raises `InvalidArgumentError` for both or none."""
+    if (block_size is None) == (block_shape is None):
+        raise InvalidArgumentError(f"{op}: give one of block_size and block_shape")
+    return np.broadcast_to(np.asarray(block_shape if block_size is None else block_size, np.int32), (2,))
 
 
 def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorLike, name: str | None = None) -> Tensor:
@@ -194,13 +209,20 @@ def batch_to_space_nd(input: TensorLike, block_shape: TensorLike, crops: TensorL
     return add_op(BATCH_TO_SPACE_ND, input, index_tensor(block_shape), index_tensor(crops), name=name)
 
 
-def batch_to_space(input: TensorLike, crops: TensorLike, block_size: int, name: str | None = None) -> Tensor:
+def batch_to_space(
+    input: TensorLike,
+    crops: TensorLike,
+    block_size: int | None = None,
+    name: str | None = None,
+    block_shape: int | None = None,
+) -> Tensor:
     """`batch_to_space_nd` of two dimensions with square blocks.
 
     `input` has the shape ``[batch, height, width, channels]`` and `crops` ``[2, 2]``. The result has the shape ``[batch
-    / block_size ** 2, height * block_size, width * block_size, channels]`` less the crops.
+    / block_size ** 2, height * block_size, width * block_size, channels]`` less the crops. `block_shape` is another
+    spelling of `block_size`.
     """
-    return batch_to_space_nd(input, [block_size, block_size], crops, name)
+    return batch_to_space_nd(input, _square_blocks("batch_to_space", block_size, block_shape), crops, name)
 
 
 def required_space_to_batch_paddings(

@@ -126,6 +126,8 @@ def cond(
         >>> session.run(tf.cond(x > 3, lambda: x * 10, lambda: x))
         np.int32(50)
     """
+    if (true_fn is not None and fn1 is not None) or (false_fn is not None and fn2 is not None):
+        raise TypeError("cond: give true_fn or fn1, and false_fn or fn2 (their old names), not both")
     then, orelse = fn1 if true_fn is None else true_fn, fn2 if false_fn is None else false_fn
     if not callable(then) or not callable(orelse):
         raise TypeError("cond takes two functions, true_fn and false_fn")
@@ -262,10 +264,10 @@ def case(
     """
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, Mapping) else list(pred_fn_pairs)
     for pair in pairs:
-        if not isinstance(pair, tuple) or len(pair) != 2 or not callable(pair[1]):
+        if not isinstance(pair, tuple) or len(pair) != 2 or not callable(pair[1]) or isinstance(pair[0], bool):
             raise TypeError(f"case takes pairs of a bool tensor and a function, not {pair!r}")
     if not pairs and default is None:
-        raise TypeError("case needs at least one pair, or a default")
+        raise ArgumentError("case needs at least one pair, or a default")
     graph = get_default_graph()
     with graph.name_scope(name or "case"):
         predicates = [convert_to_tensor(pred, dtypes.bool_) for pred, _ in pairs]
@@ -424,6 +426,8 @@ class _Loop:
         self._initial: list[Tensor] = nest.flatten(self._structure, expand_composites=True)
         self._shapes = self._invariant_shapes(loop_vars, invariants)
         self._limit = None if maximum is None else convert_to_tensor(maximum, dtypes.int32, "maximum_iterations")
+        if self._limit is not None and self._limit.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"while_loop: maximum_iterations is {maximum!r}, expected a scalar")
         if self._limit is not None:
             self._initial = [convert_to_tensor(0, dtypes.int32, "iteration"), *self._initial]
             self._shapes = [TensorShape([]), *self._shapes]

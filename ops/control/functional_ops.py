@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import as_dtype
@@ -150,7 +150,7 @@ def _of_structure(results: Structure, wanted: Structure, what: str) -> Any:
     try:
         nest.assert_same_structure(wanted, results)
     except (ValueError, TypeError) as error:
-        raise TypeError(f"{what}: fn returns another structure than expected: {error}") from None
+        raise ArgumentError(f"{what}: fn returns another structure than expected: {error}") from None
     leaves = zip(nest.flatten(results), nest.flatten(wanted), strict=True)
     return nest.pack_sequence_as(wanted, [_of_dtype(value, dtype, what) for value, dtype in leaves])
 

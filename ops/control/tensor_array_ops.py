@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, OutOfRangeError
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -135,7 +135,7 @@ class TensorArray:
             name: Name of the operation.
 
         Raises:
-            OutOfRangeError: At run time, there is no such element.
+            InvalidArgumentError: At run time, there is no such element.
             InvalidArgumentError: At run time, it was never written, and its shape is not known.
         """
         attrs = {"dtype": self.dtype, "element_shape": self.element_shape}
@@ -151,7 +151,7 @@ class TensorArray:
 
         Raises:
             ValueError: The shape is another than that of earlier elements.
-            OutOfRangeError: At run time, it is beyond the end of a TensorArray that does not grow.
+            InvalidArgumentError: At run time, it is beyond the end of a TensorArray that does not grow.
             InvalidArgumentError: At run time, the element was written already.
         """
         value = convert_to_tensor(value, self.dtype)
@@ -286,7 +286,7 @@ def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array | 
 def _unwritten(ctx: KernelContext, flow: TensorList, index: int, others: Sequence[Array] = ()) -> Array:
     """Zeros for an element that was never written: in the shape of a written one of `others`, or the declared shape."""
     if not 0 <= index < flow.size:
-        raise OutOfRangeError(f"there is no element {index}: the TensorArray has {flow.size}")
+        raise InvalidArgumentError(f"there is no element {index}: the TensorArray has {flow.size}")
     shape = ctx.attr("element_shape")
     written = next((element for element in others if element is not MISSING), None)
     if shape.rank is not None and written is not None:
@@ -332,7 +332,7 @@ def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Arr
 
 def _check_writable(ctx: KernelContext, flow: TensorList, index: int) -> None:
     if index < 0 or (index >= flow.size and not ctx.attr("dynamic")):
-        raise OutOfRangeError(
+        raise InvalidArgumentError(
             f"cannot write element {index}: the TensorArray has {flow.size}; make it with a larger size, "
             "or with dynamic_size=True"
         )

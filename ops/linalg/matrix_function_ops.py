@@ -276,7 +276,13 @@ def lu_matrix_inverse(
 
 
 def matvec(
-    a: TensorLike, b: TensorLike, transpose_a: bool = False, adjoint_a: bool = False, name: str | None = None
+    a: TensorLike,
+    b: TensorLike,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    a_is_sparse: bool = False,
+    b_is_sparse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """Multiply matrices by vectors.
 
@@ -285,13 +291,22 @@ def matvec(
         b: ``[..., m]``.
         transpose_a: Transpose the matrices first.
         adjoint_a: Transpose and conjugate them first.
+        a_is_sparse: As for `matmul`.
+        b_is_sparse: As for `matmul`.
         name: Name scope of the operations.
 
     Returns:
         ``[..., n]``.
     """
     with get_default_graph().name_scope(name or "matvec"):
-        product = matmul(a, expand_dims(b, -1), transpose_a=transpose_a, adjoint_a=adjoint_a)
+        product = matmul(
+            a,
+            expand_dims(b, -1),
+            transpose_a=transpose_a,
+            adjoint_a=adjoint_a,
+            a_is_sparse=a_is_sparse,
+            b_is_sparse=b_is_sparse,
+        )
         return squeeze(product, [-1])
 
 

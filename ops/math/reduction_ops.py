@@ -742,24 +742,25 @@ def reduce_std(
 
 
 def count_nonzero(
-    input_tensor: TensorLike,
+    input_tensor: TensorLike | None = None,
     axis: TensorLike | None = None,
     keepdims: bool | None = None,
     dtype: DTypeLike = dtypes.int64,
     name: str | None = None,
     reduction_indices: TensorLike | None = None,
     keep_dims: bool | None = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """Count the elements that are not 0 (not False, not empty) over dimensions (arguments as `reduce_sum`).
 
     The counts have the dtype `dtype` and the shape of `input_tensor` without these dimensions, or with size 1 there
-    (`keepdims`).
+    (`keepdims`). `input` is another spelling of `input_tensor`.
 
     Examples:
         >>> session.run(tf.count_nonzero([[0, 5], [3, 4]], axis=1))
         array([1, 2])
     """
     with get_default_graph().name_scope(name or "count_nonzero"):
-        input_tensor = convert_to_tensor(input_tensor)
+        input_tensor = convert_to_tensor(input if input_tensor is None else input_tensor)
         counted = cast(not_equal(input_tensor, zeros_like(input_tensor)), as_dtype(dtype))
         return reduce_sum(counted, axis, keepdims, None, reduction_indices, keep_dims)

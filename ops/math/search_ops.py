@@ -81,6 +81,20 @@ def argmin(
     return _position(ARG_MIN, input, axis, name, dimension, output_type)
 
 
+def arg_max(
+    input: TensorLike, dimension: TensorLike, output_type: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """`argmax` by its older signature: `input` has the shape ``[...]``, the result that without `dimension`."""
+    return argmax(input, dimension, name, output_type=output_type)
+
+
+def arg_min(
+    input: TensorLike, dimension: TensorLike, output_type: DTypeLike = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """`argmin` by its older signature: `input` has the shape ``[...]``, the result that without `dimension`."""
+    return argmin(input, dimension, name, output_type=output_type)
+
+
 def _position(
     definition: OpDef,
     input: TensorLike,

@@ -99,6 +99,8 @@ def moments(
         (array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))
     """
     x = convert_to_tensor(x)
+    if keepdims is not None and keep_dims is not None:
+        raise InvalidArgumentError("moments: give keepdims or keep_dims (its old name), not both")
     keep = bool(keepdims if keep_dims is None else keep_dims)
     with get_default_graph().name_scope(name or "moments"):
         wide = cast(x, dtypes.float32) if x.dtype.size == 2 else x

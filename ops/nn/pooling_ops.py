@@ -110,6 +110,18 @@ def max_pool(
     return add_op(MAX_POOL, value, name=name, **_pool_attrs("max_pool", ksize, strides, padding, data_format))
 
 
+def max_pool2d(
+    input: TensorLike,
+    ksize: Sizes,
+    strides: Sizes,
+    padding: Padding,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+) -> Tensor:
+    """`max_pool` by its newer signature: `input` has the shape ``[batch, height, width, channels]``."""
+    return max_pool(input, ksize, strides, padding, data_format, name)
+
+
 def _max_pool_over_depth(value: Tensor, ksize: Any, strides: Any, layout: str, name: str | None) -> Tensor:
     """The greatest of each run of channels: the only pooling over channels that TensorFlow has."""
     axis = channel_axis(layout)

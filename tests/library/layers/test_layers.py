@@ -566,3 +566,42 @@ def test_adjustment_comes_in_training_only():
 def test_malformed_corrections_are_refused(settings):
     with pytest.raises(InvalidArgumentError, match=r"batch.normalization"):
         tf.layers.batch_normalization(tf.ones([4, 2, 2, 3]), training=True, **settings)
+
+
+# -- what layers expect of their inputs ----------------------------------------------------------------
+
+
+class _Expecting(tf.layers.Layer):
+    def __init__(self, **expected):
+        super().__init__()
+        self.input_spec = tf.layers.InputSpec(**expected)
+
+    def call(self, inputs):
+        return inputs
+
+
+@pytest.mark.parametrize(
+    ("expected", "shape", "fits"),
+    [
+        ({"ndim": 2}, [2, 3], True),
+        ({"ndim": 2}, [2], False),
+        ({"ndim": 2}, None, False),
+        ({"min_ndim": 2}, [2, 3, 4], True),
+        ({"min_ndim": 2}, [2], False),
+        ({"max_ndim": 2}, [2, 3, 4], False),
+        ({"dtype": "float32"}, [2], True),
+        ({"dtype": "int32"}, [2], False),
+        ({"axes": {-1: 3}}, [2, 3], True),
+        ({"axes": {-1: 3}}, [2, None], True),
+        ({"axes": {-1: 3}}, [2, 4], False),
+        ({"shape": (None, 3)}, [2, 3], True),
+        ({"shape": (None, 3)}, [2, 4], False),
+    ],
+)
+def test_input_spec_is_checked(expected, shape, fits):
+    x = tf.placeholder(tf.float32, shape)
+    if fits:
+        assert _Expecting(**expected)(x) is x
+    else:
+        with pytest.raises(ValueError, match="InputSpec"):
+            _Expecting(**expected)(x)

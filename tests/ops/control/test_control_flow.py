@@ -398,3 +398,32 @@ def test_unknown_shapes():
 def test_while_loop_refuses(make, error, match):
     with pytest.raises(error, match=match):
         make()
+
+
+# -- calls that TensorFlow refuses when the graph is built ---------------------------------------------
+
+
+def _flag():
+    return tf.placeholder(tf.bool, [])
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda: tf.cond(_flag(), lambda: 1, lambda: 2.0), ValueError, "int32 from true_fn"),
+        (lambda: tf.cond(_flag(), lambda: (1, 2), lambda: (3,)), ValueError, "same structure"),
+        (lambda: tf.cond(_flag(), lambda: 1, lambda: 2, fn1=lambda: 3), TypeError, "not both"),
+        (lambda: tf.case([(True, lambda: 1)], default=lambda: 2), TypeError, "pairs of a bool tensor"),
+        (lambda: tf.case([]), ValueError, "at least one pair"),
+        (lambda: tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0], maximum_iterations=[2]), ValueError, "a scalar"),
+        (lambda: tf.map_fn(lambda x: (x, x), tf.ones([3])), ValueError, "another structure"),
+        (lambda: tf.switch_case(1, [lambda: 1]), TypeError, "integer tensor"),
+        (lambda: tf.switch_case(tf.constant(1.0), [lambda: 1]), TypeError, "integer tensor"),
+        (lambda: tf.switch_case(tf.constant(1), []), ValueError, "at least one"),
+        (lambda: tf.switch_case(tf.constant(1), [1, 2]), TypeError, "functions, or pairs"),
+        (lambda: tf.switch_case(tf.constant(1), [(1, lambda: 1), (2, lambda: 2)]), ValueError, "from 0 on"),
+    ],
+)
+def test_malformed_calls_are_refused_as_in_tensorflow(build, error, message):
+    with pytest.raises(error, match=message):
+        build()

@@ -16,7 +16,7 @@ from tests.support.gradient_check import check_gradients
 from tests.support.interpreter import interpret
 from tests.support.op_samples import grid
 from tests.support.references import image_reference as ref
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph
 from tfray.framework.op_def import lookup
@@ -173,7 +173,7 @@ def test_spellings_of_convolution_arguments():
         ({"padding": [[1, 0], [1, 1], [0, 0], [0, 0]]}, "none along batch"),
         ({"data_format": "CHWN"}, "NHWC or NCHW"),
         ({"filters": np.ones((1, 1, 1, 1), np.float32)}, "exactly one"),
-        ({"strides": None}, "required"),
+        ({"padding": None}, "required"),
     ],
 )
 def test_malformed_convolution_arguments(arguments: dict[str, Any], message: str):
@@ -637,3 +637,28 @@ def test_second_derivatives_of_a_network():
         return cross_entropy_ops.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
     check_gradients(network, [x, w1, w2], tolerance=1e-6)
+
+
+# -- what is refused when the graph is built, as in TensorFlow -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("build", "error"),
+    [
+        (lambda x: pooling_ops.max_pool(x, [1, 1, 1, 2], [1, 1, 1, 1], "SAME"), UnimplementedError),
+        (lambda x: pooling_ops.max_pool(x, [1, 2, 1, 2], [1, 1, 1, 2], "SAME"), UnimplementedError),
+        (lambda x: pooling_ops.max_pool(x, [1, 1, 1, 3], [1, 1, 1, 3], "SAME"), UnimplementedError),
+        (lambda x: pooling_ops.avg_pool(x, [2, 2, 2, 1], [1, 2, 2, 1], "SAME"), UnimplementedError),
+        (lambda x: conv_ops.conv2d_transpose(x, grid(3, 3, 2, 3), [2, 8, 8, 2], 2), ValueError),
+        (lambda x: conv_ops.convolution(x, grid(3, 3, 4, 1), "SAME", [2, 2], [2, 2]), ValueError),
+        (lambda x: conv_ops.convolution(x, grid(3, 3, 4, 1), "SAME", [2, 2, 2]), ValueError),
+        (lambda x: depthwise_conv_ops.separable_conv2d(x, grid(3, 3, 4, 1), grid(2, 1, 4, 3), 1, "SAME"), ValueError),
+        (lambda x: cross_entropy_ops.softmax(x, axis=1, dim=1), ValueError),
+        (lambda x: normalization_ops.moments(x, [0], keep_dims=True, keepdims=True), ValueError),
+        (lambda x: nn_ops.dropout(x, rate=[0.5]), ValueError),
+        (lambda x: nn_ops.compute_average_loss(x[0, 0, 0, 0]), ValueError),
+    ],
+)
+def test_malformed_calls_are_refused_when_built(build, error):
+    with pytest.raises(error):
+        build(placeholder("float64", [2, 4, 4, 4]))

@@ -15,6 +15,7 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.library.layers.input_spec import check_inputs
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.partitioned_variables import Partitioner
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -50,7 +51,7 @@ class Layer:
     Attributes:
         built: Whether `build` has run.
         trainable: As given.
-        input_spec: Accepted for TensorFlow 1's sake.
+        input_spec: None, or an `InputSpec`, or a list of them, against which each call checks its inputs.
     """
 
     def __init__(
@@ -112,8 +113,10 @@ class Layer:
             graph.name_scope(scope.original_name_scope or None),
         ):
             if not self.built:
+                check_inputs(self.input_spec, nest.flatten(inputs), self.name)
                 self.build(nest.map_structure(lambda tensor: tensor.shape, inputs))
                 self.built = True
+            check_inputs(self.input_spec, nest.flatten(inputs), self.name)
             outputs = self.call(inputs, *args, **kwargs)
             self._regularize_activity(outputs)
         self._calls.append((inputs, outputs))

@@ -119,9 +119,8 @@ from tfray.ops.nn.normalization_ops import (
     lrn,
     moments,
 )
-from tfray.ops.nn.pooling_ops import avg_pool, avg_pool1d, max_pool, max_pool1d, max_pool_with_argmax
+from tfray.ops.nn.pooling_ops import avg_pool, avg_pool1d, max_pool, max_pool1d, max_pool2d, max_pool_with_argmax
 from tfray.ops.nn.pooling_ops import avg_pool as avg_pool2d
-from tfray.ops.nn.pooling_ops import max_pool as max_pool2d
 from tfray.ops.nn.sampled_loss_ops import nce_loss, sampled_softmax_loss
 
 # fmt: off

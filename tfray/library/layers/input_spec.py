@@ -1,0 +1,81 @@
+"""What a layer expects of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.graph import Tensor
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+
+
+class InputSpec:
+    """What a layer expects of one input: a layer whose ``input_spec`` is set checks each call against it.
+
+    Args:
+        dtype: Its dtype; any when None.
+        shape: Its static shape, None for sizes that do not matter.
+        ndim: Its rank.
+        max_ndim: Its greatest rank.
+        min_ndim: Its least rank.
+        axes: Dictionary from dimensions to their sizes.
+    """
+
+    def __init__(
+        self,
+        dtype: DTypeLike | None = None,
+        shape: ShapeLike = None,
+        ndim: int | None = None,
+        max_ndim: int | None = None,
+        min_ndim: int | None = None,
+        axes: Mapping[int, int | None] | None = None,
+    ) -> None:
+        self.dtype = None if dtype is None else as_dtype(dtype).name
+        self.shape = shape
+        self.ndim = ndim if shape is None else TensorShape(shape).rank
+        self.max_ndim = max_ndim
+        self.min_ndim = min_ndim
+        self.axes = dict(axes or {})
+
+    def __repr__(self) -> str:
+        given = {name: value for name, value in vars(self).items() if value not in (None, {})}
+        return f"InputSpec({', '.join(f'{name}={value}' for name, value in given.items())})"
+
+    def check(self, tensor: Tensor, layer: str) -> None:
+        """Raise `InvalidArgumentError` if an input of the layer named `layer` is not as expected."""
+        rank = tensor.shape.rank
+        needs_rank = self.ndim is not None or self.max_ndim is not None or self.min_ndim is not None
+        if (needs_rank or self.axes) and rank is None:
+            raise InvalidArgumentError(f"{layer}: {tensor!r} needs a defined rank; expected is {self!r}")
+        sizes: Sequence[Any] = () if rank is None else tensor.shape.sizes
+        fits = (
+            (self.ndim is None or rank == self.ndim)
+            and (self.max_ndim is None or len(sizes) <= self.max_ndim)
+            and (self.min_ndim is None or len(sizes) >= self.min_ndim)
+            and (self.dtype is None or tensor.dtype.name == self.dtype)
+            and all(
+                size is None or (-len(sizes) <= axis < len(sizes) and sizes[axis] in (size, None))
+                for axis, size in self.axes.items()
+            )
+            and (self.shape is None or tensor.shape.is_compatible_with(self.shape))
+        )
+        if not fits:
+            raise InvalidArgumentError(f"{layer}: the input is {tensor!r}, expected {self!r}")
+
+
+def check_inputs(specs: Any, inputs: Sequence[Tensor], layer: str) -> None:
+    """Check the inputs of a layer against its ``input_spec``: None, one for its only input, or a list of them.
+
+    Raises:
+        InvalidArgumentError: An input is not as expected, or there are more or fewer of them.
+    """
+    if specs is None:
+        return
+    wanted = list(specs) if isinstance(specs, (list, tuple)) else [specs]
+    if len(inputs) != len(wanted):
+        raise InvalidArgumentError(f"{layer}: {len(inputs)} inputs, expected {len(wanted)}")
+    for spec, tensor in zip(wanted, inputs, strict=True):
+        if spec is not None:
+            spec.check(tensor, layer)
