@@ -91,3 +91,25 @@ def test_modules_of_contrib_for_older_names():
     config = tf.contrib.tensorboard.plugins.projector.ProjectorConfig()
     config.embeddings.add().sprite.single_image_dim.extend([28, 28])
     assert "single_image_dim: 28" in str(config)
+
+
+def test_triplets_with_semi_hard_negatives():
+    """Against the loss's definition, written with loops."""
+    random = np.random.default_rng(0)
+    points = random.normal(size=(9, 3)).astype(np.float32)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    labels = np.array([0, 1, 2] * 3)
+    apart = np.square(points[:, None] - points[None]).sum(2)
+    losses = []
+    for a in range(9):
+        negatives = apart[a][labels != labels[a]]
+        for p in set(np.flatnonzero(labels == labels[a])) - {a}:
+            outside = negatives[negatives > apart[a, p]]
+            chosen = outside.min() if len(outside) else negatives.max()
+            losses.append(max(0.5 + apart[a, p] - chosen, 0))
+    embeddings = tf.constant(points)
+    loss = tf.contrib.losses.metric_learning.triplet_semihard_loss(labels, embeddings, 0.5)
+    with tf.Session() as session:
+        value, gradient = session.run([loss, tf.gradients(loss, embeddings)[0]])
+    np.testing.assert_allclose(value, np.mean(losses), rtol=1e-5)
+    assert np.isfinite(gradient).all() and np.abs(gradient).max() > 0

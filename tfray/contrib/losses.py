@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.contrib import metric_learning
 from tfray.framework.graph import Tensor
 from tfray.library.layers import losses
 from tfray.library.layers.losses import (
@@ -18,7 +19,8 @@ from tfray.library.layers.losses import (
 __all__ = [
     "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
     "get_regularization_losses", "get_total_loss", "hinge_loss", "log_loss", "mean_pairwise_squared_error",
-    "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
+    "mean_squared_error", "metric_learning", "sigmoid_cross_entropy", "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
 ]
 # fmt: on
 

@@ -21,6 +21,9 @@ from tfray.keras.backend import get_session, learning_phase
 from tfray.library.layers import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.feature_column import DenseFeatures
+from tfray.library.rnn.rnn import dynamic_rnn
+from tfray.library.rnn.rnn_cell_base import zeros_of
+from tfray.library.variables.variable_scope import get_variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.control.control_flow_ops import smart_cond
@@ -30,12 +33,60 @@ from tfray.ops.random import random_ops
 
 # fmt: off
 __all__ = [
-    "Activation", "Add", "Average", "AveragePooling1D", "AveragePooling2D", "AvgPool2D", "BatchNormalization",
-    "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Convolution2D", "Cropping2D", "Dense", "DenseFeatures",
-    "Dot", "Dropout", "Embedding", "Flatten", "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
-    "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Input", "InputLayer", "Lambda", "Layer", "LeakyReLU", "MaxPool2D",
-    "MaxPooling1D", "MaxPooling2D", "Maximum", "Minimum", "Multiply", "Permute", "ReLU", "RepeatVector", "Reshape",
-    "SeparableConv2D", "Softmax", "Subtract", "UpSampling2D", "ZeroPadding2D", "add", "average", "concatenate",
+    "GRU",
+    "LSTM",
+    "RNN",
+    "Activation",
+    "Add",
+    "Average",
+    "AveragePooling1D",
+    "AveragePooling2D",
+    "AvgPool2D",
+    "BatchNormalization",
+    "Concatenate",
+    "Conv1D",
+    "Conv2D",
+    "Conv2DTranspose",
+    "Convolution2D",
+    "Cropping2D",
+    "Dense",
+    "DenseFeatures",
+    "Dot",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GRUCell",
+    "GaussianNoise",
+    "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D",
+    "GlobalMaxPooling1D",
+    "GlobalMaxPooling2D",
+    "Input",
+    "InputLayer",
+    "LSTMCell",
+    "Lambda",
+    "Layer",
+    "LeakyReLU",
+    "MaxPool2D",
+    "MaxPooling1D",
+    "MaxPooling2D",
+    "Maximum",
+    "Minimum",
+    "Multiply",
+    "Permute",
+    "ReLU",
+    "RepeatVector",
+    "Reshape",
+    "SeparableConv2D",
+    "SimpleRNN",
+    "SimpleRNNCell",
+    "Softmax",
+    "Subtract",
+    "UpSampling2D",
+    "ZeroPadding2D",
+    "add",
+    "average",
+    "concatenate",
     "multiply",
 ]
 # fmt: on
@@ -505,6 +556,225 @@ class Dot(Layer):
         if self.normalize:
             first, second = (normalization_ops.l2_normalize(value, self.axes) for value in inputs)
         return math_ops.reduce_sum(first * second, self.axes, keepdims=True)
+
+
+# -- recurrent layers ---------------------------------------------------------------------------------------
+
+
+class _RecurrentCell(Layer):
+    """One step of a recurrent layer. `RNN` and `tf.nn.dynamic_rnn` run it over sequences.
+
+    Args:
+        units: Size of the output.
+        activation: Activation of the output.
+        recurrent_activation: That of the gates.
+        use_bias: Have a bias.
+        kernel_initializer: Initializer of the weights of inputs.
+        recurrent_initializer: That of the weights of the state.
+        bias_initializer: That of the bias.
+        **kwargs: As for `Layer`.
+    """
+
+    _gates = 1
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = "tanh",
+        recurrent_activation: Any = "hard_sigmoid",
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        recurrent_initializer: Any = "orthogonal",
+        bias_initializer: Any = "zeros",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.units = units
+        self.activation = activations.get(activation)
+        self.recurrent_activation = activations.get(recurrent_activation)
+        self._use_bias = use_bias
+        self._starts = kernel_initializer, recurrent_initializer, bias_initializer
+
+    @property
+    def state_size(self) -> Any:
+        """Size of the state, or a list of sizes."""
+        return self.units
+
+    @property
+    def output_size(self) -> int:
+        """Size of the output."""
+        return self.units
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """A state of zeros, ``[batch, units]``, or a list of them."""
+        return zeros_of(self.state_size, batch_size, dtype)
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        """The same, for the batch and the dtype of `inputs`."""
+        if inputs is not None:
+            batch_size, dtype = array_ops.shape(inputs)[0], inputs.dtype
+        return self.zero_state(batch_size, dtype)
+
+    def build(self, input_shape: Any) -> None:
+        count = self.units * self._gates
+        kernel, recurrent, bias = self._starts
+        self.kernel = self.add_weight("kernel", [TensorShape(input_shape).as_list()[-1], count], initializer=kernel)
+        self.recurrent_kernel = self.add_weight("recurrent_kernel", [self.units, count], initializer=recurrent)
+        self.bias = self.add_weight("bias", [count], initializer=self._bias(bias)) if self._use_bias else None
+
+    def _bias(self, initializer: Any) -> Any:
+        return initializer
+
+    def call(self, inputs: Any, states: Any, training: Any = None) -> Any:  # type: ignore[override]
+        """The output and the new state, which is a list if `states` is one."""
+        if not isinstance(states, (list, tuple)):
+            output, (state,) = self._step(inputs, [states])
+            return output, state
+        return self._step(inputs, list(states))
+
+    def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        raise NotImplementedError
+
+    def _of_inputs(self, inputs: Any) -> Any:
+        product = math_ops.matmul(inputs, self.kernel)
+        return product if self.bias is None else product + self.bias
+
+
+class SimpleRNNCell(_RecurrentCell):
+    """The cell of `SimpleRNN`: the activation of inputs and state, each times weights. Arguments: `units`,
+    `activation`, `use_bias`, `kernel_initializer`, `recurrent_initializer`, `bias_initializer`.
+    """
+
+    def __init__(self, units: int, activation: Any = "tanh", use_bias: bool = True, *args: Any, **kwargs: Any) -> None:
+        super().__init__(units, activation, None, use_bias, *args, **kwargs)
+
+    def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        output = self.activation(self._of_inputs(inputs) + math_ops.matmul(states[0], self.recurrent_kernel))
+        return output, [output]
+
+
+class GRUCell(_RecurrentCell):
+    __doc__ = f"The cell of `GRU`, whose reset gate acts on the state. {_RecurrentCell.__doc__}"
+
+    _gates = 3
+
+    def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        (before,) = states
+        own = array_ops.split(self._of_inputs(inputs), 3, axis=1)
+        recurrent = array_ops.split(self.recurrent_kernel, 3, axis=1)
+        update = self.recurrent_activation(own[0] + math_ops.matmul(before, recurrent[0]))
+        reset = self.recurrent_activation(own[1] + math_ops.matmul(before, recurrent[1]))
+        candidate = self.activation(own[2] + math_ops.matmul(reset * before, recurrent[2]))
+        output = update * before + (1 - update) * candidate
+        return output, [output]
+
+
+class LSTMCell(_RecurrentCell):
+    __doc__ = f"""The cell of `LSTM`, whose state is ``[output, memory]``. {_RecurrentCell.__doc__}
+    `unit_forget_bias`, True by default, lets the bias of the forget gate begin with ones.
+    """
+
+    _gates = 4
+
+    def __init__(self, units: int, *args: Any, unit_forget_bias: bool = True, **kwargs: Any) -> None:
+        super().__init__(units, *args, **kwargs)
+        self._unit_forget_bias = unit_forget_bias
+
+    @property
+    def state_size(self) -> Any:
+        """Sizes of output and memory."""
+        return [self.units, self.units]
+
+    def _bias(self, initializer: Any) -> Any:
+        if not self._unit_forget_bias:
+            return initializer
+        start = initializers.get(initializer)
+
+        def with_ones(shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+            parts = [start([self.units], dtype), array_ops.ones([self.units], dtype), start([2 * self.units], dtype)]
+            return array_ops.concat(parts, 0)
+
+        return with_ones
+
+    def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+        before, memory = states
+        product = self._of_inputs(inputs) + math_ops.matmul(before, self.recurrent_kernel)
+        enter, forget, new, leave = array_ops.split(product, 4, axis=1)
+        kept = self.recurrent_activation(forget) * memory
+        memory = kept + self.recurrent_activation(enter) * self.activation(new)
+        output = self.recurrent_activation(leave) * self.activation(memory)
+        return output, [output, memory]
+
+
+class RNN(Layer):
+    """A cell over sequences, ``[batch, time, size]``.
+
+    Args:
+        cell: A cell of this module, or another with ``state_size``, ``output_size`` and ``zero_state``.
+        return_sequences: Give the outputs of all steps, ``[batch, time, units]``, not the last, ``[batch, units]``.
+        return_state: Give a list of that, and of the parts of the last state.
+        go_backwards: Read the sequences from their ends.
+        **kwargs: As for `Layer`.
+    """
+
+    def __init__(
+        self,
+        cell: Any,
+        return_sequences: bool = False,
+        return_state: bool = False,
+        go_backwards: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.return_sequences, self.return_state, self.go_backwards = return_sequences, return_state, go_backwards
+
+    def build(self, input_shape: Any) -> None:
+        if isinstance(self.cell, _RecurrentCell) and not self.cell.built:  # its variables have the names of this layer
+            self.cell._scope = get_variable_scope()
+            self.cell.build(TensorShape(input_shape)[-1:])
+            self.cell.built = True
+        self._weights += getattr(self.cell, "_weights", [])
+
+    def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:
+        if self.go_backwards:
+            inputs = array_ops.reverse(inputs, [1])
+        if isinstance(initial_state, (list, tuple)) and not isinstance(self.cell.state_size, (list, tuple)):
+            (initial_state,) = initial_state
+        outputs, state = dynamic_rnn(self.cell, inputs, initial_state=initial_state, dtype=inputs.dtype)
+        states = nest.flatten(state)
+        # Without lengths of the sequences, all end together.
+        result = outputs if self.return_sequences else outputs[:, -1]
+        return [result, *states] if self.return_state else result
+
+
+class _OwnCell(RNN):
+    """A recurrent layer with a cell of its own; arguments are those of the cell, and those of `RNN` by name."""
+
+    _cell: type[_RecurrentCell]
+
+    def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
+        own = ("return_sequences", "return_state", "go_backwards", "input_shape", "batch_input_shape", "input_dim")
+        settings = {name: kwargs.pop(name) for name in (*own, "name", "dtype", "trainable") if name in kwargs}
+        super().__init__(self._cell(units, *args, **kwargs), **settings)
+
+
+class SimpleRNN(_OwnCell):
+    """`SimpleRNNCell` over sequences; arguments are those of the cell, and by name those of `RNN`."""
+
+    _cell = SimpleRNNCell
+
+
+class GRU(_OwnCell):
+    """`GRUCell` over sequences; arguments are those of the cell, and by name those of `RNN`."""
+
+    _cell = GRUCell
+
+
+class LSTM(_OwnCell):
+    """`LSTMCell` over sequences; arguments are those of the cell, and by name those of `RNN`."""
+
+    _cell = LSTMCell
 
 
 def add(inputs: Sequence[Any], **kwargs: Any) -> Any:
