@@ -8,7 +8,8 @@ from typing import Any
 
 from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.library.input.datasets import Dataset, Iterator
+from tfray.library.input.dataset_iterators import Iterator
+from tfray.library.input.datasets import Dataset
 from tfray.library.platform import logging
 from tfray.training.sessions.session_run_hook import SessionRunHook
 
