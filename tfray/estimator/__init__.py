@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from tfray.estimator.run_config import RunConfig
     from tfray.estimator.spec import EstimatorSpec, ModeKeys
     from tfray.estimator.train_evaluate import EvalSpec, TrainSpec, train_and_evaluate
-    from tfray.estimator.warm_start import VocabInfo, WarmStartSettings
+    from tfray.estimator.warm_start import WarmStartSettings
+    from tfray.training.checkpoints.warm_start import VocabInfo
     from tfray.training.sessions.hooks import (
         FeedFnHook,
         FinalOpsHook,
@@ -92,7 +93,8 @@ _MODULES: Final = {
     "tfray.estimator.run_config": ["RunConfig"],
     "tfray.estimator.spec": ["EstimatorSpec", "ModeKeys"],
     "tfray.estimator.train_evaluate": ["EvalSpec", "TrainSpec", "train_and_evaluate"],
-    "tfray.estimator.warm_start": ["VocabInfo", "WarmStartSettings"],
+    "tfray.estimator.warm_start": ["WarmStartSettings"],
+    "tfray.training.checkpoints.warm_start": ["VocabInfo"],
     "tfray.training.sessions.hooks": [
         "FeedFnHook",
         "FinalOpsHook",

@@ -18,7 +18,7 @@ from tfray.framework.sparse_tensor import SparseTensor
 from tfray.library.input import lookup
 from tfray.library.inspect import summaries
 from tfray.library.layers import losses
-from tfray.library.layers.feature_column import DenseColumn, input_layer
+from tfray.library.layers.feature_column import NumericColumn
 from tfray.library.layers.losses import Reduction
 from tfray.library.metrics import binary_metrics, mean_metrics
 from tfray.ops.arrays import array_ops, grouping_ops
@@ -294,14 +294,16 @@ def weights_of(features: Any, column: Any, logits: Tensor) -> Any:
     """
     if column is None:
         return 1.0
-    if isinstance(column, str):
-        if not isinstance(features, Mapping) or column not in features:
-            raise ValueError(f"there is no feature {column!r}, which was to hold the weights of the examples")
-        weights = array_ops.to_float(convert_to_tensor(features[column]))
-    elif isinstance(column, DenseColumn):
-        weights = input_layer(features, [column])
-    else:
+    key, normalize = column, None
+    if isinstance(column, NumericColumn):
+        key, normalize = column.key, column.normalizer_fn
+    if not isinstance(key, str):
         raise TypeError(f"weight_column is {column!r}, expected the name of a feature, or a numeric column")
+    if not isinstance(features, Mapping) or key not in features:
+        raise ValueError(f"there is no feature {key!r}, which was to hold the weights of the examples")
+    weights = array_ops.to_float(convert_to_tensor(features[key]))
+    if normalize is not None:
+        weights = normalize(weights)
     if logits.shape.rank is not None and weights.shape.rank == logits.shape.rank - 1:
         weights = array_ops.expand_dims(weights, -1)
     if weights.shape.rank is not None and weights.shape.as_list()[-1] not in (None, 1, logits.shape.as_list()[-1]):

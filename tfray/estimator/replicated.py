@@ -14,6 +14,7 @@ from tfray.estimator.training_loop import add_loss
 from tfray.framework.graph import Graph
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.library.platform import logging
+from tfray.ops.arrays import array_ops
 from tfray.training.checkpoints.checkpoint_management import latest_checkpoint
 from tfray.training.input.inputs import Batch, InputContext
 from tfray.training.sessions.monitored_session import SingularMonitoredSession
@@ -157,7 +158,9 @@ def _decoded(part: Any) -> Any:
         name, mark, piece = key.rpartition(_MARK)
         if mark and piece in _SPARSE:
             if piece == "values":
-                found[name] = SparseTensor(*(part[f"{name}{_MARK}{each}"] for each in _SPARSE))
+                indices, values, size = (part[f"{name}{_MARK}{each}"] for each in _SPARSE)
+                rank = indices.shape.as_list()[-1]  # which placeholders for batches of any size do not tell of `size`
+                found[name] = SparseTensor(indices, values, array_ops.reshape(size, [rank]))
         else:
             found[key] = value
     return found[""] if set(found) == {""} else found

@@ -90,7 +90,7 @@ def model_to_estimator(
         Saver(list(keras_model.variables), save_relative_paths=True).save(
             get_session(), path, latest_filename="checkpoint", write_meta_graph=False
         )
-    names = [f"{re.escape(variable.op.name)}$" for variable in keras_model.variables]
+    names = [f"{re.escape(variable.op.name)}(:0)?$" for variable in keras_model.variables]
     return Estimator(recorded.model_fn, made.model_dir, made.config, warm_start_from=WarmStartSettings(path, names))
 
 
