@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Write ``tests/golden/values.npz``: what TensorFlow computes for the calls in ``tests/support/golden_cases.py``.
+"""Write ``tests/golden/values.npz``: what TensorFlow computes for the calls in ``tests/support/cases/golden_cases.py``.
 
 Run it with an interpreter that has TensorFlow; tfray itself is not needed:
 
@@ -20,7 +20,7 @@ import tensorflow.compat.v1 as tf
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.support.golden_cases import CASES, Case  # noqa: E402
+from tests.support.cases.golden_cases import CASES, Case  # noqa: E402
 
 
 def evaluate(case: Case) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Write tests/golden/estimators.json: what TensorFlow's estimators give in the cases of tests/support/estimator_cases.
+"""Write tests/golden/estimators.json: what TensorFlow's estimators give in tests/support/cases/estimator_cases.py.
 
     python scripts/golden_estimators.py
 
@@ -21,7 +21,7 @@ def main() -> None:
 
     tf.disable_v2_behavior()
     sys.path.insert(0, str(ROOT))
-    from tests.support import estimator_cases
+    from tests.support.cases import estimator_cases
 
     found = {}
     for name in estimator_cases.cases(tf):

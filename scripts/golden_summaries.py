@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Write ``tests/golden/summaries.json``: what TensorFlow's summaries hold.
 
-The calls stand in ``tests/support/summary_cases.py``.
+The calls stand in ``tests/support/cases/summary_cases.py``.
 
 Run it with an interpreter that has TensorFlow; tfray itself is not needed:
 
@@ -23,7 +23,7 @@ import tensorflow.compat.v1 as tf
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.support.summary_cases import CASES  # noqa: E402
+from tests.support.cases.summary_cases import CASES  # noqa: E402
 
 
 def main() -> None:

@@ -223,7 +223,6 @@ from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch, se
 from tfray.ops.arrays.shape_ops import (
     cast,
     expand_dims,
-    get_static_value,
     guarantee_const,
     identity,
     invert_permutation,
@@ -246,7 +245,7 @@ from tfray.ops.arrays.shape_ops import (
 )
 from tfray.ops.arrays.slice_ops import slice_ as slice
 from tfray.ops.arrays.slice_ops import strided_slice
-from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default
+from tfray.ops.arrays.source_ops import constant, get_static_value, placeholder, placeholder_with_default
 from tfray.ops.arrays.space_block_ops import (
     batch_to_space,
     batch_to_space_nd,

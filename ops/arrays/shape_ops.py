@@ -27,7 +27,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.shape_functions import like_input, normalize_axis
-from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue, is_tensor
+from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.kernels import batch_rules
@@ -39,23 +39,6 @@ from tfray.ops.kernels.copies import contiguous
 def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
     """Sizes, axes or positions, a scalar or vector, as an int32 tensor; int64 if they are int64 or too large."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
-
-
-def get_static_value(tensor: Any, partial: bool = False) -> Any | None:
-    """The value of `tensor` where the graph alone determines it, and it is small; else None.
-
-    Args:
-        tensor: A tensor of any shape. What is none is returned as it is. Variables and sparse tensors have no static
-            value.
-        partial: Also give a vector of integers of which only some are known: a list with None for the others.
-
-    Returns:
-        An array of the shape and dtype of `tensor`, a list, or None.
-    """
-    if not isinstance(tensor, Tensor):
-        return None if is_tensor(tensor) else tensor
-    value = constant_value(tensor)
-    return known_entries(tensor) if value is None and partial else value
 
 
 def known_entries(tensor: Tensor) -> list[int | None] | None:

@@ -1,4 +1,4 @@
-"""Where values come from: constants and placeholders."""
+"""Where values come from: constants and placeholders, and what the graph alone says of a value."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes, shape_functions
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor, make_array, quantized_type
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
+from tfray.framework.sparse_tensor import is_tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.shape_ops import known_entries
 
 
 def constant(
@@ -177,3 +180,20 @@ PLACEHOLDER_WITH_DEFAULT = register(
         stateful=True,  # not a constant: another value may be fed
     )
 )
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any | None:
+    """The value of `tensor` where the graph alone determines it, and it is small; else None.
+
+    Args:
+        tensor: A tensor of any shape. What is none is returned as it is. Variables and sparse tensors have no static
+            value.
+        partial: Also give a vector of integers of which only some are known: a list with None for the others.
+
+    Returns:
+        An array of the shape and dtype of `tensor`, a list, or None.
+    """
+    if not isinstance(tensor, Tensor):
+        return None if is_tensor(tensor) else tensor
+    value = constant_value(tensor)
+    return known_entries(tensor) if value is None and partial else value

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support import ROOT, estimator_cases
+from tests.support import ROOT
+from tests.support.cases import estimator_cases
 
 GOLDEN = json.loads((ROOT / "tests" / "golden" / "estimators.json").read_text())["cases"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import tfray as tf
 from tests.support import GOLDEN
-from tests.support.golden_cases import CASES
+from tests.support.cases.golden_cases import CASES
 
 RECORDED = GOLDEN / "values.npz"
 

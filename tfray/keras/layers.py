@@ -797,6 +797,4 @@ def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
     return Concatenate(axis, **kwargs)(list(inputs))
 
 
-Convolution2D = Conv2D
-MaxPool2D = MaxPooling2D
-AvgPool2D = AveragePooling2D
+Convolution2D, MaxPool2D, AvgPool2D = Conv2D, MaxPooling2D, AveragePooling2D

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support import GOLDEN, metric_calls
+from tests.support import GOLDEN
+from tests.support.cases import metric_calls
 from tfray.errors import InvalidArgumentError
 
 RECORDED = json.loads((GOLDEN / "metrics.json").read_text())

@@ -12,7 +12,7 @@ from PIL import Image
 
 import tfray as tf
 from tests.support import GOLDEN
-from tests.support.summary_cases import CASES
+from tests.support.cases.summary_cases import CASES
 from tfray.formats.events import Summary, SummaryMetadata
 from tfray.formats.media import encode_png
 

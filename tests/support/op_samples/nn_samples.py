@@ -392,5 +392,5 @@ ERRORS = [
 
 TESTED_ELSEWHERE = dict.fromkeys(
     ("Dequantize", "QuantizeAndDequantizeV2", "QuantizeV2"),
-    "steps have no slope; tests/support/golden_cases.py has the values",
+    "steps have no slope; tests/support/cases/golden_cases.py has the values",
 )

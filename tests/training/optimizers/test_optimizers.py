@@ -7,8 +7,8 @@ import types
 import numpy as np
 import pytest
 
+from tests.support.cases.optimizer_steps import TOLERANCES, check_steps
 from tests.support.interpreter import interpret
-from tests.support.optimizer_steps import TOLERANCES, check_steps
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor

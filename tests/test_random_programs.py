@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from tests.differential.compare import Peer, differences
+from tests.support.differential.compare import Peer, differences
 
 PEER = os.environ.get("TFRAY_PEER_PYTHON", "")
 COUNT = int(os.environ.get("TFRAY_PROGRAMS", "2000"))

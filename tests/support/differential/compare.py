@@ -13,8 +13,17 @@ from typing import Any
 import numpy as np
 
 import tfray as tf
-from tests.differential.calls import FLOATS, INTS, MAKERS, Made, Pool
-from tests.differential.side import Side, alone, build, decoded, encoded, numbers_in, placeholders, source_values
+from tests.support.differential.calls import FLOATS, INTS, MAKERS, Made, Pool
+from tests.support.differential.side import (
+    Side,
+    alone,
+    build,
+    decoded,
+    encoded,
+    numbers_in,
+    placeholders,
+    source_values,
+)
 
 SHAPES = [
     [],
@@ -250,7 +259,7 @@ def _unequal(
 
 
 def main() -> None:
-    """Print the differences of some seeds: ``python -m tests.differential.compare PYTHON FIRST LAST``."""
+    """Print the differences of some seeds: ``python -m tests.support.differential.compare PYTHON FIRST LAST``."""
     python, first, last = sys.argv[1:]
     peer = Peer(python)
     count = 0
