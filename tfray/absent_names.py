@@ -51,8 +51,7 @@ OPTION: Final = "tfray run-program --tensorflow 0.12"
 NOT_WANTED: Final = {
     r"(.*\.)?(Ragged\w*|ragged\b.*|StaticRaggedShape)": "tf.SparseTensor, or padded tensors with tf.sequence_mask",
     r"(.*\.)?LinearOperator\w*": "matrices and the functions of tf.linalg",
-    r"GradientTape|(.*\.)?eager\b.*|enable_v2_behavior|enable_v2_tensorshape": "tf.Session and tf.gradients: "
-    "operations run when a session runs them",
+    r"GradientTape|(.*\.)?eager\b.*": "tf.Session and tf.gradients: operations run when a session runs them",
     r"autograph\b.*|contrib\.autograph\b.*": "tf.cond and tf.while_loop: Python's statements are not rewritten",
     r"lite\b.*|contrib\.lite\b.*": "tf.saved_model, and examples/serve_model.py",
     r"(.*\.)?(tpu\b.*|TPU\w+)": "CPUs and GPUs; for several machines, tf.train.Trainer",
@@ -61,8 +60,7 @@ NOT_WANTED: Final = {
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
     r"raw_ops\b.*": "the public functions, such as tf.matmul",
     r"xla\b.*|contrib\.compiler\b.*": "the functions themselves: a session compiles what it runs",
-    r"load_op_library|load_library|load_file_system_library|user_ops\b.*": "an operation in Python: see "
-    "tfray/docs/guides/operations.md",
+    r"user_ops\b.*": "an operation in Python: see tfray/docs/guides/operations.md",
 }
 """Names that tfray does without, as patterns of their whole paths, and what a program uses instead."""
 

@@ -72,8 +72,8 @@ class Program:
     def __post_init__(self) -> None:
         if self.workers + self.chief < 1 or self.workers < 0 or self.parameter_servers < 0:
             raise InvalidArgumentError(
-                f"a program needs at least one worker or a chief, and no negative number of parameter servers, got "
-                f"{self.workers} and {self.parameter_servers}"
+                f"--workers is {self.workers} and --ps {self.parameter_servers}: a program needs a worker or a chief, "
+                "and no negative number of parameter servers"
             )
 
     @property

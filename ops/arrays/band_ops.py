@@ -78,7 +78,7 @@ def matrix_diag(
     Args:
         diagonal: Shape ``[..., n]``, one diagonal of each matrix; or, for several, the stack ``[..., diagonals, n]``.
         name: Name of the operation.
-        k: Which diagonal, counted from the main one; or the lowest and the highest of them.
+        k: A scalar: which diagonal, counted from the main one; or a vector of two: the lowest and the highest of them.
         num_rows: Rows of the matrices; -1 for as few as fit.
         num_cols: Columns of the matrices; -1 for as few as fit.
         padding_value: What is elsewhere, a scalar.
@@ -174,7 +174,7 @@ def matrix_diag_part(
     Args:
         input: Shape ``[..., rows, columns]``, numeric or bool.
         name: Name of the operation.
-        k: Which diagonal, counted from the main one; or the lowest and the highest of them.
+        k: A scalar: which diagonal, counted from the main one; or a vector of two: the lowest and the highest of them.
         padding_value: With what shorter diagonals are filled up, a scalar.
 
     Returns:
@@ -247,9 +247,12 @@ def matrix_set_diag(
 
     Args:
         input: Shape ``[..., rows, columns]``, numeric or bool.
-        diagonal: The new diagonals, as `matrix_diag_part` gives them, the same dtype.
+        diagonal: The new diagonals, in the shape that `matrix_diag_part` gives them, the same dtype.
         name: Name of the operation.
-        k: Which diagonal, counted from the main one; or the lowest and the highest of them.
+        k: A scalar: which diagonal, counted from the main one; or a vector of two: the lowest and the highest of them.
+
+    Returns:
+        The shape of `input`.
 
     Raises:
         InvalidArgumentError: The matrices have no such diagonal, or `diagonal` has another shape.

@@ -423,8 +423,8 @@ def where_v2(
 
     Args:
         condition: bool, any shape.
-        x: Values where `condition` holds; None together with `y`.
-        y: Values elsewhere, of the dtype of `x`.
+        x: Values where `condition` holds, any shape; None together with `y`.
+        y: Values elsewhere, any shape, the dtype of `x`.
         name: Name of the operation.
 
     Returns:

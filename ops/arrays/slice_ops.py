@@ -195,8 +195,8 @@ def strided_slice(
         ellipsis_mask: Bit ``i`` set: item ``i`` stands for as many whole dimensions as are needed.
         new_axis_mask: Bit ``i`` set: item ``i`` makes a new dimension of size 1.
         shrink_axis_mask: Bit ``i`` set: item ``i`` is the integer ``begin[i]``, and its dimension disappears.
-        var: The variable whose value `input_` is. The result then has the method ``assign(value, name=None)``, which
-            sets the part and returns the variable's new value.
+        var: The variable, of any shape, whose value `input_` is. The result then has the method
+            ``assign(value, name=None)``, which sets the part and returns the variable's new value.
         name: Name of the operation.
 
     Returns:

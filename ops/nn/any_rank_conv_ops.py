@@ -406,6 +406,9 @@ def with_space_to_batch(
         spatial_dims: The spatial dimensions, ascending; those behind the batch (and the channels) when None.
         data_format: One that begins with ``NC`` where channels come before the spatial dimensions.
 
+    Returns:
+        What `op` gives, in its shape with the images put together again: as if its windows had gaps.
+
     Raises:
         InvalidArgumentError: Malformed arguments.
     """

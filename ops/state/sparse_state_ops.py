@@ -470,7 +470,7 @@ def assign_part(
     """Set the part of a variable that an index takes; ``v[1:3].assign(value)`` calls this.
 
     Args:
-        ref: The variable.
+        ref: The variable, of any shape.
         key: The index as `tfray.ops.arrays.slice_ops` writes it.
         bounds: The integer scalars that the key takes.
         value: Of the part's shape, or a shape that broadcasts to it; the variable's dtype.

@@ -284,7 +284,7 @@ def fingerprint(data: TensorLike, method: TensorLike = "farmhash64", name: str |
 
     Args:
         data: Shape ``[n, ...]``, any dtype.
-        method: ``"farmhash64"``.
+        method: A scalar, ``"farmhash64"``.
         name: Name of the operation.
 
     Returns:

@@ -230,7 +230,7 @@ def test_constants_are_continued_to_their_shape(value, shape, expected):
     assert value_of(tf.constant(value, shape=shape)).tolist() == expected
 
 
-@pytest.mark.parametrize(("value", "shape", "verify"), [([1, 2, 3], [2], False), ([1, 2], [4], True), ([], [2], False)])
+@pytest.mark.parametrize(("value", "shape", "verify"), [([1, 2, 3], [2], False), ([1, 2], [4], True), ([], [2], True)])
 def test_constants_that_do_not_fit_their_shape(value, shape, verify):
     with pytest.raises(InvalidArgumentError, match="shape"):
         tf.constant(value, tf.float32, shape, verify_shape=verify)

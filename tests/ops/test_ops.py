@@ -41,6 +41,7 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.op_def import OpDef, is_built_in, lookup, not_differentiable, registered_ops
 from tfray.gradients import gradients
 from tfray.ops import families as families
+from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.runtime.device import Device, OpContext, cupy
 from tfray.session import Session
@@ -215,7 +216,7 @@ def gradient_values(sample: OpSample, dtype: DType, mode: str) -> list[Any]:
         feeds, outputs = build(sample, arrays, mode)
         by_index = [t for i, t in enumerate_fed(sample, feeds, mode) if i in sample.differentiable_inputs()]
         ys = [y for y in outputs if y.dtype.is_differentiable]
-        found = gradients(ys, by_index)
+        found = gradients(ys, by_index, [ones_like(y) for y in ys])
         dense = [d for d in found if isinstance(d, Tensor)]
         return interpret(dense, feeds)
 
@@ -231,7 +232,7 @@ def test_session_agrees_with_interpreter(sample: OpSample):
     xs = [tensor for i, tensor in enumerate_fed(sample, feeds, "known") if i in sample.differentiable_inputs()]
     ys = [y for y in fetches if y.dtype.is_differentiable]
     if xs and ys:
-        fetches = fetches + [d_x for d_x in gradients(ys, xs) if isinstance(d_x, Tensor)]
+        fetches = fetches + [d_x for d_x in gradients(ys, xs, [ones_like(y) for y in ys]) if isinstance(d_x, Tensor)]
     expected = interpret(fetches, feeds)
     with Session() as session:
         first = session.run(fetches, feeds)

@@ -90,7 +90,7 @@ def test_switches_of_what_makes_no_difference_are_remembered():
         tf.enable_v2_tensorshape,
         tf.enable_tensor_equality,
         tf.sysconfig.get_include,
-        lambda: tf.load_op_library("mine.so"),
+        lambda: tf.load_op_library(__file__),
     ],
 )
 def test_what_cannot_be_had_says_so(refused):

@@ -26,6 +26,7 @@ from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.region import Region
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.type_aliases import Structure
 from tfray.gradients import custom_gradient
 from tfray.library.input.function_effects import has_effect, with_effects
 from tfray.library.variables.variables import Variable
@@ -46,7 +47,12 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self, name: str, region: Region, inputs: Sequence[Tensor], structured_outputs: Any, variables: Sequence[Any]
+        self,
+        name: str,
+        region: Region,
+        inputs: Sequence[Tensor],
+        structured_outputs: Structure,
+        variables: Sequence[Any],
     ) -> None:
         self.name = name
         self.graph = region
@@ -85,7 +91,7 @@ class ConcreteFunction:
         """Those of `variables` that optimizers change."""
         return [variable for variable in self.variables if variable.trainable]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Call it with one tensor, or what converts to one, for each argument that is a tensor.
 
         Returns:
@@ -121,7 +127,7 @@ class ConcreteFunction:
         ]
         return nest.pack_sequence_as(self.structured_outputs, leaves, expand_composites=True)
 
-    def prune(self, feeds: Any, fetches: Any, name: str | None = None) -> ConcreteFunction:
+    def prune(self, feeds: object, fetches: object, name: str | None = None) -> ConcreteFunction:
         """The function from tensors `feeds` of this function's graph to `fetches`, tensors or names of tensors there.
 
         Raises:
@@ -136,7 +142,12 @@ class _Pruned(ConcreteFunction):
     """A part of a function's graph: only what its results need runs."""
 
     def __init__(
-        self, name: str, region: Region, inputs: Sequence[Tensor], structured_outputs: Any, variables: Sequence[Any]
+        self,
+        name: str,
+        region: Region,
+        inputs: Sequence[Tensor],
+        structured_outputs: Structure,
+        variables: Sequence[Any],
     ) -> None:
         super().__init__(name, region, inputs, structured_outputs, variables)
         self._effects = [leaf for leaf in nest.flatten(structured_outputs) if isinstance(leaf, Operation)]
@@ -169,7 +180,7 @@ def _trace(name: str, build: Callable[[Region], tuple[list[Tensor], Any]]) -> Co
     return ConcreteFunction(name, region, inputs, returned, [*dict.fromkeys(made), *read])
 
 
-def _as_result(value: Any) -> Any:
+def _as_result(value: object) -> Any:
     """A leaf of what a function returned, as a tensor; operations are side effects, not results."""
     if value is None or isinstance(value, Operation):
         return None
@@ -196,7 +207,7 @@ class Function:
         input_signature: The signature to which it is held, or None.
     """
 
-    def __init__(self, python_function: Callable[..., Any], input_signature: Sequence[Any] | None = None) -> None:
+    def __init__(self, python_function: Callable[..., Any], input_signature: Sequence[object] | None = None) -> None:
         self.python_function = python_function
         self.input_signature = None if input_signature is None else tuple(input_signature)
         self._name = getattr(python_function, "__name__", "function")
@@ -215,7 +226,7 @@ class Function:
             method = self.python_function
 
             @functools.wraps(method)
-            def bound(*args: Any, **kwargs: Any) -> Any:
+            def bound(*args: object, **kwargs: object) -> Any:
                 return method(reference(), *args, **kwargs)
 
             parameters = list(self._parameters.parameters.values())[1:]
@@ -223,12 +234,12 @@ class Function:
             self._bound[instance] = Function(bound, self.input_signature)
         return self._bound[instance]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Call it: the results, in the structure in which the function returns them."""
         concrete, tensors = self._for(args, kwargs)
         return concrete._call(tensors)
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, *args: object, **kwargs: object) -> ConcreteFunction:
         """The traced function for these arguments.
 
         Args:
@@ -240,7 +251,9 @@ class Function:
             args = self.input_signature
         return self._for(args, kwargs, specs=True)[0]
 
-    def _for(self, args: Sequence[Any], kwargs: dict[str, Any], specs: bool = False) -> tuple[ConcreteFunction, Any]:
+    def _for(
+        self, args: Sequence[object], kwargs: dict[str, object], specs: bool = False
+    ) -> tuple[ConcreteFunction, Any]:
         """The traced function for these arguments, and the tensors among them."""
         bound = self._parameters.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -322,11 +335,11 @@ class Function:
         return f"<tf.function of {self.python_function!r}>"
 
 
-def _is_value(leaf: Any) -> bool:
+def _is_value(leaf: object) -> bool:
     return leaf is not None
 
 
-def _type_of(leaf: Any) -> tuple[DType, TensorShape] | None:
+def _type_of(leaf: object) -> tuple[DType, TensorShape] | None:
     """Dtype and shape of an argument that becomes an input; None for one that the function gets as it is."""
     if isinstance(leaf, (Variable, type)):
         return None
@@ -337,7 +350,7 @@ def _type_of(leaf: Any) -> tuple[DType, TensorShape] | None:
     return None
 
 
-def _value_key(leaf: Any) -> Any:
+def _value_key(leaf: object) -> Any:
     try:
         hash(leaf)
     except TypeError:
@@ -345,7 +358,7 @@ def _value_key(leaf: Any) -> Any:
     return type(leaf), leaf
 
 
-def _structure_key(structure: Any) -> Any:
+def _structure_key(structure: object) -> Any:
     if isinstance(structure, dict):
         return tuple((key, _structure_key(value)) for key, value in sorted(structure.items(), key=str))
     if isinstance(structure, (list, tuple)):
@@ -355,7 +368,7 @@ def _structure_key(structure: Any) -> Any:
 
 def function(
     func: Callable[..., Any] | None = None,
-    input_signature: Sequence[Any] | None = None,
+    input_signature: Sequence[object] | None = None,
     autograph: bool = True,
     experimental_implements: str | None = None,
     experimental_autograph_options: object = None,
@@ -400,7 +413,7 @@ def function(
     return Function(func, input_signature)
 
 
-def wrap_function(fn: Callable[..., Any], signature: Sequence[Any], name: str | None = None) -> ConcreteFunction:
+def wrap_function(fn: Callable[..., Any], signature: Sequence[object], name: str | None = None) -> ConcreteFunction:
     """Trace a function that builds a graph in TensorFlow 1's way, variables included, once.
 
     Args:
@@ -535,7 +548,7 @@ class DefinedFunction:
             traced[key] = _trace(self.name, build)
         return traced[key]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: Any) -> Any:
         """Call it: one result, or a tuple of several, or the operation where there is none.
 
         Args:
@@ -578,7 +591,7 @@ class DefinedFunction:
         return call(*identity_n(list(tensors)) if tensors else [])
 
 
-def _one_or_tuple(results: Any) -> Any:
+def _one_or_tuple(results: object) -> Any:
     if isinstance(results, Operation):
         return results
     leaves = nest.flatten(results)

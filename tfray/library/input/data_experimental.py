@@ -387,7 +387,10 @@ def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformat
 
         def sparse(element: Tensor) -> SparseTensor:
             sizes = array_ops.shape(element, out_type=dtypes.int64)
-            wanted = [sizes[axis] if limit is None else np.int64(limit) for axis, limit in enumerate(limits)]
+            wanted = [
+                sizes[axis] if limit is None else convert_to_tensor(limit, dtypes.int64)
+                for axis, limit in enumerate(limits)
+            ]
             message = "dense_to_sparse_batch: an element does not fit into row_shape"
             check = check_ops.assert_less_equal(sizes, array_ops.stack(wanted), message=message)
             with get_default_graph().control_dependencies([check]):

@@ -45,7 +45,7 @@ class OptionalStructure:
     value_structure: Any
 
 
-def structure_of(kinds: Any, shapes: Any) -> Any:
+def structure_of(kinds: Structure, shapes: Structure) -> Any:
     """A structure for each component of an element."""
 
     def one(kind: Any, shape: Any) -> Any:
@@ -58,7 +58,7 @@ def structure_of(kinds: Any, shapes: Any) -> Any:
     return nest.pack_sequence_as(kinds, list(map(one, nest.flatten(kinds), nest.flatten(shapes))))
 
 
-def kinds_of(structure: Any) -> tuple[Any, Any]:
+def kinds_of(structure: Structure) -> tuple[Any, Any]:
     """Kinds and shapes of the components that a structure describes."""
     leaves = nest.flatten(structure)
     for leaf in leaves:
@@ -72,7 +72,7 @@ def kinds_of(structure: Any) -> tuple[Any, Any]:
 class Optional:
     """A value that may be missing: made by `from_value`, `none_from_structure` and `get_next_as_optional`."""
 
-    def __init__(self, variant: Tensor, kinds: Any, shapes: Any) -> None:
+    def __init__(self, variant: Tensor, kinds: Structure, shapes: Structure) -> None:
         self._variant = variant
         self._kinds = kinds
         self._shapes = shapes
@@ -87,7 +87,7 @@ class Optional:
         return Optional(variant, nest.map_structure(kind_of, element), shapes)
 
     @staticmethod
-    def none_from_structure(value_structure: Any) -> Optional:
+    def none_from_structure(value_structure: Structure) -> Optional:
         """An optional without a value, of values that have a structure: of `TensorStructure` and the like."""
         return Optional(add_op(optional_ops.NONE), *kinds_of(value_structure))
 

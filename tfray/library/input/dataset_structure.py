@@ -20,6 +20,7 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape, as_shape
+from tfray.framework.type_aliases import Structure
 from tfray.ops.arrays import array_ops
 from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse, serialize_sparse
 
@@ -66,7 +67,7 @@ class SparseKind(Kind):
         return deserialize_sparse(carrier, self.dtype, shape.rank)
 
 
-def types_of(kinds: Any) -> Any:
+def types_of(kinds: Structure) -> Any:
     return nest.map_structure(lambda kind: kind.dtype if isinstance(kind, Kind) else kind, kinds)
 
 
@@ -80,14 +81,14 @@ def kind_of(leaf: Any) -> Any:
     return getattr(leaf, "_kind", leaf.dtype)
 
 
-def declared_kinds(types: Any, classes: Any) -> Any:
+def declared_kinds(types: Structure, classes: Structure) -> Any:
     types = nest.map_structure(as_dtype, types)
     if classes is None:
         return types
     return nest.map_structure(lambda dtype, cls: SparseKind(dtype) if cls is SparseTensor else dtype, types, classes)
 
 
-def carriers_of(kinds: Any, shapes: Any) -> list[tuple[DType, TensorShape]]:
+def carriers_of(kinds: Structure, shapes: Structure) -> list[tuple[DType, TensorShape]]:
     """Dtype and shape of the tensor that stands for each component."""
     pairs = zip(nest.flatten(kinds), nest.flatten(shapes), strict=True)
     return [kind.carrier if isinstance(kind, Kind) else (kind, shape) for kind, shape in pairs]
@@ -98,7 +99,7 @@ def carrier_of(leaf: Any) -> Tensor:
     return serialize_sparse(leaf) if isinstance(leaf, SparseTensor) else getattr(leaf, "_variant", leaf)
 
 
-def unwrapped(kinds: Any, shapes: Any, carriers: Sequence[Tensor]) -> Any:
+def unwrapped(kinds: Structure, shapes: Structure, carriers: Sequence[Tensor]) -> Any:
     """Components in the structure of an element."""
 
     def component(kind: Any, shape: TensorShape, carrier: Tensor) -> Any:
@@ -150,7 +151,7 @@ def _vector(sizes: Any) -> list[Any]:
     return listed
 
 
-def padded_shape(wanted: Any, shape: TensorShape) -> tuple[Tensor, TensorShape]:
+def padded_shape(wanted: Structure, shape: TensorShape) -> tuple[Tensor, TensorShape]:
     """A padded shape as an int64 vector with -1 for sizes of the largest element, and as a static shape.
 
     Raises:
@@ -228,7 +229,7 @@ def flag_of(value: Any, what: str) -> Tensor:
     return tensor
 
 
-def check_same_kinds(first: Any, second: Any, what: str) -> None:
+def check_same_kinds(first: Structure, second: Structure, what: str) -> None:
     """Raise `TypeError` when elements differ in structure, dtypes or classes."""
     same = nest.flatten(first) == nest.flatten(second)
     if same:
@@ -240,7 +241,7 @@ def check_same_kinds(first: Any, second: Any, what: str) -> None:
         raise TypeError(f"{what} have different types: {types_of(first)!r} and {types_of(second)!r}")
 
 
-def shape_leaves(types: Any, shapes: Any) -> list[Any]:
+def shape_leaves(types: Structure, shapes: Structure) -> list[Any]:
     """The shapes that stand where `types` has leaves: a shape may itself be a list or tuple."""
     return [
         TensorShape([None if size in (None, -1) else size for size in shape])
@@ -250,7 +251,7 @@ def shape_leaves(types: Any, shapes: Any) -> list[Any]:
     ]
 
 
-def shapes_like(types: Any, shapes: Any) -> Any:
+def shapes_like(types: Structure, shapes: Structure) -> Any:
     if shapes is None:
         return nest.map_structure(lambda _: TensorShape(None), types)
     try:
@@ -260,7 +261,7 @@ def shapes_like(types: Any, shapes: Any) -> Any:
     return nest.pack_sequence_as(types, [as_shape(shape) for shape in given])
 
 
-def flat_like(types: Any, element: Any) -> list[Any]:
+def flat_like(types: Structure, element: Structure) -> list[Any]:
     try:
         return nest.flatten_up_to(types, element)
     except ValueError as error:

@@ -381,7 +381,7 @@ def batch_normalization(
         reuse: Use the variables of an earlier layer of that name.
         renorm: Correct the statistics of a batch towards their averages.
         renorm_clipping: Bounds of the corrections.
-        renorm_momentum: What remains of these averages in a step.
+        renorm_momentum: Scalar: what remains of these averages in a step.
         fused: Use one operation for images.
         virtual_batch_size: Normalize parts of the batch, of so many examples, each by itself.
         adjustment: Function from the shape of the inputs to a scale and an offset for training.

@@ -153,7 +153,10 @@ class TestCase(unittest.TestCase):
     # -- threads and streams ---------------------------------------------------------------------
 
     def checkedThread(
-        self, target: Callable[..., Any], args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None
+        self,
+        target: Callable[..., Any],
+        args: Sequence[object] | None = None,
+        kwargs: Mapping[str, object] | None = None,
     ) -> _CheckedThread:
         """A thread whose ``join()`` fails the test if the function raised. Start it with ``start()``.
 
@@ -193,7 +196,9 @@ class TestCase(unittest.TestCase):
         array = np.asarray(value)
         return array.astype(np.float64) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
 
-    def assertAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
+    def assertAllClose(
+        self, a: object, b: object, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
+    ) -> None:
         """Check that arrays, tensors, or lists and dictionaries of them have equal shapes, and are nearly equal."""
 
         def compare(left: Array, right: Array, where: str) -> None:
@@ -201,7 +206,7 @@ class TestCase(unittest.TestCase):
 
         self._compare(a, b, compare, msg, "")
 
-    def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
+    def assertAllEqual(self, a: object, b: object, msg: str | None = None) -> None:
         """Check that arrays, tensors, or lists and dictionaries of them have the same shapes and elements.
 
         NaNs are equal.
@@ -342,11 +347,11 @@ class TestCase(unittest.TestCase):
         shapes = [TensorShape(value.shape).as_list() for value in (input_a, input_b)]
         self.assertEqual(shapes[0], shapes[1], msg)
 
-    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+    def assertDTypeEqual(self, target: Any, expected_dtype: object) -> None:
         """Check the dtype of an array or tensor."""
         self.assertTrue(target.dtype == expected_dtype, f"{target.dtype} is not {expected_dtype}")
 
-    def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
+    def assertDeviceEqual(self, device1: object, device2: object, msg: str | None = None) -> None:
         """Check that two names mean the same device."""
         self.assertEqual(canonical_name(device1 or ""), canonical_name(device2 or ""), msg)
 
@@ -360,27 +365,29 @@ class TestCase(unittest.TestCase):
         """Check how a text ends."""
         self.assertTrue(actual.endswith(expected_end), msg or f"{actual!r} does not end with {expected_end!r}")
 
-    def assertItemsEqual(self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None) -> None:
+    def assertItemsEqual(
+        self, expected_seq: Iterable[object], actual_seq: Iterable[object], msg: str | None = None
+    ) -> None:
         """Check that two sequences have the same items, each as often, in any order."""
         self.assertCountEqual(expected_seq, actual_seq, msg)
 
     def assertSameElements(
-        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
+        self, expected_seq: Iterable[object], actual_seq: Iterable[object], msg: str | None = None
     ) -> None:
         """Check that two sequences have the same items, however often, in any order."""
         left, right = list(expected_seq), list(actual_seq)
         strangers = [item for item in left if item not in right] + [item for item in right if item not in left]
         self.assertFalse(strangers, msg or f"{strangers} are in one of the sequences only")
 
-    def assertLen(self, container: Collection[Any], expected_len: int, msg: str | None = None) -> None:
+    def assertLen(self, container: Collection[object], expected_len: int, msg: str | None = None) -> None:
         """Check how many items there are."""
         self.assertEqual(len(container), expected_len, msg or f"{container!r} has {len(container)} items")
 
-    def assertEmpty(self, container: Collection[Any], msg: str | None = None) -> None:
+    def assertEmpty(self, container: Collection[object], msg: str | None = None) -> None:
         """Check that there are no items."""
         self.assertFalse(len(container), msg or f"{container!r} is not empty")
 
-    def assertNotEmpty(self, container: Collection[Any], msg: str | None = None) -> None:
+    def assertNotEmpty(self, container: Collection[object], msg: str | None = None) -> None:
         """Check that there are items."""
         self.assertTrue(len(container), msg or f"{container!r} is empty")
 
@@ -389,14 +396,14 @@ class TestCase(unittest.TestCase):
         self.assertTrue(minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}")
 
     def assertContainsSubset(
-        self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: str | None = None
+        self, expected_subset: Iterable[object], actual_set: Iterable[object], msg: str | None = None
     ) -> None:
         """Check that all items of the first are in the second."""
         missing = set(expected_subset) - set(actual_set)
         self.assertFalse(missing, msg or f"{missing} are missing")
 
     def assertNoCommonElements(
-        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
+        self, expected_seq: Iterable[object], actual_seq: Iterable[object], msg: str | None = None
     ) -> None:
         """Check that no item is in both."""
         common = set(expected_seq) & set(actual_seq)
@@ -437,8 +444,8 @@ class TestCase(unittest.TestCase):
 
     def assertProtoEqualsVersion(
         self,
-        expected: Any,
-        actual: Any,
+        expected: object,
+        actual: object,
         producer: int | None = None,
         min_consumer: int | None = None,
         msg: str | None = None,
@@ -478,7 +485,7 @@ class _CheckedThread:
     """A thread whose end is checked; see `TestCase.checkedThread`."""
 
     def __init__(
-        self, case: TestCase, target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, case: TestCase, target: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
     ) -> None:
         self._case = case
         self._call: Callable[[], Any] = lambda: target(*args, **kwargs)
@@ -534,7 +541,7 @@ def _device_for(session: Session, force_gpu: bool) -> Any:
     return session.graph.device("/device:GPU:0") if force_gpu else nullcontext()
 
 
-def _arrays_of(array: Callable[[Any], Array], a: Any, b: Any) -> tuple[Array, Array] | None:
+def _arrays_of(array: Callable[[Any], Array], a: object, b: object) -> tuple[Array, Array] | None:
     """Two values as arrays. None where they are sequences that are no arrays, and have to be compared by item."""
     if any(_holds_mapping(value) for value in (a, b)):
         return None
@@ -546,7 +553,7 @@ def _arrays_of(array: Callable[[Any], Array], a: Any, b: Any) -> tuple[Array, Ar
         raise
 
 
-def _holds_mapping(value: Any) -> bool:
+def _holds_mapping(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return any(
             isinstance(item, (Mapping, Tensor)) or hasattr(item, "handle") or _holds_mapping(item) for item in value
