@@ -182,7 +182,6 @@ class ConfigProto(_Options):
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
         {
-            "cluster_def",
             "intra_op_parallelism_threads",
             "inter_op_parallelism_threads",
             "use_per_session_threads",

@@ -793,13 +793,6 @@ def _times(x: TensorLike, y: TensorLike, name: str | None = None) -> Any:
     return operate("sparse_mul", y, x) if isinstance(y, SparseTensor) else multiply(x, y, name)
 
 
-_OPERATORS: dict[str, Any] = {
-    "add": add,
-    "sub": subtract,
-    "mul": _times,
-    "pow": pow,
-    "neg": negative,
-    "abs": abs,
-}
+_OPERATORS: dict[str, Any] = {"add": add, "sub": subtract, "mul": _times, "pow": pow, "neg": negative, "abs": abs}
 for _operator, _function in {**_OPERATORS, "truediv": truediv}.items():
     register_operator(_operator, _function)

@@ -112,7 +112,7 @@ def check_asynchronous(output, workers):
 def test_requests_that_make_no_sense(tmp_path):
     result = CliRunner().invoke(cli.main, ["launch", str(tmp_path / "none.py")])
     assert result.exit_code == 2 and "there is no file" in result.output
-    with pytest.raises(InvalidArgumentError, match="at least one worker"):
+    with pytest.raises(InvalidArgumentError, match="a worker or a chief"):
         Program("script.py", [], 1, 0, "")
 
 
