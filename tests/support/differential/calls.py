@@ -344,7 +344,7 @@ def tensordot(pool: Pool) -> Call | None:
 
 def top_k(pool: Pool) -> Call | None:
     x = pool.of(NUMBERS, least=1)
-    return x and Call("nn.top_k", [ref(x), pool.small(0, (x.shape[-1] or 1) + 1)])
+    return x and Call("nn.top_k", [ref(x), pool.small(1, (x.shape[-1] or 1) + 1)])
 
 
 def segment(pool: Pool) -> Call | None:
