@@ -147,6 +147,8 @@ def test_values_are_converted(session, dtype, shape, value, expected):
         (tf.float32, [None, 2], [1, 2], r"shape \(2,\), expected \(\?, 2\)"),
         (tf.float32, [], 1j, "no array of float32"),
         (tf.int32, [], np.nan, "no array of int32"),
+        (tf.int32, [2], np.array([1.0, np.nan]), "no array of int32"),
+        (tf.float32, [1], np.array([1j]), "complex numbers"),
         (tf.float32, [], "text", "no array of float32"),
         (tf.uint8, [], 300, "no array of uint8: 300 does not fit"),
         (tf.float32, [None], [[1], [1, 2]], "no array"),

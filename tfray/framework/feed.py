@@ -31,7 +31,8 @@ class Feed:
         """`value` as an array (a NumPy scalar for rank 0) that fits the tensor.
 
         It is cast as `numpy.asarray` casts to the tensor's dtype: 1.5 becomes the integer 1, ``"1"`` a number, and a
-        list of flags numbers. A Python integer that does not fit the dtype is refused.
+        list of flags numbers. Refused is what would be lost without a word: a Python integer that does not fit, complex
+        numbers for real ones, and NaN or infinity for integers.
 
         Raises:
             InvalidArgumentError: It does not fit; the message names the tensor. An `ArgumentError`, which is a
@@ -62,8 +63,11 @@ class Feed:
                 return value.view(self._dtype)
             if isinstance(value, int) and np.array(value).astype(self._dtype) != value:
                 raise OverflowError(f"{value} does not fit")
-            return np.asarray(value, dtype=self._dtype)
-        except (ValueError, TypeError, OverflowError) as error:
+            if self._dtype.kind != "c" and getattr(value, "dtype", self._dtype).kind == "c":
+                raise TypeError("complex numbers have parts that it cannot hold")
+            with np.errstate(invalid="raise"):
+                return np.asarray(value, dtype=self._dtype)
+        except (ValueError, TypeError, ArithmeticError) as error:
             text = error.message if isinstance(error, InvalidArgumentError) else str(error)
             kind = InvalidArgumentError if type(error) is ValueError else ArgumentError
             raise self._refusal(f"the value fed for {name} is no array of {dtype.name}: {text}", kind) from error

@@ -306,9 +306,12 @@ def test_input_that_is_none(ray_local, input_fn, message, local):
     [
         (lambda features, labels: (features[:, :1], labels), r"fed for features:0 has shape \(\d+, 1\), expected"),
         (lambda features, labels: (features[0], labels), "fed for features:0 has shape"),
-        (lambda features, labels: (features.astype(complex), labels), "fed for features:0 is complex128, expected fl"),
-        (lambda features, labels: (features, labels + 0.5), "fed for labels:0 is float64, expected int"),
-        (lambda features, labels: (features, None), "fed for labels:0 is object"),
+        (
+            lambda features, labels: (features.astype(complex), labels),
+            "fed for features:0 is no array of float32: comp",
+        ),
+        (lambda features, labels: (features, labels + np.nan), "fed for labels:0 is no array of int32: invalid value"),
+        (lambda features, labels: (features, None), "fed for labels:0 is no array of int32"),
         (lambda features, labels: ([[1.0], [1.0, 2.0]], labels), "fed for features:0 is no array of float"),
         (lambda features, labels: (features[:0], labels[:0]), "no examples"),
         (lambda features, labels: ({"x": features}, labels), "holds features/x, labels, expected features, labels"),
