@@ -48,7 +48,7 @@ class _Fields(NamedTuple):
 class EstimatorSpec(_Fields):
     """The operations and objects that a model function returns to its estimator.
 
-    Args:
+    Attributes:
         mode: One of `ModeKeys`.
         predictions: A tensor, or a dictionary of tensors; needed to predict.
         loss: The loss, a scalar or one element; needed to train and to evaluate.

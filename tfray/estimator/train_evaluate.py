@@ -34,7 +34,7 @@ class _TrainFields(NamedTuple):
 class TrainSpec(_TrainFields):
     """The training of `train_and_evaluate`.
 
-    Args:
+    Attributes:
         input_fn: As of `Estimator.train`.
         max_steps: The global step at which to stop; None trains until the input ends.
         hooks: Hooks around the steps, on all workers.
@@ -66,7 +66,7 @@ class _EvalFields(NamedTuple):
 class EvalSpec(_EvalFields):
     """The evaluations, and exports, of `train_and_evaluate`.
 
-    Args:
+    Attributes:
         input_fn: As of `Estimator.evaluate`.
         steps: Batches of an evaluation; all when None.
         name: Name of the evaluations, if there are several kinds.
