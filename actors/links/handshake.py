@@ -19,6 +19,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from typing import Final
@@ -139,7 +140,8 @@ class RefusalLog:
             return
         count, self._refused = self._refused, 0
         what = "a link" if count == 1 else f"{count} links in {self._every_s:.0f} s, the last"
-        print(f"tfray: refused {what}: {self._reason}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # nobody reads the terminal any more: links are served nevertheless
+            print(f"tfray: refused {what}: {self._reason}", file=sys.stderr, flush=True)
         self._resting = threading.Timer(self._every_s, self._wake)
         self._resting.daemon = True
         self._resting.start()
