@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -90,6 +89,8 @@ def absent(path: str, names: Sequence[str]) -> AttributeError:
 
 
 def _there(name: str, names: Sequence[str]) -> str:
+    import difflib  # only errors need it
+
     near = difflib.get_close_matches(name, names, 5, 0.6)
     if len(names) > _FEW and near:
         return f"nearest to it are {', '.join(near)}"

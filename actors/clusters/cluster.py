@@ -7,8 +7,8 @@ policy sends the variables (OSDI 2016, section 4.4).
 from __future__ import annotations
 
 import math
+import os
 import re
-import secrets
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -123,7 +123,7 @@ class Cluster(ActorDirectory):
                 raise InvalidArgumentError(f"{name!r} is not the name of a job: use letters, digits and '_'")
         self._jobs = {name: spec if isinstance(spec, JobSpec) else JobSpec(spec) for name, spec in jobs.items()}
         self._op_modules = tuple(op_modules)
-        self._key = secrets.token_bytes(32)
+        self._key = os.urandom(32)
         self._addresses: dict[str, LinkAddress] = {}
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
         self._owns_ray = connect(address, init_options, local_cpus=math.ceil(asked))

@@ -19,7 +19,6 @@ import socket
 import sys
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from typing import Final
@@ -123,11 +122,23 @@ class RefusalLog:
         self._refused = 0
         self._reason = ""
         self._resting: threading.Timer | None = None
+        self._is_closed = False
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Print what is counted, and no more: who is refused by a listener that ends is no news."""
+        with self._lock:
+            if self._resting is not None:
+                self._resting.cancel()
+            if not self._is_closed:
+                self._is_closed = True
+                self._tell()
 
     def refused(self, reason: object) -> None:
         """Note a refusal."""
         with self._lock:
+            if self._is_closed:
+                return
             self._refused += 1
             self._reason = str(reason)
             if self._resting is None:
@@ -140,12 +151,14 @@ class RefusalLog:
             return
         count, self._refused = self._refused, 0
         what = "a link" if count == 1 else f"{count} links in {self._every_s:.0f} s, the last"
-        with suppress(OSError):  # nobody reads the terminal any more: links are served nevertheless
-            print(f"tfray: refused {what}: {self._reason}", file=sys.stderr, flush=True)
+        print(f"tfray: refused {what}: {self._reason}", file=sys.stderr, flush=True)
+        if self._is_closed:
+            return
         self._resting = threading.Timer(self._every_s, self._wake)
         self._resting.daemon = True
         self._resting.start()
 
     def _wake(self) -> None:
         with self._lock:
-            self._tell()
+            if not self._is_closed:
+                self._tell()

@@ -489,6 +489,7 @@ class LinkServer:
     def close(self) -> None:
         """Stop listening; links that are open stay so."""
         self._closing.set()
+        self._refusals.close()
         for listener in self._listeners:
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)  # ends `accept`, which closing does not

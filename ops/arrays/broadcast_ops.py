@@ -447,7 +447,9 @@ def where_v2(
     def whole(part: Tensor) -> Tensor:
         return part if known.is_fully_defined() and part.shape == known else broadcast_to(part, sizes)
 
-    return where(whole(condition), whole(x), whole(y), name or "SelectV2")
+    chosen = where(whole(condition), whole(x), whole(y), name or "SelectV2")
+    chosen.set_shape(known)
+    return chosen
 
 
 def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:

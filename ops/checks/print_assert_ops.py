@@ -7,7 +7,7 @@ import logging
 import pprint
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +23,7 @@ from tfray.framework.shape_functions import like_input, no_outputs
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.kernels.text import as_string, summarized
 
 # -- assertions ----------------------------------------------------------------------------------------
 
@@ -118,41 +119,6 @@ def format_value(value: object, limit: int) -> str:
 
 def _format_element(element: Any) -> str:
     return element.decode(errors="backslashreplace") if isinstance(element, bytes) else str(element)
-
-
-def summarized(value: object, limit: int) -> str:
-    """An array as `tf.print` shows it: `limit` entries from either side of each dimension, all when it is negative."""
-    array = np.asarray(value)
-    if array.ndim == 0:
-        return _format_element(array[()]) if array.dtype.kind == "O" else _format_number(array[()])
-    return _summary(array, array.size if limit < 0 else limit, 1)
-
-
-def _summary(array: np.ndarray[Any, Any], limit: int, depth: int) -> str:
-    inner = array.ndim - 1
-    show: Callable[[Any], str] = _format_item if not inner else lambda part: _summary(part, limit, depth + 1)
-    is_long = len(array) > 2 * limit
-    shown = [show(item) for item in (array[:limit] if is_long else array)]
-    if is_long:
-        shown += ["...", *map(show, array[len(array) - limit :])]
-    between = "\n" * inner + " " * depth if inner else " "
-    return f"[{between.join(shown)}]"
-
-
-def _format_item(element: Any) -> str:
-    return f'"{_format_element(element)}"' if isinstance(element, (bytes, str)) else _format_number(element)
-
-
-def _format_number(number: Any) -> str:
-    """A number with as many digits as tell it from its neighbours."""
-    if isinstance(number, np.bool_):
-        return str(int(number))
-    if isinstance(number, np.float64):
-        return f"{number:.17g}" if float(f"{number:.15g}") != number else f"{number:.15g}"
-    if isinstance(number, np.float32):
-        short = f"{number:.6g}"
-        return short if np.float32(short) == number or np.isnan(number) else f"{number:.9g}"
-    return f"{float(number):g}" if isinstance(number, np.float16) else str(number)
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
@@ -376,9 +342,15 @@ def _is_symbolic(item: object) -> bool:
 
 
 def _line(ctx: KernelContext, data: Sequence[Array]) -> str:
-    values: Iterator[str] = iter([summarized(ctx.to_host(array), ctx.attr("summarize")) for array in data])
+    values = iter([_printed(ctx.to_host(array), ctx.attr("summarize")) for array in data])
     parts = [next(values) if text is None else text for text in ctx.attr("texts")]
     return f"{ctx.attr('sep').join(parts)}{ctx.attr('end')}"
+
+
+def _printed(value: Array, count: int) -> str:
+    if value.ndim == 0 and value.dtype.kind == "O":
+        return as_string(value).decode("utf-8", "surrogateescape")  # among strings, one in quotes; alone, as it is
+    return summarized(value, count)
 
 
 def _print_v2_kernel(ctx: KernelContext, *data: Array) -> None:
@@ -386,12 +358,13 @@ def _print_v2_kernel(ctx: KernelContext, *data: Array) -> None:
     if stream.startswith("log("):
         logging.getLogger("tfray").log(_LEVELS[stream[4:-1]], "%s", line.removesuffix("\n"))
     else:
-        print(line, end="", file=getattr(sys, stream), flush=True)
+        readable = line.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+        print(readable, end="", file=getattr(sys, stream), flush=True)
 
 
 def _print_to_file_kernel(ctx: KernelContext, *data: Array) -> None:
-    with open(ctx.attr("path"), "a") as file:
-        file.write(_line(ctx, data))
+    with open(ctx.attr("path"), "ab") as file:
+        file.write(_line(ctx, data).encode("utf-8", "surrogateescape"))
 
 
 PRINT_V2 = register(

@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 from pathlib import Path
 from typing import Any, Final
 
@@ -134,6 +134,8 @@ def kernel_of_source(source: str, name: str) -> CompiledKernel:
 @cache
 def _surroundings() -> tuple[str, ...]:
     """What else the code of a kernel depends on: the functions that kernels share, the compiler, and the CPU."""
+    from importlib import metadata  # it takes 10 ms to import
+
     import llvmlite.binding as llvm
 
     shared = util.find_spec(f"{_PACKAGE}.vectors")

@@ -17,7 +17,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_int, c_int64, c_size_t, c_void_p
 from functools import cache
-from importlib import metadata
 from typing import Any, Final
 
 import numpy as np
@@ -179,6 +178,8 @@ def library() -> Library | None:
     """The library; None where it is not installed, not wanted, or cannot be loaded, of which a warning tells."""
     if os.environ.get(PATHS_VARIABLE) == "numpy":
         return None
+    from importlib import metadata  # it takes 10 ms to import
+
     try:
         distribution = metadata.distribution(_DISTRIBUTION)
     except metadata.PackageNotFoundError:

@@ -49,13 +49,6 @@ def _mixed(words: Words) -> Words:
 # -- FarmHash Fingerprint64 ----------------------------------------------------------------------------
 
 
-def joined_fingerprints(first: Words, second: Words) -> Words:
-    """One number of each pair of fingerprints: the hash by which TensorFlow crosses features."""
-    factor = np.uint64(0xC6A4A7935BD1E995)
-    result = (first ^ factor ^ _mixed(second * factor) * factor) * factor
-    return _mixed(_mixed(result) * factor)
-
-
 def fingerprint64(strings: Sequence[bytes]) -> Words:
     """FarmHash's ``Fingerprint64`` of each string: what ``string_to_hash_bucket_fast`` is made of."""
     text = _Strings(strings)

@@ -58,7 +58,11 @@ def characters(string: bytes) -> list[bytes]:
 
 
 def summarized(value: Array | bytes, count: int) -> str:
-    """A value as TensorFlow prints it: of each dimension `count` elements at either end, all if it is negative."""
+    """A value as TensorFlow prints it: of each dimension `count` elements at either end, all if it is negative.
+
+    Numbers have as many digits as tell them from their neighbours in float32 or float64. Bytes of strings that are not
+    UTF-8 are surrogate escapes.
+    """
     array = np.asarray(value)
     if array.ndim == 0:
         return _element(array.item() if array.dtype.kind in "OSb" else array[()])
@@ -89,9 +93,14 @@ def _element(value: Any) -> str:
         return f"({_element(value.real)},{_element(value.imag)})"
     if kind.kind in "iu":
         return str(int(value))
-    number, digits = float(value), (15, 17) if kind == np.float64 else (6, 8)
-    short = f"{number:.{digits[0]}g}"
-    return short if kind.type(short) == value or number != number else f"{number:.{digits[1]}g}"
+    if kind == np.float64:
+        return _number(np.float64(value), 15, 17)
+    return _number(np.float32(value), 6, 9)
+
+
+def _number(value: np.floating[Any], digits: int, exact: int) -> str:
+    short = f"{value:.{digits}g}"
+    return short if type(value)(short) == value or np.isnan(value) else f"{value:.{exact}g}"
 
 
 def check_unit(unit: object, what: str) -> str:

@@ -514,6 +514,18 @@ def test_calls_that_wait_end_when_the_peer_goes():
     server.close()
 
 
+def test_a_listener_that_has_ended_tells_of_no_more_refusals(capfd):
+    log = RefusalLog(every_s=600)
+    for number in range(3):
+        log.refused(f"stranger {number}")
+    log.close()
+    log.refused("stranger 3")
+    log.close()
+    first, second = capfd.readouterr().err.splitlines()
+    assert first.endswith("a link: stranger 0") and second.endswith("the last: stranger 2")
+    wait_for(lambda: not any(getattr(thread, "interval", None) == 600 for thread in threading.enumerate()))
+
+
 def test_the_late_answer_of_a_peer_that_was_given_up_is_no_error(capfd):
     """A frozen process may have answered before it was killed: its answer is read after its death is known."""
     links, outcomes, goes_on = queue.SimpleQueue(), queue.SimpleQueue(), threading.Event()

@@ -16,6 +16,7 @@ from tfray.library.platform import logging
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.checks import check_ops, print_assert_ops
 from tfray.ops.control import control_flow_ops
+from tfray.ops.strings.string_ops import string_format
 from tfray.runtime.device import Device
 
 
@@ -261,12 +262,26 @@ NUMBERS = np.arange(10, dtype=np.int32)
         (np.array(1 / 3), {}, "0.33333333333333331"),
         (np.array([True, False]), {}, "[1 0]"),
         (np.array([b"a", b"b c"], object), {}, '["a" "b c"]'),
+        (np.float16([0.1, 1 / 3]), {}, "[0.0999755859 0.333251953]"),
+        (np.array([b'a"b', b"c\nd", b"\xff"], object), {}, '["a\\"b" "c\\nd" "\udcff"]'),
         (np.array(b"a", object), {}, "a"),
     ],
 )
-def test_values_are_printed_as_tensorflow_prints_them(value, options, shown, capfd):
-    interpret(print_assert_ops.print_("x =", constant(value), output_stream=sys.stdout, **options))
-    assert capfd.readouterr().out == f"x = {shown}\n"
+def test_values_are_printed_as_tensorflow_prints_them(value, options, shown, tmp_path):
+    # A string alone is printed as it is, and formatted in quotes.
+    formatted = f'"{shown}"' if value.dtype == object and not value.ndim else shown
+    assert (
+        interpret(string_format("{}", constant(value), **options)).item().decode("utf-8", "surrogateescape")
+        == formatted
+    )
+    path = tmp_path / "lines"
+    interpret(print_assert_ops.print_("x =", constant(value), output_stream=f"file://{path}", **options))
+    assert path.read_bytes().decode("utf-8", "surrogateescape") == f"x = {shown}\n"
+
+
+def test_bytes_that_are_no_text_are_printed_escaped(capfd):
+    interpret(print_assert_ops.print_(constant(b"\xff"), output_stream=sys.stdout))
+    assert capfd.readouterr().out == "\\xff\n"
 
 
 def test_structures_are_printed(capfd):

@@ -15,11 +15,11 @@ from tfray.library.distributions.distribution import (
     RegisterKL,
     ScalarDistribution,
     added_divergence,
-    choose,
     derived_seed,
     float_parameters,
 )
 from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.checks.check_ops import assert_less, assert_positive
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import digamma, lgamma, log, log1p, square
@@ -160,8 +160,8 @@ class Uniform(ScalarDistribution):
         """`inside` between the bounds, else `outside`; a value that is not a number stays so."""
         is_outside = math_ops.logical_or(value < self.low, value >= self.high)
         value = value + array_ops.zeros_like(self.low) + array_ops.zeros_like(self.high)
-        density = choose(is_outside, convert_to_tensor(outside, self.dtype), inside)
-        return choose(math_ops.is_nan(value), value, density)
+        density = where_v2(is_outside, convert_to_tensor(outside, self.dtype), inside)
+        return where_v2(math_ops.is_nan(value), value, density)
 
     def _prob(self, value: Tensor) -> Tensor:
         return self._where_inside(value, 1.0 / self.range(), 0.0)
@@ -170,8 +170,8 @@ class Uniform(ScalarDistribution):
         return self._where_inside(value, -log(self.range()), -math.inf)
 
     def _cdf(self, value: Tensor) -> Tensor:
-        share = choose(value < self.low, convert_to_tensor(0.0, self.dtype), (value - self.low) / self.range())
-        return choose(value >= self.high, convert_to_tensor(1.0, self.dtype), share)
+        share = where_v2(value < self.low, convert_to_tensor(0.0, self.dtype), (value - self.low) / self.range())
+        return where_v2(value >= self.high, convert_to_tensor(1.0, self.dtype), share)
 
     def _entropy(self) -> Tensor:
         return log(self.range())
@@ -190,7 +190,7 @@ class Uniform(ScalarDistribution):
 def _kl_uniform(a: Uniform, b: Uniform, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "kl_uniform_uniform"):
         within = math_ops.logical_and(b.low <= a.low, a.high <= b.high)
-        return choose(within, log(b.range()) - log(a.range()), convert_to_tensor(math.inf, a.dtype))
+        return where_v2(within, log(b.range()) - log(a.range()), convert_to_tensor(math.inf, a.dtype))
 
 
 class Laplace(ScalarDistribution):
@@ -267,11 +267,11 @@ class Laplace(ScalarDistribution):
 
 def _laplace_cdf(z: Tensor) -> Tensor:
     tail = 0.5 * math_ops.exp(-math_ops.abs(z))
-    return choose(z < 0, tail, 1.0 - tail)
+    return where_v2(z < 0, tail, 1.0 - tail)
 
 
 def _laplace_log_cdf(z: Tensor) -> Tensor:
-    return choose(z < 0, z - math.log(2), log1p(-0.5 * math_ops.exp(-math_ops.abs(z))))
+    return where_v2(z < 0, z - math.log(2), log1p(-0.5 * math_ops.exp(-math_ops.abs(z))))
 
 
 @added_divergence(Laplace, Laplace)
@@ -284,7 +284,7 @@ def _kl_laplace(a: Laplace, b: Laplace, name: str | None = None) -> Tensor:
 
 def _log_survival(cdf: Tensor, survival: Tensor) -> Tensor:
     """Logarithm of `survival` from the one of the two that has the digits."""
-    return choose(survival > 0.5, log1p(-math_ops.minimum(cdf, 0.5)), log(survival))
+    return where_v2(survival > 0.5, log1p(-math_ops.minimum(cdf, 0.5)), log(survival))
 
 
 class StudentT(ScalarDistribution):
@@ -341,7 +341,7 @@ class StudentT(ScalarDistribution):
         tail = 0.5 * math_ops.betainc(
             0.5 * self.df, convert_to_tensor(0.5, self.dtype), self.df / (square(y) + self.df)
         )
-        return choose(y < 0, tail, 1.0 - tail)
+        return where_v2(y < 0, tail, 1.0 - tail)
 
     def _cdf(self, value: Tensor) -> Tensor:
         return self._below((value - self.loc) / math_ops.abs(self.scale))
@@ -368,8 +368,8 @@ class StudentT(ScalarDistribution):
     def _variance(self) -> Tensor:
         # Finite above 2, infinite from there down to 1.
         is_finite = self.df > 2
-        finite = square(self.scale) * self.df / choose(is_finite, self.df - 2.0, array_ops.ones_like(self.df))
-        variance = self._in_batch(choose(is_finite, finite, convert_to_tensor(math.inf, self.dtype)))
+        finite = square(self.scale) * self.df / where_v2(is_finite, self.df - 2.0, array_ops.ones_like(self.df))
+        variance = self._in_batch(where_v2(is_finite, finite, convert_to_tensor(math.inf, self.dtype)))
         message = "variance not defined for components of df <= 1"
         return _where_above_one([self.df], variance, self.allow_nan_stats, message)
 
@@ -381,7 +381,7 @@ def _where_above_one(parameters: list[Tensor], statistic: Tensor, allow_nan_stat
         checks: list[Operation] = [assert_less(one, parameter, message=message) for parameter in parameters]
         return after(checks, statistic)
     for parameter in parameters:
-        statistic = choose(parameter > 1, statistic, convert_to_tensor(math.nan, statistic.dtype))
+        statistic = where_v2(parameter > 1, statistic, convert_to_tensor(math.nan, statistic.dtype))
     return statistic
 
 

@@ -15,10 +15,10 @@ from tfray.library.distributions.distribution import (
     RegisterKL,
     ScalarDistribution,
     VectorDistribution,
-    choose,
     derived_seed,
 )
 from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.checks import check_ops
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import digamma, lgamma, log, multiply_no_nan, reduce_sum
@@ -196,7 +196,7 @@ def _class_counts(logits: Tensor, n: Tensor, totals: Tensor, seed: int | None) -
     drawn = array_ops.reshape(drawn, array_ops.stack([rows, n, most]))
     # Each row counts its own number of draws only: the others are no class.
     counted = array_ops.expand_dims(array_ops.sequence_mask(totals, most), 1)
-    drawn = choose(counted, drawn, convert_to_tensor(-1))
+    drawn = where_v2(counted, drawn, convert_to_tensor(-1))
     counts = reduce_sum(array_ops.one_hot(drawn, classes, dtype=logits.dtype), 2)
     return array_ops.transpose(counts, [1, 0, 2])
 
@@ -449,7 +449,7 @@ class Dirichlet(VectorDistribution):
             message = "Mode undefined when any concentration <= 1"
             return checks.after([check_ops.assert_less(one, self.concentration, message=message)], mode)
         has_one = math_ops.reduce_all(self.concentration > 1, -1, keepdims=True)
-        return choose(has_one, mode, convert_to_tensor(float("nan"), self.dtype))
+        return where_v2(has_one, mode, convert_to_tensor(float("nan"), self.dtype))
 
 
 def _checked_concentration(concentration: Tensor) -> Tensor:

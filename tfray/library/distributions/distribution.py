@@ -477,21 +477,6 @@ def derived_seed(seed: int | None, salt: int) -> int | None:
     return None if seed is None else (seed * 0x9E3779B1 + salt * 0x85EBCA6B) % (2**31 - 1)
 
 
-def choose(condition: Tensor, x: TensorLike, y: TensorLike) -> Tensor:
-    """`x` where `condition` holds, else `y`: all three broadcast."""
-    values = x if isinstance(x, Tensor) else convert_to_tensor(x, y.dtype if isinstance(y, Tensor) else None)
-    others = convert_to_tensor(y, values.dtype)
-    known = array_ops.broadcast_static_shape(values.shape, others.shape)
-    known = array_ops.broadcast_static_shape(known, condition.shape)
-    if not (known.is_fully_defined() and values.shape == others.shape == condition.shape):
-        sizes = array_ops.broadcast_dynamic_shape(array_ops.shape(values), array_ops.shape(others))
-        sizes = array_ops.broadcast_dynamic_shape(sizes, array_ops.shape(condition))
-        condition, values, others = (array_ops.broadcast_to(t, sizes) for t in (condition, values, others))
-    chosen = array_ops.where(condition, values, others)
-    chosen.set_shape(known)
-    return chosen
-
-
 # -- divergence ----------------------------------------------------------------------------------------
 
 Divergence = Callable[..., Tensor]
