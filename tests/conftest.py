@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 
@@ -40,6 +41,12 @@ FAST_HEALTH_CHECKS = {
 def pytest_collection_modifyitems(items):
     """Put tests that stop Ray behind the others: to start it again takes as long as many of them."""
     items.sort(key=lambda item: [fixture in item.fixturenames for fixture in ("ray_nodes", "ray_stopped")])
+
+
+def pytest_collection_finish():
+    """Take the 40,000 tests out of the garbage collector's work: it would look at all of them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -16,14 +16,12 @@ import faulthandler
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
 from tests.support import watcher
-
-DUMP_S = 2.0
-"""How long it may take to show the threads."""
 
 WORKERS_END_S = 15.0
 """At the end of a run xdist waits ten seconds for workers that hang."""
@@ -34,12 +32,16 @@ class Watch:
 
     def __init__(self, run_timeout_s):
         # Not captured: pytest suspends that while it is configured.
-        self._stderr = os.dup(2)
+        stderr = os.dup(2)
+        # The watcher asks for the threads by a signal, which a function in C answers without the interpreter's lock.
+        # A test may hold signals off, but not on this thread.
+        faulthandler.register(watcher.SHOW_THREADS, file=stderr)
+        threading.Thread(target=threading.Event().wait, name="shows-threads", daemon=True).start()
         self._watcher = subprocess.Popen(
             [sys.executable, "-m", watcher.__name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=self._stderr,
+            stderr=stderr,
         )
         self._run_ends = time.monotonic() + run_timeout_s if run_timeout_s else None
         self.enter("the start of the run", None)
@@ -49,18 +51,9 @@ class Watch:
         ends = [time.monotonic() + limit_s] if limit_s is not None else []
         if self._run_ends is not None:
             ends.append(self._run_ends)
-        self._ends = min(ends, default=None)
-        self.arm()
-        line = f"{'' if self._ends is None else self._ends + DUMP_S} {name}".replace("\n", " ")
+        line = f"{min(ends, default='')} {name}".replace("\n", " ")
         with contextlib.suppress(BrokenPipeError):  # somebody has killed it
             os.write(self._watcher.stdin.fileno(), line.encode() + b"\n")
-
-    def arm(self):
-        """Let the threads be shown when the time is over: by a thread of C, which needs neither signals nor locks."""
-        if self._ends is None:
-            faulthandler.cancel_dump_traceback_later()
-        else:
-            faulthandler.dump_traceback_later(max(0.01, self._ends - time.monotonic()), file=self._stderr)
 
 
 _watch = pytest.StashKey()
@@ -98,11 +91,6 @@ def pytest_runtest_protocol(item):
     result = yield
     item.config.stash[_watch].enter(f"what comes after {item.nodeid}", None)
     return result
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_exception_interact(node):
-    node.config.stash[_watch].arm()  # pytest has just disarmed it
 
 
 def pytest_enter_pdb(config):

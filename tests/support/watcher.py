@@ -13,6 +13,12 @@ from tests.support.processes import descendants
 LOOK_S = 0.5
 """How often it looks whether the process is still there."""
 
+SHOW_THREADS = signal.SIGUSR2
+"""The signal at which a watched process shows its threads."""
+
+SHOWN_S = 2.0
+"""How long it may take to show them."""
+
 
 def watch():
     """Do what is told on standard input, until the parent is gone or its time is over."""
@@ -37,7 +43,10 @@ def watch():
 
 
 def end(parent, name, took_s):
-    """Kill the parent and all that it has started."""
+    """Let the parent show its threads, and kill it and all that it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(parent, SHOW_THREADS)
+    time.sleep(SHOWN_S)
     message = f"\n\nHUNG: {name}: after {took_s:.0f} s process {parent} and all that it has started are killed\n"
     with contextlib.suppress(OSError):
         os.write(2, message.encode())

@@ -157,6 +157,8 @@ class TensorShape:
             self._sizes = None
         elif isinstance(dims, TensorShape):
             self._sizes = dims._sizes
+        elif isinstance(dims, (list, tuple)):
+            self._sizes = tuple(map(_size, dims))
         elif hasattr(dims, "unknown_rank"):  # a TensorShapeProto
             proto: Any = dims
             self._sizes = None if proto.unknown_rank else tuple(_size(dim.size) for dim in proto.dim)
@@ -336,8 +338,8 @@ def as_shape(value: ShapeLike) -> TensorShape:
 
 
 def _size(value: Any) -> int | None:
-    if value is None:
-        return None
+    if value is None or (type(value) is int and value >= 0):
+        return value
     size = value.value if isinstance(value, Dimension) else _whole(value)
     if size is not None and size < 0:
         if size == -1:  # TensorFlow 1 writes -1 for an unknown dimension in attributes and protos
