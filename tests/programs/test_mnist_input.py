@@ -73,6 +73,7 @@ def test_without_files_the_error_says_where_they_belong(folder, tmp_path):
         (gzip.compress(idx(LABELS)), "no IDX file of rank 3"),
         (gzip.compress(idx(IMAGES))[:60], "cut off"),
     ],
+    ids=["nothing compressed", "too few bytes", "labels", "half a file"],  # gzip writes the time into what it makes
 )
 def test_files_that_are_something_else(folder, contents, match):
     (folder / FILES[0]).write_bytes(contents)
