@@ -188,6 +188,7 @@ def test_notes_and_the_median_of_many_ratios_follow_the_table(capsys):
     assert lines[-2:] == ["9 ratios: median 1.00, largest 1.00", "case_1: a view"]
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_null_steps_report_memory_and_floors(tmp_path):
     pytest.importorskip("ray")

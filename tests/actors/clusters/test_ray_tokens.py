@@ -137,7 +137,7 @@ def devices(address, **environment):
     promise="A refusal ends the attempt at once, and a cluster that is joined is always named.",
 )
 @pytest.mark.ray
-@pytest.mark.parametrize("mode", [{}, {"RAY_AUTH_MODE": "token"}])
+@pytest.mark.parametrize("mode", [{}, pytest.param({"RAY_AUTH_MODE": "token"}, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("source", ["home", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"])
 def test_the_token_is_shown_wherever_it_lies(head, tmp_path, mode, source):
     address, home = head

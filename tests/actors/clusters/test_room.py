@@ -58,7 +58,7 @@ if {raises}:
 """
 
 
-@pytest.mark.parametrize(("deaths", "raises"), [(1, False), (99, False), (0, True)])
+@pytest.mark.parametrize(("deaths", "raises"), [(1, False), pytest.param(99, False, marks=pytest.mark.slow), (0, True)])
 def test_actors_that_die_while_they_start_are_started_again(ray_local, tmp_path, deaths, raises):
     """But not without end, nor where the next one would fail as the first did."""
     started = tmp_path / "started"

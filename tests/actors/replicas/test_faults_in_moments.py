@@ -223,7 +223,7 @@ slow = pytest.mark.slow
     [
         pytest.param("worker", "checkpoint", marks=slow),
         pytest.param("worker", "aggregation", marks=slow),
-        ("worker", "restore"),
+        pytest.param("worker", "restore", marks=slow),
         ("parameter server", "checkpoint"),
         pytest.param("parameter server", "aggregation", marks=slow),
         pytest.param("parameter server", "restore", marks=slow),

@@ -198,7 +198,7 @@ def test_a_worker_that_dies_while_it_joins(ray_local, tmp_path, first_death):
         assert result.history[-1].members == (0, 1)
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("mode", [pytest.param("sync", marks=pytest.mark.slow), "async"])
 def test_a_worker_that_dies_in_the_last_step(ray_local, tmp_path, mode):
     """What is left to do needs the shards only."""
     result = tf.train.Trainer(
@@ -302,7 +302,7 @@ def test_without_replacements_the_others_go_on(ray_local, tmp_path):
     happens="`tf.errors.UnavailableError` with the name of the server.",
     promise="No process of the run is left behind.",
 )
-@pytest.mark.parametrize("workers", [2, 1])
+@pytest.mark.parametrize("workers", [pytest.param(2, marks=pytest.mark.slow), 1])
 def test_a_parameter_server_that_dies_ends_training_with_its_name(ray_local, tmp_path, workers):
     """Also when it dies together with the only worker, while a replacement joins."""
 
@@ -355,7 +355,15 @@ def test_a_step_that_hangs_runs_into_its_timeout(ray_local, tmp_path):
     barrier.reach("go")
 
 
-@pytest.mark.parametrize("options", [{}, {"backup_workers": 1}, {"mode": "async"}], ids=["sync", "backup", "async"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, marks=pytest.mark.slow),
+        {"backup_workers": 1},
+        pytest.param({"mode": "async"}, marks=pytest.mark.slow),
+    ],
+    ids=["sync", "backup", "async"],
+)
 def test_what_on_step_takes_is_not_a_time_of_steps(ray_local, options):
     # Shards with a backup worker wait for the driver, which is in `on_step`.
     data = tf.train.array_input(*classification_data(), batch_size=24)

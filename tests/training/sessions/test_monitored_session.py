@@ -431,7 +431,7 @@ JOBS = {"ps": tf.JobSpec(1, num_cpus=0.1), "worker": tf.JobSpec(1, num_cpus=0.1)
     promise="Nobody waits for it, and the other devices keep their state.",
 )
 @pytest.mark.ray
-@pytest.mark.parametrize("device", [PS, WORKER])
+@pytest.mark.parametrize("device", [PS, pytest.param(WORKER, marks=pytest.mark.slow)])
 def test_a_session_recovers_from_the_death_of_a_device(ray_local, tmp_path, device):
     with tf.device(PS):
         _, count = counting_model()

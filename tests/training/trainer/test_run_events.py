@@ -70,7 +70,7 @@ def test_a_replica_whose_input_ends_first_is_told_at_once_logged_and_counted(ray
     promise="No part of the data is left out in silence.",
 )
 @ray
-@pytest.mark.parametrize("has_folder", [True, False])
+@pytest.mark.parametrize("has_folder", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_run_may_stop_when_data_is_lost_and_leaves_a_checkpoint(ray_local, tmp_path, has_folder):
     folder = tmp_path if has_folder else None
     made = trainer(scaling(3), unequal(), steps=1000, on_lost_data="stop", checkpoint_dir=folder)
@@ -154,7 +154,7 @@ def killing(ray_local, clusters, device, at=3):
     promise="No part of the data is left out in silence.",
 )
 @ray
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_a_worker_that_is_not_replaced_loses_its_share(ray_local, lines, clusters, mode):
     strike = killing(ray_local, clusters, "/job:worker/task:1/device:CPU:0")
     result = trainer(scaling(3, mode=mode), steps=60, max_worker_restarts=0, on_step=strike).fit()

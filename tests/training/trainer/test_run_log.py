@@ -115,7 +115,7 @@ def test_a_trainer_logs_the_models_summaries(tmp_path):
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_a_trainer_logs_the_models_summaries_on_ray(tmp_path, ray_local, caplog, mode):
     trained = summarized(tmp_path, scaling(1, 2, mode=mode))
     # Asynchronous steps do not end in the order in which they began.

@@ -65,7 +65,7 @@ def trainer(model="dense", optimizer="sgd", steps=50, scale=None, batch_size=24,
         pytest.param("dense", "sgd", 4, 1, marks=pytest.mark.slow),
         ("dense", "momentum", 2, 3),
         pytest.param("dense", "adam", 4, 2, marks=pytest.mark.slow),
-        ("embedding", "sgd", 2, 1),
+        pytest.param("embedding", "sgd", 2, 1, marks=pytest.mark.slow),
         ("embedding", "adam", 4, 2),
         ("sharded embedding", "momentum", 2, 2),
         pytest.param("sharded embedding", "adagrad", 4, 3, marks=pytest.mark.slow),
@@ -294,29 +294,36 @@ def test_input_that_is_none(ray_local, input_fn, message, local):
         tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), input_fn, scale, run).fit()
 
 
+WRONG_BATCHES = [
+    (lambda features, labels: (features[:, :1], labels), r"fed for features:0 has shape \(\d+, 1\), expected"),
+    (lambda features, labels: (features[0], labels), "fed for features:0 has shape"),
+    (
+        lambda features, labels: (features.astype(complex), labels),
+        "fed for features:0 is no array of float32: comp",
+    ),
+    (lambda features, labels: (features, labels + np.nan), "fed for labels:0 is no array of int32: invalid value"),
+    (lambda features, labels: (features, None), "fed for labels:0 is no array of int32"),
+    (lambda features, labels: ([[1.0], [1.0, 2.0]], labels), "fed for features:0 is no array of float"),
+    (lambda features, labels: (features[:0], labels[:0]), "no examples"),
+    (lambda features, labels: ({"x": features}, labels), "holds features/x, labels, expected features, labels"),
+    (lambda features, labels: (features,), r"\(features, labels\)"),
+    (lambda features, labels: None, r"\(features, labels\), got a NoneType"),
+]
+"""What changes a batch, and what the error says."""
+
+
 @pytest.mark.fault(
     "Input",
     "A batch differs from the first one in dtype, rank or shape.",
     happens="An error that names the array, the step and the replica.",
     promise="A batch is checked on workers as in one process.",
 )
-@pytest.mark.parametrize("run", [{"local": True}, {"local": True, "bad_gradients": "report"}, {}], ids=str)
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("run", "change", "message"),
     [
-        (lambda features, labels: (features[:, :1], labels), r"fed for features:0 has shape \(\d+, 1\), expected"),
-        (lambda features, labels: (features[0], labels), "fed for features:0 has shape"),
-        (
-            lambda features, labels: (features.astype(complex), labels),
-            "fed for features:0 is no array of float32: comp",
-        ),
-        (lambda features, labels: (features, labels + np.nan), "fed for labels:0 is no array of int32: invalid value"),
-        (lambda features, labels: (features, None), "fed for labels:0 is no array of int32"),
-        (lambda features, labels: ([[1.0], [1.0, 2.0]], labels), "fed for features:0 is no array of float"),
-        (lambda features, labels: (features[:0], labels[:0]), "no examples"),
-        (lambda features, labels: ({"x": features}, labels), "holds features/x, labels, expected features, labels"),
-        (lambda features, labels: (features,), r"\(features, labels\)"),
-        (lambda features, labels: None, r"\(features, labels\), got a NoneType"),
+        pytest.param(run, *wrong, marks=() if run or number < 2 else pytest.mark.slow)
+        for run in ({"local": True}, {"local": True, "bad_gradients": "report"}, {})
+        for number, wrong in enumerate(WRONG_BATCHES)
     ],
 )
 def test_a_batch_that_differs_names_array_step_and_replica(ray_local, run, change, message):

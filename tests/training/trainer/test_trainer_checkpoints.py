@@ -564,7 +564,7 @@ def uninterrupted(_ray_of_the_session):
 @pytest.mark.parametrize(
     ("interruption", "at"),
     [
-        ("error", 13),
+        pytest.param("error", 13, marks=pytest.mark.slow),
         ("shard", 13),
         pytest.param("everything", 3, marks=pytest.mark.slow),  # before the first checkpoint
         pytest.param("shard", 3, marks=pytest.mark.slow),
@@ -637,7 +637,9 @@ def test_a_lost_shard_ends_training_without_checkpoints(ray_local, clusters):
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("interval", [{"save_every_steps": 7}, {"save_every_s": 0.05}])
+@pytest.mark.parametrize(
+    "interval", [pytest.param({"save_every_steps": 7}, marks=pytest.mark.slow), {"save_every_s": 0.05}]
+)
 def test_asynchronous_training_saves_between_steps(ray_local, tmp_path, interval):
     result = trainer(tmp_path, size=scaling(2, 1, mode="async"), keep_checkpoints=0, **interval).fit()
     assert result.steps == STEPS
