@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, thread_count
 from tfray.ops.kernels.fast_products import fast_product
@@ -42,9 +43,7 @@ def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
     """
     if xp is not np or a.dtype.char not in _BLAS_DTYPES:
         return xp.matmul(a, b, out=out)
-    if max(a.size, b.size) < _THREADED_ELEMENTS and a.size * b.size < _THREADED_PRODUCTS * (
-        a.shape[-1] if a.ndim else 1
-    ):
+    if is_small(a.size, b.size, a.shape[-1] if a.ndim else 1):
         return np.matmul(a, b, out=out)
     if (product := fast_product(a, b, out)) is not None:
         return product
@@ -59,6 +58,22 @@ def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
             return _in_parts(a, b, out, int(min(2 * threads, flops // _PART_FLOPS)))
     with one_blas_thread():
         return np.matmul(a, b, out=out)
+
+
+def is_small(elements_a: int, elements_b: int, inner: int) -> bool:
+    """Whether OpenBLAS computes a product on one thread, given the elements of both and the dimension they share."""
+    return max(elements_a, elements_b) < _THREADED_ELEMENTS and elements_a * elements_b < _THREADED_PRODUCTS * inner
+
+
+def inline_product(op: Operation) -> str | None:
+    """A small product of two matrices as an expression (see `Kernel.inline`)."""
+    a, b = (tensor.shape.whole() for tensor in op.inputs)
+    if a is None or b is None or op.inputs[0].dtype.numpy.char not in _BLAS_DTYPES:
+        return None
+    if not is_small(prod(a), prod(b), a[0 if op.attr("transpose_a") else 1]):
+        return None
+    turned = [".T" if op.attr(name) else "" for name in ("transpose_a", "transpose_b")]
+    return f"{{np.matmul}}({{0}}{turned[0]}, {{1}}{turned[1]}, {{out}})"
 
 
 def inner_product(xp: ArrayModule, a: Array, b: Array) -> Array:

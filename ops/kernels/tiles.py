@@ -107,13 +107,10 @@ def map_flat(xp: ArrayModule, function: Callable[..., None], out: Array, *arrays
         out: Where to write; may be one of `arrays` if `function` allows that.
         *arrays: Arrays of the shape of `out`.
     """
-    if xp is not np or not all(array.flags.c_contiguous for array in (out, *arrays)):
+    if xp is not np or out.size <= FLAT_TILE or not all(array.flags.c_contiguous for array in (out, *arrays)):
         function(out, *arrays)
         return out
     flat_out, *flat = (array.reshape(-1) for array in (out, *arrays))
-    if out.size <= FLAT_TILE:
-        function(flat_out, *flat)
-        return out
     parts = cut(out.size, -(-out.size // FLAT_TILE))
 
     def work(index: int) -> None:

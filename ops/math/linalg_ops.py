@@ -23,7 +23,7 @@ from tfray.ops.arrays.join_ops import concat, size_along
 from tfray.ops.arrays.matrix_ops import matrix_diag_part
 from tfray.ops.arrays.shape_ops import index_tensor, rank, reshape, transpose
 from tfray.ops.kernels.precision import assign, is_half
-from tfray.ops.kernels.products import matrix_product
+from tfray.ops.kernels.products import inline_product, matrix_product
 from tfray.ops.math.arithmetic_ops import conj, multiply
 from tfray.ops.math.axis_ops import from_front, grouped
 from tfray.ops.math.reduction_ops import reduce_sum
@@ -129,7 +129,7 @@ MAT_MUL = register(
         types={"T": dtypes.NUMERIC},
         attrs=("transpose_a", "transpose_b"),
         shape=_mat_mul_shape,
-        kernels=on_every_device(out_kernel(_mat_mul_kernel)),
+        kernels=on_every_device(out_kernel(_mat_mul_kernel, inline=inline_product)),
         gradient=_mat_mul_gradient,
     )
 )

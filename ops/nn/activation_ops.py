@@ -42,8 +42,15 @@ Formula = Callable[..., None]
 """``formula(xp, ctx, out, *arrays)``: fills `out`, element by element, in several passes over short arrays."""
 
 
+_FEW: Final = 1 << 12
+"""Elements up to which NumPy takes no longer than what a kernel does before it begins."""
+
+
 def _tiled(
-    formula: Formula, may_overwrite: tuple[int, ...] = (), element: str | Callable[[Any], str] | None = None
+    formula: Formula,
+    may_overwrite: tuple[int, ...] = (),
+    element: str | Callable[[Any], str] | None = None,
+    inline: str | None = None,
 ) -> Kernel:
     """A kernel that runs a formula on parts that stay in the cache. 16-bit floats are computed in float32.
 
@@ -51,6 +58,7 @@ def _tiled(
         formula: The formula.
         may_overwrite: See `Kernel`.
         element: The same as an expression; see `Kernel`.
+        inline: The same for a few float32 or float64 numbers; see `Kernel`.
     """
 
     def kernel(ctx: KernelContext, *arrays: Array, out: Array | None = None) -> Array:
@@ -60,7 +68,13 @@ def _tiled(
         return map_flat(xp, lambda *parts: formula(xp, ctx, *parts), out, *arrays)
 
     kernel.__name__ = formula.__name__
-    return out_kernel(widened(kernel), may_overwrite, elementwise=True, element=element)
+
+    def expression(op: Operation) -> str | None:
+        elements = op.outputs[0].shape.num_elements()
+        is_small = elements is not None and elements <= _FEW and op.inputs[0].dtype.numpy.char in "fd"
+        return inline if is_small else None
+
+    return out_kernel(widened(kernel), may_overwrite, elementwise=True, element=element, inline=expression)
 
 
 @lru_cache(maxsize=16)
@@ -72,8 +86,8 @@ def _host_zeros(dtype: NumpyDType) -> Array:
 
 def zeros_for(xp: ArrayModule, array: Array) -> Array:
     """Zeros to compare an array with. NumPy's maximum is three times as fast with an array as with a number."""
-    if xp is np and array.ndim == 1 and array.size <= FLAT_TILE:
-        return _host_zeros(array.dtype)[: array.size]
+    if xp is np and array.size <= FLAT_TILE:
+        return _host_zeros(array.dtype)[: array.size].reshape(array.shape)
     return array.dtype.type(0)
 
 
@@ -136,7 +150,14 @@ def _relu_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]:
     return [relu_grad(d_activations, op.outputs[0])]
 
 
-RELU = register(_activation("Relu", _tiled(_relu_formula, (0,), "maximum({0}, 0)"), _relu_gradient, dtypes.REAL))
+RELU = register(
+    _activation(
+        "Relu",
+        _tiled(_relu_formula, (0,), "maximum({0}, 0)", "{np.maximum}({0}, 0.0, out={out})"),
+        _relu_gradient,
+        dtypes.REAL,
+    )
+)
 
 
 def relu_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
@@ -161,7 +182,7 @@ RELU_GRAD = register(
     _activation_gradient(
         "ReluGrad",
         "features",
-        _tiled(_relu_grad_formula, (0, 1), "{0} * where({1} > 0, 1, 0)"),
+        _tiled(_relu_grad_formula, (0, 1), "{0} * where({1} > 0, 1, 0)", "{np.multiply}({0}, {1} > 0, {out})"),
         _relu_grad_gradient,
         dtypes.REAL,
     )

@@ -122,7 +122,10 @@ class Kernel:
             directly, ``ufunc(*arrays, out)``.
         infix: Python expression for the same on scalars, such as ``"{0} + {1}"``.
         inline: Python expression for the same where generated code knows the running ``step``, with the inputs by
-            number and the attributes by name, such as ``"step.close({handle}, {0})"``.
+            number and the attributes by name, such as ``"step.close({handle}, {0})"``. On a CPU a function may decide
+            by the operation: ``{np.matmul}`` is a function of NumPy's, ``{out}`` the buffer to fill or None. It gives
+            None where only the kernel will do. It spares what a kernel looks at before it begins, which takes longer
+            than NumPy takes for a small array, where the shapes that are known say the same.
         elementwise: Whether an element of the output depends on the same element of each input alone, inputs being
             broadcast from their last dimension on. Such a kernel may be called on any part of the elements. A function
             decides by the operation.
@@ -137,7 +140,7 @@ class Kernel:
     may_overwrite: tuple[int, ...] = ()
     ufunc: str | None = None
     infix: str | None = None
-    inline: str | None = None
+    inline: str | Callable[[Any], str | None] | None = None
     elementwise: bool | Callable[[Any], bool] = False
     element_ns: float = 0.2
     element: str | Callable[[Any], str] | None = None
@@ -169,10 +172,21 @@ def out_kernel(
     elementwise: bool | Callable[[Any], bool] = False,
     element_ns: float = 0.5,
     element: str | Callable[[Any], str] | None = None,
+    inline: Callable[[Any], str | None] | None = None,
 ) -> Kernel:
     """A kernel whose function takes ``out=`` (see `Kernel`). It is elementwise if `element` is given."""
     elementwise = elementwise or element is not None
-    return Kernel(function, True, may_overwrite, elementwise=elementwise, element_ns=element_ns, element=element)
+    return Kernel(
+        function,
+        True,
+        may_overwrite,
+        None,
+        None,
+        inline,
+        elementwise=elementwise,
+        element_ns=element_ns,
+        element=element,
+    )
 
 
 def on_every_device(kernel: KernelFunction | Kernel) -> Mapping[str, Kernel]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any, SupportsIndex, cast, overload
@@ -200,14 +201,14 @@ class TensorShape:
         """Whether every dimension is known."""
         return self._sizes is not None and None not in self._sizes
 
+    def whole(self) -> tuple[int, ...] | None:
+        """Every size, or None while one is unknown."""
+        return cast("tuple[int, ...]", self._sizes) if self.is_fully_defined() else None
+
     def num_elements(self) -> int | None:
         """Product of the sizes, or None while one is unknown."""
-        if not self.is_fully_defined():
-            return None
-        product = 1
-        for size in self.sizes:
-            product *= size  # type: ignore[operator]
-        return product
+        sizes = self.whole()
+        return None if sizes is None else math.prod(sizes)
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
         """Whether some concrete shape fits both this shape and `other`."""

@@ -636,9 +636,14 @@ class _Emitter:
         arguments = [self.name(tensor) for tensor in op.inputs]
         if kernel.infix and all(tensor.shape.rank == 0 for tensor in (*op.inputs, *op.outputs)):
             return kernel.infix.format(*arguments)
-        if kernel.inline:
+        if isinstance(kernel.inline, str):
             return kernel.inline.format(*arguments, **{name: repr(value) for name, value in op.attrs.items()})
-        return self._filled(op, arguments, self._memory_for(op.outputs[0]) if op.outputs else None)
+        out = self._memory_for(op.outputs[0]) if op.outputs else None
+        if kernel.inline is not None and self._device.type == "CPU":
+            expression = kernel.inline(op)
+            if expression is not None:
+                return expression.format(*arguments, np=_NumPy(self._program), out=out)
+        return self._filled(op, arguments, out)
 
     def _filled(self, op: Operation, arguments: list[str], out: str | None, *, on_part: bool = False) -> str:
         """The call of the kernel, which fills `out`: a part of the result, if it is called on parts of the inputs."""
@@ -707,6 +712,16 @@ class _Emitter:
         if copied and self._device.type == "CPU":
             return f"{self._program.refer('own', own)}({self.name(tensor)})"
         return f"{self.name(tensor)}.copy()" if copied else self.name(tensor)
+
+
+class _NumPy:
+    """The names by which generated code knows the functions of NumPy."""
+
+    def __init__(self, program: _Program) -> None:
+        self._program = program
+
+    def __getattr__(self, name: str) -> str:
+        return self._program.refer(name, getattr(np, name))
 
 
 def _assign(program: _Program, targets: Sequence[str], values: Sequence[str]) -> None:
