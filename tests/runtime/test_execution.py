@@ -399,6 +399,38 @@ def test_an_error_of_a_kernel_names_operation_line_and_shapes(monkeypatch):
         assert "float32[2, 3]" in str(error)
 
 
+SMALL = {
+    "product": (lambda x, y: tf.matmul(x, y, transpose_b=True), (5, 7), (3, 7)),
+    "product of transposed matrices": (lambda x, y: tf.matmul(x, y, True, True), (5, 7), (3, 5)),
+    "product without rows": (lambda x, y: tf.matmul(x, y), (0, 7), (7, 3)),
+    "product without terms": (lambda x, y: tf.matmul(x, y), (5, 0), (0, 3)),
+    "rectifier": (lambda x, y: tf.nn.relu(x - y), (5, 7), (5, 7)),
+    "rectifier of a scalar": (lambda x, y: tf.nn.relu(x) * y, (), ()),
+    "gradient of a rectifier": (lambda x, y: tf.gradients(tf.nn.relu(x), x, y)[0], (5, 7), (5, 7)),
+    "sum of rows": (lambda x, y: tf.gradients(x + y, y, x)[0], (5, 7), (7,)),
+    "sum of columns": (lambda x, y: tf.gradients(x * y, y, x)[0], (5, 7), (5, 1)),
+    "sum to a scalar": (lambda x, y: tf.gradients(x + y, y, x)[0], (5, 7), ()),
+    "sum of nothing": (lambda x, y: tf.gradients(x + y, y, x)[0], (0, 7), (7,)),
+}
+"""Operations that generated code computes by NumPy alone where they are small, and the shapes of two arguments."""
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("case", SMALL)
+def test_small_arrays_have_the_bits_that_kernels_give_them(case, dtype):
+    function, *shapes = SMALL[case]
+    values = [np.random.default_rng(i).normal(size=shape).astype(dtype) for i, shape in enumerate(shapes)]
+    for value in values:
+        value[np.isclose(value, value.max(initial=0))] = np.nan
+    arguments = [tf.placeholder(dtype, shape) for shape in shapes]
+    feeds = dict(zip(arguments, values, strict=True))
+    fetched = function(*arguments)
+    with tf.Session() as session, np.errstate(invalid="ignore"):
+        found, expected = session.run(fetched, feeds), interpret(fetched, feeds)
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_scalars_follow_numpy():
     x = tf.placeholder(tf.int32, [])
     big = np.int32(2**31 - 1)
