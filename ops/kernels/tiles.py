@@ -90,6 +90,9 @@ def run_tiles(work: Callable[[int], None], count: int, threads: int) -> None:
             work(index)
 
 
+FEW_ELEMENTS: Final = 1 << 12
+"""Elements up to which NumPy takes no longer than what a kernel does before it begins. BLAS takes one thread."""
+
 FLAT_TILE: Final = 1 << 16
 """Elements of a tile of an elementwise kernel that passes over its data several times: the passes stay in the cache.
 
@@ -133,7 +136,7 @@ def for_each_rows(
         large_elements: Number of elements from which several threads are used.
     """
     rows = len(matrix)
-    if xp is not np:
+    if xp is not np or matrix.size <= FEW_ELEMENTS:
         work(slice(0, rows))
         return
     threads = threads_for(xp, matrix.size >= large_elements)

@@ -30,7 +30,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.precision import widened
-from tfray.ops.kernels.tiles import FLAT_TILE, buffer, map_flat
+from tfray.ops.kernels.tiles import FEW_ELEMENTS, FLAT_TILE, buffer, map_flat
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import add, multiply, negative, realdiv, square
 from tfray.ops.math.comparison_ops import less
@@ -40,10 +40,6 @@ from tfray.ops.math.transcendental_ops import sigmoid
 
 Formula = Callable[..., None]
 """``formula(xp, ctx, out, *arrays)``: fills `out`, element by element, in several passes over short arrays."""
-
-
-_FEW: Final = 1 << 12
-"""Elements up to which NumPy takes no longer than what a kernel does before it begins."""
 
 
 def _tiled(
@@ -71,7 +67,7 @@ def _tiled(
 
     def expression(op: Operation) -> str | None:
         elements = op.outputs[0].shape.num_elements()
-        is_small = elements is not None and elements <= _FEW and op.inputs[0].dtype.numpy.char in "fd"
+        is_small = elements is not None and elements <= FEW_ELEMENTS and op.inputs[0].dtype.numpy.char in "fd"
         return inline if is_small else None
 
     return out_kernel(widened(kernel), may_overwrite, elementwise=True, element=element, inline=expression)

@@ -20,7 +20,7 @@ from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
 from tfray.ops.arrays.shape_ops import cast, identity
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.products import inner_product, matrix_product
-from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles, threads_for
+from tfray.ops.kernels.tiles import FEW_ELEMENTS, LARGE_ELEMENTS, cut, run_tiles, threads_for
 from tfray.ops.math.arithmetic_ops import multiply, realdiv, reciprocal, subtract
 from tfray.ops.math.comparison_ops import equal, greater_equal
 from tfray.ops.math.linalg_ops import matmul
@@ -98,6 +98,12 @@ def _is_channels_last(op: Operation) -> bool:
     return op.attrs["data_format"] == "NHWC"
 
 
+def _inline_bias_add(op: Operation) -> str | None:
+    value, bias = (tensor.shape.whole() for tensor in op.inputs)
+    is_small = value is not None and math.prod(value) <= FEW_ELEMENTS and value[-1:] == bias
+    return "{np.add}({0}, {1}, {out})" if is_small and _is_channels_last(op) else None
+
+
 def _bias_add_shape(op: Operation) -> list[TensorShape]:
     value, bias = op.inputs[0].shape, op.inputs[1].shape.with_rank(1)
     if value.rank is None:
@@ -122,7 +128,9 @@ BIAS_ADD = register(
         types={"T": dtypes.NUMERIC},
         shape=_bias_add_shape,
         kernels=on_every_device(
-            out_kernel(_bias_add_kernel, may_overwrite=(0,), elementwise=_is_channels_last, element="{0} + {1}")
+            out_kernel(
+                _bias_add_kernel, (0,), elementwise=_is_channels_last, element="{0} + {1}", inline=_inline_bias_add
+            )
         ),
         gradient=_bias_add_gradient,
     )
