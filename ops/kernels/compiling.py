@@ -103,8 +103,8 @@ class CompiledKernel:
         """
         values = [address_of(value) if isinstance(value, np.ndarray) else value for value in arguments]
         threads = min(thread_count(), -(-count // step)) if is_large else 1
-        counter = np.zeros(1, np.int64)
-        entry, place = self._entry, address_of(counter)
+        counter = ctypes.c_int64()
+        entry, place = self._entry, ctypes.addressof(counter)
         if threads <= 1:
             entry(place, step, count, *values)
         else:
