@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tfray.framework.op_def import Array, ArrayModule
+from tfray.framework.op_def import Array, ArrayModule, KernelContext
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.state.updates import Formula, add_either, register_updates
 
@@ -110,7 +110,7 @@ def _step_by_root(
     xp.subtract(var, mom, out=var)
 
 
-def _choose_rms_prop(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_rms_prop(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, momentum, epsilon = scalars
     # On a GPU the momentum is an array: comparing it with 0 would make the host wait for the device.
     formula = _rms_prop_without_momentum if isinstance(momentum, float) and momentum == 0 else _rms_prop
@@ -188,7 +188,7 @@ def _centered_rms_prop(
     _step_by_root(xp, step, gradient, var, mom, rate, momentum)
 
 
-def _choose_centered_rms_prop(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_centered_rms_prop(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, momentum, epsilon = scalars
     return _centered_rms_prop, [lr, 1 - rho, momentum, epsilon]
 
@@ -263,7 +263,7 @@ def _adadelta(
     _move_mean(xp, step, accum_update, gain)
 
 
-def _choose_adadelta(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_adadelta(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, epsilon = scalars
     return _adadelta, [lr, 1 - rho, epsilon]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.framework.op_def import Array, ArrayModule
+from tfray.framework.op_def import Array, ArrayModule, KernelContext
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.state.training_ops import adagrad
 from tfray.ops.state.updates import Formula, add_either, register_updates
@@ -64,7 +64,7 @@ def _proximal_gradient_descent(
     xp.multiply(var, shrink, out=var)
 
 
-def _choose_proximal_gradient_descent(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_proximal_gradient_descent(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     rate, l1, l2 = scalars
     return _proximal_gradient_descent, [rate, -rate * l1, rate * l1, 1 / (1 + rate * l2)]
 
@@ -132,7 +132,7 @@ def _proximal_adagrad(
     xp.divide(var, root, out=var)
 
 
-def _choose_proximal_adagrad(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_proximal_adagrad(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2 = scalars
     if isinstance(l1, float) and l1 == l2 == 0:
         return adagrad, [lr]
@@ -209,7 +209,7 @@ def _adagrad_da(
     xp.divide(step, root, out=var)
 
 
-def _choose_adagrad_da(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_adagrad_da(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2, step = scalars
     return _adagrad_da, [-lr, -l1 * step, l1 * step, l2 * step * lr]
 
@@ -349,7 +349,7 @@ def _follow(
     xp.divide(change, quadratic, out=var)
 
 
-def _choose_ftrl(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_ftrl(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2, l2_shrinkage, lr_power = scalars
     least = float(np.finfo(np.float32).tiny)
     by_roots = isinstance(lr_power, float) and lr_power == -0.5

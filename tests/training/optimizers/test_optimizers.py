@@ -20,7 +20,6 @@ from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.state import sparse_state_ops, state_ops, training_ops
-from tfray.ops.state import sparse_training_ops as sparse_ops
 from tfray.runtime.device import Device
 from tfray.session import Session
 from tfray.training.optimizers.adagrad import AdagradOptimizer
@@ -617,11 +616,11 @@ def test_updates_check_shapes_while_building():
     with pytest.raises(InvalidArgumentError, match="float64"):
         training_ops.apply_gradient_descent(var, 0.1, constant([1.0, 2.0], "float64"))
     with pytest.raises(InvalidArgumentError):
-        sparse_ops.sparse_apply_gradient_descent(var, 0.1, [[1.0]], [0])
+        training_ops.apply_gradient_descent(var, 0.1, [[1.0]], [0])
     with pytest.raises(InvalidArgumentError, match="no rows"):
-        sparse_ops.sparse_apply_gradient_descent(Variable(1.0), 0.1, [1.0], [0])
+        training_ops.apply_gradient_descent(Variable(1.0), 0.1, [1.0], [0])
     with pytest.raises(InvalidArgumentError, match="lr has shape"):
-        sparse_ops.sparse_apply_adagrad(var, var, [0.1], [1.0], [0])
+        training_ops.apply_adagrad(var, var, [0.1], [1.0], [0])
 
 
 def test_updates_check_shapes_while_running():
@@ -631,7 +630,7 @@ def test_updates_check_shapes_while_running():
     update = training_ops.apply_gradient_descent(var, 0.1, value)
     with pytest.raises(InvalidArgumentError, match=r"'w' has shape \(2,\), the gradient \(3,\)"):
         interpret(update, {value: [1.0, 2.0, 3.0]}, device)
-    update = sparse_ops.sparse_apply_gradient_descent(var, 0.1, value, [0])
+    update = training_ops.apply_gradient_descent(var, 0.1, value, [0])
     with pytest.raises(InvalidArgumentError, match=r"'w' has shape \(2,\), the sparse gradient \(3,\) for 1 rows"):
         interpret(update, {value: [1.0, 2.0, 3.0]}, device)
 
@@ -689,11 +688,11 @@ def test_the_form_for_gpus_gives_the_same(dtype):
         training_ops.apply_adagrad(var, a, rate, dense),
         training_ops.apply_adam(var, a, b, *adam, grad=dense),
         training_ops.apply_adam(var, a, b, *adam, grad=dense, use_nesterov=True),
-        sparse_ops.sparse_apply_gradient_descent(var, rate, rows, indices),
-        sparse_ops.sparse_apply_momentum(var, a, rate, rows, indices, 0.5, use_nesterov=True),
-        sparse_ops.sparse_apply_adagrad(var, a, rate, rows, indices),
-        sparse_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices),
-        sparse_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices, lazy=True),
+        training_ops.apply_gradient_descent(var, rate, rows, indices),
+        training_ops.apply_momentum(var, a, rate, rows, 0.5, indices, use_nesterov=True),
+        training_ops.apply_adagrad(var, a, rate, rows, indices),
+        training_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices),
+        training_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices, lazy=True),
     ]
     for update in updates:
         results = []

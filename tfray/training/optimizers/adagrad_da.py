@@ -10,13 +10,12 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import proximal_training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class AdagradDAOptimizer(Optimizer):
+class AdagradDAOptimizer(FusedOptimizer):
     """Adagrad that computes each weight anew from the sum of all its gradients, for sparse linear models.
 
     The penalties grow with the number of steps, so that weights which are rarely used stay exactly 0; see
@@ -74,17 +73,9 @@ class AdagradDAOptimizer(Optimizer):
         return array_ops.fill(shape, np.asarray(self._initial_square, dtype.numpy))
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
-        )
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
         # The global step still counts the steps before this one.
         self._step_tensor = convert_to_tensor(self._global_step, name="global_step") + 1
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         sums, squares = self.get_slot(var, "gradient_accumulator"), self.get_slot(var, "gradient_squared_accumulator")

@@ -8,15 +8,13 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import proximal_training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class FtrlOptimizer(Optimizer):
+class FtrlOptimizer(FusedOptimizer):
     """Follows the regularised leader: online learning of linear models with weights that are exactly 0.
 
     See `tfray.ops.state.proximal_training_ops.apply_ftrl` for the formula. A sparse gradient changes only its rows.
@@ -84,15 +82,7 @@ class FtrlOptimizer(Optimizer):
         return array_ops.fill(shape, np.asarray(self._initial_accumulator_value, dtype.numpy))
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
-        )
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         hyperparameters = (

@@ -6,7 +6,6 @@ from typing import Any
 
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.state import proximal_training_ops
 from tfray.training.optimizers.adagrad import AdagradOptimizer
 from tfray.training.optimizers.optimizer import Hyperparameter
@@ -51,12 +50,6 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
         super().__init__(learning_rate, initial_accumulator_value, use_locking, name)
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         l1, l2 = self._l1_regularization_strength, self._l2_regularization_strength
