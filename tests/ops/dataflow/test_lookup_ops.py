@@ -12,12 +12,6 @@ from tfray.ops.dataflow import lookup_ops
 
 
 @pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
-@pytest.fixture
 def vocabulary(tmp_path):
     path = tmp_path / "vocabulary.txt"
     path.write_text("emerson\nlake\npalmer\n")

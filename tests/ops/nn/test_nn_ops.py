@@ -18,7 +18,6 @@ from tests.support.op_samples import grid
 from tests.support.references import image_reference as ref
 from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph
 from tfray.framework.op_def import lookup
 from tfray.gradients import gradients
 from tfray.ops.arrays.shape_ops import reshape, shape
@@ -38,12 +37,6 @@ from tfray.ops.nn import (
     pooling_ops,
 )
 from tfray.ops.nn.conv_geometry import geometry
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
 
 
 def normal(*shape: int, seed: int = 0) -> Any:
