@@ -18,16 +18,13 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import (
     Array,
     KernelContext,
-    OpDef,
-    not_differentiable,
     on_cpu,
     on_every_device,
-    register,
 )
-from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
+from tfray.ops.dataflow.resource_definitions import register_handle, register_use
 from tfray.ops.resources.accumulator_resource import REDUCTIONS, Accumulator, SparseAccumulator
 from tfray.ops.state.state_ops import colocated_with
 
@@ -82,17 +79,8 @@ def _conditional_accumulator_kernel(ctx: KernelContext) -> Array:
     return _accumulator(ctx, Accumulator)
 
 
-CONDITIONAL_ACCUMULATOR = register(
-    OpDef(
-        name="ConditionalAccumulator",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_ATTRS,
-        types={"dtype": dtypes.FLOATS},
-        shape=scalar,
-        kernels=on_every_device(_conditional_accumulator_kernel),
-        stateful=True,
-    )
+CONDITIONAL_ACCUMULATOR = register_handle(
+    "ConditionalAccumulator", on_every_device(_conditional_accumulator_kernel), _ATTRS, types={"dtype": dtypes.FLOATS}
 )
 
 
@@ -120,16 +108,11 @@ def _accumulator_apply_gradient_kernel(
     accumulator.apply(int(local_step), gradient)
 
 
-ACCUMULATOR_APPLY_GRADIENT = register(
-    OpDef(
-        name="AccumulatorApplyGradient",
-        inputs=("handle: resource", "local_step: int64", "gradient: dtype"),
-        outputs=(),
-        types={"dtype": dtypes.FLOATS},
-        shape=no_outputs,
-        kernels=on_every_device(_accumulator_apply_gradient_kernel),
-        stateful=True,
-    )
+ACCUMULATOR_APPLY_GRADIENT = register_use(
+    "AccumulatorApplyGradient",
+    on_every_device(_accumulator_apply_gradient_kernel),
+    inputs=("local_step: int64", "gradient: dtype"),
+    types={"dtype": dtypes.FLOATS},
 )
 
 
@@ -164,20 +147,15 @@ def _gradient_shape(op: Operation) -> list[TensorShape]:
     return [op.attrs["shape"]]
 
 
-ACCUMULATOR_TAKE_GRADIENT = register(
-    OpDef(
-        name="AccumulatorTakeGradient",
-        inputs=("handle: resource", "num_required: int32"),
-        outputs=("gradient: dtype",),
-        attrs=("shape",),
-        types={"dtype": dtypes.FLOATS},
-        shape=_gradient_shape,
-        kernels=on_every_device(_accumulator_take_gradient_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+ACCUMULATOR_TAKE_GRADIENT = register_use(
+    "AccumulatorTakeGradient",
+    on_every_device(_accumulator_take_gradient_kernel),
+    inputs=("num_required: int32",),
+    outputs=("gradient: dtype",),
+    shape=_gradient_shape,
+    attrs=("shape",),
+    types={"dtype": dtypes.FLOATS},
+    waits=True,
 )
 
 
@@ -210,17 +188,11 @@ def _sparse_conditional_accumulator_kernel(ctx: KernelContext) -> Array:
     return _accumulator(ctx, SparseAccumulator)
 
 
-SPARSE_CONDITIONAL_ACCUMULATOR = register(
-    OpDef(
-        name="SparseConditionalAccumulator",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_ATTRS,
-        types={"dtype": dtypes.FLOATS},
-        shape=scalar,
-        kernels=on_cpu(_sparse_conditional_accumulator_kernel),
-        stateful=True,
-    )
+SPARSE_CONDITIONAL_ACCUMULATOR = register_handle(
+    "SparseConditionalAccumulator",
+    on_cpu(_sparse_conditional_accumulator_kernel),
+    _ATTRS,
+    types={"dtype": dtypes.FLOATS},
 )
 
 
@@ -256,16 +228,11 @@ def _sparse_accumulator_apply_gradient_kernel(
     accumulator.apply(int(local_step), *gradient)
 
 
-SPARSE_ACCUMULATOR_APPLY_GRADIENT = register(
-    OpDef(
-        name="SparseAccumulatorApplyGradient",
-        inputs=("handle: resource", "local_step: int64", "indices: int64", "values: dtype", "dense_shape: int64*"),
-        outputs=(),
-        types={"dtype": dtypes.FLOATS},
-        shape=no_outputs,
-        kernels=on_cpu(_sparse_accumulator_apply_gradient_kernel),
-        stateful=True,
-    )
+SPARSE_ACCUMULATOR_APPLY_GRADIENT = register_use(
+    "SparseAccumulatorApplyGradient",
+    on_cpu(_sparse_accumulator_apply_gradient_kernel),
+    inputs=("local_step: int64", "indices: int64", "values: dtype", "dense_shape: int64*"),
+    types={"dtype": dtypes.FLOATS},
 )
 
 
@@ -303,20 +270,15 @@ def _sparse_gradient_shapes(op: Operation) -> list[TensorShape]:
     return [TensorShape([None]), rows, TensorShape([shape.rank])]
 
 
-SPARSE_ACCUMULATOR_TAKE_GRADIENT = register(
-    OpDef(
-        name="SparseAccumulatorTakeGradient",
-        inputs=("handle: resource", "num_required: int32"),
-        outputs=("indices: int64", "values: dtype", "dense_shape: int64"),
-        attrs=("shape",),
-        types={"dtype": dtypes.FLOATS},
-        shape=_sparse_gradient_shapes,
-        kernels=on_cpu(_sparse_accumulator_take_gradient_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+SPARSE_ACCUMULATOR_TAKE_GRADIENT = register_use(
+    "SparseAccumulatorTakeGradient",
+    on_cpu(_sparse_accumulator_take_gradient_kernel),
+    inputs=("num_required: int32",),
+    outputs=("indices: int64", "values: dtype", "dense_shape: int64"),
+    shape=_sparse_gradient_shapes,
+    attrs=("shape",),
+    types={"dtype": dtypes.FLOATS},
+    waits=True,
 )
 
 
@@ -338,16 +300,10 @@ def _accumulator_num_accumulated_kernel(ctx: KernelContext, accumulator: Accumul
     return ctx.asarray(np.int32(accumulator.count))
 
 
-ACCUMULATOR_NUM_ACCUMULATED = register(
-    OpDef(
-        name="AccumulatorNumAccumulated",
-        inputs=("handle: resource",),
-        outputs=("num_accumulated: int32",),
-        shape=scalar,
-        kernels=on_every_device(_accumulator_num_accumulated_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
+ACCUMULATOR_NUM_ACCUMULATED = register_use(
+    "AccumulatorNumAccumulated",
+    on_every_device(_accumulator_num_accumulated_kernel),
+    outputs=("num_accumulated: int32",),
 )
 
 
@@ -368,13 +324,6 @@ def _accumulator_set_global_step_kernel(ctx: KernelContext, accumulator: Accumul
         accumulator.global_step = int(new_global_step)
 
 
-ACCUMULATOR_SET_GLOBAL_STEP = register(
-    OpDef(
-        name="AccumulatorSetGlobalStep",
-        inputs=("handle: resource", "new_global_step: int64"),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_every_device(_accumulator_set_global_step_kernel),
-        stateful=True,
-    )
+ACCUMULATOR_SET_GLOBAL_STEP = register_use(
+    "AccumulatorSetGlobalStep", on_every_device(_accumulator_set_global_step_kernel), inputs=("new_global_step: int64",)
 )

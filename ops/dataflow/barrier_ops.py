@@ -11,11 +11,11 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
-from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.framework.op_def import Array, KernelContext, on_cpu
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
+from tfray.ops.dataflow.resource_definitions import register_handle, register_use
 from tfray.ops.resources.barrier_resource import Barrier
 from tfray.ops.state.state_ops import colocated_with
 
@@ -47,17 +47,7 @@ def _barrier_kernel(ctx: KernelContext) -> Array:
     return found
 
 
-BARRIER = register(
-    OpDef(
-        name="Barrier",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=("component_types", "shapes", "container", "shared_name"),
-        shape=scalar,
-        kernels=on_cpu(_barrier_kernel),
-        stateful=True,
-    )
-)
+BARRIER = register_handle("Barrier", on_cpu(_barrier_kernel), ("component_types", "shapes", "container", "shared_name"))
 
 
 def barrier_insert_many(
@@ -84,16 +74,11 @@ def _barrier_insert_many_kernel(ctx: KernelContext, there: Barrier, keys: Array,
     there.insert(ctx.attr("component_index"), keys, values)
 
 
-BARRIER_INSERT_MANY = register(
-    OpDef(
-        name="BarrierInsertMany",
-        inputs=("handle: resource", "keys: string", "values: any"),
-        outputs=(),
-        attrs=("component_index",),
-        shape=no_outputs,
-        kernels=on_cpu(_barrier_insert_many_kernel),
-        stateful=True,
-    )
+BARRIER_INSERT_MANY = register_use(
+    "BarrierInsertMany",
+    on_cpu(_barrier_insert_many_kernel),
+    inputs=("keys: string", "values: any"),
+    attrs=("component_index",),
 )
 
 
@@ -141,19 +126,14 @@ def _taken_shapes(op: Operation) -> list[TensorShape]:
     return [first, first, *(first.concatenate(shape) for shape in op.attrs["shapes"])]
 
 
-BARRIER_TAKE_MANY = register(
-    OpDef(
-        name="BarrierTakeMany",
-        inputs=("handle: resource", "num_elements: int32"),
-        outputs=("indices: int64", "keys: string", "values: component_types*"),
-        attrs=("component_types", "shapes", "allow_small_batch"),
-        shape=_taken_shapes,
-        kernels=on_cpu(_barrier_take_many_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+BARRIER_TAKE_MANY = register_use(
+    "BarrierTakeMany",
+    on_cpu(_barrier_take_many_kernel),
+    inputs=("num_elements: int32",),
+    outputs=("indices: int64", "keys: string", "values: component_types*"),
+    shape=_taken_shapes,
+    attrs=("component_types", "shapes", "allow_small_batch"),
+    waits=True,
 )
 
 
@@ -176,17 +156,7 @@ def _barrier_close_kernel(ctx: KernelContext, there: Barrier) -> None:
     there.close(ctx.attr("cancel_pending_enqueues"))
 
 
-BARRIER_CLOSE = register(
-    OpDef(
-        name="BarrierClose",
-        inputs=("handle: resource",),
-        outputs=(),
-        attrs=("cancel_pending_enqueues",),
-        shape=no_outputs,
-        kernels=on_cpu(_barrier_close_kernel),
-        stateful=True,
-    )
-)
+BARRIER_CLOSE = register_use("BarrierClose", on_cpu(_barrier_close_kernel), attrs=("cancel_pending_enqueues",))
 
 
 def barrier_ready_size(handle: Tensor, name: str | None = None) -> Tensor:
@@ -204,17 +174,7 @@ def _barrier_ready_size_kernel(ctx: KernelContext, there: Barrier) -> np.int32:
     return np.int32(there.ready_size)
 
 
-BARRIER_READY_SIZE = register(
-    OpDef(
-        name="BarrierReadySize",
-        inputs=("handle: resource",),
-        outputs=("size: int32",),
-        shape=scalar,
-        kernels=on_cpu(_barrier_ready_size_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
-)
+BARRIER_READY_SIZE = register_use("BarrierReadySize", on_cpu(_barrier_ready_size_kernel), outputs=("size: int32",))
 
 
 def barrier_incomplete_size(handle: Tensor, name: str | None = None) -> Tensor:
@@ -232,14 +192,6 @@ def _barrier_incomplete_size_kernel(ctx: KernelContext, there: Barrier) -> np.in
     return np.int32(there.incomplete_size)
 
 
-BARRIER_INCOMPLETE_SIZE = register(
-    OpDef(
-        name="BarrierIncompleteSize",
-        inputs=("handle: resource",),
-        outputs=("size: int32",),
-        shape=scalar,
-        kernels=on_cpu(_barrier_incomplete_size_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
+BARRIER_INCOMPLETE_SIZE = register_use(
+    "BarrierIncompleteSize", on_cpu(_barrier_incomplete_size_kernel), outputs=("size: int32",)
 )

@@ -16,10 +16,11 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
-from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.dataflow.resource_definitions import register_handle, register_use
 from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 from tfray.ops.state.state_ops import colocated_with
 
@@ -113,17 +114,7 @@ def _fifo_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, Queue)
 
 
-FIFO_QUEUE = register(
-    OpDef(
-        name="FIFOQueue",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_QUEUE_ATTRS,
-        shape=scalar,
-        kernels=on_cpu(_fifo_queue_kernel),
-        stateful=True,
-    )
-)
+FIFO_QUEUE = register_handle("FIFOQueue", on_cpu(_fifo_queue_kernel), _QUEUE_ATTRS)
 
 
 def padding_fifo_queue(
@@ -152,17 +143,7 @@ def _padding_fifo_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, PaddingQueue)
 
 
-PADDING_FIFO_QUEUE = register(
-    OpDef(
-        name="PaddingFIFOQueue",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_QUEUE_ATTRS,
-        shape=scalar,
-        kernels=on_cpu(_padding_fifo_queue_kernel),
-        stateful=True,
-    )
-)
+PADDING_FIFO_QUEUE = register_handle("PaddingFIFOQueue", on_cpu(_padding_fifo_queue_kernel), _QUEUE_ATTRS)
 
 
 def priority_queue(
@@ -191,17 +172,7 @@ def _priority_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, PriorityQueue)
 
 
-PRIORITY_QUEUE = register(
-    OpDef(
-        name="PriorityQueue",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_QUEUE_ATTRS,
-        shape=scalar,
-        kernels=on_cpu(_priority_queue_kernel),
-        stateful=True,
-    )
-)
+PRIORITY_QUEUE = register_handle("PriorityQueue", on_cpu(_priority_queue_kernel), _QUEUE_ATTRS)
 
 
 def random_shuffle_queue(
@@ -238,16 +209,8 @@ def _random_shuffle_queue_kernel(ctx: KernelContext) -> Queue:
     return found
 
 
-RANDOM_SHUFFLE_QUEUE = register(
-    OpDef(
-        name="RandomShuffleQueue",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=(*_QUEUE_ATTRS, "min_after_dequeue", "seed", "seed2"),
-        shape=scalar,
-        kernels=on_cpu(_random_shuffle_queue_kernel),
-        stateful=True,
-    )
+RANDOM_SHUFFLE_QUEUE = register_handle(
+    "RandomShuffleQueue", on_cpu(_random_shuffle_queue_kernel), (*_QUEUE_ATTRS, "min_after_dequeue", "seed", "seed2")
 )
 
 
@@ -302,18 +265,7 @@ def _queue_enqueue_kernel(ctx: KernelContext, queue: Queue, *components: Array) 
     ctx.step.complete(ctx.op_name, queue.enqueue, components)
 
 
-QUEUE_ENQUEUE = register(
-    OpDef(
-        name="QueueEnqueue",
-        inputs=("handle: resource", "components: any*"),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_cpu(_queue_enqueue_kernel),
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
-)
+QUEUE_ENQUEUE = register_use("QueueEnqueue", on_cpu(_queue_enqueue_kernel), inputs=("components: any*",), waits=True)
 
 
 def queue_enqueue_many(handle: Tensor, components: Sequence[TensorLike], name: str | None = None) -> Operation:
@@ -335,17 +287,8 @@ def _queue_enqueue_many_kernel(ctx: KernelContext, queue: Queue, *components: Ar
     ctx.step.complete(ctx.op_name, queue.enqueue_many, components)
 
 
-QUEUE_ENQUEUE_MANY = register(
-    OpDef(
-        name="QueueEnqueueMany",
-        inputs=("handle: resource", "components: any*"),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_cpu(_queue_enqueue_many_kernel),
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+QUEUE_ENQUEUE_MANY = register_use(
+    "QueueEnqueueMany", on_cpu(_queue_enqueue_many_kernel), inputs=("components: any*",), waits=True
 )
 
 
@@ -387,19 +330,13 @@ def _element_shapes(op: Operation) -> list[TensorShape]:
     return shapes
 
 
-QUEUE_DEQUEUE = register(
-    OpDef(
-        name="QueueDequeue",
-        inputs=("handle: resource",),
-        outputs=("components: component_types*",),
-        attrs=("component_types", "shapes"),
-        shape=_element_shapes,
-        kernels=on_cpu(_queue_dequeue_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+QUEUE_DEQUEUE = register_use(
+    "QueueDequeue",
+    on_cpu(_queue_dequeue_kernel),
+    outputs=("components: component_types*",),
+    shape=_element_shapes,
+    attrs=("component_types", "shapes"),
+    waits=True,
 )
 
 
@@ -442,19 +379,14 @@ def _stacked_shapes(op: Operation) -> list[TensorShape]:
     return [first.concatenate(shape) for shape in op.attrs["shapes"]]
 
 
-QUEUE_DEQUEUE_MANY = register(
-    OpDef(
-        name="QueueDequeueMany",
-        inputs=("handle: resource", "n: int32"),
-        outputs=("components: component_types*",),
-        attrs=("component_types", "shapes"),
-        shape=_stacked_shapes,
-        kernels=on_cpu(_queue_dequeue_many_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+QUEUE_DEQUEUE_MANY = register_use(
+    "QueueDequeueMany",
+    on_cpu(_queue_dequeue_many_kernel),
+    inputs=("n: int32",),
+    outputs=("components: component_types*",),
+    shape=_stacked_shapes,
+    attrs=("component_types", "shapes"),
+    waits=True,
 )
 
 
@@ -495,19 +427,14 @@ def _any_number_of(op: Operation) -> list[TensorShape]:
     return [TensorShape([None]).concatenate(shape) for shape in op.attrs["shapes"]]
 
 
-QUEUE_DEQUEUE_UP_TO = register(
-    OpDef(
-        name="QueueDequeueUpTo",
-        inputs=("handle: resource", "n: int32"),
-        outputs=("components: component_types*",),
-        attrs=("component_types", "shapes"),
-        shape=_any_number_of,
-        kernels=on_cpu(_queue_dequeue_up_to_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+QUEUE_DEQUEUE_UP_TO = register_use(
+    "QueueDequeueUpTo",
+    on_cpu(_queue_dequeue_up_to_kernel),
+    inputs=("n: int32",),
+    outputs=("components: component_types*",),
+    shape=_any_number_of,
+    attrs=("component_types", "shapes"),
+    waits=True,
 )
 
 
@@ -534,19 +461,7 @@ def _queue_close_kernel(ctx: KernelContext, queue: Queue) -> None:
     ctx.step.complete(ctx.op_name, queue.close, ctx.attr("cancel_pending_enqueues"))
 
 
-QUEUE_CLOSE = register(
-    OpDef(
-        name="QueueClose",
-        inputs=("handle: resource",),
-        outputs=(),
-        attrs=("cancel_pending_enqueues",),
-        shape=no_outputs,
-        kernels=on_cpu(_queue_close_kernel),
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
-)
+QUEUE_CLOSE = register_use("QueueClose", on_cpu(_queue_close_kernel), attrs=("cancel_pending_enqueues",), waits=True)
 
 
 def queue_size(handle: Tensor, name: str | None = None) -> Tensor:
@@ -564,17 +479,7 @@ def _queue_size_kernel(ctx: KernelContext, queue: Queue) -> np.int32:
     return np.int32(queue.size)
 
 
-QUEUE_SIZE = register(
-    OpDef(
-        name="QueueSize",
-        inputs=("handle: resource",),
-        outputs=("size: int32",),
-        shape=scalar,
-        kernels=on_cpu(_queue_size_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
-)
+QUEUE_SIZE = register_use("QueueSize", on_cpu(_queue_size_kernel), outputs=("size: int32",))
 
 
 def queue_is_closed(handle: Tensor, name: str | None = None) -> Tensor:
@@ -592,14 +497,4 @@ def _queue_is_closed_kernel(ctx: KernelContext, queue: Queue) -> np.bool_:
     return np.bool_(queue.closed)
 
 
-QUEUE_IS_CLOSED = register(
-    OpDef(
-        name="QueueIsClosed",
-        inputs=("handle: resource",),
-        outputs=("is_closed: bool",),
-        shape=scalar,
-        kernels=on_cpu(_queue_is_closed_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
-)
+QUEUE_IS_CLOSED = register_use("QueueIsClosed", on_cpu(_queue_is_closed_kernel), outputs=("is_closed: bool",))

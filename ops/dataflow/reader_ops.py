@@ -10,11 +10,11 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
-from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.framework.op_def import Array, KernelContext, Reach, on_cpu
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import shared_resource
+from tfray.ops.dataflow.resource_definitions import register_handle, register_use
 from tfray.ops.resources import reader_resource
 from tfray.ops.resources.queue_resource import Queue
 from tfray.ops.resources.reader_resource import OpenWork, Reader
@@ -54,17 +54,11 @@ def _text_line_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "TextLineReader", reader_resource.lines, ctx.attr("skip_header_lines"))
 
 
-TEXT_LINE_READER = register(
-    OpDef(
-        name="TextLineReader",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=("skip_header_lines", "container", "shared_name"),
-        shape=scalar,
-        kernels=on_cpu(_text_line_reader_kernel),
-        stateful=True,
-        reach=Reach("files"),
-    )
+TEXT_LINE_READER = register_handle(
+    "TextLineReader",
+    on_cpu(_text_line_reader_kernel),
+    ("skip_header_lines", "container", "shared_name"),
+    reach=Reach("files"),
 )
 
 
@@ -110,17 +104,11 @@ def _fixed_length_record_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "FixedLengthRecordReader", reader_resource.fixed_length_records, *lengths, is_zlib)
 
 
-FIXED_LENGTH_RECORD_READER = register(
-    OpDef(
-        name="FixedLengthRecordReader",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=("record_bytes", "header_bytes", "footer_bytes", "hop_bytes", "encoding", "container", "shared_name"),
-        shape=scalar,
-        kernels=on_cpu(_fixed_length_record_reader_kernel),
-        stateful=True,
-        reach=Reach("files"),
-    )
+FIXED_LENGTH_RECORD_READER = register_handle(
+    "FixedLengthRecordReader",
+    on_cpu(_fixed_length_record_reader_kernel),
+    ("record_bytes", "header_bytes", "footer_bytes", "hop_bytes", "encoding", "container", "shared_name"),
+    reach=Reach("files"),
 )
 
 
@@ -143,17 +131,11 @@ def _tf_record_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "TFRecordReader", reader_resource.tf_records, ctx.attr("compression_type"))
 
 
-TF_RECORD_READER = register(
-    OpDef(
-        name="TFRecordReader",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=("compression_type", "container", "shared_name"),
-        shape=scalar,
-        kernels=on_cpu(_tf_record_reader_kernel),
-        stateful=True,
-        reach=Reach("files"),
-    )
+TF_RECORD_READER = register_handle(
+    "TFRecordReader",
+    on_cpu(_tf_record_reader_kernel),
+    ("compression_type", "container", "shared_name"),
+    reach=Reach("files"),
 )
 
 
@@ -172,17 +154,8 @@ def _whole_file_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "WholeFileReader", lambda: reader_resource.whole_files)
 
 
-WHOLE_FILE_READER = register(
-    OpDef(
-        name="WholeFileReader",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=("container", "shared_name"),
-        shape=scalar,
-        kernels=on_cpu(_whole_file_reader_kernel),
-        stateful=True,
-        reach=Reach("files"),
-    )
+WHOLE_FILE_READER = register_handle(
+    "WholeFileReader", on_cpu(_whole_file_reader_kernel), ("container", "shared_name"), reach=Reach("files")
 )
 
 
@@ -201,17 +174,7 @@ def _identity_reader_kernel(ctx: KernelContext) -> Reader:
     return _reader(ctx, "IdentityReader", lambda: reader_resource.identity)
 
 
-IDENTITY_READER = register(
-    OpDef(
-        name="IdentityReader",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=("container", "shared_name"),
-        shape=scalar,
-        kernels=on_cpu(_identity_reader_kernel),
-        stateful=True,
-    )
-)
+IDENTITY_READER = register_handle("IdentityReader", on_cpu(_identity_reader_kernel), ("container", "shared_name"))
 
 
 # -- reading -------------------------------------------------------------------------------------------
@@ -241,18 +204,13 @@ def _reader_read_kernel(ctx: KernelContext, reader: Reader, queue: Queue) -> lis
     return [np.array(key, object), np.array(value, object)]
 
 
-READER_READ = register(
-    OpDef(
-        name="ReaderRead",
-        inputs=("handle: resource", "queue_handle: resource"),
-        outputs=("key: string", "value: string"),
-        shape=lambda op: [TensorShape([]), TensorShape([])],
-        kernels=on_cpu(_reader_read_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+READER_READ = register_use(
+    "ReaderRead",
+    on_cpu(_reader_read_kernel),
+    inputs=("queue_handle: resource",),
+    outputs=("key: string", "value: string"),
+    shape=lambda op: [TensorShape([]), TensorShape([])],
+    waits=True,
 )
 
 
@@ -287,18 +245,13 @@ def _reader_read_up_to_kernel(ctx: KernelContext, reader: Reader, queue: Queue, 
     return [keys, values]
 
 
-READER_READ_UP_TO = register(
-    OpDef(
-        name="ReaderReadUpTo",
-        inputs=("handle: resource", "queue_handle: resource", "num_records: int64"),
-        outputs=("keys: string", "values: string"),
-        shape=lambda op: [TensorShape([None]), TensorShape([None])],
-        kernels=on_cpu(_reader_read_up_to_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+READER_READ_UP_TO = register_use(
+    "ReaderReadUpTo",
+    on_cpu(_reader_read_up_to_kernel),
+    inputs=("queue_handle: resource", "num_records: int64"),
+    outputs=("keys: string", "values: string"),
+    shape=lambda op: [TensorShape([None]), TensorShape([None])],
+    waits=True,
 )
 
 
@@ -320,16 +273,8 @@ def _reader_num_records_produced_kernel(ctx: KernelContext, reader: Reader) -> n
     return np.int64(reader.records_produced)
 
 
-READER_NUM_RECORDS_PRODUCED = register(
-    OpDef(
-        name="ReaderNumRecordsProduced",
-        inputs=("handle: resource",),
-        outputs=("records_produced: int64",),
-        shape=scalar,
-        kernels=on_cpu(_reader_num_records_produced_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
+READER_NUM_RECORDS_PRODUCED = register_use(
+    "ReaderNumRecordsProduced", on_cpu(_reader_num_records_produced_kernel), outputs=("records_produced: int64",)
 )
 
 
@@ -348,16 +293,8 @@ def _reader_num_work_units_completed_kernel(ctx: KernelContext, reader: Reader) 
     return np.int64(reader.works_completed)
 
 
-READER_NUM_WORK_UNITS_COMPLETED = register(
-    OpDef(
-        name="ReaderNumWorkUnitsCompleted",
-        inputs=("handle: resource",),
-        outputs=("units_completed: int64",),
-        shape=scalar,
-        kernels=on_cpu(_reader_num_work_units_completed_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
+READER_NUM_WORK_UNITS_COMPLETED = register_use(
+    "ReaderNumWorkUnitsCompleted", on_cpu(_reader_num_work_units_completed_kernel), outputs=("units_completed: int64",)
 )
 
 
@@ -376,16 +313,8 @@ def _reader_serialize_state_kernel(ctx: KernelContext, reader: Reader) -> Array:
     return np.array(reader.change(reader.state), object)
 
 
-READER_SERIALIZE_STATE = register(
-    OpDef(
-        name="ReaderSerializeState",
-        inputs=("handle: resource",),
-        outputs=("state: string",),
-        shape=scalar,
-        kernels=on_cpu(_reader_serialize_state_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
+READER_SERIALIZE_STATE = register_use(
+    "ReaderSerializeState", on_cpu(_reader_serialize_state_kernel), outputs=("state: string",)
 )
 
 
@@ -408,15 +337,8 @@ def _reader_restore_state_kernel(ctx: KernelContext, reader: Reader, state: Arra
     reader.change(lambda: reader.restore(state.item()))
 
 
-READER_RESTORE_STATE = register(
-    OpDef(
-        name="ReaderRestoreState",
-        inputs=("handle: resource", "state: string"),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_cpu(_reader_restore_state_kernel),
-        stateful=True,
-    )
+READER_RESTORE_STATE = register_use(
+    "ReaderRestoreState", on_cpu(_reader_restore_state_kernel), inputs=("state: string",)
 )
 
 
@@ -435,13 +357,4 @@ def _reader_reset_kernel(ctx: KernelContext, reader: Reader) -> None:
     reader.change(reader.reset)
 
 
-READER_RESET = register(
-    OpDef(
-        name="ReaderReset",
-        inputs=("handle: resource",),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_cpu(_reader_reset_kernel),
-        stateful=True,
-    )
-)
+READER_RESET = register_use("ReaderReset", on_cpu(_reader_reset_kernel))

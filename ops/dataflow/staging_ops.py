@@ -13,11 +13,11 @@ import numpy as np
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
-from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.framework.op_def import Array, KernelContext, on_every_device
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import require_same, shared_resource
+from tfray.ops.dataflow.resource_definitions import register_handle, register_use
 from tfray.ops.resources.staging_resource import MapStagingArea, StagingArea
 from tfray.ops.state.state_ops import colocated_with
 
@@ -70,17 +70,7 @@ def _staging_area_kernel(ctx: KernelContext) -> Array:
     return _area(ctx, StagingArea)
 
 
-STAGING_AREA = register(
-    OpDef(
-        name="StagingArea",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_ATTRS,
-        shape=scalar,
-        kernels=on_every_device(_staging_area_kernel),
-        stateful=True,
-    )
-)
+STAGING_AREA = register_handle("StagingArea", on_every_device(_staging_area_kernel), _ATTRS)
 
 
 def stage(handle: Tensor, values: Sequence[TensorLike], name: str | None = None) -> Operation:
@@ -99,18 +89,7 @@ def _stage_kernel(ctx: KernelContext, area: StagingArea, *values: Array) -> None
     ctx.step.complete(ctx.op_name, area.put, values)
 
 
-STAGE = register(
-    OpDef(
-        name="Stage",
-        inputs=("handle: resource", "values: any*"),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_every_device(_stage_kernel),
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
-)
+STAGE = register_use("Stage", on_every_device(_stage_kernel), inputs=("values: any*",), waits=True)
 
 
 def unstage(handle: Tensor, types: Sequence[DType], shapes: Sequence[TensorShape], name: str | None = None) -> Any:
@@ -138,19 +117,13 @@ def _given_shapes(op: Operation) -> list[TensorShape]:
     return shapes
 
 
-UNSTAGE = register(
-    OpDef(
-        name="Unstage",
-        inputs=("handle: resource",),
-        outputs=("values: types*",),
-        attrs=("types", "shapes"),
-        shape=_given_shapes,
-        kernels=on_every_device(_unstage_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+UNSTAGE = register_use(
+    "Unstage",
+    on_every_device(_unstage_kernel),
+    outputs=("values: types*",),
+    shape=_given_shapes,
+    attrs=("types", "shapes"),
+    waits=True,
 )
 
 
@@ -178,19 +151,14 @@ def _stage_peek_kernel(ctx: KernelContext, area: StagingArea, index: Array) -> A
     return tuple([value.copy() for value in ctx.step.complete(ctx.op_name, area.peek, int(index))])
 
 
-STAGE_PEEK = register(
-    OpDef(
-        name="StagePeek",
-        inputs=("handle: resource", "index: int32"),
-        outputs=("values: types*",),
-        attrs=("types", "shapes"),
-        shape=_given_shapes,
-        kernels=on_every_device(_stage_peek_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+STAGE_PEEK = register_use(
+    "StagePeek",
+    on_every_device(_stage_peek_kernel),
+    inputs=("index: int32",),
+    outputs=("values: types*",),
+    shape=_given_shapes,
+    attrs=("types", "shapes"),
+    waits=True,
 )
 
 
@@ -225,17 +193,7 @@ def _map_staging_area_kernel(ctx: KernelContext) -> Array:
     return _area(ctx, MapStagingArea, ordered=ctx.attr("ordered"))
 
 
-MAP_STAGING_AREA = register(
-    OpDef(
-        name="MapStagingArea",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=(*_ATTRS, "ordered"),
-        shape=scalar,
-        kernels=on_every_device(_map_staging_area_kernel),
-        stateful=True,
-    )
-)
+MAP_STAGING_AREA = register_handle("MapStagingArea", on_every_device(_map_staging_area_kernel), (*_ATTRS, "ordered"))
 
 
 def map_stage(
@@ -261,18 +219,12 @@ def _map_stage_kernel(ctx: KernelContext, area: MapStagingArea, key: Array, *val
     ctx.step.complete(ctx.op_name, area.put, int(key), ctx.attr("indices"), values)
 
 
-MAP_STAGE = register(
-    OpDef(
-        name="MapStage",
-        inputs=("handle: resource", "key: int64", "values: any*"),
-        outputs=(),
-        attrs=("indices",),
-        shape=no_outputs,
-        kernels=on_every_device(_map_stage_kernel),
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+MAP_STAGE = register_use(
+    "MapStage",
+    on_every_device(_map_stage_kernel),
+    inputs=("key: int64", "values: any*"),
+    attrs=("indices",),
+    waits=True,
 )
 
 
@@ -310,19 +262,14 @@ def _map_unstage_kernel(ctx: KernelContext, area: MapStagingArea, key: Array) ->
     return ctx.step.complete(ctx.op_name, area.get, int(key), ctx.attr("indices"))[1]
 
 
-MAP_UNSTAGE = register(
-    OpDef(
-        name="MapUnstage",
-        inputs=("handle: resource", "key: int64"),
-        outputs=("values: types*",),
-        attrs=("indices", "types", "shapes"),
-        shape=_given_shapes,
-        kernels=on_every_device(_map_unstage_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+MAP_UNSTAGE = register_use(
+    "MapUnstage",
+    on_every_device(_map_unstage_kernel),
+    inputs=("key: int64",),
+    outputs=("values: types*",),
+    shape=_given_shapes,
+    attrs=("indices", "types", "shapes"),
+    waits=True,
 )
 
 
@@ -360,19 +307,13 @@ def _key_and_given_shapes(op: Operation) -> list[TensorShape]:
     return [TensorShape([]), *op.attrs["shapes"]]
 
 
-MAP_UNSTAGE_NO_KEY = register(
-    OpDef(
-        name="MapUnstageNoKey",
-        inputs=("handle: resource",),
-        outputs=("key: int64", "values: types*"),
-        attrs=("indices", "types", "shapes"),
-        shape=_key_and_given_shapes,
-        kernels=on_every_device(_map_unstage_no_key_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+MAP_UNSTAGE_NO_KEY = register_use(
+    "MapUnstageNoKey",
+    on_every_device(_map_unstage_no_key_kernel),
+    outputs=("key: int64", "values: types*"),
+    shape=_key_and_given_shapes,
+    attrs=("indices", "types", "shapes"),
+    waits=True,
 )
 
 
@@ -408,19 +349,14 @@ def _map_peek_kernel(ctx: KernelContext, area: MapStagingArea, key: Array) -> An
     return tuple([value.copy() for value in values])
 
 
-MAP_PEEK = register(
-    OpDef(
-        name="MapPeek",
-        inputs=("handle: resource", "key: int64"),
-        outputs=("values: types*",),
-        attrs=("indices", "types", "shapes"),
-        shape=_given_shapes,
-        kernels=on_every_device(_map_peek_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+MAP_PEEK = register_use(
+    "MapPeek",
+    on_every_device(_map_peek_kernel),
+    inputs=("key: int64",),
+    outputs=("values: types*",),
+    shape=_given_shapes,
+    attrs=("indices", "types", "shapes"),
+    waits=True,
 )
 
 
@@ -439,16 +375,8 @@ def _map_incomplete_size_kernel(ctx: KernelContext, area: MapStagingArea) -> Arr
     return ctx.asarray(np.int32(area.incomplete_size))
 
 
-MAP_INCOMPLETE_SIZE = register(
-    OpDef(
-        name="MapIncompleteSize",
-        inputs=("handle: resource",),
-        outputs=("size: int32",),
-        shape=scalar,
-        kernels=on_every_device(_map_incomplete_size_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
+MAP_INCOMPLETE_SIZE = register_use(
+    "MapIncompleteSize", on_every_device(_map_incomplete_size_kernel), outputs=("size: int32",)
 )
 
 
@@ -470,17 +398,7 @@ def _stage_size_kernel(ctx: KernelContext, area: StagingArea | MapStagingArea) -
     return ctx.asarray(np.int32(area.size))
 
 
-STAGE_SIZE = register(
-    OpDef(
-        name="StageSize",
-        inputs=("handle: resource",),
-        outputs=("size: int32",),
-        shape=scalar,
-        kernels=on_every_device(_stage_size_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
-)
+STAGE_SIZE = register_use("StageSize", on_every_device(_stage_size_kernel), outputs=("size: int32",))
 
 
 def stage_clear(handle: Tensor, name: str | None = None) -> Operation:
@@ -498,13 +416,4 @@ def _stage_clear_kernel(ctx: KernelContext, area: StagingArea | MapStagingArea) 
     area.clear()
 
 
-STAGE_CLEAR = register(
-    OpDef(
-        name="StageClear",
-        inputs=("handle: resource",),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_every_device(_stage_clear_kernel),
-        stateful=True,
-    )
-)
+STAGE_CLEAR = register_use("StageClear", on_every_device(_stage_clear_kernel))
