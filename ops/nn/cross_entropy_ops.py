@@ -265,14 +265,6 @@ LOG_SOFTMAX = register(
 )
 
 
-def log_softmax_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``gradients - exp(outputs) * sum(gradients)``: the gradient of `log_softmax` from its outputs.
-
-    The arguments and the result have one shape and dtype; sums are over the last dimension.
-    """
-    return add_op(LOG_SOFTMAX_GRAD, gradients, outputs, name=name)
-
-
 def _log_softmax_grad_rows(xp: ArrayModule, d: Array, y: Array, out: Array) -> None:
     powers = xp.exp(y, out=buffer(xp, "powers", d.shape, d.dtype))
     xp.multiply(powers, _row_sum(xp, d), out=powers)

@@ -670,35 +670,6 @@ LRN = register(
 )
 
 
-def lrn_grad(
-    input_grads: TensorLike,
-    input_image: TensorLike,
-    output_image: TensorLike,
-    depth_radius: int = 5,
-    bias: float = 1,
-    alpha: float = 1,
-    beta: float = 0.5,
-    name: str | None = None,
-) -> Tensor:
-    """Compute the gradient of `local_response_normalization`. It has no gradient itself.
-
-    Args:
-        input_grads: Gradient of the result, of its shape.
-        input_image: What was normalized, ``[batch, height, width, channels]``.
-        output_image: The result, likewise.
-        depth_radius: As for `local_response_normalization`, as are the remaining arguments.
-        bias: See there.
-        alpha: See there.
-        beta: See there.
-        name: Name of the operation.
-
-    Returns:
-        The shape of `input_image`.
-    """
-    attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
-    return add_op(LRN_GRAD, input_grads, input_image, output_image, name=name, **attrs)
-
-
 def _lrn_grad_kernel(
     ctx: KernelContext, d_outputs: Array, images: Array, outputs: Array, out: Array | None = None
 ) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from tests.support.op_samples import OpError, OpSample, grid, unary_rows
+from tests.support.op_samples.array_samples import build_op
 from tests.support.references.image_reference import to_nchw
 from tfray.framework import dtypes
 from tfray.ops.nn import activation_ops, cross_entropy_ops, nn_ops, normalization_ops
@@ -125,7 +126,11 @@ def softmax_rows() -> list[OpSample]:
             OpSample("SoftmaxGrad", ops.softmax_grad, [d, special.softmax(x, -1)], softmax_grad, tolerance=4),
             OpSample("LogSoftmax", ops.log_softmax, [x], lambda x: special.log_softmax(x, -1), tolerance=2),
             OpSample(
-                "LogSoftmaxGrad", ops.log_softmax_grad, [d, special.log_softmax(x, -1)], log_softmax_grad, tolerance=10
+                "LogSoftmaxGrad",
+                build_op(ops.LOG_SOFTMAX_GRAD),
+                [d, special.log_softmax(x, -1)],
+                log_softmax_grad,
+                tolerance=10,
             ),
         ]
     swapped: dict[str, Any] = {"kwargs": {"axis": 1}, "modes": ("known", "unknown sizes"), "label": "axis"}
@@ -347,10 +352,9 @@ def lrn_rows() -> list[OpSample]:
         rows.append(
             OpSample(
                 "LRNGrad",
-                normalization_ops.lrn_grad,
+                build_op(normalization_ops.LRN_GRAD, **kwargs),
                 [d, x, lrn(x, beta=beta)],
                 lambda d, x, y, beta=beta: lrn_grad(d, x, y, beta=beta),
-                kwargs=kwargs,
                 tolerance=10,
                 label=str(beta),
             )

@@ -181,7 +181,7 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch`, of those examples for which `keep_input` holds: a bool scalar or vector, see `maybe_batch`."""
+    """As `shuffle_batch`, of those examples for which `keep_input` holds, a bool scalar or vector (`maybe_batch`)."""
     make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
     batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
     return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch")
