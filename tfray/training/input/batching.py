@@ -153,6 +153,7 @@ def shuffle_batch(
         batch_size: As of `batch`, an integer scalar.
         min_after_dequeue: Smallest number of examples that stay in the queue, from which the next batch is chosen.
         seed: Seed of the order; see `tf.set_random_seed`.
+        shapes: Shapes, as of `batch`.
 
     Returns:
         As of `batch`: tensors of shape ``[batch_size, ...]``.

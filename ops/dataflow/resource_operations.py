@@ -1,12 +1,20 @@
-"""Definitions of operations on resources that live on a device between steps: queues, barriers, readers and others."""
+"""Operations on resources that live on a device between steps: queues, barriers, readers and others.
+
+`register_handle` and `register_use` define them, `make_resource` and `use_resource` add them to a graph.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DType
+from tfray.framework.graph import Tensor
 from tfray.framework.op_def import Kernel, OpDef, Reach, ShapeFunction, not_differentiable, register
+from tfray.framework.scopes import current_container
 from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.ops.state.state_ops import colocated_with
 
 
 def register_handle(
@@ -77,3 +85,36 @@ def register_use(
             uses_step=waits,
         )
     )
+
+
+def make_resource(definition: OpDef, name: str | None, shared_name: str | None = None, **attrs: Any) -> Tensor:
+    """Add an operation that gives the handle of a resource of the current container.
+
+    Args:
+        definition: What `register_handle` returned, with the attributes ``container`` and ``shared_name``.
+        name: Name of the operation.
+        shared_name: Name of the resource; that of the operation when None or empty. Steps of all sessions that use the
+            device share one resource under equal names.
+        **attrs: The other attributes, plain values of no shape.
+
+    Returns:
+        The handle, a scalar.
+    """
+    return add_op(definition, name=name, container=current_container(), shared_name=shared_name or "", **attrs)
+
+
+def use_resource(definition: OpDef, handle: Tensor, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+    """Add an operation on a resource, on the device of the resource.
+
+    Args:
+        definition: What `register_use` returned.
+        handle: The resource.
+        *inputs: The inputs that follow, of the shapes that the definition takes.
+        name: Name of the operation.
+        **attrs: The attributes, plain values of no shape.
+
+    Returns:
+        As `add_op`: the operation, or its outputs, whose shapes the definition tells.
+    """
+    with colocated_with(handle):
+        return add_op(definition, handle, *inputs, name=name, **attrs)
