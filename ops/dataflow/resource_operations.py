@@ -14,6 +14,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.op_def import Kernel, OpDef, Reach, ShapeFunction, not_differentiable, register
 from tfray.framework.scopes import current_container
 from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.framework.type_aliases import TensorLike
 from tfray.ops.state.state_ops import colocated_with
 
 
@@ -87,7 +88,7 @@ def register_use(
     )
 
 
-def make_resource(definition: OpDef, name: str | None, shared_name: str | None = None, **attrs: Any) -> Tensor:
+def make_resource(definition: OpDef, name: str | None, shared_name: str | None = None, **attrs: object) -> Tensor:
     """Add an operation that gives the handle of a resource of the current container.
 
     Args:
@@ -103,7 +104,9 @@ def make_resource(definition: OpDef, name: str | None, shared_name: str | None =
     return add_op(definition, name=name, container=current_container(), shared_name=shared_name or "", **attrs)
 
 
-def use_resource(definition: OpDef, handle: Tensor, *inputs: Any, name: str | None = None, **attrs: Any) -> Any:
+def use_resource(
+    definition: OpDef, handle: Tensor, *inputs: TensorLike, name: str | None = None, **attrs: object
+) -> Any:
     """Add an operation on a resource, on the device of the resource.
 
     Args:

@@ -16,7 +16,6 @@ from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.kernels.cpu_threads import scratch
 from tfray.ops.state.updates import (
     Formula,
-    add_either,
     add_update,
     apply_dense,
     apply_sparse,
@@ -34,34 +33,10 @@ from tfray.ops.state.updates import (
 )
 
 
-def apply_gradient_descent(
-    var: VariableOrHandle,
-    alpha: TensorLike,
-    delta: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update ``var -= alpha * delta``.
-
-    Args:
-        var: The variable, of any shape and a floating or complex dtype.
-        alpha: Scalar, the learning rate.
-        delta: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-    """
-    return add_either(_GRADIENT_DESCENT, var, (), (alpha,), delta, indices, name)
-
-
 def _gradient_descent(
     xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, alpha: Array
 ) -> None:
+    """Update ``var -= alpha * gradient``."""
     step, _ = temporaries
     xp.multiply(gradient, alpha, out=step)
     xp.subtract(var, step, out=var)
@@ -71,38 +46,7 @@ def _choose_gradient_descent(ctx: KernelContext, scalars: list[Array]) -> tuple[
     return _gradient_descent, scalars
 
 
-_GRADIENT_DESCENT: Final = register_updates("GradientDescent", (), ("alpha",), _choose_gradient_descent, dtypes.INEXACT)
-
-
-def apply_momentum(
-    var: VariableOrHandle,
-    accum: VariableOrHandle,
-    lr: TensorLike,
-    grad: TensorLike,
-    momentum: TensorLike,
-    indices: TensorLike | None = None,
-    use_nesterov: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Update ``accum = momentum * accum + grad; var -= lr * accum``.
-
-    Args:
-        var: The variable, of any shape and a floating or complex dtype.
-        accum: Its slot, of the same shape.
-        lr: Scalar, the learning rate.
-        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        momentum: Scalar.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        use_nesterov: Look ahead, ``var -= lr * (grad + momentum * accum)``.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-    """
-    return add_either(_MOMENTUM, var, (accum,), (lr,), grad, indices, name, (momentum,), use_nesterov=use_nesterov)
+GRADIENT_DESCENT: Final = register_updates("GradientDescent", (), ("alpha",), _choose_gradient_descent, dtypes.INEXACT)
 
 
 def _plain_momentum(
@@ -114,6 +58,7 @@ def _plain_momentum(
     lr: Array,
     momentum: Array,
 ) -> None:
+    """Update ``accum = momentum * accum + gradient; var -= lr * accum``."""
     step, _ = temporaries
     xp.multiply(accum, momentum, out=accum)
     xp.add(accum, gradient, out=accum)
@@ -143,41 +88,15 @@ def _choose_momentum(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula,
     return _nesterov_momentum if ctx.attr("use_nesterov") else _plain_momentum, scalars
 
 
-_MOMENTUM: Final = register_updates(
+MOMENTUM: Final = register_updates(
     "Momentum", ("accum",), ("lr",), _choose_momentum, dtypes.INEXACT, after=("momentum",), attrs=("use_nesterov",)
 )
-
-
-def apply_adagrad(
-    var: VariableOrHandle,
-    accum: VariableOrHandle,
-    lr: TensorLike,
-    grad: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update ``accum += grad ** 2; var -= lr * grad / sqrt(accum)``.
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        accum: Its slot, of the same shape, positive where `grad` may be 0.
-        lr: Scalar, the learning rate.
-        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-    """
-    return add_either(_ADAGRAD, var, (accum,), (lr,), grad, indices, name)
 
 
 def adagrad(
     xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, accum: Array, lr: Array
 ) -> None:
+    """Update ``accum += gradient ** 2; var -= lr * gradient / sqrt(accum)``."""
     step, _ = temporaries
     xp.multiply(gradient, gradient, out=step)
     xp.add(accum, step, out=accum)
@@ -191,7 +110,7 @@ def _choose_adagrad(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, 
     return adagrad, scalars
 
 
-_ADAGRAD: Final = register_updates("Adagrad", ("accum",), ("lr",), _choose_adagrad)
+ADAGRAD: Final = register_updates("Adagrad", ("accum",), ("lr",), _choose_adagrad)
 
 
 def apply_adam(

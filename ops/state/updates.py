@@ -344,13 +344,28 @@ def add_either(
     scalars: Sequence[TensorLike],
     grad: TensorLike,
     indices: TensorLike | None,
-    name: str | None,
+    name: str | None = None,
     after: Sequence[TensorLike] = (),
     **attrs: Any,
 ) -> Any:
     """Add one of the two operations of `register_updates`: the sparse one when `indices` is given, else the dense one.
 
-    The slots have the shape of the variable, the scalars rank 0; the result is the operation.
+    Args:
+        definitions: What `register_updates` returned.
+        var: The variable, of any shape.
+        slots: Its slots, of the same shape.
+        scalars: The scalars.
+        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
+        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
+        name: Name of the operation.
+        after: The scalars that come last.
+        **attrs: The attributes, plain values of no shape.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: A slot or the gradient does not fit; while running: a row that the variable does not have.
     """
     dense, sparse = definitions
     if indices is None:

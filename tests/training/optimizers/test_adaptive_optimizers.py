@@ -14,6 +14,7 @@ from tfray.library.variables.variables import Variable, global_variables_initial
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.math import math_ops
 from tfray.ops.state import adaptive_training_ops, proximal_training_ops
+from tfray.ops.state.updates import add_either
 from tfray.runtime.device import Device
 from tfray.session import Session
 from tfray.training.optimizers.adadelta import AdadeltaOptimizer
@@ -227,16 +228,17 @@ def test_the_form_for_gpus_gives_the_same(dtype):
     var, a, b, c = (Variable(start) for _ in range(4))
     half, eighth, none = constant(0.5), constant(0.125), constant(0.0)
     calls = [
-        (adaptive_training_ops.apply_rms_prop, (a, b), (half, half, none, eighth)),
-        (adaptive_training_ops.apply_centered_rms_prop, (c, a, b), (eighth, eighth, half, constant(2.0))),
-        (adaptive_training_ops.apply_adadelta, (a, b), (half, half, eighth)),
-        (proximal_training_ops.apply_proximal_gradient_descent, (), (half, eighth, eighth)),
-        (proximal_training_ops.apply_proximal_adagrad, (a,), (half, none, none)),
-        (proximal_training_ops.apply_adagrad_da, (a, b), (half, eighth, eighth, constant(2.0))),
-        (proximal_training_ops.apply_ftrl, (a, b), (half, eighth, eighth, eighth, constant(-0.5))),
+        (adaptive_training_ops.RMS_PROP, (a, b), (half, half, none, eighth)),
+        (adaptive_training_ops.CENTERED_RMS_PROP, (c, a, b), (eighth, eighth, half, constant(2.0))),
+        (adaptive_training_ops.ADADELTA, (a, b), (half, half, eighth)),
+        (proximal_training_ops.PROXIMAL_GRADIENT_DESCENT, (), (half, eighth, eighth)),
+        (proximal_training_ops.PROXIMAL_ADAGRAD, (a,), (half, none, none)),
+        (proximal_training_ops.ADAGRAD_DA, (a, b), (half, eighth, eighth, constant(2.0))),
+        (proximal_training_ops.FTRL, (a, b), (half, eighth, eighth, eighth, constant(-0.5))),
     ]
-    for function, slots, scalars in calls:
-        for update in (function(var, *slots, *scalars, dense), function(var, *slots, *scalars, rows, indices)):
+    for definitions, slots, scalars in calls:
+        for gradient in ((dense, None), (rows, indices)):
+            update = add_either(definitions, var, slots, scalars, *gradient)
             results = []
             for device in (Device("/job:localhost/task:0/device:CPU:0"), other):
                 interpret([v.initializer for v in (var, a, b, c)], device=device)

@@ -19,6 +19,7 @@ from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.state import sparse_state_ops, state_ops, training_ops
+from tfray.ops.state.updates import add_either
 from tfray.runtime.device import Device
 from tfray.session import Session
 from tfray.training.optimizers.adagrad import AdagradOptimizer
@@ -440,31 +441,31 @@ def test_rows_out_of_range(row):
 def test_updates_check_shapes_while_building():
     var, other = Variable([1.0, 2.0], name="w"), Variable([1.0, 2.0, 3.0], name="x")
     with pytest.raises(InvalidArgumentError, match="grad"):
-        training_ops.apply_gradient_descent(var, 0.1, [1.0])
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), [1.0], None)
     with pytest.raises(InvalidArgumentError, match="alpha"):
-        training_ops.apply_gradient_descent(var, [0.1, 0.2], [1.0, 2.0])
+        add_either(training_ops.GRADIENT_DESCENT, var, (), ([0.1, 0.2],), [1.0, 2.0], None)
     with pytest.raises(InvalidArgumentError, match="slot 'x' is float32"):
-        training_ops.apply_adagrad(var, other, 0.1, [1.0, 2.0])
+        add_either(training_ops.ADAGRAD, var, [other], [0.1], [1.0, 2.0], None)
     with pytest.raises(InvalidArgumentError, match="not a variable"):
-        training_ops.apply_gradient_descent(var.value(), 0.1, [1.0, 2.0])
+        add_either(training_ops.GRADIENT_DESCENT, var.value(), (), (0.1,), [1.0, 2.0], None)
     with pytest.raises(InvalidArgumentError, match="float64"):
-        training_ops.apply_gradient_descent(var, 0.1, constant([1.0, 2.0], "float64"))
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), constant([1.0, 2.0], "float64"), None)
     with pytest.raises(InvalidArgumentError):
-        training_ops.apply_gradient_descent(var, 0.1, [[1.0]], [0])
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), [[1.0]], [0])
     with pytest.raises(InvalidArgumentError, match="no rows"):
-        training_ops.apply_gradient_descent(Variable(1.0), 0.1, [1.0], [0])
+        add_either(training_ops.GRADIENT_DESCENT, Variable(1.0), (), (0.1,), [1.0], [0])
     with pytest.raises(InvalidArgumentError, match="lr has shape"):
-        training_ops.apply_adagrad(var, var, [0.1], [1.0], [0])
+        add_either(training_ops.ADAGRAD, var, [var], [[0.1]], [1.0], [0])
 
 
 def test_updates_check_shapes_while_running():
     value, device = placeholder("float32"), Device("/job:localhost/task:0/device:CPU:0")
     var = Variable([1.0, 2.0], name="w")
     interpret(var.initializer, device=device)
-    update = training_ops.apply_gradient_descent(var, 0.1, value)
+    update = add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), value, None)
     with pytest.raises(InvalidArgumentError, match=r"'w' has shape \(2,\), the gradient \(3,\)"):
         interpret(update, {value: [1.0, 2.0, 3.0]}, device)
-    update = training_ops.apply_gradient_descent(var, 0.1, value, [0])
+    update = add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), value, [0])
     with pytest.raises(InvalidArgumentError, match=r"'w' has shape \(2,\), the sparse gradient \(3,\) for 1 rows"):
         interpret(update, {value: [1.0, 2.0, 3.0]}, device)
 
@@ -517,14 +518,14 @@ def test_the_form_for_gpus_gives_the_same(dtype):
     adam = (constant(0.5), constant(0.75), rate, constant(0.5), constant(0.75), constant(0.125))
     var, a, b = (Variable(start) for _ in range(3))
     updates = [
-        training_ops.apply_gradient_descent(var, rate, dense),
-        training_ops.apply_momentum(var, a, rate, dense, 0.5),
-        training_ops.apply_adagrad(var, a, rate, dense),
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (rate,), dense, None),
+        add_either(training_ops.MOMENTUM, var, [a], [rate], dense, None, after=[0.5], use_nesterov=False),
+        add_either(training_ops.ADAGRAD, var, [a], [rate], dense, None),
         training_ops.apply_adam(var, a, b, *adam, grad=dense),
         training_ops.apply_adam(var, a, b, *adam, grad=dense, use_nesterov=True),
-        training_ops.apply_gradient_descent(var, rate, rows, indices),
-        training_ops.apply_momentum(var, a, rate, rows, 0.5, indices, use_nesterov=True),
-        training_ops.apply_adagrad(var, a, rate, rows, indices),
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (rate,), rows, indices),
+        add_either(training_ops.MOMENTUM, var, [a], [rate], rows, indices, after=[0.5], use_nesterov=True),
+        add_either(training_ops.ADAGRAD, var, [a], [rate], rows, indices),
         training_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices),
         training_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices, lazy=True),
     ]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import UNKNOWN
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.input.queues import as_shape_list, as_type_list
+from tfray.library.input.queues import Shapes, Types, as_shape_list, as_type_list
 from tfray.ops.dataflow import barrier_ops
 from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
@@ -27,7 +25,9 @@ class Barrier:
         ValueError: A shape is not fully known, or the lists differ in length.
     """
 
-    def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
+    def __init__(
+        self, types: Types, shapes: Shapes = None, shared_name: str | None = None, name: str = "barrier"
+    ) -> None:
         self._types = as_type_list(types)
         self._shapes = as_shape_list(shapes, len(self._types))
         attrs = {"component_types": list(self._types), "shapes": list(self._shapes)}

@@ -323,7 +323,7 @@ class HashTable(InitializableLookupTableBase):
 StaticHashTable = HashTable
 
 
-def _exported(table: Any, value_shape: TensorShape, name: str | None) -> list[Tensor]:
+def _exported(table: HashTable | MutableHashTable, value_shape: TensorShape, name: str | None) -> list[Tensor]:
     attrs = {"Tkeys": table.key_dtype, "Tvalues": table.value_dtype, "value_shape": value_shape}
     found: list[Tensor] = use_resource(lookup_ops.LOOKUP_TABLE_EXPORT, table.resource_handle, name=name, **attrs)
     return found

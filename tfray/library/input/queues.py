@@ -17,11 +17,12 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow import queue_ops
 from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
+Types = DTypeLike | Sequence[DTypeLike]
 Names = Sequence[str] | None
 Shapes = Sequence[ShapeLike] | ShapeLike | None
 
 
-def as_type_list(types: DTypeLike | Sequence[DTypeLike]) -> list[DType]:
+def as_type_list(types: Types) -> list[DType]:
     """Dtypes from one or several."""
     if isinstance(types, (list, tuple)):
         return [as_dtype(item) for item in types]
@@ -294,7 +295,7 @@ def _made(
     shapes: list[TensorShape],
     shared_name: str | None,
     name: str,
-    **more: Any,
+    **more: int,
 ) -> Tensor:
     attrs = {"component_types": types, "shapes": shapes, "capacity": int(capacity), **more}
     return make_resource(definition, name, shared_name, **attrs)

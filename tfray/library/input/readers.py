@@ -37,7 +37,7 @@ class ReaderBase:
         """Whether the reader can tell where it is, and go back there."""
         return self._supports_serialize
 
-    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The next record; waits for a work unit when the reader needs one.
 
         Args:
@@ -53,7 +53,9 @@ class ReaderBase:
         key, value = use_resource(reader_ops.READER_READ, self._reader_ref, _handle(queue), name=name)
         return key, value
 
-    def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read_up_to(
+        self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The next records, at least one and at most `num_records`; those of one work unit.
 
         Args:
@@ -113,7 +115,7 @@ class ReaderBase:
         return use_resource(reader_ops.READER_RESET, self._reader_ref, name=name)
 
 
-def _handle(queue: Any) -> Tensor:
+def _handle(queue: QueueBase | Tensor) -> Tensor:
     handle: Tensor = queue.queue_ref if isinstance(queue, QueueBase) else queue
     return handle
 

@@ -10,9 +10,9 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import OpDef
-from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.input.queues import as_name_list, as_type_list
+from tfray.library.input.queues import Names, Types, as_name_list, as_type_list
 from tfray.ops.dataflow import staging_ops
 from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
@@ -25,13 +25,13 @@ class BaseStagingArea:
     def __init__(
         self,
         definition: OpDef,
-        types: Any,
-        shapes: Any,
-        names: Any,
+        types: Types,
+        shapes: Sequence[ShapeLike] | None,
+        names: Names,
         shared_name: str | None,
         capacity: int,
         memory_limit: int,
-        **more: Any,
+        **more: bool,
     ) -> None:
         self._dtypes = as_type_list(types)
         count = len(self._dtypes)
@@ -148,9 +148,9 @@ class StagingArea(BaseStagingArea):
 
     def __init__(
         self,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: Types,
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Names = None,
         shared_name: str | None = None,
         capacity: int = 0,
         memory_limit: int = 0,
@@ -217,9 +217,9 @@ class MapStagingArea(BaseStagingArea):
 
     def __init__(
         self,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: Types,
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Names = None,
         shared_name: str | None = None,
         ordered: bool = False,
         capacity: int = 0,

@@ -7,6 +7,7 @@ from typing import Any
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.ops.state import adaptive_training_ops
+from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
@@ -56,8 +57,6 @@ class AdadeltaOptimizer(FusedOptimizer):
         self._epsilon_t = self._hyperparameter(self._epsilon, "epsilon")
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
-        squares, updates = self.get_slot(var, "accum"), self.get_slot(var, "accum_update")
-        rate, rho, epsilon = (self._scalar_for(scalar, var) for scalar in (self._lr_t, self._rho_t, self._epsilon_t))
-        return adaptive_training_ops.apply_adadelta(
-            var, squares, updates, lr=rate, rho=rho, epsilon=epsilon, grad=gradient, indices=indices
-        )
+        slots = self.get_slot(var, "accum"), self.get_slot(var, "accum_update")
+        scalars = [self._scalar_for(scalar, var) for scalar in (self._lr_t, self._rho_t, self._epsilon_t)]
+        return add_either(adaptive_training_ops.ADADELTA, var, slots, scalars, gradient, indices)

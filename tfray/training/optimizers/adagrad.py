@@ -11,6 +11,7 @@ from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import training_ops
+from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
@@ -64,4 +65,4 @@ class AdagradOptimizer(FusedOptimizer):
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         rate = self._scalar_for(self._learning_rate_tensor, var)
-        return training_ops.apply_adagrad(var, self.get_slot(var, "accumulator"), rate, gradient, indices)
+        return add_either(training_ops.ADAGRAD, var, [self.get_slot(var, "accumulator")], [rate], gradient, indices)

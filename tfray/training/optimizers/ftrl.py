@@ -11,13 +11,20 @@ from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import proximal_training_ops
+from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
 class FtrlOptimizer(FusedOptimizer):
     """Follows the regularised leader: online learning of linear models with weights that are exactly 0.
 
-    See `tfray.ops.state.proximal_training_ops.apply_ftrl` for the formula. A sparse gradient changes only its rows.
+        new_accum = accum + gradient ** 2
+        linear += gradient + 2 * l2_shrinkage * var - (new_accum ** -power - accum ** -power) / learning_rate * var
+        quadratic = new_accum ** -power / learning_rate + 2 * l2
+        var = (sign(linear) * l1 - linear) / quadratic if abs(linear) > l1 else 0
+        accum = new_accum
+
+    A sparse gradient changes only its rows.
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
@@ -92,20 +99,9 @@ class FtrlOptimizer(FusedOptimizer):
             self._l2_shrinkage_regularization_strength,
             self._learning_rate_power,
         )
-        rate, l1, l2, l2_shrinkage, power = (self._scalar_for(scalar, var) for scalar in hyperparameters)
-        squares, linear = self.get_slot(var, "accum"), self.get_slot(var, "linear")
-        return proximal_training_ops.apply_ftrl(
-            var,
-            squares,
-            linear,
-            lr=rate,
-            l1=l1,
-            l2=l2,
-            l2_shrinkage=l2_shrinkage,
-            lr_power=power,
-            grad=gradient,
-            indices=indices,
-        )
+        scalars = [self._scalar_for(scalar, var) for scalar in hyperparameters]
+        slots = self.get_slot(var, "accum"), self.get_slot(var, "linear")
+        return add_either(proximal_training_ops.FTRL, var, slots, scalars, gradient, indices)
 
 
 def _check_not_negative(**numbers: float) -> None:

@@ -9,6 +9,7 @@ from tfray.framework.arguments import checked
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
 from tfray.ops.state import training_ops
+from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
@@ -34,4 +35,4 @@ class GradientDescentOptimizer(FusedOptimizer):
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         rate = self._scalar_for(self._learning_rate_tensor, var)
-        return training_ops.apply_gradient_descent(var, rate, gradient, indices)
+        return add_either(training_ops.GRADIENT_DESCENT, var, (), (rate,), gradient, indices)

@@ -9,6 +9,7 @@ from tfray.framework.arguments import checked
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
 from tfray.ops.state import training_ops
+from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
@@ -58,5 +59,7 @@ class MomentumOptimizer(FusedOptimizer):
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         hyperparameters = (self._learning_rate_tensor, self._momentum_tensor)
         rate, momentum = (self._scalar_for(scalar, var) for scalar in hyperparameters)
-        slot = self.get_slot(var, "momentum")
-        return training_ops.apply_momentum(var, slot, rate, gradient, momentum, indices, self._use_nesterov)
+        slot, use_nesterov = self.get_slot(var, "momentum"), self._use_nesterov
+        return add_either(
+            training_ops.MOMENTUM, var, [slot], [rate], gradient, indices, after=[momentum], use_nesterov=use_nesterov
+        )

@@ -8,6 +8,7 @@ from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import adaptive_training_ops
+from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
@@ -68,22 +69,9 @@ class RMSPropOptimizer(FusedOptimizer):
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         hyperparameters = (self._learning_rate_tensor, self._decay_tensor, self._momentum_tensor, self._epsilon_tensor)
-        rate, decay, momentum, epsilon = (self._scalar_for(scalar, var) for scalar in hyperparameters)
-        square, step = self.get_slot(var, "rms"), self.get_slot(var, "momentum")
+        scalars = [self._scalar_for(scalar, var) for scalar in hyperparameters]
+        slots = [self.get_slot(var, "rms"), self.get_slot(var, "momentum")]
         if self._centered:
-            mean = self.get_slot(var, "mg")
-            return adaptive_training_ops.apply_centered_rms_prop(
-                var,
-                mean,
-                square,
-                step,
-                lr=rate,
-                rho=decay,
-                momentum=momentum,
-                epsilon=epsilon,
-                grad=gradient,
-                indices=indices,
-            )
-        return adaptive_training_ops.apply_rms_prop(
-            var, square, step, lr=rate, rho=decay, momentum=momentum, epsilon=epsilon, grad=gradient, indices=indices
-        )
+            slots.insert(0, self.get_slot(var, "mg"))
+        definitions = adaptive_training_ops.CENTERED_RMS_PROP if self._centered else adaptive_training_ops.RMS_PROP
+        return add_either(definitions, var, slots, scalars, gradient, indices)
