@@ -288,7 +288,8 @@ def batch_norm_rows() -> list[OpSample]:
 
         def build_training_gradient(d: Any, x: Any, scale: Any, common: Any = common, axes: Any = axes) -> Any:
             statistics = normalization_ops.moments(x, list(axes))
-            return normalization_ops.fused_batch_norm_grad(d, x, scale, *statistics, **common)
+            build = build_op(normalization_ops.FUSED_BATCH_NORM_GRAD, is_training=True, **common)
+            return build(d, x, scale, *statistics)
 
         ops, some = normalization_ops, {"dtypes": WIDE, "tolerance": 20, "label": layout}
         rows += [
@@ -304,10 +305,9 @@ def batch_norm_rows() -> list[OpSample]:
             OpSample("FusedBatchNormGrad", build_training_gradient, [d, x, scale], training_gradient, **some),
             OpSample(
                 "FusedBatchNormGrad",
-                ops.fused_batch_norm_grad,
+                build_op(ops.FUSED_BATCH_NORM_GRAD, is_training=False, **common),
                 [d, x, scale, mean, variance],
                 inference_gradient,
-                kwargs={**common, "is_training": False},
                 **some,
             ),
         ]
