@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from tests.support import ROOT
 from tests.support.local_ray import start_local_ray
 from tfray.framework.graph import get_default_graph, reset_default_graph
+from tfray.session import Session
 
 # What tests define must be importable in Ray's processes too, and tfray from wherever they run.
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -50,11 +51,18 @@ def pytest_collection_finish():
 
 
 @pytest.fixture(autouse=True)
-def fresh_default_graph():
+def graph():
     """An empty default graph for every test."""
     with contextlib.suppress(RuntimeError):  # a fixture of the module has entered a graph of its own
         reset_default_graph()
     return get_default_graph()
+
+
+@pytest.fixture
+def session(graph):
+    """A session in this process, the default one while the test runs."""
+    with Session() as session:
+        yield session
 
 
 @pytest.fixture(autouse=True)

@@ -12,16 +12,11 @@ import pytest
 import tfray as tf
 import tfray.contrib.slim as slim
 from tests.support.processes import PATIENCE_S
+from tests.support.sessions import run_initialized as run
 from tfray.errors import InvalidArgumentError
 
 IMAGES = np.random.default_rng(0).normal(size=(2, 8, 8, 3)).astype(np.float32)
 ROWS = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def names(variables=None):

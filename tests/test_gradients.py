@@ -34,12 +34,6 @@ from tfray.ops.state import sparse_state_ops
 from tfray.runtime.device import Device
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
-
 def scalar(value=2.0):
     return constant(value, dtypes.float64)
 

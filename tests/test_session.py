@@ -20,12 +20,6 @@ from tfray.ops.system.script_ops import py_func
 Point = collections.namedtuple("Point", ["x", "y"])
 
 
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
 # -- fetches -------------------------------------------------------------------------------------------
 
 

@@ -17,10 +17,8 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
-from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_string
-from tfray.ops.state.state_ops import colocated_with
 from tfray.ops.strings.decoding_ops import PARSERS
 
 KEYS: Final = (dtypes.string, dtypes.int64, dtypes.int32)
@@ -197,22 +195,6 @@ HASH_TABLE = register(
 # -- contents ------------------------------------------------------------------------------------------
 
 
-def initialize_table(table: Tensor, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
-    """Give a table its contents.
-
-    Args:
-        table: The handle.
-        keys: Shape ``[n]``.
-        values: Shape ``[n]``.
-        name: Name of the operation.
-
-    Raises:
-        FailedPreconditionError: At run time: the table has other contents already.
-    """
-    with colocated_with(table):
-        return add_op(INITIALIZE_TABLE, table, keys, values, name=name)
-
-
 def _initialize_table_kernel(ctx: KernelContext, table: Table, keys: Array, values: Array) -> None:
     keys, values = _array(keys), _array(values)
     _check_dtypes(table, keys, values)
@@ -245,43 +227,6 @@ INITIALIZE_TABLE = register(
         access="update",
     )
 )
-
-
-def initialize_table_from_text_file(
-    table: Tensor,
-    filename: TensorLike,
-    key_index: int = WHOLE_LINE,
-    value_index: int = LINE_NUMBER,
-    vocab_size: int = -1,
-    delimiter: str = "\t",
-    name: str | None = None,
-) -> Operation:
-    """Give a table the contents of a text file, an entry a line.
-
-    Args:
-        table: The handle.
-        filename: A string scalar.
-        key_index: Number of the column that holds the key, `WHOLE_LINE`, or `LINE_NUMBER` counted from 0.
-        value_index: The same for the value.
-        vocab_size: How many lines to read; -1 for all.
-        delimiter: Text between two columns.
-        name: Name of the operation.
-
-    Raises:
-        InvalidArgumentError: At run time: a line lacks a column, or the file is shorter than `vocab_size`.
-        NotFoundError: At run time: there is no such file.
-    """
-    with colocated_with(table):
-        return add_op(
-            INITIALIZE_TABLE_FROM_TEXT_FILE,
-            table,
-            filename,
-            name=name,
-            key_index=key_index,
-            value_index=value_index,
-            vocab_size=vocab_size,
-            delimiter=delimiter,
-        )
 
 
 def _initialize_from_file_kernel(ctx: KernelContext, table: Table, filename: Array) -> None:
@@ -341,19 +286,6 @@ INITIALIZE_TABLE_FROM_TEXT_FILE = register(
 )
 
 
-def lookup_table_insert(table: Tensor, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
-    """Add entries to a mutable table, or change them.
-
-    Args:
-        table: The handle.
-        keys: Any shape.
-        values: The shape of `keys`, followed by that of a value.
-        name: Name of the operation.
-    """
-    with colocated_with(table):
-        return add_op(LOOKUP_TABLE_INSERT, table, keys, values, name=name)
-
-
 def _insert_kernel(ctx: KernelContext, table: Table, keys: Array, values: Array) -> None:
     keys, values = _array(keys), _array(values)
     _check_mutable(table)
@@ -385,18 +317,6 @@ LOOKUP_TABLE_INSERT = register(
 )
 
 
-def lookup_table_remove(table: Tensor, keys: TensorLike, name: str | None = None) -> Operation:
-    """Take entries out of a mutable table; keys that are not there are ignored.
-
-    Args:
-        table: The handle.
-        keys: Any shape.
-        name: Name of the operation.
-    """
-    with colocated_with(table):
-        return add_op(LOOKUP_TABLE_REMOVE, table, keys, name=name)
-
-
 def _remove_kernel(ctx: KernelContext, table: Table, keys: Array) -> None:
     _check_mutable(table)
     with table.lock:
@@ -419,25 +339,6 @@ LOOKUP_TABLE_REMOVE = register(
 
 
 # -- reading -------------------------------------------------------------------------------------------
-
-
-def lookup_table_find(table: Tensor, keys: TensorLike, default_value: TensorLike, name: str | None = None) -> Tensor:
-    """The values of keys.
-
-    Args:
-        table: The handle.
-        keys: Any shape.
-        default_value: The value of keys that are not there; its shape is that of a value.
-        name: Name of the operation.
-
-    Returns:
-        The shape of `keys`, followed by that of a value.
-
-    Raises:
-        FailedPreconditionError: At run time: the table is not initialised.
-    """
-    with colocated_with(table):
-        return add_op(LOOKUP_TABLE_FIND, table, keys, default_value, name=name)
 
 
 def _find_kernel(ctx: KernelContext, table: Table, keys: Array, default: Array) -> Array:
@@ -464,17 +365,6 @@ LOOKUP_TABLE_FIND = register(
 )
 
 
-def lookup_table_size(table: Tensor, name: str | None = None) -> Tensor:
-    """How many entries a table has: an int64 scalar.
-
-    Args:
-        table: The handle.
-        name: Name of the operation.
-    """
-    with colocated_with(table):
-        return add_op(LOOKUP_TABLE_SIZE, table, name=name)
-
-
 def _size_kernel(ctx: KernelContext, table: Table) -> Array:
     table.check_ready()
     return np.array(len(table.entries), np.int64)
@@ -492,32 +382,6 @@ LOOKUP_TABLE_SIZE = register(
         over_batch=by_row(0),
     )
 )
-
-
-def lookup_table_export(
-    table: Tensor, key_dtype: DTypeLike, value_dtype: DTypeLike, value_shape: ShapeLike = (), name: str | None = None
-) -> list[Tensor]:
-    """All keys and all values of a table, in the order in which they came.
-
-    Args:
-        table: The handle.
-        key_dtype: Dtype of the keys.
-        value_dtype: Dtype of the values.
-        value_shape: Shape of each value.
-        name: Name of the operation.
-
-    Returns:
-        The keys, ``[n]``, and the values, ``[n, ...]``.
-    """
-    with colocated_with(table):
-        return add_op(
-            LOOKUP_TABLE_EXPORT,
-            table,
-            name=name,
-            Tkeys=as_dtype(key_dtype),
-            Tvalues=as_dtype(value_dtype),
-            value_shape=TensorShape(value_shape),
-        )
 
 
 def _export_kernel(ctx: KernelContext, table: Table) -> list[Array]:

@@ -6,22 +6,20 @@ full, and a dequeue while it has too few elements. `tfray.ops.resources.attempts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op
-from tfray.framework.dtypes import DType
-from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
-from tfray.framework.shape_functions import no_outputs, scalar
-from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.graph import Operation
+from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.shape_functions import scalar
+from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
-from tfray.ops.state.state_ops import colocated_with
 
 _QUEUE_ATTRS = ("capacity", "component_types", "shapes", "container", "shared_name")
 
@@ -74,161 +72,25 @@ def _queue(ctx: KernelContext, kind: type[Queue], **more: Any) -> Queue:
 # -- handles -------------------------------------------------------------------------------------------
 
 
-def fifo_queue(
-    component_types: Sequence[DType],
-    shapes: Sequence[TensorShape] = (),
-    capacity: int = -1,
-    container: str = "",
-    shared_name: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """The handle of a queue that gives its elements in the order in which they came.
-
-    Args:
-        component_types: Dtypes of the components of an element.
-        shapes: Shape of each component; empty to let elements differ, which then cannot be taken together.
-        capacity: Largest number of elements; negative for no limit.
-        container: Part of the queue's name on the device.
-        shared_name: The other part; that of the operation when empty. Steps of all sessions that use the device share
-            one queue under equal names.
-        name: Name of the operation.
-    """
-    attrs = _queue_attrs(component_types, shapes, capacity, container, shared_name)
-    return add_op(FIFO_QUEUE, name=name, **attrs)
-
-
-def _queue_attrs(
-    component_types: Sequence[DType], shapes: Sequence[TensorShape], capacity: int, container: str, shared_name: str
-) -> dict[str, Any]:
-    return {
-        "component_types": list(component_types),
-        "shapes": list(shapes),
-        "capacity": int(capacity),
-        "container": container,
-        "shared_name": shared_name,
-    }
-
-
 def _fifo_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, Queue)
 
 
-FIFO_QUEUE = register(
-    OpDef(
-        name="FIFOQueue",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_QUEUE_ATTRS,
-        shape=scalar,
-        kernels=on_cpu(_fifo_queue_kernel),
-        stateful=True,
-    )
-)
-
-
-def padding_fifo_queue(
-    component_types: Sequence[DType],
-    shapes: Sequence[TensorShape],
-    capacity: int = -1,
-    container: str = "",
-    shared_name: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """The handle of a first-in-first-out queue that pads elements with zeros when several are taken together.
-
-    Args:
-        component_types: As for `fifo_queue`.
-        shapes: Shape of each component, with None for sizes that may differ between elements.
-        capacity: As for `fifo_queue`.
-        container: As for `fifo_queue`.
-        shared_name: As for `fifo_queue`.
-        name: Name of the operation.
-    """
-    attrs = _queue_attrs(component_types, shapes, capacity, container, shared_name)
-    return add_op(PADDING_FIFO_QUEUE, name=name, **attrs)
+FIFO_QUEUE = register_handle("FIFOQueue", on_cpu(_fifo_queue_kernel), _QUEUE_ATTRS)
 
 
 def _padding_fifo_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, PaddingQueue)
 
 
-PADDING_FIFO_QUEUE = register(
-    OpDef(
-        name="PaddingFIFOQueue",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_QUEUE_ATTRS,
-        shape=scalar,
-        kernels=on_cpu(_padding_fifo_queue_kernel),
-        stateful=True,
-    )
-)
-
-
-def priority_queue(
-    component_types: Sequence[DType],
-    shapes: Sequence[TensorShape] = (),
-    capacity: int = -1,
-    container: str = "",
-    shared_name: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """The handle of a queue that gives the element with the smallest first component, an int64 scalar.
-
-    Args:
-        component_types: As for `fifo_queue`, that of the first component included.
-        shapes: As for `fifo_queue`, likewise.
-        capacity: As for `fifo_queue`.
-        container: As for `fifo_queue`.
-        shared_name: As for `fifo_queue`.
-        name: Name of the operation.
-    """
-    attrs = _queue_attrs(component_types, shapes, capacity, container, shared_name)
-    return add_op(PRIORITY_QUEUE, name=name, **attrs)
+PADDING_FIFO_QUEUE = register_handle("PaddingFIFOQueue", on_cpu(_padding_fifo_queue_kernel), _QUEUE_ATTRS)
 
 
 def _priority_queue_kernel(ctx: KernelContext) -> Queue:
     return _queue(ctx, PriorityQueue)
 
 
-PRIORITY_QUEUE = register(
-    OpDef(
-        name="PriorityQueue",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=_QUEUE_ATTRS,
-        shape=scalar,
-        kernels=on_cpu(_priority_queue_kernel),
-        stateful=True,
-    )
-)
-
-
-def random_shuffle_queue(
-    component_types: Sequence[DType],
-    shapes: Sequence[TensorShape] = (),
-    capacity: int = -1,
-    min_after_dequeue: int = 0,
-    seeds: tuple[int, int] = (0, 0),
-    container: str = "",
-    shared_name: str = "",
-    name: str | None = None,
-) -> Tensor:
-    """The handle of a queue that gives its elements in random order.
-
-    Args:
-        component_types: As for `fifo_queue`.
-        shapes: As for `fifo_queue`.
-        capacity: As for `fifo_queue`.
-        min_after_dequeue: Number of elements that stay in the queue until it is closed.
-        seeds: The graph's seed and the operation's; both 0 for another order in every process.
-        container: As for `fifo_queue`.
-        shared_name: As for `fifo_queue`.
-        name: Name of the operation.
-    """
-    attrs = _queue_attrs(component_types, shapes, capacity, container, shared_name)
-    more = {"min_after_dequeue": int(min_after_dequeue), "seed": seeds[0], "seed2": seeds[1]}
-    return add_op(RANDOM_SHUFFLE_QUEUE, name=name, **attrs, **more)
+PRIORITY_QUEUE = register_handle("PriorityQueue", on_cpu(_priority_queue_kernel), _QUEUE_ATTRS)
 
 
 def _random_shuffle_queue_kernel(ctx: KernelContext) -> Queue:
@@ -238,28 +100,9 @@ def _random_shuffle_queue_kernel(ctx: KernelContext) -> Queue:
     return found
 
 
-RANDOM_SHUFFLE_QUEUE = register(
-    OpDef(
-        name="RandomShuffleQueue",
-        inputs=(),
-        outputs=("handle: resource",),
-        attrs=(*_QUEUE_ATTRS, "min_after_dequeue", "seed", "seed2"),
-        shape=scalar,
-        kernels=on_cpu(_random_shuffle_queue_kernel),
-        stateful=True,
-    )
+RANDOM_SHUFFLE_QUEUE = register_handle(
+    "RandomShuffleQueue", on_cpu(_random_shuffle_queue_kernel), (*_QUEUE_ATTRS, "min_after_dequeue", "seed", "seed2")
 )
-
-
-def select_queue(index: TensorLike, handles: Sequence[Tensor], name: str | None = None) -> Tensor:
-    """The handle of one of several queues, chosen when it runs.
-
-    Args:
-        index: int32 scalar.
-        handles: The queues, which must be on one device.
-        name: Name of the operation.
-    """
-    return add_op(SELECT_QUEUE, index, list(handles), name=name)
 
 
 def _select_queue_kernel(ctx: KernelContext, index: Array, *queues: Queue) -> Queue:
@@ -283,99 +126,23 @@ SELECT_QUEUE = register(
 # -- adding elements -----------------------------------------------------------------------------------
 
 
-def queue_enqueue(handle: Tensor, components: Sequence[TensorLike], name: str | None = None) -> Operation:
-    """Add one element to a queue, waiting while it is full.
-
-    Args:
-        handle: The queue.
-        components: The element's components, of the queue's dtypes and shapes.
-        name: Name of the operation.
-
-    Raises:
-        CancelledError: While running: the queue is closed, or is closed cancelling what waits.
-    """
-    with colocated_with(handle):
-        return add_op(QUEUE_ENQUEUE, handle, list(components), name=name)
-
-
 def _queue_enqueue_kernel(ctx: KernelContext, queue: Queue, *components: Array) -> None:
     ctx.step.complete(ctx.op_name, queue.enqueue, components)
 
 
-QUEUE_ENQUEUE = register(
-    OpDef(
-        name="QueueEnqueue",
-        inputs=("handle: resource", "components: any*"),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_cpu(_queue_enqueue_kernel),
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
-)
-
-
-def queue_enqueue_many(handle: Tensor, components: Sequence[TensorLike], name: str | None = None) -> Operation:
-    """Add to a queue the elements that are the rows of `components`, waiting for room.
-
-    Args:
-        handle: The queue.
-        components: For each component, the values of all elements: shape ``[n, ...]``.
-        name: Name of the operation.
-
-    Raises:
-        CancelledError: While running: the queue is closed, or is closed cancelling what waits.
-    """
-    with colocated_with(handle):
-        return add_op(QUEUE_ENQUEUE_MANY, handle, list(components), name=name)
+QUEUE_ENQUEUE = register_use("QueueEnqueue", on_cpu(_queue_enqueue_kernel), inputs=("components: any*",), waits=True)
 
 
 def _queue_enqueue_many_kernel(ctx: KernelContext, queue: Queue, *components: Array) -> None:
     ctx.step.complete(ctx.op_name, queue.enqueue_many, components)
 
 
-QUEUE_ENQUEUE_MANY = register(
-    OpDef(
-        name="QueueEnqueueMany",
-        inputs=("handle: resource", "components: any*"),
-        outputs=(),
-        shape=no_outputs,
-        kernels=on_cpu(_queue_enqueue_many_kernel),
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+QUEUE_ENQUEUE_MANY = register_use(
+    "QueueEnqueueMany", on_cpu(_queue_enqueue_many_kernel), inputs=("components: any*",), waits=True
 )
 
 
 # -- taking elements -----------------------------------------------------------------------------------
-
-
-def queue_dequeue(
-    handle: Tensor, component_types: Sequence[DType], shapes: Sequence[TensorShape], name: str | None = None
-) -> list[Tensor]:
-    """Take one element from a queue, waiting while it is empty.
-
-    Args:
-        handle: The queue.
-        component_types: Dtypes of its components.
-        shapes: What is known of their shapes; empty for nothing.
-        name: Name of the operation.
-
-    Returns:
-        The components, of the shapes in `shapes`.
-
-    Raises:
-        OutOfRangeError: While running: the queue is closed and empty.
-    """
-    with colocated_with(handle):
-        tensors: list[Tensor] = add_op(QUEUE_DEQUEUE, handle, name=name, **_components(component_types, shapes))
-        return tensors
-
-
-def _components(component_types: Sequence[DType], shapes: Sequence[TensorShape]) -> dict[str, Any]:
-    return {"component_types": list(component_types), "shapes": list(shapes) or [UNKNOWN] * len(component_types)}
 
 
 def _queue_dequeue_kernel(ctx: KernelContext, queue: Queue) -> Any:
@@ -387,48 +154,14 @@ def _element_shapes(op: Operation) -> list[TensorShape]:
     return shapes
 
 
-QUEUE_DEQUEUE = register(
-    OpDef(
-        name="QueueDequeue",
-        inputs=("handle: resource",),
-        outputs=("components: component_types*",),
-        attrs=("component_types", "shapes"),
-        shape=_element_shapes,
-        kernels=on_cpu(_queue_dequeue_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+QUEUE_DEQUEUE = register_use(
+    "QueueDequeue",
+    on_cpu(_queue_dequeue_kernel),
+    outputs=("components: component_types*",),
+    shape=_element_shapes,
+    attrs=("component_types", "shapes"),
+    waits=True,
 )
-
-
-def queue_dequeue_many(
-    handle: Tensor,
-    n: TensorLike,
-    component_types: Sequence[DType],
-    shapes: Sequence[TensorShape],
-    name: str | None = None,
-) -> list[Tensor]:
-    """Take `n` elements from a queue at once, waiting until it has given so many.
-
-    Args:
-        handle: The queue, made with shapes.
-        n: int32 scalar.
-        component_types: Dtypes of its components.
-        shapes: Shapes of the components, as far as they are known.
-        name: Name of the operation.
-
-    Returns:
-        The components, those of all elements along a new first axis: shape ``[n, ...]``.
-
-    Raises:
-        OutOfRangeError: While running: the queue is closed and holds fewer elements, which it keeps.
-    """
-    with colocated_with(handle):
-        attrs = _components(component_types, shapes)
-        tensors: list[Tensor] = add_op(QUEUE_DEQUEUE_MANY, handle, n, name=name, **attrs)
-        return tensors
 
 
 def _queue_dequeue_many_kernel(ctx: KernelContext, queue: Queue, n: Array) -> Any:
@@ -442,48 +175,15 @@ def _stacked_shapes(op: Operation) -> list[TensorShape]:
     return [first.concatenate(shape) for shape in op.attrs["shapes"]]
 
 
-QUEUE_DEQUEUE_MANY = register(
-    OpDef(
-        name="QueueDequeueMany",
-        inputs=("handle: resource", "n: int32"),
-        outputs=("components: component_types*",),
-        attrs=("component_types", "shapes"),
-        shape=_stacked_shapes,
-        kernels=on_cpu(_queue_dequeue_many_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+QUEUE_DEQUEUE_MANY = register_use(
+    "QueueDequeueMany",
+    on_cpu(_queue_dequeue_many_kernel),
+    inputs=("n: int32",),
+    outputs=("components: component_types*",),
+    shape=_stacked_shapes,
+    attrs=("component_types", "shapes"),
+    waits=True,
 )
-
-
-def queue_dequeue_up_to(
-    handle: Tensor,
-    n: TensorLike,
-    component_types: Sequence[DType],
-    shapes: Sequence[TensorShape],
-    name: str | None = None,
-) -> list[Tensor]:
-    """As `queue_dequeue_many`, but take what there is when the queue is closed and holds from 1 to `n` elements.
-
-    Args:
-        handle: As for `queue_dequeue_many`.
-        n: As for `queue_dequeue_many`, an int32 scalar.
-        component_types: As for `queue_dequeue_many`.
-        shapes: As for `queue_dequeue_many`.
-        name: Name of the operation.
-
-    Returns:
-        The components, those of all elements along a new first axis: shape ``[taken, ...]``.
-
-    Raises:
-        OutOfRangeError: While running: the queue is closed and empty.
-    """
-    with colocated_with(handle):
-        attrs = _components(component_types, shapes)
-        tensors: list[Tensor] = add_op(QUEUE_DEQUEUE_UP_TO, handle, n, name=name, **attrs)
-        return tensors
 
 
 def _queue_dequeue_up_to_kernel(ctx: KernelContext, queue: Queue, n: Array) -> Any:
@@ -495,111 +195,36 @@ def _any_number_of(op: Operation) -> list[TensorShape]:
     return [TensorShape([None]).concatenate(shape) for shape in op.attrs["shapes"]]
 
 
-QUEUE_DEQUEUE_UP_TO = register(
-    OpDef(
-        name="QueueDequeueUpTo",
-        inputs=("handle: resource", "n: int32"),
-        outputs=("components: component_types*",),
-        attrs=("component_types", "shapes"),
-        shape=_any_number_of,
-        kernels=on_cpu(_queue_dequeue_up_to_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
+QUEUE_DEQUEUE_UP_TO = register_use(
+    "QueueDequeueUpTo",
+    on_cpu(_queue_dequeue_up_to_kernel),
+    inputs=("n: int32",),
+    outputs=("components: component_types*",),
+    shape=_any_number_of,
+    attrs=("component_types", "shapes"),
+    waits=True,
 )
 
 
 # -- the rest ------------------------------------------------------------------------------------------
 
 
-def queue_close(handle: Tensor, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-    """Close a queue: no element can be added any more, and those that are left can be taken.
-
-    Args:
-        handle: The queue.
-        cancel_pending_enqueues: Fail enqueues that wait for room. Otherwise they are completed first, and closing
-            waits for them.
-        name: Name of the operation.
-
-    Raises:
-        CancelledError: While running: the queue is closed already, unless `cancel_pending_enqueues`.
-    """
-    with colocated_with(handle):
-        return add_op(QUEUE_CLOSE, handle, name=name, cancel_pending_enqueues=bool(cancel_pending_enqueues))
-
-
 def _queue_close_kernel(ctx: KernelContext, queue: Queue) -> None:
     ctx.step.complete(ctx.op_name, queue.close, ctx.attr("cancel_pending_enqueues"))
 
 
-QUEUE_CLOSE = register(
-    OpDef(
-        name="QueueClose",
-        inputs=("handle: resource",),
-        outputs=(),
-        attrs=("cancel_pending_enqueues",),
-        shape=no_outputs,
-        kernels=on_cpu(_queue_close_kernel),
-        stateful=True,
-        blocking=True,
-        uses_step=True,
-    )
-)
-
-
-def queue_size(handle: Tensor, name: str | None = None) -> Tensor:
-    """Number of elements in a queue: an int32 scalar.
-
-    Args:
-        handle: The queue.
-        name: Name of the operation.
-    """
-    with colocated_with(handle):
-        return add_op(QUEUE_SIZE, handle, name=name)
+QUEUE_CLOSE = register_use("QueueClose", on_cpu(_queue_close_kernel), attrs=("cancel_pending_enqueues",), waits=True)
 
 
 def _queue_size_kernel(ctx: KernelContext, queue: Queue) -> np.int32:
     return np.int32(queue.size)
 
 
-QUEUE_SIZE = register(
-    OpDef(
-        name="QueueSize",
-        inputs=("handle: resource",),
-        outputs=("size: int32",),
-        shape=scalar,
-        kernels=on_cpu(_queue_size_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
-)
-
-
-def queue_is_closed(handle: Tensor, name: str | None = None) -> Tensor:
-    """Whether a queue is closed: a bool scalar.
-
-    Args:
-        handle: The queue.
-        name: Name of the operation.
-    """
-    with colocated_with(handle):
-        return add_op(QUEUE_IS_CLOSED, handle, name=name)
+QUEUE_SIZE = register_use("QueueSize", on_cpu(_queue_size_kernel), outputs=("size: int32",))
 
 
 def _queue_is_closed_kernel(ctx: KernelContext, queue: Queue) -> np.bool_:
     return np.bool_(queue.closed)
 
 
-QUEUE_IS_CLOSED = register(
-    OpDef(
-        name="QueueIsClosed",
-        inputs=("handle: resource",),
-        outputs=("is_closed: bool",),
-        shape=scalar,
-        kernels=on_cpu(_queue_is_closed_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-    )
-)
+QUEUE_IS_CLOSED = register_use("QueueIsClosed", on_cpu(_queue_is_closed_kernel), outputs=("is_closed: bool",))

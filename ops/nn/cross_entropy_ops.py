@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -13,7 +14,16 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    KernelFunction,
+    OpDef,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.shape_functions import all_inputs_alike, normalize_axis
 from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
@@ -133,24 +143,32 @@ def _swapping_order(tensor: Tensor, axis: Any, what: str) -> Any:
     return order
 
 
-def _softmax_kernel(ctx: KernelContext, logits: Array, out: Array | None = None) -> Array:
-    xp = ctx.xp
-    if out is None:
-        out = xp.empty(logits.shape, logits.dtype)
-    if logits.size == 0:
-        return out
-    rows, out_rows = _as_rows(logits), _as_rows(out)
-    if can_compute(xp, rows):
-        compute_rows("softmax", "softmax", *rows.shape, rows, out_rows)
+def _by_rows(compiled: str, work: Callable[..., None]) -> KernelFunction:
+    """The kernel of an operation on rows: a compiled one, or else ``work(xp, *inputs, out)`` on a part of the rows."""
+
+    def kernel(ctx: KernelContext, *inputs: Array, out: Array | None = None) -> Array:
+        if out is None:
+            out = ctx.xp.empty(inputs[0].shape, inputs[0].dtype)
+        if out.size == 0:
+            return out
+        arrays = [_as_rows(array) for array in (*inputs, out)]
+        if can_compute(ctx.xp, *arrays[:-1]):
+            compute_rows("softmax", compiled, *arrays[0].shape, *arrays)
+            return out
+
+        def work_on(part: slice) -> None:
+            work(ctx.xp, *(array[part] for array in arrays))
+
+        for_each_rows(ctx.xp, work_on, arrays[0], _LARGE_ELEMENTS)
         return out
 
-    def work(part: slice) -> None:
-        powers = _shifted(xp, rows[part], out_rows[part])
-        xp.exp(powers, out=powers)
-        xp.divide(powers, _row_sum(xp, powers), out=powers)
+    return widened(kernel)
 
-    for_each_rows(xp, work, rows, _LARGE_ELEMENTS)
-    return out
+
+def _softmax_rows(xp: ArrayModule, logits: Array, out: Array) -> None:
+    powers = _shifted(xp, logits, out)
+    xp.exp(powers, out=powers)
+    xp.divide(powers, _row_sum(xp, powers), out=powers)
 
 
 def _shifted(xp: ArrayModule, logits: Array, out: Array) -> Array:
@@ -169,7 +187,7 @@ SOFTMAX = register(
         outputs=("softmax: T",),
         types={"T": dtypes.FLOATS},
         shape=_at_least_vector,
-        kernels=on_every_device(out_kernel(widened(_softmax_kernel), may_overwrite=(0,))),
+        kernels=on_every_device(out_kernel(_by_rows("softmax", _softmax_rows), may_overwrite=(0,))),
         gradient=_softmax_gradient,
     )
 )
@@ -183,25 +201,10 @@ def softmax_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = 
     return add_op(SOFTMAX_GRAD, gradients, outputs, name=name)
 
 
-def _softmax_grad_kernel(ctx: KernelContext, gradients: Array, outputs: Array, out: Array | None = None) -> Array:
-    xp = ctx.xp
-    if out is None:
-        out = xp.empty(outputs.shape, outputs.dtype)
-    if outputs.size == 0:
-        return out
-    d_rows, rows, out_rows = _as_rows(gradients), _as_rows(outputs), _as_rows(out)
-    if can_compute(xp, rows, d_rows):
-        compute_rows("softmax", "softmax_gradient", *rows.shape, d_rows, rows, out_rows)
-        return out
-
-    def work(part: slice) -> None:
-        d, y, result = d_rows[part], rows[part], out_rows[part]
-        product = xp.multiply(d, y, out=buffer(xp, "product", y.shape, y.dtype))
-        xp.subtract(d, _row_sum(xp, product), out=product)
-        xp.multiply(product, y, out=result)
-
-    for_each_rows(xp, work, rows, _LARGE_ELEMENTS)
-    return out
+def _softmax_grad_rows(xp: ArrayModule, d: Array, y: Array, out: Array) -> None:
+    product = xp.multiply(d, y, out=buffer(xp, "product", y.shape, y.dtype))
+    xp.subtract(d, _row_sum(xp, product), out=product)
+    xp.multiply(product, y, out=out)
 
 
 def _softmax_grad_gradient(op: Operation, u: Tensor) -> list[Tensor | None]:
@@ -220,7 +223,7 @@ SOFTMAX_GRAD = register(
         outputs=("backprops: T",),
         types={"T": dtypes.FLOATS},
         shape=all_inputs_alike,
-        kernels=on_every_device(out_kernel(widened(_softmax_grad_kernel), may_overwrite=(0, 1))),
+        kernels=on_every_device(out_kernel(_by_rows("softmax_gradient", _softmax_grad_rows), may_overwrite=(0, 1))),
         gradient=_softmax_grad_gradient,
     )
 )
@@ -239,24 +242,10 @@ def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = 
     return _along_axis(LOG_SOFTMAX, logits, one_axis("log_softmax", axis, dim), name)
 
 
-def _log_softmax_kernel(ctx: KernelContext, logits: Array, out: Array | None = None) -> Array:
-    xp = ctx.xp
-    if out is None:
-        out = xp.empty(logits.shape, logits.dtype)
-    if logits.size == 0:
-        return out
-    rows, out_rows = _as_rows(logits), _as_rows(out)
-    if can_compute(xp, rows):
-        compute_rows("softmax", "log_softmax", *rows.shape, rows, out_rows)
-        return out
-
-    def work(part: slice) -> None:
-        shifted = _shifted(xp, rows[part], out_rows[part])
-        powers = xp.exp(shifted, out=buffer(xp, "powers", shifted.shape, shifted.dtype))
-        xp.subtract(shifted, xp.log(_row_sum(xp, powers)), out=shifted)
-
-    for_each_rows(xp, work, rows, _LARGE_ELEMENTS)
-    return out
+def _log_softmax_rows(xp: ArrayModule, logits: Array, out: Array) -> None:
+    shifted = _shifted(xp, logits, out)
+    powers = xp.exp(shifted, out=buffer(xp, "powers", shifted.shape, shifted.dtype))
+    xp.subtract(shifted, xp.log(_row_sum(xp, powers)), out=shifted)
 
 
 def _log_softmax_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
@@ -270,39 +259,16 @@ LOG_SOFTMAX = register(
         outputs=("logsoftmax: T",),
         types={"T": dtypes.FLOATS},
         shape=_at_least_vector,
-        kernels=on_every_device(out_kernel(widened(_log_softmax_kernel), may_overwrite=(0,))),
+        kernels=on_every_device(out_kernel(_by_rows("log_softmax", _log_softmax_rows), may_overwrite=(0,))),
         gradient=_log_softmax_gradient,
     )
 )
 
 
-def log_softmax_grad(gradients: TensorLike, outputs: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``gradients - exp(outputs) * sum(gradients)``: the gradient of `log_softmax` from its outputs.
-
-    The arguments and the result have one shape and dtype; sums are over the last dimension.
-    """
-    return add_op(LOG_SOFTMAX_GRAD, gradients, outputs, name=name)
-
-
-def _log_softmax_grad_kernel(ctx: KernelContext, gradients: Array, outputs: Array, out: Array | None = None) -> Array:
-    xp = ctx.xp
-    if out is None:
-        out = xp.empty(outputs.shape, outputs.dtype)
-    if outputs.size == 0:
-        return out
-    d_rows, rows, out_rows = _as_rows(gradients), _as_rows(outputs), _as_rows(out)
-    if can_compute(xp, rows, d_rows):
-        compute_rows("softmax", "log_softmax_gradient", *rows.shape, d_rows, rows, out_rows)
-        return out
-
-    def work(part: slice) -> None:
-        d = d_rows[part]
-        powers = xp.exp(rows[part], out=buffer(xp, "powers", d.shape, d.dtype))
-        xp.multiply(powers, _row_sum(xp, d), out=powers)
-        xp.subtract(d, powers, out=out_rows[part])
-
-    for_each_rows(xp, work, rows, _LARGE_ELEMENTS)
-    return out
+def _log_softmax_grad_rows(xp: ArrayModule, d: Array, y: Array, out: Array) -> None:
+    powers = xp.exp(y, out=buffer(xp, "powers", d.shape, d.dtype))
+    xp.multiply(powers, _row_sum(xp, d), out=powers)
+    xp.subtract(d, powers, out=out)
 
 
 def _log_softmax_grad_gradient(op: Operation, u: Tensor) -> list[Tensor | None]:
@@ -318,7 +284,9 @@ LOG_SOFTMAX_GRAD = register(
         outputs=("backprops: T",),
         types={"T": dtypes.FLOATS},
         shape=all_inputs_alike,
-        kernels=on_every_device(out_kernel(widened(_log_softmax_grad_kernel), may_overwrite=(0, 1))),
+        kernels=on_every_device(
+            out_kernel(_by_rows("log_softmax_gradient", _log_softmax_grad_rows), may_overwrite=(0, 1))
+        ),
         gradient=_log_softmax_grad_gradient,
     )
 )

@@ -404,38 +404,6 @@ FUSED_BATCH_NORM = register(
 )
 
 
-def fused_batch_norm_grad(
-    y_backprop: TensorLike,
-    x: TensorLike,
-    scale: TensorLike,
-    mean: TensorLike,
-    variance: TensorLike,
-    epsilon: float = 0.001,
-    data_format: str = "NHWC",
-    is_training: bool = True,
-    name: str | None = None,
-) -> list[Tensor]:
-    """Compute the gradients of `fused_batch_norm` from that of its first result.
-
-    Args:
-        y_backprop: Gradient of the normalized images, of their shape.
-        x: The images, ``[batch, height, width, channels]`` in the order of `data_format`.
-        scale: As given to `fused_batch_norm`, ``[channels]``.
-        mean: By which the images were centred, ``[channels]``.
-        variance: By which they were scaled, ``[channels]``; in training their biased variance.
-        epsilon: As for `fused_batch_norm`.
-        data_format: As for `fused_batch_norm`.
-        is_training: As for `fused_batch_norm`.
-        name: Name of the operation.
-
-    Returns:
-        The gradients of the images, in their shape, and of the scale and of the offset, ``[channels]``.
-    """
-    layout = checked_layout("fused_batch_norm_grad", data_format)
-    attrs = {"epsilon": epsilon, "data_format": layout, "is_training": is_training}
-    return add_op(FUSED_BATCH_NORM_GRAD, y_backprop, x, scale, mean, variance, name=name, **attrs)
-
-
 def _fused_batch_norm_grad_kernel(
     ctx: KernelContext, d_outputs: Array, images: Array, scale: Array, mean: Array, variance: Array
 ) -> list[Array]:
@@ -668,35 +636,6 @@ LRN = register(
         gradient=_lrn_gradient,
     )
 )
-
-
-def lrn_grad(
-    input_grads: TensorLike,
-    input_image: TensorLike,
-    output_image: TensorLike,
-    depth_radius: int = 5,
-    bias: float = 1,
-    alpha: float = 1,
-    beta: float = 0.5,
-    name: str | None = None,
-) -> Tensor:
-    """Compute the gradient of `local_response_normalization`. It has no gradient itself.
-
-    Args:
-        input_grads: Gradient of the result, of its shape.
-        input_image: What was normalized, ``[batch, height, width, channels]``.
-        output_image: The result, likewise.
-        depth_radius: As for `local_response_normalization`, as are the remaining arguments.
-        bias: See there.
-        alpha: See there.
-        beta: See there.
-        name: Name of the operation.
-
-    Returns:
-        The shape of `input_image`.
-    """
-    attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
-    return add_op(LRN_GRAD, input_grads, input_image, output_image, name=name, **attrs)
 
 
 def _lrn_grad_kernel(

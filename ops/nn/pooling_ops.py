@@ -18,7 +18,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.join_ops import concat
-from tfray.ops.arrays.shape_ops import expand_dims, host_ints, index_tensor, reshape, shape, sizes_from_input, squeeze
+from tfray.ops.arrays.shape_ops import expand_dims, host_ints, reshape, shape, sizes_from_input, squeeze
 from tfray.ops.kernels.tiles import image_buffer
 from tfray.ops.kernels.windows import (
     as_nhwc,
@@ -37,9 +37,10 @@ from tfray.ops.nn.pooling import Pooling, element_counts, first_maxima, fold, fo
 _ATTRS: Final = ("ksize", "strides", "padding", "data_format")
 
 
-def _pool_attrs(
+def pool_attrs(
     op: str, ksize: Sizes | None, strides: Sizes | None, padding: Padding | None, data_format: str | None
 ) -> dict[str, Any]:
+    """The attributes of pooling operations. Raises an error that names `op` where an argument is malformed."""
     layout = checked_layout(op, data_format)
     if ksize is None or strides is None or not isinstance(padding, str):
         raise InvalidArgumentError(f"{op}: ksize, strides and padding (SAME or VALID) are required")
@@ -107,7 +108,7 @@ def max_pool(
         and np.ravel(ksize)[channel_axis(checked_layout("max_pool", data_format))] > 1
     ):
         return _max_pool_over_depth(value, ksize, strides, checked_layout("max_pool", data_format), name)
-    return add_op(MAX_POOL, value, name=name, **_pool_attrs("max_pool", ksize, strides, padding, data_format))
+    return add_op(MAX_POOL, value, name=name, **pool_attrs("max_pool", ksize, strides, padding, data_format))
 
 
 def max_pool2d(
@@ -177,35 +178,6 @@ MAX_POOL = register(
 )
 
 
-def max_pool_grad(
-    orig_input: TensorLike,
-    orig_output: TensorLike,
-    grad: TensorLike,
-    ksize: Sizes,
-    strides: Sizes,
-    padding: Padding,
-    data_format: str | None = "NHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Compute the gradient of `max_pool`: `grad` at the first greatest element of each window.
-
-    Args:
-        orig_input: What was pooled, ``[batch, height, width, channels]`` in the order of `data_format`.
-        orig_output: The result of the pooling, ``[batch, out height, out width, channels]``.
-        grad: Gradient of that result, of its shape.
-        ksize: As for `max_pool`.
-        strides: As for `max_pool`.
-        padding: As for `max_pool`.
-        data_format: As for `max_pool`.
-        name: Name of the operation.
-
-    Returns:
-        The shape of `orig_input`.
-    """
-    attrs = _pool_attrs("max_pool_grad", ksize, strides, padding, data_format)
-    return add_op(MAX_POOL_GRAD, orig_input, orig_output, grad, name=name, **attrs)
-
-
 def _max_pool_grad_kernel(
     ctx: KernelContext, images: Array, maxima: Array, d_outputs: Array, out: Array | None = None
 ) -> Array:
@@ -250,35 +222,6 @@ MAX_POOL_GRAD = register(
         gradient=_max_pool_grad_gradient,
     )
 )
-
-
-def max_pool_grad_grad(
-    orig_input: TensorLike,
-    orig_output: TensorLike,
-    grad: TensorLike,
-    ksize: Sizes,
-    strides: Sizes,
-    padding: Padding,
-    data_format: str | None = "NHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Compute the gradient of `max_pool_grad`: `grad` taken at the first greatest element of each window.
-
-    Args:
-        orig_input: What was pooled, ``[batch, height, width, channels]`` in the order of `data_format`.
-        orig_output: The result of the pooling, ``[batch, out height, out width, channels]``.
-        grad: Of the shape of `orig_input`.
-        ksize: As for `max_pool`.
-        strides: As for `max_pool`.
-        padding: As for `max_pool`.
-        data_format: As for `max_pool`.
-        name: Name of the operation.
-
-    Returns:
-        The shape of `orig_output`.
-    """
-    attrs = _pool_attrs("max_pool_grad_grad", ksize, strides, padding, data_format)
-    return add_op(MAX_POOL_GRAD_GRAD, orig_input, orig_output, grad, name=name, **attrs)
 
 
 def _max_pool_grad_grad_kernel(
@@ -352,7 +295,7 @@ def max_pool_with_argmax(
     Raises:
         InvalidArgumentError: Malformed arguments, or the layout NCHW.
     """
-    attrs = _pool_attrs("max_pool_with_argmax", ksize, strides, padding, data_format)
+    attrs = pool_attrs("max_pool_with_argmax", ksize, strides, padding, data_format)
     if attrs["data_format"] != "NHWC":
         raise InvalidArgumentError("max_pool_with_argmax: data_format must be NHWC")
     index_dtype = as_dtype(Targmax or output_dtype or dtypes.int64)
@@ -435,7 +378,7 @@ def avg_pool(
                [10.5, 12.5]], dtype=float32)
     """
     value = either("avg_pool", value, input, "value and input")
-    return add_op(AVG_POOL, value, name=name, **_pool_attrs("avg_pool", ksize, strides, padding, data_format))
+    return add_op(AVG_POOL, value, name=name, **pool_attrs("avg_pool", ksize, strides, padding, data_format))
 
 
 def _avg_pool_kernel(ctx: KernelContext, images: Array, out: Array | None = None) -> Array:
@@ -476,33 +419,6 @@ AVG_POOL = register(
         gradient=_avg_pool_gradient,
     )
 )
-
-
-def avg_pool_grad(
-    orig_input_shape: TensorLike,
-    grad: TensorLike,
-    ksize: Sizes,
-    strides: Sizes,
-    padding: Padding,
-    data_format: str | None = "NHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Compute the gradient of `avg_pool`: each element of `grad` shared out over its window.
-
-    Args:
-        orig_input_shape: Shape of what was pooled, an integer vector.
-        grad: Gradient of the result, ``[batch, out height, out width, channels]`` in the order of `data_format`.
-        ksize: As for `avg_pool`.
-        strides: As for `avg_pool`.
-        padding: As for `avg_pool`.
-        data_format: As for `avg_pool`.
-        name: Name of the operation.
-
-    Returns:
-        Shape `orig_input_shape`.
-    """
-    attrs = _pool_attrs("avg_pool_grad", ksize, strides, padding, data_format)
-    return add_op(AVG_POOL_GRAD, index_tensor(orig_input_shape), grad, name=name, **attrs)
 
 
 def _avg_pool_grad_kernel(ctx: KernelContext, sizes: Array, d_outputs: Array, out: Array | None = None) -> Array:

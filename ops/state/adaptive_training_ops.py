@@ -7,51 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tfray.framework.op_def import Array, ArrayModule
-from tfray.framework.type_aliases import TensorLike, VariableOrHandle
-from tfray.ops.state.updates import Formula, add_either, register_updates
-
-
-def apply_rms_prop(
-    var: VariableOrHandle,
-    ms: VariableOrHandle,
-    mom: VariableOrHandle,
-    lr: TensorLike,
-    rho: TensorLike,
-    momentum: TensorLike,
-    epsilon: TensorLike,
-    grad: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update by RMSProp:
-
-        ms += (1 - rho) * (grad ** 2 - ms)
-        mom = momentum * mom + lr * grad / sqrt(ms + epsilon)
-        var -= mom
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        ms: Slot of the same shape, the mean of the squares.
-        mom: Slot of the same shape, the sum of the steps, in which older steps count less.
-        lr: Scalar, the learning rate.
-        rho: Scalar, the decay of `ms`.
-        momentum: Scalar, the decay of `mom`.
-        epsilon: Scalar, keeps the quotient finite.
-        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-
-    References:
-        Tieleman and Hinton, Neural Networks for Machine Learning, lecture 6.5, 2012.
-    """
-    return add_either(_RMS_PROP, var, (ms, mom), (lr, rho, momentum, epsilon), grad, indices, name)
+from tfray.framework.op_def import Array, ArrayModule, KernelContext
+from tfray.ops.state.updates import Formula, register_updates
 
 
 def _rms_prop(
@@ -63,6 +20,12 @@ def _rms_prop(
     mom: Array,
     *scalars: Array,
 ) -> None:
+    """RMSProp:
+
+    ms += (1 - rho) * (gradient ** 2 - ms)
+    mom = momentum * mom + lr * gradient / sqrt(ms + epsilon)
+    var -= mom
+    """
     rate, gain, momentum, epsilon = scalars
     step, _ = temporaries
     xp.multiply(gradient, gradient, out=step)
@@ -110,59 +73,14 @@ def _step_by_root(
     xp.subtract(var, mom, out=var)
 
 
-def _choose_rms_prop(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_rms_prop(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, momentum, epsilon = scalars
     # On a GPU the momentum is an array: comparing it with 0 would make the host wait for the device.
     formula = _rms_prop_without_momentum if isinstance(momentum, float) and momentum == 0 else _rms_prop
     return formula, [lr, 1 - rho, momentum, epsilon]
 
 
-_RMS_PROP: Final = register_updates("RMSProp", ("ms", "mom"), ("lr", "rho", "momentum", "epsilon"), _choose_rms_prop)
-
-
-def apply_centered_rms_prop(
-    var: VariableOrHandle,
-    mg: VariableOrHandle,
-    ms: VariableOrHandle,
-    mom: VariableOrHandle,
-    lr: TensorLike,
-    rho: TensorLike,
-    momentum: TensorLike,
-    epsilon: TensorLike,
-    grad: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update by RMSProp with the variance of the gradients in place of the mean of their squares:
-
-        ms += (1 - rho) * (grad ** 2 - ms)
-        mg += (1 - rho) * (grad - mg)
-        mom = momentum * mom + lr * grad / sqrt(ms - mg ** 2 + epsilon)
-        var -= mom
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        mg: Slot of the same shape, the mean of the gradients.
-        ms: Slot of the same shape, the mean of their squares.
-        mom: Slot of the same shape, the sum of the steps, in which older steps count less.
-        lr: Scalar, the learning rate.
-        rho: Scalar, the decay of the means.
-        momentum: Scalar, the decay of `mom`.
-        epsilon: Scalar, keeps the quotient finite.
-        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-
-    References:
-        Graves, "Generating Sequences With Recurrent Neural Networks", 2013, equations 38 to 45.
-    """
-    return add_either(_CENTERED_RMS_PROP, var, (mg, ms, mom), (lr, rho, momentum, epsilon), grad, indices, name)
+RMS_PROP: Final = register_updates("RMSProp", ("ms", "mom"), ("lr", "rho", "momentum", "epsilon"), _choose_rms_prop)
 
 
 def _centered_rms_prop(
@@ -175,6 +93,13 @@ def _centered_rms_prop(
     mom: Array,
     *scalars: Array,
 ) -> None:
+    """RMSProp with the variance of the gradients in place of the mean of their squares:
+
+    ms += (1 - rho) * (gradient ** 2 - ms)
+    mg += (1 - rho) * (gradient - mg)
+    mom = momentum * mom + lr * gradient / sqrt(ms - mg ** 2 + epsilon)
+    var -= mom
+    """
     rate, gain, momentum, epsilon = scalars
     step, square = temporaries
     xp.multiply(gradient, gradient, out=step)
@@ -188,55 +113,14 @@ def _centered_rms_prop(
     _step_by_root(xp, step, gradient, var, mom, rate, momentum)
 
 
-def _choose_centered_rms_prop(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_centered_rms_prop(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, momentum, epsilon = scalars
     return _centered_rms_prop, [lr, 1 - rho, momentum, epsilon]
 
 
-_CENTERED_RMS_PROP: Final = register_updates(
+CENTERED_RMS_PROP: Final = register_updates(
     "CenteredRMSProp", ("mg", "ms", "mom"), ("lr", "rho", "momentum", "epsilon"), _choose_centered_rms_prop
 )
-
-
-def apply_adadelta(
-    var: VariableOrHandle,
-    accum: VariableOrHandle,
-    accum_update: VariableOrHandle,
-    lr: TensorLike,
-    rho: TensorLike,
-    epsilon: TensorLike,
-    grad: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update by Adadelta:
-
-        accum = rho * accum + (1 - rho) * grad ** 2
-        update = sqrt(accum_update + epsilon) / sqrt(accum + epsilon) * grad
-        accum_update = rho * accum_update + (1 - rho) * update ** 2
-        var -= lr * update
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        accum: Slot of the same shape, the mean of the squared gradients.
-        accum_update: Slot of the same shape, the mean of the squared updates.
-        lr: Scalar, the learning rate.
-        rho: Scalar, the decay of the means.
-        epsilon: Scalar. It makes the first updates nonzero, when both slots are still 0.
-        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-
-    References:
-        Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012.
-    """
-    return add_either(_ADADELTA, var, (accum, accum_update), (lr, rho, epsilon), grad, indices, name)
 
 
 def _adadelta(
@@ -248,6 +132,13 @@ def _adadelta(
     accum_update: Array,
     *scalars: Array,
 ) -> None:
+    """Adadelta:
+
+    accum = rho * accum + (1 - rho) * gradient ** 2
+    update = sqrt(accum_update + epsilon) / sqrt(accum + epsilon) * gradient
+    accum_update = rho * accum_update + (1 - rho) * update ** 2
+    var -= lr * update
+    """
     rate, gain, epsilon = scalars
     step, root = temporaries
     xp.multiply(gradient, gradient, out=step)
@@ -263,9 +154,9 @@ def _adadelta(
     _move_mean(xp, step, accum_update, gain)
 
 
-def _choose_adadelta(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_adadelta(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, rho, epsilon = scalars
     return _adadelta, [lr, 1 - rho, epsilon]
 
 
-_ADADELTA: Final = register_updates("Adadelta", ("accum", "accum_update"), ("lr", "rho", "epsilon"), _choose_adadelta)
+ADADELTA: Final = register_updates("Adadelta", ("accum", "accum_update"), ("lr", "rho", "epsilon"), _choose_adadelta)

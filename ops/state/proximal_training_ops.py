@@ -10,50 +10,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.framework.op_def import Array, ArrayModule
-from tfray.framework.type_aliases import TensorLike, VariableOrHandle
+from tfray.framework.op_def import Array, ArrayModule, KernelContext
 from tfray.ops.state.training_ops import adagrad
-from tfray.ops.state.updates import Formula, add_either, register_updates
-
-
-def apply_proximal_gradient_descent(
-    var: VariableOrHandle,
-    alpha: TensorLike,
-    l1: TensorLike,
-    l2: TensorLike,
-    delta: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update by proximal gradient descent:
-
-        moved = var - alpha * delta
-        var = sign(moved) * max(abs(moved) - alpha * l1, 0) / (1 + alpha * l2)
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        alpha: Scalar, the learning rate.
-        l1: Scalar, weight of the L1 penalty.
-        l2: Scalar, weight of the L2 penalty.
-        delta: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-
-    References:
-        Duchi and Singer, "Efficient Learning using Forward-Backward Splitting", 2009.
-    """
-    return add_either(_PROXIMAL_GRADIENT_DESCENT, var, (), (alpha, l1, l2), delta, indices, name)
+from tfray.ops.state.updates import Formula, register_updates
 
 
 def _proximal_gradient_descent(
     xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, *scalars: Array
 ) -> None:
+    """Proximal gradient descent:
+
+    moved = var - alpha * gradient
+    var = sign(moved) * max(abs(moved) - alpha * l1, 0) / (1 + alpha * l2)
+    """
     rate, low, high, shrink = scalars
     step, _ = temporaries
     xp.multiply(gradient, rate, out=step)
@@ -64,59 +33,26 @@ def _proximal_gradient_descent(
     xp.multiply(var, shrink, out=var)
 
 
-def _choose_proximal_gradient_descent(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_proximal_gradient_descent(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     rate, l1, l2 = scalars
     return _proximal_gradient_descent, [rate, -rate * l1, rate * l1, 1 / (1 + rate * l2)]
 
 
-_PROXIMAL_GRADIENT_DESCENT: Final = register_updates(
+PROXIMAL_GRADIENT_DESCENT: Final = register_updates(
     "ProximalGradientDescent", (), ("alpha", "l1", "l2"), _choose_proximal_gradient_descent
 )
-
-
-def apply_proximal_adagrad(
-    var: VariableOrHandle,
-    accum: VariableOrHandle,
-    lr: TensorLike,
-    l1: TensorLike,
-    l2: TensorLike,
-    grad: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update by Adagrad with penalties:
-
-        accum += grad ** 2
-        rate = lr / sqrt(accum)
-        moved = var - rate * grad
-        var = sign(moved) * max(abs(moved) - rate * l1, 0) / (1 + rate * l2)
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        accum: Its slot, of the same shape. It must be positive where `grad` may be 0: it is divided by.
-        lr: Scalar, the learning rate.
-        l1: Scalar, weight of the L1 penalty.
-        l2: Scalar, weight of the L2 penalty.
-        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-
-    References:
-        Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization",
-        2011.
-    """
-    return add_either(_PROXIMAL_ADAGRAD, var, (accum,), (lr, l1, l2), grad, indices, name)
 
 
 def _proximal_adagrad(
     xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, accum: Array, *scalars: Array
 ) -> None:
+    """Adagrad with penalties:
+
+    accum += gradient ** 2
+    rate = lr / sqrt(accum)
+    moved = var - rate * gradient
+    var = sign(moved) * max(abs(moved) - rate * l1, 0) / (1 + rate * l2)
+    """
     lr, low, high, damping = scalars
     root, step = temporaries
     xp.multiply(gradient, gradient, out=step)
@@ -132,59 +68,14 @@ def _proximal_adagrad(
     xp.divide(var, root, out=var)
 
 
-def _choose_proximal_adagrad(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_proximal_adagrad(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2 = scalars
     if isinstance(l1, float) and l1 == l2 == 0:
         return adagrad, [lr]
     return _proximal_adagrad, [lr, -lr * l1, lr * l1, lr * l2]
 
 
-_PROXIMAL_ADAGRAD: Final = register_updates("ProximalAdagrad", ("accum",), ("lr", "l1", "l2"), _choose_proximal_adagrad)
-
-
-def apply_adagrad_da(
-    var: VariableOrHandle,
-    gradient_accumulator: VariableOrHandle,
-    gradient_squared_accumulator: VariableOrHandle,
-    lr: TensorLike,
-    l1: TensorLike,
-    l2: TensorLike,
-    global_step: TensorLike,
-    grad: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update by Adagrad with dual averaging:
-
-        gradient_accumulator += grad
-        gradient_squared_accumulator += grad ** 2
-        beyond = sign(gradient_accumulator) * max(abs(gradient_accumulator) - l1 * global_step, 0)
-        var = -lr * beyond / (l2 * global_step * lr + sqrt(gradient_squared_accumulator))
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        gradient_accumulator: Slot of the same shape, the sum of the gradients.
-        gradient_squared_accumulator: Slot of the same shape, the sum of their squares, positive where `grad` may be 0.
-        lr: Scalar, the learning rate.
-        l1: Scalar, weight of the L1 penalty.
-        l2: Scalar, weight of the L2 penalty.
-        global_step: Scalar of a floating dtype, the number of this step, counted from 1.
-        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-
-    References:
-        Duchi, Hazan and Singer, "Adaptive Subgradient Methods for Online Learning and Stochastic Optimization",
-        2011.
-    """
-    slots = (gradient_accumulator, gradient_squared_accumulator)
-    return add_either(_ADAGRAD_DA, var, slots, (lr, l1, l2, global_step), grad, indices, name)
+PROXIMAL_ADAGRAD: Final = register_updates("ProximalAdagrad", ("accum",), ("lr", "l1", "l2"), _choose_proximal_adagrad)
 
 
 def _adagrad_da(
@@ -196,6 +87,13 @@ def _adagrad_da(
     squares: Array,
     *scalars: Array,
 ) -> None:
+    """Adagrad with dual averaging:
+
+    gradient_accumulator += gradient
+    gradient_squared_accumulator += gradient ** 2
+    beyond = sign(gradient_accumulator) * max(abs(gradient_accumulator) - l1 * global_step, 0)
+    var = -lr * beyond / (l2 * global_step * lr + sqrt(gradient_squared_accumulator))
+    """
     minus_lr, low, high, damping = scalars
     step, root = temporaries
     xp.add(sums, gradient, out=sums)
@@ -209,63 +107,17 @@ def _adagrad_da(
     xp.divide(step, root, out=var)
 
 
-def _choose_adagrad_da(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_adagrad_da(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2, step = scalars
     return _adagrad_da, [-lr, -l1 * step, l1 * step, l2 * step * lr]
 
 
-_ADAGRAD_DA: Final = register_updates(
+ADAGRAD_DA: Final = register_updates(
     "AdagradDA",
     ("gradient_accumulator", "gradient_squared_accumulator"),
     ("lr", "l1", "l2", "global_step"),
     _choose_adagrad_da,
 )
-
-
-def apply_ftrl(
-    var: VariableOrHandle,
-    accum: VariableOrHandle,
-    linear: VariableOrHandle,
-    lr: TensorLike,
-    l1: TensorLike,
-    l2: TensorLike,
-    l2_shrinkage: TensorLike,
-    lr_power: TensorLike,
-    grad: TensorLike,
-    indices: TensorLike | None = None,
-    name: str | None = None,
-) -> Any:
-    """Update by FTRL-Proximal ("follow the regularised leader"):
-
-        new_accum = accum + grad ** 2
-        linear += grad + 2 * l2_shrinkage * var - (new_accum ** -lr_power - accum ** -lr_power) / lr * var
-        quadratic = new_accum ** -lr_power / lr + 2 * l2
-        var = (sign(linear) * l1 - linear) / quadratic if abs(linear) > l1 else 0
-        accum = new_accum
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        accum: Slot of the same shape, the sum of the squared gradients.
-        linear: Slot of the same shape, the coefficients of the linear term.
-        lr: Scalar, the learning rate.
-        l1: Scalar, weight of the L1 penalty.
-        l2: Scalar, weight of the L2 penalty.
-        l2_shrinkage: Scalar, weight of an L2 penalty whose gradient is added to `grad` in the linear term.
-        lr_power: Scalar, at most 0: how the learning rate falls. -0.5 makes it fall as in Adagrad, 0 not at all.
-        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
-        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-
-    Raises:
-        InvalidArgumentError: While running: a row that the variable does not have.
-
-    References:
-        McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013.
-    """
-    return add_either(_FTRL, var, (accum, linear), (lr, l1, l2, l2_shrinkage, lr_power), grad, indices, name)
 
 
 def _ftrl(
@@ -277,6 +129,14 @@ def _ftrl(
     linear: Array,
     *scalars: Array,
 ) -> None:
+    """FTRL-Proximal ("follow the regularised leader"):
+
+    new_accum = accum + gradient ** 2
+    linear += gradient + 2 * l2_shrinkage * var - (new_accum ** -lr_power - accum ** -lr_power) / lr * var
+    quadratic = new_accum ** -lr_power / lr + 2 * l2
+    var = (sign(linear) * l1 - linear) / quadratic if abs(linear) > l1 else 0
+    accum = new_accum
+    """
     power, *others = scalars
     xp.power(accum, power, out=temporaries[1])
     xp.multiply(gradient, gradient, out=temporaries[0])
@@ -349,7 +209,7 @@ def _follow(
     xp.divide(change, quadratic, out=var)
 
 
-def _choose_ftrl(xp: ArrayModule, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+def _choose_ftrl(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
     lr, l1, l2, l2_shrinkage, lr_power = scalars
     least = float(np.finfo(np.float32).tiny)
     by_roots = isinstance(lr_power, float) and lr_power == -0.5
@@ -363,6 +223,6 @@ def _inverse(number: Any) -> Any:
     return math.inf if isinstance(number, float) and number == 0 else 1 / number
 
 
-_FTRL: Final = register_updates(
+FTRL: Final = register_updates(
     "Ftrl", ("accum", "linear"), ("lr", "l1", "l2", "l2_shrinkage", "lr_power"), _choose_ftrl
 )

@@ -18,7 +18,9 @@ from tfray.framework.op_def import (
     Array,
     ArrayModule,
     KernelContext,
+    KernelFunction,
     OpDef,
+    ShapeFunction,
     StoredVariable,
     not_differentiable,
     on_every_device,
@@ -158,6 +160,10 @@ def _scatter_shape(op: Operation) -> list[TensorShape]:
 
 
 def _scatter(name: str, write: Callable[[Any, Array, Array, Array], None], types: tuple[DType, ...]) -> OpDef:
+    return _register_scatter(name, _scatter_kernel(write), _scatter_shape, types)
+
+
+def _register_scatter(name: str, kernel: KernelFunction, shape: ShapeFunction, types: tuple[DType, ...]) -> OpDef:
     return register(
         OpDef(
             name=name,
@@ -165,8 +171,8 @@ def _scatter(name: str, write: Callable[[Any, Array, Array, Array], None], types
             outputs=("new_value: dtype",),
             attrs=("shape",),
             types={"dtype": types, "Tindices": dtypes.INDICES},
-            shape=_scatter_shape,
-            kernels=on_every_device(_scatter_kernel(write)),
+            shape=shape,
+            kernels=on_every_device(kernel),
             gradient=not_differentiable,
             stateful=True,
             access="update",
@@ -381,20 +387,7 @@ def _scatter_nd_shape(op: Operation) -> list[TensorShape]:
 def _scatter_nd(
     name: str, write: Callable[[Any, Array, tuple[Array, ...], Array], None], types: tuple[DType, ...]
 ) -> OpDef:
-    return register(
-        OpDef(
-            name=name,
-            inputs=("handle: resource", "indices: Tindices", "updates: dtype"),
-            outputs=("new_value: dtype",),
-            attrs=("shape",),
-            types={"dtype": types, "Tindices": dtypes.INDICES},
-            shape=_scatter_nd_shape,
-            kernels=on_every_device(_scatter_nd_kernel(write)),
-            gradient=not_differentiable,
-            stateful=True,
-            access="update",
-        )
-    )
+    return _register_scatter(name, _scatter_nd_kernel(write), _scatter_nd_shape, types)
 
 
 def scatter_nd_update(

@@ -365,40 +365,40 @@ def assign_add(
     return add_access(ASSIGN_ADD, ref, value, name=name)
 
 
-def _assign_add_kernel(ctx: KernelContext, resource: StoredVariable, delta: Array) -> Array:
-    with resource.lock:
-        array = _updatable(resource, delta)
-        ctx.xp.add(array, delta, out=array)
-        return array
+def _dense_update(name: str, operation: str) -> OpDef:
+    """Register the operation that computes ``variable = operation(variable, value)``, with a function of NumPy."""
 
+    def kernel(ctx: KernelContext, resource: StoredVariable, value: Array) -> Array:
+        with resource.lock:
+            array = resource.read()
+            if array.shape != value.shape:
+                raise InvalidArgumentError(
+                    f"variable {resource.name!r} has shape {array.shape}, cannot be updated by shape {value.shape}"
+                )
+            getattr(ctx.xp, operation)(array, value, out=array)
+            return array
 
-def _updatable(resource: StoredVariable, delta: Array) -> Array:
-    array = resource.read()
-    if array.shape != delta.shape:
-        raise InvalidArgumentError(
-            f"variable {resource.name!r} has shape {array.shape}, cannot be updated by shape {delta.shape}"
+    return register(
+        OpDef(
+            name=name,
+            inputs=("handle: resource", "value: dtype"),
+            outputs=("new_value: dtype",),
+            attrs=("shape",),
+            types={"dtype": dtypes.NUMERIC},
+            shape=_dense_update_shape,
+            kernels=on_every_device(kernel),
+            gradient=not_differentiable,
+            stateful=True,
+            access="update",
         )
-    return array
+    )
 
 
 def _dense_update_shape(op: Operation) -> list[TensorShape]:
     return [op.attrs["shape"].merge_with(op.inputs[1].shape)]
 
 
-ASSIGN_ADD = register(
-    OpDef(
-        name="AssignAdd",
-        inputs=("handle: resource", "value: dtype"),
-        outputs=("new_value: dtype",),
-        attrs=("shape",),
-        types={"dtype": dtypes.NUMERIC},
-        shape=_dense_update_shape,
-        kernels=on_every_device(_assign_add_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        access="update",
-    )
-)
+ASSIGN_ADD = _dense_update("AssignAdd", "add")
 
 
 def assign_sub(
@@ -424,27 +424,7 @@ def assign_sub(
     return add_access(ASSIGN_SUB, ref, value, name=name)
 
 
-def _assign_sub_kernel(ctx: KernelContext, resource: StoredVariable, delta: Array) -> Array:
-    with resource.lock:
-        array = _updatable(resource, delta)
-        ctx.xp.subtract(array, delta, out=array)
-        return array
-
-
-ASSIGN_SUB = register(
-    OpDef(
-        name="AssignSub",
-        inputs=("handle: resource", "value: dtype"),
-        outputs=("new_value: dtype",),
-        attrs=("shape",),
-        types={"dtype": dtypes.NUMERIC},
-        shape=_dense_update_shape,
-        kernels=on_every_device(_assign_sub_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        access="update",
-    )
-)
+ASSIGN_SUB = _dense_update("AssignSub", "subtract")
 
 
 def count_up_to(ref: VariableOrHandle, limit: int, name: str | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Optimizer updates with dense gradients: one fused operation per optimizer.
+"""Optimizer updates, by dense gradients and by those of some rows: gradient descent, momentum, Adagrad and Adam.
 
 Learning rates and other scalars may have another dtype than the variable: 1e-8, for example, is 0 in half precision.
 """
@@ -8,86 +8,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.framework import dtypes
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, StoredVariable, on_every_device, register
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
-from tfray.ops.state.updates import Formula, add_update, apply_dense, as_numbers, dense_shape
+from tfray.ops.kernels.cpu_threads import scratch
+from tfray.ops.state.updates import (
+    Formula,
+    add_update,
+    apply_dense,
+    apply_sparse,
+    as_numbers,
+    as_operands,
+    check_sparse,
+    dense_shape,
+    distinct_rows,
+    locked,
+    own_array,
+    register_updates,
+    run_row_tiles,
+    run_tile,
+    sparse_shape,
+)
 
 
-def apply_gradient_descent(
-    var: VariableOrHandle, alpha: TensorLike, delta: TensorLike, use_locking: bool = False, name: str | None = None
-) -> Any:
-    """Update ``var -= alpha * delta``.
-
-    Args:
-        var: The variable, of any shape and a floating or complex dtype.
-        alpha: Scalar, the learning rate.
-        delta: The gradient, of the variable's shape.
-        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-    """
-    return add_update(APPLY_GRADIENT_DESCENT, var, (), alpha, delta, name=name)
-
-
-def gradient_descent(
+def _gradient_descent(
     xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, alpha: Array
 ) -> None:
+    """Update ``var -= alpha * gradient``."""
     step, _ = temporaries
     xp.multiply(gradient, alpha, out=step)
     xp.subtract(var, step, out=var)
 
 
-def _apply_gradient_descent_kernel(ctx: KernelContext, var: StoredVariable, alpha: Array, delta: Array) -> None:
-    apply_dense(ctx, gradient_descent, [var], delta, *as_numbers(ctx, [alpha]))
+def _choose_gradient_descent(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+    return _gradient_descent, scalars
 
 
-APPLY_GRADIENT_DESCENT = register(
-    OpDef(
-        name="ApplyGradientDescent",
-        inputs=("var: resource", "alpha: Tscalar", "grad: dtype"),
-        outputs=(),
-        attrs=("shape",),
-        types={"dtype": dtypes.INEXACT, "Tscalar": dtypes.INEXACT},
-        shape=dense_shape,
-        kernels=on_every_device(_apply_gradient_descent_kernel),
-        stateful=True,
-        access="update",
-    )
-)
+GRADIENT_DESCENT: Final = register_updates("GradientDescent", (), ("alpha",), _choose_gradient_descent, dtypes.INEXACT)
 
 
-def apply_momentum(
-    var: VariableOrHandle,
-    accum: VariableOrHandle,
-    lr: TensorLike,
-    grad: TensorLike,
-    momentum: TensorLike,
-    use_locking: bool = False,
-    use_nesterov: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Update ``accum = momentum * accum + grad; var -= lr * accum``.
-
-    Args:
-        var: The variable, of any shape and a floating or complex dtype.
-        accum: Its slot, of the same shape.
-        lr: Scalar, the learning rate.
-        grad: The gradient, of the variable's shape.
-        momentum: Scalar.
-        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
-        use_nesterov: Look ahead, ``var -= lr * (grad + momentum * accum)``.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-    """
-    return add_update(APPLY_MOMENTUM, var, (accum,), lr, grad, momentum, name=name, use_nesterov=use_nesterov)
-
-
-def _momentum(
+def _plain_momentum(
     xp: ArrayModule,
     temporaries: tuple[Array, Array],
     gradient: Array,
@@ -96,6 +58,7 @@ def _momentum(
     lr: Array,
     momentum: Array,
 ) -> None:
+    """Update ``accum = momentum * accum + gradient; var -= lr * accum``."""
     step, _ = temporaries
     xp.multiply(accum, momentum, out=accum)
     xp.add(accum, gradient, out=accum)
@@ -121,58 +84,19 @@ def _nesterov_momentum(
     xp.subtract(var, step, out=var)
 
 
-def momentum_formula(ctx: KernelContext) -> Formula:
-    return _nesterov_momentum if ctx.attr("use_nesterov") else _momentum
+def _choose_momentum(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+    return _nesterov_momentum if ctx.attr("use_nesterov") else _plain_momentum, scalars
 
 
-def _apply_momentum_kernel(
-    ctx: KernelContext, var: StoredVariable, accum: StoredVariable, lr: Array, grad: Array, momentum: Array
-) -> None:
-    apply_dense(ctx, momentum_formula(ctx), [var, accum], grad, *as_numbers(ctx, [lr, momentum]))
-
-
-APPLY_MOMENTUM = register(
-    OpDef(
-        name="ApplyMomentum",
-        inputs=("var: resource", "accum: resource", "lr: Tscalar", "grad: dtype", "momentum: Tscalar"),
-        outputs=(),
-        attrs=("shape", "use_nesterov"),
-        types={"dtype": dtypes.INEXACT, "Tscalar": dtypes.INEXACT},
-        shape=dense_shape,
-        kernels=on_every_device(_apply_momentum_kernel),
-        stateful=True,
-        access="update",
-    )
+MOMENTUM: Final = register_updates(
+    "Momentum", ("accum",), ("lr",), _choose_momentum, dtypes.INEXACT, after=("momentum",), attrs=("use_nesterov",)
 )
-
-
-def apply_adagrad(
-    var: VariableOrHandle,
-    accum: VariableOrHandle,
-    lr: TensorLike,
-    grad: TensorLike,
-    use_locking: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Update ``accum += grad ** 2; var -= lr * grad / sqrt(accum)``.
-
-    Args:
-        var: The variable, of any shape and a floating dtype.
-        accum: Its slot, of the same shape, positive where `grad` may be 0.
-        lr: Scalar, the learning rate.
-        grad: The gradient, of the variable's shape.
-        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
-        name: Name of the operation.
-
-    Returns:
-        The operation.
-    """
-    return add_update(APPLY_ADAGRAD, var, (accum,), lr, grad, name=name)
 
 
 def adagrad(
     xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, accum: Array, lr: Array
 ) -> None:
+    """Update ``accum += gradient ** 2; var -= lr * gradient / sqrt(accum)``."""
     step, _ = temporaries
     xp.multiply(gradient, gradient, out=step)
     xp.add(accum, step, out=accum)
@@ -182,25 +106,11 @@ def adagrad(
     xp.subtract(var, step, out=var)
 
 
-def _apply_adagrad_kernel(
-    ctx: KernelContext, var: StoredVariable, accum: StoredVariable, lr: Array, grad: Array
-) -> None:
-    apply_dense(ctx, adagrad, [var, accum], grad, *as_numbers(ctx, [lr]))
+def _choose_adagrad(ctx: KernelContext, scalars: list[Array]) -> tuple[Formula, list[Any]]:
+    return adagrad, scalars
 
 
-APPLY_ADAGRAD = register(
-    OpDef(
-        name="ApplyAdagrad",
-        inputs=("var: resource", "accum: resource", "lr: Tscalar", "grad: dtype"),
-        outputs=(),
-        attrs=("shape",),
-        types={"dtype": dtypes.FLOATS, "Tscalar": dtypes.FLOATS},
-        shape=dense_shape,
-        kernels=on_every_device(_apply_adagrad_kernel),
-        stateful=True,
-        access="update",
-    )
-)
+ADAGRAD: Final = register_updates("Adagrad", ("accum",), ("lr",), _choose_adagrad)
 
 
 def apply_adam(
@@ -214,7 +124,6 @@ def apply_adam(
     beta2: TensorLike,
     epsilon: TensorLike,
     grad: TensorLike,
-    use_locking: bool = False,
     use_nesterov: bool = False,
     name: str | None = None,
 ) -> Any:
@@ -235,7 +144,6 @@ def apply_adam(
         beta2: Scalar, the decay of `v`.
         epsilon: Scalar, keeps the quotient finite.
         grad: The gradient, of the variable's shape.
-        use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
         use_nesterov: Look ahead, with ``beta1 * m + (1 - beta1) * grad`` in place of ``m``.
         name: Name of the operation.
 
@@ -249,7 +157,7 @@ def apply_adam(
     return add_update(APPLY_ADAM, var, (m, v), *scalars, grad, name=name, use_nesterov=use_nesterov)
 
 
-def adam(
+def _adam(
     xp: ArrayModule, temporaries: tuple[Array, Array], gradient: Array, var: Array, m: Array, v: Array, *scalars: Array
 ) -> None:
     rate, _, gain1, gain2, epsilon = scalars
@@ -290,8 +198,8 @@ def _move_by_moments(xp: ArrayModule, step: Array, var: Array, m: Array, v: Arra
     xp.subtract(var, step, out=var)
 
 
-def adam_scalars(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
-    """Scalars of the formula `adam` from those of the operation, in their order."""
+def _adam_scalars(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
+    """Scalars of the formula `_adam` from those of the operation, in their order."""
     beta1_power, beta2_power, lr, beta1, beta2, epsilon = as_numbers(ctx, values)
     # The moments start at 0 and are too small in the first steps: this larger rate corrects for that.
     rate = lr * ctx.xp.sqrt(1 - beta2_power) / (1 - beta1_power)
@@ -302,11 +210,11 @@ def _apply_adam_kernel(
     ctx: KernelContext, var: StoredVariable, m: StoredVariable, v: StoredVariable, *inputs: Array
 ) -> None:
     *values, grad = inputs
-    formula = _nesterov_adam if ctx.attr("use_nesterov") else adam
-    apply_dense(ctx, formula, [var, m, v], grad, *adam_scalars(ctx, values))
+    formula = _nesterov_adam if ctx.attr("use_nesterov") else _adam
+    apply_dense(ctx, formula, [var, m, v], grad, *_adam_scalars(ctx, values))
 
 
-ADAM_INPUTS: Final = (
+_ADAM_INPUTS: Final = (
     "var: resource",
     "m: resource",
     "v: resource",
@@ -322,12 +230,111 @@ ADAM_INPUTS: Final = (
 APPLY_ADAM = register(
     OpDef(
         name="ApplyAdam",
-        inputs=ADAM_INPUTS,
+        inputs=_ADAM_INPUTS,
         outputs=(),
         attrs=("shape", "use_nesterov"),
         types={"dtype": dtypes.FLOATS, "Tscalar": dtypes.FLOATS},
         shape=dense_shape,
         kernels=on_every_device(_apply_adam_kernel),
+        stateful=True,
+        access="update",
+    )
+)
+
+
+def sparse_apply_adam(
+    var: VariableOrHandle,
+    m: VariableOrHandle,
+    v: VariableOrHandle,
+    beta1_power: TensorLike,
+    beta2_power: TensorLike,
+    lr: TensorLike,
+    beta1: TensorLike,
+    beta2: TensorLike,
+    epsilon: TensorLike,
+    grad: TensorLike,
+    indices: TensorLike,
+    lazy: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Update by Adam with a gradient that is zero but for some rows; the gradients of equal indices add up.
+
+    Args:
+        var: The variable, of rank 1 or more.
+        m: Slot of the same shape, the mean of the gradients.
+        v: Slot of the same shape, the mean of their squares.
+        beta1_power: As the further scalars, see `apply_adam`.
+        beta2_power: Scalar.
+        lr: Scalar.
+        beta1: Scalar.
+        beta2: Scalar.
+        epsilon: Scalar.
+        grad: Shape ``[n, ...]``, the gradient of the rows.
+        indices: Shape ``[n]``, the rows.
+        lazy: Touch only the rows ``indices``. Otherwise the result is that of the dense gradient: the moments of the
+            other rows decay, and these rows still change by their moments.
+        name: Name of the operation.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: While running: a row that the variable does not have.
+    """
+    scalars = (beta1_power, beta2_power, lr, beta1, beta2, epsilon)
+    return add_update(SPARSE_APPLY_ADAM, var, (m, v), *scalars, grad, indices, name=name, lazy=lazy)
+
+
+def _sparse_apply_adam_kernel(
+    ctx: KernelContext, var: StoredVariable, m: StoredVariable, v: StoredVariable, *inputs: Array
+) -> None:
+    *values, grad, indices = inputs
+    scalars = _adam_scalars(ctx, values)
+    if ctx.attr("lazy"):
+        apply_sparse(ctx, _adam, [var, m, v], grad, indices, *scalars)
+    else:
+        _apply_adam_to_all_rows(ctx, [var, m, v], grad, indices, scalars)
+
+
+def _apply_adam_to_all_rows(
+    ctx: KernelContext, resources: Sequence[StoredVariable], gradient: Array, indices: Array, scalars: Sequence[Array]
+) -> None:
+    operands = as_operands(ctx.xp, scalars, gradient)
+
+    def work() -> None:
+        arrays = [own_array(ctx, resource) for resource in resources]
+        check_sparse(ctx, resources, arrays, gradient, indices)
+        rows, summed = distinct_rows(ctx, gradient, indices)
+
+        def tile(part: slice) -> None:
+            tiles = [array[part] for array in arrays]
+            first, last = ctx.xp.searchsorted(rows, ctx.xp.asarray([part.start, part.stop]))
+            dense = _zeros(ctx.xp, tiles[0])
+            dense[rows[first:last] - part.start] = summed[first:last]
+            run_tile(ctx.xp, _adam, [dense, *tiles], operands)
+
+        run_row_tiles(ctx.xp, tile, arrays[0])
+
+    locked(resources, work)
+
+
+def _zeros(xp: ArrayModule, like: Array) -> Array:
+    if xp is not np:
+        return xp.zeros_like(like)
+    array = scratch("update_gradient", like.shape, like.dtype)
+    array.fill(0)
+    return array
+
+
+SPARSE_APPLY_ADAM = register(
+    OpDef(
+        name="SparseApplyAdam",
+        inputs=(*_ADAM_INPUTS, "indices: Tindices"),
+        outputs=(),
+        attrs=("shape", "lazy"),
+        types={"dtype": dtypes.FLOATS, "Tscalar": dtypes.FLOATS, "Tindices": dtypes.INDICES},
+        shape=sparse_shape,
+        kernels=on_every_device(_sparse_apply_adam_kernel),
         stateful=True,
         access="update",
     )

@@ -271,12 +271,18 @@ def distinct_rows(ctx: KernelContext, gradient: Array, indices: Array) -> tuple[
 
 # -- building --------------------------------------------------------------------------------------------
 
-Chooser = Callable[[Any, list[Any]], tuple[Formula, list[Any]]]
-"""``chooser(xp, scalars)``: the formula, and the scalars that it takes, from those of the operation as numbers."""
+Chooser = Callable[[KernelContext, list[Any]], tuple[Formula, list[Any]]]
+"""``chooser(ctx, scalars)``: the formula, and the scalars that it takes, from those of the operation as numbers."""
 
 
 def register_updates(
-    name: str, slots: Sequence[str], scalars: Sequence[str], choose: Chooser, dtype: Sequence[DType] = dtypes.FLOATS
+    name: str,
+    slots: Sequence[str],
+    scalars: Sequence[str],
+    choose: Chooser,
+    dtype: Sequence[DType] = dtypes.FLOATS,
+    after: Sequence[str] = (),
+    attrs: Sequence[str] = (),
 ) -> tuple[OpDef, OpDef]:
     """Register ``Apply<name>`` and ``SparseApply<name>``: one formula, on all rows or on some.
 
@@ -286,32 +292,38 @@ def register_updates(
         scalars: Names of the scalar inputs, which follow the slots; then come ``grad`` and ``indices``.
         choose: Function that picks the formula, and computes its scalars from the operation's.
         dtype: Dtypes of the variable.
+        after: Names of further scalar inputs, which come last.
+        attrs: Names of attributes.
     """
-    count = 1 + len(slots)
+    count, place = 1 + len(slots), 1 + len(slots) + len(scalars)
+
+    def chosen(ctx: KernelContext, values: Sequence[Any]) -> tuple[Formula, list[Any]]:
+        return choose(ctx, as_numbers(ctx, values))
 
     def dense_kernel(ctx: KernelContext, *inputs: Any) -> None:
-        *values, gradient = inputs[count:]
-        formula, numbers = choose(ctx.xp, as_numbers(ctx, values))
-        apply_dense(ctx, formula, inputs[:count], gradient, *numbers)
+        formula, numbers = chosen(ctx, [*inputs[count:place], *inputs[place + 1 :]])
+        apply_dense(ctx, formula, inputs[:count], inputs[place], *numbers)
 
     def sparse_kernel(ctx: KernelContext, *inputs: Any) -> None:
-        *values, gradient, indices = inputs[count:]
-        formula, numbers = choose(ctx.xp, as_numbers(ctx, values))
-        apply_sparse(ctx, formula, inputs[:count], gradient, indices, *numbers)
+        formula, numbers = chosen(ctx, [*inputs[count:place], *inputs[place + 2 :]])
+        apply_sparse(ctx, formula, inputs[:count], inputs[place], inputs[place + 1], *numbers)
 
-    inputs = ["var: resource", *(f"{slot}: resource" for slot in slots), *(f"{scalar}: Tscalar" for scalar in scalars)]
-    types = {"dtype": tuple(dtype), "Tscalar": tuple(dtype)}
-
-    def definition(
-        prefix: str, tail: Sequence[str], kernel: KernelFunction, shape: ShapeFunction, more: dict[str, Sequence[DType]]
-    ) -> OpDef:
+    def definition(prefix: str, indices: Sequence[str], kernel: KernelFunction, shape: ShapeFunction) -> OpDef:
+        types = {"dtype": tuple(dtype), "Tscalar": tuple(dtype)}
         return register(
             OpDef(
                 name=prefix + name,
-                inputs=(*inputs, *tail),
+                inputs=(
+                    "var: resource",
+                    *(f"{slot}: resource" for slot in slots),
+                    *(f"{scalar}: Tscalar" for scalar in scalars),
+                    "grad: dtype",
+                    *indices,
+                    *(f"{scalar}: Tscalar" for scalar in after),
+                ),
                 outputs=(),
-                attrs=("shape",),
-                types={**types, **more},
+                attrs=("shape", *attrs),
+                types=types | {"Tindices": dtypes.INDICES} if indices else types,
                 shape=shape,
                 kernels=on_every_device(kernel),
                 stateful=True,
@@ -320,14 +332,8 @@ def register_updates(
         )
 
     return (
-        definition("Apply", ["grad: dtype"], dense_kernel, dense_shape, {}),
-        definition(
-            "SparseApply",
-            ["grad: dtype", "indices: Tindices"],
-            sparse_kernel,
-            sparse_shape,
-            {"Tindices": dtypes.INDICES},
-        ),
+        definition("Apply", (), dense_kernel, dense_shape),
+        definition("SparseApply", ("indices: Tindices",), sparse_kernel, sparse_shape),
     )
 
 
@@ -338,16 +344,33 @@ def add_either(
     scalars: Sequence[TensorLike],
     grad: TensorLike,
     indices: TensorLike | None,
-    name: str | None,
+    name: str | None = None,
+    after: Sequence[TensorLike] = (),
+    **attrs: Any,
 ) -> Any:
     """Add one of the two operations of `register_updates`: the sparse one when `indices` is given, else the dense one.
 
-    The slots have the shape of the variable, the scalars rank 0; the result is the operation.
+    Args:
+        definitions: What `register_updates` returned.
+        var: The variable, of any shape.
+        slots: Its slots, of the same shape.
+        scalars: The scalars.
+        grad: The gradient, of the variable's shape; with `indices` the gradient of these rows.
+        indices: Rows to update, shape ``[n]``; the gradients of equal ones add up. None for all.
+        name: Name of the operation.
+        after: The scalars that come last.
+        **attrs: The attributes, plain values of no shape.
+
+    Returns:
+        The operation.
+
+    Raises:
+        InvalidArgumentError: A slot or the gradient does not fit; while running: a row that the variable does not have.
     """
     dense, sparse = definitions
     if indices is None:
-        return add_update(dense, var, slots, *scalars, grad, name=name)
-    return add_update(sparse, var, slots, *scalars, grad, indices, name=name)
+        return add_update(dense, var, slots, *scalars, grad, *after, name=name, **attrs)
+    return add_update(sparse, var, slots, *scalars, grad, indices, *after, name=name, **attrs)
 
 
 def add_update(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,8 @@ def unicode_decode(
     """The numbers of the characters of a string.
 
     Args:
-        input: A string scalar. TensorFlow makes a ragged tensor of more strings; tfray has none.
-        input_encoding: As of `unicode_transcode`.
-        errors: As of `unicode_transcode`.
-        replacement_char: As of `unicode_transcode`.
-        replace_control_characters: As of `unicode_transcode`.
+        input: A string scalar. TensorFlow makes a ragged tensor of more strings; tfray has none. The other arguments
+            are as of `unicode_transcode`.
         name: Name scope of the operation.
 
     Returns:
@@ -131,9 +129,8 @@ def unicode_split(
 
     Args:
         input: A string scalar. TensorFlow makes a ragged tensor of more strings; tfray has none.
-        input_encoding: As of `unicode_transcode`, and that of the result: one of UTF-8, UTF-16-BE and UTF-32-BE.
-        errors: As of `unicode_transcode`.
-        replacement_char: As of `unicode_transcode`.
+        input_encoding: As of `unicode_transcode`, like the arguments that follow, and that of the result: one of UTF-8,
+            UTF-16-BE and UTF-32-BE.
         name: Name scope of the operations.
 
     Returns:
@@ -232,12 +229,9 @@ def _unicode_encode_kernel(ctx: KernelContext, numbers: Array) -> Array:
         raise InvalidArgumentError(f"{ctx.op_name}: {numbers[wrong].flat[0]} is the number of no character")
     numbers = np.where(wrong, replacement, numbers)
     keep = ~wrong if errors == "ignore" else np.ones(numbers.shape, bool)
-    rows = zip(
-        numbers.reshape(-1, numbers.shape[-1]) if numbers.size else np.empty((int(np.prod(numbers.shape[:-1])), 0)),
-        keep.reshape(-1, numbers.shape[-1]) if numbers.size else np.empty((int(np.prod(numbers.shape[:-1])), 0)),
-        strict=True,
-    )
-    texts = ("".join(map(chr, row[kept].tolist())) if row.size else "" for row, kept in rows)
+    rows = math.prod(numbers.shape[:-1]), numbers.shape[-1]
+    pairs = zip(numbers.reshape(rows), keep.reshape(rows), strict=True)
+    texts = ["".join(map(chr, row[kept].tolist())) for row, kept in pairs]
     return filled(numbers.shape[:-1], [text.encode(target, "surrogatepass") for text in texts])
 
 

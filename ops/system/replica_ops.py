@@ -90,23 +90,6 @@ REPLICA_REDUCE = register(
 )
 
 
-def all_finite(value: TensorLike, failure: str = "", name: str | None = None) -> Tensor:
-    """Whether no element is NaN or infinite.
-
-    Args:
-        value: Shape ``[...]``, a float dtype.
-        failure: If not empty, a value that is not finite is an error, whose message begins with this.
-        name: Name of the operation.
-
-    Returns:
-        A boolean scalar.
-
-    Raises:
-        InvalidArgumentError: While running, with `failure`: elements are NaN or infinite.
-    """
-    return add_op(ALL_FINITE, value, failure=failure, name=name)
-
-
 def _all_finite_kernel(ctx: KernelContext, value: Array) -> Array:
     flat = ctx.xp.ravel(value)
     exponent = _EXPONENTS.get(value.dtype.name)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 import tfray as tf
 from tests.support.random_graphs import programs
+from tests.support.sessions import run_initialized
 from tfray.errors import InvalidArgumentError
 from tfray.ops.state import state_ops
 from tfray.ops.system.script_ops import py_func
@@ -37,12 +38,6 @@ def types(partition):
 
 def ops_of(partition, type_name):
     return [op for op in partition.graph.get_operations() if op.type == type_name]
-
-
-def run_locally(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 # -- prune ---------------------------------------------------------------------------------------------
@@ -109,7 +104,7 @@ def test_random_and_stateful_operations_are_neither_folded_nor_merged():
     c, d = (py_func(lambda: calls.append(0) or np.float32(1), [], tf.float32) for _ in range(2))
     simplified(a, b, c, d)
     assert calls == []
-    values = run_locally([a, b, c + d])
+    values = run_initialized([a, b, c + d])
     assert not np.array_equal(values[0], values[1])
     assert len(calls) == 2
 
@@ -187,7 +182,7 @@ def test_an_identity_that_is_skipped_still_orders():
     update = tf.identity(tf.identity(state_ops.assign_add(v, 1.0)))
     with tf.control_dependencies([update]):
         after = state_ops.read_variable(v) + 0
-    assert run_locally(after) == 2
+    assert run_initialized(after) == 2
 
 
 @settings(max_examples=30, deadline=None)

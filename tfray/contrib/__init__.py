@@ -41,29 +41,9 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "crf",
-    "cudnn_rnn",
-    "data",
-    "deprecated",
-    "distributions",
-    "estimator",
-    "feature_column",
-    "framework",
-    "layers",
-    "learn",
-    "legacy_seq2seq",
-    "lookup",
-    "losses",
-    "metrics",
-    "nn",
-    "opt",
-    "rnn",
-    "seq2seq",
-    "slim",
-    "staging",
-    "tensorboard",
-    "training",
-    "util",
+    "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "feature_column", "framework", "layers",
+    "learn", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "rnn", "seq2seq", "slim", "staging",
+    "tensorboard", "training", "util",
 ]
 # fmt: on
 

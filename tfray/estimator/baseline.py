@@ -62,13 +62,12 @@ class BaselineEstimator(Estimator):
 class BaselineClassifier(BaselineEstimator):
     """A classifier that learns how frequent the classes are.
 
+    Arguments that are not told here are as of `BaselineEstimator`.
+
     Args:
-        model_dir: As of `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature with the weights of the examples, or a numeric column.
         label_vocabulary: The words, if labels are words.
-        optimizer: As of `BaselineEstimator`.
-        config: As of `Estimator`.
         loss_reduction: How the losses of examples become one number: one of `tf.losses.Reduction`, other than ``NONE``.
 
     Raises:
@@ -92,12 +91,11 @@ class BaselineClassifier(BaselineEstimator):
 class BaselineRegressor(BaselineEstimator):
     """A regression that learns the mean of the labels.
 
+    Arguments that are not told here are as of `BaselineEstimator`.
+
     Args:
-        model_dir: As of `Estimator`.
         label_dimension: How many numbers an example has.
         weight_column: Name of the feature with the weights of the examples, or a numeric column.
-        optimizer: As of `BaselineEstimator`.
-        config: As of `Estimator`.
         loss_reduction: As of `BaselineClassifier`.
 
     Raises:

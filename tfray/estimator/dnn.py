@@ -147,19 +147,15 @@ class DNNEstimator(Estimator):
 class DNNClassifier(DNNEstimator):
     """A classifier of fully connected layers.
 
+    Arguments that are not told here are as of `DNNEstimator`.
+
     Args:
         hidden_units: Units of each hidden layer.
         feature_columns: Dense columns; categorical ones in an ``embedding_column`` or ``indicator_column``.
-        model_dir: As of `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature with the weights of the examples, or a numeric column.
         label_vocabulary: The words, if labels are words.
-        optimizer: As of `DNNEstimator`.
         activation_fn: Activation of the hidden layers.
-        dropout: As of `DNNEstimator`.
-        input_layer_partitioner: As of `DNNEstimator`.
-        config: As of `Estimator`.
-        warm_start_from: As of `Estimator`.
         loss_reduction: How the losses of examples become one number: one of `tf.losses.Reduction`, other than ``NONE``.
         batch_norm: Whether to normalise batches after each hidden layer.
 
@@ -202,18 +198,14 @@ class DNNClassifier(DNNEstimator):
 class DNNRegressor(DNNEstimator):
     """A regression by fully connected layers.
 
+    Arguments that are not told here are as of `DNNEstimator`.
+
     Args:
         hidden_units: Units of each hidden layer.
         feature_columns: Dense columns; categorical ones in an ``embedding_column`` or ``indicator_column``.
-        model_dir: As of `Estimator`.
         label_dimension: How many numbers an example has.
         weight_column: Name of the feature with the weights of the examples, or a numeric column.
-        optimizer: As of `DNNEstimator`.
         activation_fn: Activation of the hidden layers.
-        dropout: As of `DNNEstimator`.
-        input_layer_partitioner: As of `DNNEstimator`.
-        config: As of `Estimator`.
-        warm_start_from: As of `Estimator`.
         loss_reduction: As of `DNNClassifier`.
         batch_norm: Whether to normalise batches after each hidden layer.
 

@@ -169,24 +169,14 @@ class DNNLinearCombinedEstimator(Estimator):
 class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
     """A wide and deep classifier.
 
+    Arguments that are not told here are as of `DNNLinearCombinedEstimator`.
+
     Args:
-        model_dir: As of `Estimator`.
-        linear_feature_columns: As of `DNNLinearCombinedEstimator`.
-        linear_optimizer: As there.
-        dnn_feature_columns: As there.
-        dnn_optimizer: As there.
-        dnn_hidden_units: As there.
-        dnn_activation_fn: As there.
-        dnn_dropout: As there.
         n_classes: Number of classes.
         weight_column: Name of the feature with the weights of the examples, or a numeric column.
         label_vocabulary: The words, if labels are words.
-        input_layer_partitioner: As of `DNNLinearCombinedEstimator`.
-        config: As of `Estimator`.
-        warm_start_from: As of `Estimator`.
         loss_reduction: How the losses of examples become one number: one of `tf.losses.Reduction`, other than ``NONE``.
         batch_norm: Whether to normalise batches after each hidden layer.
-        linear_sparse_combiner: As of `DNNLinearCombinedEstimator`.
 
     Raises:
         ValueError: As there; there are less than two classes, not as many words, or the reduction is not known.
@@ -233,23 +223,13 @@ class DNNLinearCombinedClassifier(DNNLinearCombinedEstimator):
 class DNNLinearCombinedRegressor(DNNLinearCombinedEstimator):
     """A wide and deep regression.
 
+    Arguments that are not told here are as of `DNNLinearCombinedEstimator`.
+
     Args:
-        model_dir: As of `Estimator`.
-        linear_feature_columns: As of `DNNLinearCombinedEstimator`.
-        linear_optimizer: As there.
-        dnn_feature_columns: As there.
-        dnn_optimizer: As there.
-        dnn_hidden_units: As there.
-        dnn_activation_fn: As there.
-        dnn_dropout: As there.
         label_dimension: How many numbers an example has.
         weight_column: Name of the feature with the weights of the examples, or a numeric column.
-        input_layer_partitioner: As of `DNNLinearCombinedEstimator`.
-        config: As of `Estimator`.
-        warm_start_from: As of `Estimator`.
         loss_reduction: As of `DNNLinearCombinedClassifier`.
         batch_norm: Whether to normalise batches after each hidden layer.
-        linear_sparse_combiner: As of `DNNLinearCombinedEstimator`.
 
     Raises:
         ValueError: As there; `label_dimension` is not positive, or the reduction is not known.

@@ -88,8 +88,21 @@ class _SavedModelExporter(Exporter):
         """Name, the folder in ``export`` in the model's folder."""
         return self._name
 
-    def _write(self, estimator: Estimator, export_path: str, checkpoint_path: str) -> bytes:
-        """Export, and delete the oldest folders."""
+    def _is_due(self, estimator: Estimator, eval_result: Mapping[str, Any], is_the_final_export: bool) -> bool:
+        """Whether to export the model after this evaluation. By default it always is."""
+        return True
+
+    def export(
+        self,
+        estimator: Estimator,
+        export_path: str,
+        checkpoint_path: str,
+        eval_result: Mapping[str, Any],
+        is_the_final_export: bool,
+    ) -> bytes | None:
+        """Export the model where that is due, and delete the oldest folders. See `Exporter.export`."""
+        if not self._is_due(estimator, eval_result, is_the_final_export):
+            return None
         made = estimator.export_saved_model(
             export_path, self._receiver_fn, self._assets_extra, self._as_text, checkpoint_path
         )
@@ -122,16 +135,8 @@ class FinalExporter(_SavedModelExporter):
     ) -> None:
         super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, None)
 
-    def export(
-        self,
-        estimator: Estimator,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: Mapping[str, Any],
-        is_the_final_export: bool,
-    ) -> bytes | None:
-        """Export the model if training has ended. See `Exporter.export`."""
-        return self._write(estimator, export_path, checkpoint_path) if is_the_final_export else None
+    def _is_due(self, estimator: Estimator, eval_result: Mapping[str, Any], is_the_final_export: bool) -> bool:
+        return is_the_final_export
 
 
 class LatestExporter(_SavedModelExporter):
@@ -157,17 +162,6 @@ class LatestExporter(_SavedModelExporter):
         exports_to_keep: int | None = 5,
     ) -> None:
         super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
-
-    def export(
-        self,
-        estimator: Estimator,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: Mapping[str, Any],
-        is_the_final_export: bool,
-    ) -> bytes:
-        """Export the model. See `Exporter.export`."""
-        return self._write(estimator, export_path, checkpoint_path)
 
 
 def loss_smaller(best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]) -> bool:
@@ -222,23 +216,15 @@ class BestExporter(_SavedModelExporter):
         self._model_dir: str | None = None
         self._best: Mapping[str, Any] | None = None
 
-    def export(
-        self,
-        estimator: Estimator,
-        export_path: str,
-        checkpoint_path: str,
-        eval_result: Mapping[str, Any],
-        is_the_final_export: bool,
-    ) -> bytes | None:
-        """Export the model if it is better than all before. See `Exporter.export`."""
+    def _is_due(self, estimator: Estimator, eval_result: Mapping[str, Any], is_the_final_export: bool) -> bool:
         if self._pattern and self._model_dir != estimator.model_dir:
             self._model_dir = estimator.model_dir
             self._best = self._best_before(int(eval_result[GraphKeys.GLOBAL_STEP]))
         best = self._best
         if best is not None and not self._compare_fn(best_eval_result=best, current_eval_result=eval_result):
-            return None
+            return False
         self._best = eval_result
-        return self._write(estimator, export_path, checkpoint_path)
+        return True
 
     def _best_before(self, step: int) -> Mapping[str, Any] | None:
         """The best of the evaluations in the event files, that of `step` left out."""

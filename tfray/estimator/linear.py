@@ -114,18 +114,14 @@ class LinearEstimator(Estimator):
 class LinearClassifier(LinearEstimator):
     """A linear classifier.
 
+    Arguments that are not told here are as of `LinearEstimator`.
+
     Args:
         feature_columns: Columns, dense or categorical.
-        model_dir: As of `Estimator`.
         n_classes: Number of classes.
         weight_column: Name of the feature with the weights of the examples, or a numeric column.
         label_vocabulary: The words, if labels are words.
-        optimizer: As of `LinearEstimator`.
-        config: As of `Estimator`.
-        partitioner: As of `LinearEstimator`.
-        warm_start_from: As of `Estimator`.
         loss_reduction: How the losses of examples become one number: one of `tf.losses.Reduction`, other than ``NONE``.
-        sparse_combiner: As of `LinearEstimator`.
 
     Raises:
         ValueError: There are less than two classes, not as many words, or the reduction is not known.
@@ -161,17 +157,13 @@ class LinearClassifier(LinearEstimator):
 class LinearRegressor(LinearEstimator):
     """A linear regression.
 
+    Arguments that are not told here are as of `LinearEstimator`.
+
     Args:
         feature_columns: Columns, dense or categorical.
-        model_dir: As of `Estimator`.
         label_dimension: How many numbers an example has.
         weight_column: Name of the feature with the weights of the examples, or a numeric column.
-        optimizer: As of `LinearEstimator`.
-        config: As of `Estimator`.
-        partitioner: As of `LinearEstimator`.
-        warm_start_from: As of `Estimator`.
         loss_reduction: As of `LinearClassifier`.
-        sparse_combiner: As of `LinearEstimator`.
 
     Raises:
         ValueError: `label_dimension` is not positive, or the reduction is not known.

@@ -66,7 +66,6 @@ Positive = Annotated[int, Range(least=1)]
 Count = Annotated[int, Range(least=0)]
 PositiveNumber = Annotated[float, Range(above=0)]
 NonNegative = Annotated[float, Range(least=0)]
-Share = Annotated[float, Range(least=0, most=1)]
 Seconds = PositiveNumber
 
 _LONGEST: Final = 80

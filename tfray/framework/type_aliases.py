@@ -50,9 +50,6 @@ TensorLike: TypeAlias = (
 )
 """What `convert_to_tensor` takes: a tensor, a variable, an array, a number, a string, or nested sequences of these."""
 
-IntLike = int | np.integer[Any] | Tensor | np.ndarray[Any, Any] | ConvertsToTensor
-"""An integer, known while the graph is built or not: a tensor of rank 0 is one."""
-
 Structure: TypeAlias = TensorLike | Mapping[str, "Structure"] | Sequence["Structure"] | None
 """Tensors in tuples, lists and dictionaries, nested; see `framework/nest.py`."""
 

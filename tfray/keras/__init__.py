@@ -29,22 +29,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Input",
-    "Model",
-    "Sequential",
-    "activations",
-    "backend",
-    "callbacks",
-    "datasets",
-    "estimator",
-    "initializers",
-    "layers",
-    "losses",
-    "metrics",
-    "models",
-    "optimizers",
-    "regularizers",
-    "utils",
+    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "datasets", "estimator", "initializers",
+    "layers", "losses", "metrics", "models", "optimizers", "regularizers", "utils",
 ]
 # fmt: on
 

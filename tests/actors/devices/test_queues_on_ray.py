@@ -26,12 +26,6 @@ def cluster(_ray_of_the_session):
         yield cluster
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 @pytest.fixture
 def session(cluster, graph):
     with tf.Session(cluster) as session:

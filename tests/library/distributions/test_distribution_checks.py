@@ -6,19 +6,9 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.sessions import run
 
 D = tf.distributions
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches):
-    with tf.Session() as session:
-        return session.run(fetches)
 
 
 V = {"validate_args": True}

@@ -7,21 +7,15 @@ import pytest
 from scipy import special, stats
 
 import tfray as tf
+from tests.support.sessions import run
 
 D = tf.distributions
 W = np.float64
 
 
 @pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        tf.set_random_seed(5)
-        yield
-
-
-def run(fetches):
-    with tf.Session() as session:
-        return session.run(fetches)
+def seed(graph):
+    tf.set_random_seed(5)
 
 
 FAR = np.array([-1e3, -40.0, -20, -5, -1, -1e-9, 0, 1e-9, 0.5, 3, 20, 40, 1e3])

@@ -8,21 +8,11 @@ from scipy import stats
 
 import tfray as tf
 from tests.support.gradient_check import check_gradients
+from tests.support.sessions import run
 
 ALPHA = 1e-3
 D = tf.distributions
 W = np.float64
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches):
-    with tf.Session() as session:
-        return session.run(fetches)
 
 
 A, B, C = np.array([[0.5], [2.5]]), np.array([1.5, 3.0, 0.7]), np.array([2.0, 3.5, 9.0])

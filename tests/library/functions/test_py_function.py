@@ -6,19 +6,9 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.sessions import run
 
 X = np.float32([0.5, 1.5])
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        return session.run(fetches, feeds)
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,8 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.sessions import run_initialized as run
 from tfray.library.functions.traced_function import Defun
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
-
 
 X = np.float32([1, 2, 3])
 

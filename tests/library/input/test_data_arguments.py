@@ -11,12 +11,6 @@ from tests.support.dataset_elements import elements
 Dataset = tf.data.Dataset
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def test_a_cache_in_a_file_serves_later_iterators(tmp_path):
     calls = []
 

@@ -11,20 +11,10 @@ import pytest
 
 import tfray as tf
 from tests.support.dataset_elements import elements
+from tests.support.sessions import run
 
 Dataset, experimental = tf.data.Dataset, tf.data.experimental
 LENGTHS = (1, 5, 2, 7, 3, 6, 1, 2, 9)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches):
-    with tf.Session() as session:
-        return session.run(fetches)
 
 
 def sequences():

@@ -38,12 +38,6 @@ def folds(tree: ET.Element) -> dict[str, ET.Element]:
     return {fold.findtext("summary/b") or "": fold for fold in tree.iter("details")}
 
 
-@pytest.fixture
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def test_a_graph_shows_its_operations_with_types_and_shapes(graph):
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     tf.nn.relu(x, name="y")

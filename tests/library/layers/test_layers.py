@@ -7,17 +7,12 @@ import pytest
 import scipy.signal
 
 import tfray as tf
+from tests.support.sessions import run_initialized as run
 from tfray.errors import InvalidArgumentError
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.normal(size=(2, 6, 7, 3)).astype(np.float32)
 ROWS = RANDOM.normal(size=(5, 4)).astype(np.float32)
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def names(variables=None):

@@ -7,25 +7,11 @@ import pytest
 
 import tfray as tf
 from tests.support.references.recurrent_reference import gru_step
+from tests.support.sessions import randomized
 from tfray.contrib import legacy_seq2seq
 
 rnn_cell = tf.nn.rnn_cell
 X = np.random.default_rng(0).normal(size=(3, 2, 4))
-
-
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
-def randomized(session):
-    values = {}
-    for seed, variable in enumerate(tf.global_variables()):
-        value = np.random.default_rng(seed).normal(size=variable.shape.as_list()) * 0.7
-        variable.load(value.astype(variable.dtype.as_numpy_dtype), session)
-        values[variable.op.name] = value
-    return values
 
 
 def gru_weights(values, scope):

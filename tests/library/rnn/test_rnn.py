@@ -8,29 +8,13 @@ import pytest
 import tfray as tf
 from tests.support.gradient_check import check_gradients
 from tests.support.references.recurrent_reference import basic_step, gru_step, lstm_step, run_over
+from tests.support.sessions import randomized
 from tfray.contrib import rnn as contrib_rnn
 from tfray.errors import InvalidArgumentError
 
 rnn_cell = tf.nn.rnn_cell
 X = np.random.default_rng(0).normal(size=(3, 5, 2))
 LENGTHS = [2, 5, 0]
-
-
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
-def randomized(session, scope=""):
-    """Give every variable random values; they come back by their names within `scope`."""
-    values = {}
-    for seed, variable in enumerate(tf.global_variables()):
-        value = np.random.default_rng(seed).normal(size=variable.shape.as_list()) * 0.7
-        variable.load(value.astype(variable.dtype.as_numpy_dtype), session)
-        if variable.op.name.startswith(scope):
-            values[variable.op.name.removeprefix(f"{scope}/")] = value
-    return values
 
 
 def zeros(*sizes, batch=3):

@@ -8,6 +8,7 @@ import pytest
 import tfray as tf
 from tests.support.gradient_check import check_gradients
 from tests.support.references.recurrent_reference import basic_step, gru_step, layer_norm_lstm_step, lstm_step, sigmoid
+from tests.support.sessions import randomized
 from tfray.contrib import rnn as contrib_rnn
 from tfray.errors import InvalidArgumentError
 
@@ -15,12 +16,6 @@ rnn_cell = tf.nn.rnn_cell
 X = np.random.default_rng(0).normal(size=(3, 2))
 H = np.random.default_rng(1).normal(size=(3, 4))
 C = np.random.default_rng(2).normal(size=(3, 4))
-
-
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
 
 
 @pytest.mark.parametrize("make", [rnn_cell.BasicLSTMCell, rnn_cell.GRUCell, rnn_cell.BasicRNNCell])
@@ -39,16 +34,6 @@ def test_a_cell_that_stands_in_a_stack_twice_shares_its_weights(session, make):
     with tf.variable_scope("wide"), pytest.raises(ValueError, match="inner dimensions"):
         wide = make(5)
         rnn_cell.MultiRNNCell([wide] * 2)(x, (wide.zero_state(3, tf.float32),) * 2)
-
-
-def randomized(session, scope):
-    """Give every variable random values; they come back by their names without the scope."""
-    values = {}
-    for seed, variable in enumerate(tf.global_variables()):
-        value = np.random.default_rng(seed).normal(size=variable.shape.as_list()) * 0.7
-        variable.load(value.astype(variable.dtype.as_numpy_dtype), session)
-        values[variable.op.name.removeprefix(f"{scope}/")] = value
-    return values
 
 
 # -- cells ---------------------------------------------------------------------------------------------

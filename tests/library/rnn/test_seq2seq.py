@@ -7,6 +7,7 @@ import pytest
 
 import tfray as tf
 from tests.support.references.recurrent_reference import gru_step, lstm_step, run_over
+from tests.support.sessions import randomized
 from tfray.contrib import seq2seq
 from tfray.errors import InvalidArgumentError
 
@@ -14,22 +15,6 @@ rnn_cell = tf.nn.rnn_cell
 MEMORY = np.random.default_rng(0).normal(size=(3, 5, 2))
 QUERY = np.random.default_rng(1).normal(size=(3, 4))
 LENGTHS = [2, 5, 3]
-
-
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
-def randomized(session, scale=0.7):
-    """Give every variable random values; they come back by their names."""
-    values = {}
-    for seed, variable in enumerate(tf.global_variables()):
-        value = np.random.default_rng(seed).normal(size=variable.shape.as_list()) * scale
-        variable.load(value.astype(variable.dtype.as_numpy_dtype), session)
-        values[variable.op.name] = value
-    return values
 
 
 def within(values, scope):
@@ -221,7 +206,7 @@ def test_greedy_decoding(session):
     helper = seq2seq.GreedyEmbeddingHelper(table, [1, 2, 3, 4], 0)
     decoder = seq2seq.BasicDecoder(cell, helper, tf.constant(start), layer)
     outputs, _, lengths = seq2seq.dynamic_decode(decoder, maximum_iterations=8)
-    v = randomized(session, 1.5)
+    v = randomized(session, scale=1.5)
     got, ends = session.run([outputs.sample_id, lengths])
     tokens, state, expected = np.array([1, 2, 3, 4]), start, []
     for _ in range(got.shape[1]):
@@ -264,7 +249,7 @@ def test_scheduled_sampling_of_ids(session, probability):
     )
     decoder = seq2seq.BasicDecoder(cell, helper, cell.zero_state(2, tf.float64), layer)
     outputs, _, _ = seq2seq.dynamic_decode(decoder)
-    v = randomized(session, 1.5)
+    v = randomized(session, scale=1.5)
     logits, sampled = session.run(outputs)
     assert (sampled == -1).all() == (probability == 0)
     state = np.zeros((2, UNITS))
@@ -355,7 +340,7 @@ def test_beam_search(session, width, weight):
     )
     outputs, _, lengths = seq2seq.dynamic_decode(decoder, maximum_iterations=5)
     assert outputs.predicted_ids.shape.as_list() == [3, None, width]
-    v = randomized(session, 1.5)
+    v = randomized(session, scale=1.5)
     got, scores, ends = session.run([outputs.predicted_ids, outputs.beam_search_decoder_output.scores, lengths])
     assert got.shape[0] == 3 and got.shape[2] == width and ends.shape == (3, width)
     for row in range(3):

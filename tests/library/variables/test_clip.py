@@ -8,18 +8,10 @@ import pytest
 from tests.support.gradient_check import check_gradients
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
-from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
 from tfray.library.variables.clip import clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm
 from tfray.ops.arrays.source_ops import constant, placeholder
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
 
 MATRIX = np.array([[-3.0, 0.0, 0.0], [4.0, 0.0, 0.0]], np.float32)
 

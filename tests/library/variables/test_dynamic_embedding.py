@@ -25,12 +25,6 @@ def table(name="words", capacity=4, **options):
     return tf.train.DynamicEmbedding(name, DIM, capacity, **{"initializer": ones, **options})
 
 
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
 # -- the index -------------------------------------------------------------------------------------------
 
 

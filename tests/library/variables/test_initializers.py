@@ -10,17 +10,10 @@ from scipy import stats
 
 from tests.support.interpreter import interpret
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import compute_fans
 
 ALPHA = 1e-3
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
 
 
 def fits(samples, distribution):

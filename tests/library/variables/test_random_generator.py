@@ -11,12 +11,6 @@ import tfray as tf
 E = tf.random.experimental
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 def draw(session, *results, count=1):
     session.run(tf.global_variables_initializer())
     return [session.run(list(results)) for _ in range(count)]

@@ -6,18 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches):
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
+from tests.support.sessions import run_initialized as run
 
 
 def scaled(x, initial=2.0):

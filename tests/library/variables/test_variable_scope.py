@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.sessions import run_initialized
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables import initializers
 from tfray.library.variables.partitioned_variables import (
@@ -37,20 +37,8 @@ from tfray.ops.math import math_ops
 from tfray.session import Session
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
-
 def op_name():
     return array_ops.identity(constant(1.0), name="op").op.name
-
-
-def run_initialized(fetches):
-    with Session() as session:
-        session.run(global_variables_initializer())
-        return session.run(fetches)
 
 
 # -- names -----------------------------------------------------------------------------------------------

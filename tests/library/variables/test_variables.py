@@ -31,19 +31,6 @@ from tfray.ops.random import random_ops
 from tfray.ops.state import state_ops
 from tfray.session import Session
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def session(graph):
-    with Session(graph=graph) as session:
-        yield session
-
-
 # -- making ----------------------------------------------------------------------------------------------
 
 

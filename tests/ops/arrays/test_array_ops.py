@@ -23,12 +23,6 @@ from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.math import conversion_ops
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
-
 def types_of(graph: Graph) -> list[str]:
     return [op.type for op in graph.get_operations()]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
-from tfray.framework.graph import Graph, get_default_graph
+from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_def import GraphDef
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.library.platform import logging
@@ -18,13 +18,6 @@ from tfray.ops.checks import check_ops, print_assert_ops
 from tfray.ops.control import control_flow_ops
 from tfray.ops.strings.string_ops import string_format
 from tfray.runtime.device import Device
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
 
 # -- Assert --------------------------------------------------------------------------------------------
 

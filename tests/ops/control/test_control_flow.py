@@ -15,12 +15,6 @@ from tfray.ops.control.control_flow_ops import smart_cond
 Pair = collections.namedtuple("Pair", ["first", "second"])
 
 
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
 # -- cond ----------------------------------------------------------------------------------------------
 
 

@@ -13,13 +13,6 @@ from tests.support.interpreter import interpret
 from tests.support.region_runs import run
 from tfray.errors import InvalidArgumentError, OutOfRangeError, UnknownError
 
-
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
 # -- state, effects, order -----------------------------------------------------------------------------
 
 

@@ -10,13 +10,6 @@ from tests.support.gradient_check import check_gradients
 from tests.support.interpreter import interpret
 from tests.support.region_runs import run
 
-
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
 X = np.random.default_rng(0).normal(size=(2, 2))
 W = np.random.default_rng(1).normal(size=(2, 2)) * 0.5
 

@@ -10,18 +10,6 @@ from tests.support.waiting import Task, timed_out, until_waiting, waiting
 from tfray.errors import InvalidArgumentError
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def session(graph):
-    with tf.Session() as session:
-        yield session
-
-
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.float64])
 @pytest.mark.parametrize(("reduction", "expected"), [("MEAN", [2.5, 4.5]), ("SUM", [5.0, 9.0])])
 def test_gradients_are_averaged_or_added(session, dtype, reduction, expected):

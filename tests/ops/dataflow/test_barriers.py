@@ -11,18 +11,6 @@ from tfray.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from tfray.library.input.barrier import Barrier
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def session(graph):
-    with tf.Session() as session:
-        yield session
-
-
 def plain(taken):
     indices, keys, values = taken
     return (indices - np.iinfo(np.int64).min).tolist(), keys.tolist(), [value.tolist() for value in values]

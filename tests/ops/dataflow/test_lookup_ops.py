@@ -9,12 +9,7 @@ import tfray as tf
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from tfray.library.input import lookup
 from tfray.ops.dataflow import lookup_ops
-
-
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
+from tfray.ops.dataflow.resource_operations import use_resource
 
 
 @pytest.fixture
@@ -128,7 +123,7 @@ def test_a_table_is_filled_once(session):
     with pytest.raises(FailedPreconditionError, match="other contents"):
         session.run(again.init)
     with pytest.raises(FailedPreconditionError, match="MutableHashTable"):
-        session.run(lookup_ops.lookup_table_insert(table.resource_handle, ["b"], [2]))
+        session.run(use_resource(lookup_ops.LOOKUP_TABLE_INSERT, table.resource_handle, ["b"], [2]))
     twice = lookup.HashTable(lookup.KeyValueTensorInitializer(["a", "a"], [1, 2]), 0)
     with pytest.raises(InvalidArgumentError, match="two values"):
         session.run(twice.init)

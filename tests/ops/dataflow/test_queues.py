@@ -21,19 +21,6 @@ from tfray.errors import (
 ENQUEUE, DEQUEUE = 0, 1
 
 
-@pytest.fixture
-def session(graph):
-    with tf.Session(graph=graph) as session:
-        yield session
-
-
-@pytest.fixture
-def graph():
-    graph = tf.Graph()
-    with graph.as_default():
-        yield graph
-
-
 def drained(session, queue):
     """Everything that is in a queue."""
     dequeue = queue.dequeue()

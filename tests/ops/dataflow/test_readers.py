@@ -13,18 +13,6 @@ from tests.support.waiting import Task, timed_out, until_waiting, waiting
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def session(graph):
-    with tf.Session() as session:
-        yield session
-
-
 class Source:
     """A queue of file names, written into a folder."""
 

@@ -10,19 +10,6 @@ from tests.support.waiting import Task, timed_out, until_waiting
 from tfray.contrib import staging
 from tfray.errors import InvalidArgumentError, ResourceExhaustedError
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-@pytest.fixture
-def session(graph):
-    with tf.Session() as session:
-        yield session
-
-
 # -- first in, first out -------------------------------------------------------------------------------
 
 

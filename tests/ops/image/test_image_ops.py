@@ -12,23 +12,13 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.sessions import run
 from tfray.ops.image import image_files
 
 RANDOM = np.random.default_rng(0)
 IMAGE = RANDOM.uniform(0, 1, (7, 9, 3)).astype(np.float32)
 BATCH = RANDOM.uniform(0, 1, (2, 8, 6, 3)).astype(np.float32)
 BYTES = RANDOM.integers(0, 256, (2, 8, 6, 3)).astype(np.uint8)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def from_unknown(array):

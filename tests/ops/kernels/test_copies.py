@@ -9,18 +9,9 @@ from hypothesis import strategies as st
 
 import tfray as tf
 from tfray.ops.kernels import compiling, copies
-from tfray.ops.kernels.cpu_threads import thread_count, use_threads
 from tfray.runtime import fusion
 
 COMPILES = pytest.mark.skipif(not compiling.can_compile(), reason="numba is not installed")
-
-
-@pytest.fixture(params=[1, 3])
-def threads(request):
-    before = thread_count()
-    use_threads(request.param)
-    yield
-    use_threads(before)
 
 
 @pytest.fixture(params=[pytest.param(True, marks=COMPILES), False], ids=["compiled", "numpy"])

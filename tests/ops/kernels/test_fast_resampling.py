@@ -8,20 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfray.ops.kernels import compiling, fast_rows, resampling
-from tfray.ops.kernels.cpu_threads import thread_count, use_threads
 from tfray.ops.kernels.resampling import AxisMap, pick, resample, taps_of
 
 pytestmark = pytest.mark.skipif(not compiling.can_compile(), reason="numba is not installed")
 
 FLOAT = np.dtype(np.float32)
-
-
-@pytest.fixture(params=[1, 3])
-def threads(request):
-    before = thread_count()
-    use_threads(request.param)
-    yield
-    use_threads(before)
 
 
 @st.composite

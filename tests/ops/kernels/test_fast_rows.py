@@ -10,20 +10,11 @@ from hypothesis import strategies as st
 import tfray as tf
 from tfray.errors import InvalidArgumentError
 from tfray.ops.kernels import compiling, fast_rows
-from tfray.ops.kernels.cpu_threads import thread_count, use_threads
 from tfray.ops.state import updates
 
 pytestmark = pytest.mark.skipif(not compiling.can_compile(), reason="numba is not installed")
 
 FEW = settings(max_examples=25, deadline=None)
-
-
-@pytest.fixture(params=[1, 3])
-def threads(request):
-    before = thread_count()
-    use_threads(request.param)
-    yield
-    use_threads(before)
 
 
 def drawn(data, widths=(1, 2, 7, 16, 33, 128)):

@@ -7,21 +7,11 @@ import pytest
 import scipy.special
 
 import tfray as tf
+from tests.support.sessions import run
 
 RANDOM = np.random.default_rng(0)
 A = RANDOM.normal(size=(2, 4, 4)).astype(np.float32)
 B = RANDOM.normal(size=(2, 4, 3)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches):
-    with tf.Session() as session:
-        return session.run(fetches)
 
 
 @pytest.mark.parametrize("batched", [True, False])

@@ -8,19 +8,9 @@ import scipy.fft
 import scipy.signal
 
 import tfray as tf
+from tests.support.sessions import run
 
 SIGNALS = np.random.default_rng(0).normal(size=(2, 50)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        return session.run(fetches, feeds)
 
 
 @pytest.mark.parametrize("length", [1, 2, 7, 8])

@@ -6,19 +6,9 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.sessions import run
 
 X = np.random.default_rng(0).normal(0, 4, (5, 3)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        return session.run(fetches, feeds)
 
 
 # -- counting ------------------------------------------------------------------------------------------

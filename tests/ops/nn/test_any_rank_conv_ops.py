@@ -6,20 +6,10 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.sessions import run
 
 RANDOM = np.random.default_rng(0)
 VOLUMES = RANDOM.normal(size=(2, 5, 6, 7, 3)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def pooled(values, window, steps, padding, function):

@@ -14,12 +14,6 @@ BAGS = [[1, 4], [3], [3, 3, 0]]
 WEIGHTS = [[0.5, 2.0], [1.5], [0.25, 0.5, 3.0]]
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def sparse(rows, dtype):
     places = [(b, i) for b, row in enumerate(rows) for i in range(len(row))]
     values = np.array([value for row in rows for value in row], dtype)

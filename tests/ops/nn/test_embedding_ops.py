@@ -5,31 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.support.sessions import run_initialized
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
 from tfray.library.variables.partitioned_variables import fixed_size_partitioner
 from tfray.library.variables.variable_scope import get_variable
-from tfray.library.variables.variables import Variable, global_variables_initializer
+from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.math import math_ops
 from tfray.ops.nn.embedding_ops import embedding_lookup
-from tfray.session import Session
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
-
-def run_initialized(fetches, feeds=None):
-    with Session() as session:
-        session.run(global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def shards_of(table, count, strategy):

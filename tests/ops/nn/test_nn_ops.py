@@ -18,7 +18,7 @@ from tests.support.op_samples import grid
 from tests.support.references import image_reference as ref
 from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph
+from tfray.framework.convert import add_op
 from tfray.framework.op_def import lookup
 from tfray.gradients import gradients
 from tfray.ops.arrays.shape_ops import reshape, shape
@@ -38,12 +38,6 @@ from tfray.ops.nn import (
     pooling_ops,
 )
 from tfray.ops.nn.conv_geometry import geometry
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
 
 
 def normal(*shape: int, seed: int = 0) -> Any:
@@ -284,8 +278,9 @@ def test_large_pooling(window: int, stride: int, on_gpu: bool):
     maxima = ref.pool(x, (window,) * 2, "max", **options)
     means = ref.pool(x, (window,) * 2, "mean", **options)
     y = normal(*maxima.shape, seed=1)
-    d_x = pooling_ops.max_pool_grad(constant(x), constant(maxima.astype(np.float32)), y, window, stride, "SAME")
-    d_mean = pooling_ops.avg_pool_grad(list(x.shape), y, window, stride, "SAME")
+    attrs = pooling_ops.pool_attrs("pool", window, stride, "SAME", "NHWC")
+    d_x = add_op(pooling_ops.MAX_POOL_GRAD, constant(x), constant(maxima.astype(np.float32)), y, **attrs)
+    d_mean = add_op(pooling_ops.AVG_POOL_GRAD, np.array(x.shape), y, **attrs)
 
     def value(tensor: Any, *values: Any) -> Any:
         return run_as_on_gpu(tensor.op, *values) if on_gpu else interpret(tensor)
@@ -589,12 +584,12 @@ def test_large_batch_normalization(layout: str, on_gpu: bool):
     if layout == "NCHW":
         x, d, wanted, d_x = map(ref.to_nchw, (x, d, wanted, d_x))
     y, *statistics = normalization_ops.fused_batch_norm(x, scale, offset, data_format=layout)
-    d_op = normalization_ops.fused_batch_norm_grad(
-        d, x, scale, mean.astype(np.float32), variance.astype(np.float32), data_format=layout
-    )
+    d_inputs = d, x, scale, mean.astype(np.float32), variance.astype(np.float32)
+    attrs = {"epsilon": 0.001, "data_format": layout, "is_training": True}
+    d_op = add_op(normalization_ops.FUSED_BATCH_NORM_GRAD, *d_inputs, **attrs)
     if on_gpu:
         values = run_as_on_gpu(y.op, x, scale, offset, scale[:0], scale[:0])
-        d_values = run_as_on_gpu(d_op[0].op, d, x, scale, mean.astype(np.float32), variance.astype(np.float32))
+        d_values = run_as_on_gpu(d_op[0].op, *d_inputs)
     else:
         values, d_values = interpret([y, *statistics]), interpret(d_op)
     np.testing.assert_allclose(values[0], wanted, rtol=1e-3, atol=1e-3)

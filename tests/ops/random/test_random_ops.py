@@ -26,12 +26,6 @@ ALPHA = 1e-3
 """With fixed seeds a test either passes always or never; this is how unlucky a seed may be."""
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
-
 def new_device():
     return Device("/job:localhost/task:0/device:CPU:0")
 

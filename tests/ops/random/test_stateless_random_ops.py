@@ -11,12 +11,6 @@ import tfray as tf
 ALPHA = 1e-3
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 MAKE = {
     "uniform": (lambda seed, shape: tf.random.stateless_uniform(shape, seed, -1.0, 3.0), stats.uniform(-1, 4)),
     "normal": (lambda seed, shape: tf.random.stateless_normal(shape, seed, 2.0, 3.0), stats.norm(2, 3)),

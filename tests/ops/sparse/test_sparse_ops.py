@@ -16,12 +16,6 @@ FLAT, FLAT_OTHERS = (np.array([[0, 1], [2, 0], [2, 2], [2, 3]]), np.array([[0, 1
 X, Y = grid(5), grid(3, seed=1)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def sparse(values, places=PLACES, sizes=SIZES):
     return tf.SparseTensor(places, values, np.array(sizes))
 

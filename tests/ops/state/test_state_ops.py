@@ -9,7 +9,6 @@ import pytest
 
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
 from tfray.library.variables.variables import Variable, global_variables_initializer
@@ -20,12 +19,6 @@ from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops
 from tfray.runtime.device import cupy
 from tfray.session import Session
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
 
 
 def run_initialized(*fetches, feeds=None):

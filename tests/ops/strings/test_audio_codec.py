@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-
-
-def run(fetches):
-    with tf.Session() as session:
-        return session.run(fetches)
+from tests.support.sessions import run
 
 
 def wav(samples, rate=8000):

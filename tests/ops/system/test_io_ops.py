@@ -8,12 +8,6 @@ import tfray as tf
 from tfray.errors import InvalidArgumentError, NotFoundError
 
 
-@pytest.fixture
-def session():
-    with tf.Session() as session:
-        yield session
-
-
 def test_files_are_written_and_read(session, tmp_path):
     path = tf.placeholder(tf.string, [])
     contents = tf.read_file(path)

@@ -20,12 +20,6 @@ from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.system import script_ops
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
-
 def test_one_result():
     x = placeholder("float32", [None])
     y = script_ops.py_func(lambda array: array * 2, [x], "float32")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.op_samples import OpError, OpSample, grid
+from tests.support.op_samples.array_samples import build_op
 from tests.support.references import image_reference as ref
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
@@ -237,10 +238,14 @@ def rows_of_pooling(images: Any, window: Any, strides: Any, padding: str, layout
     x = to(grid(*images))
     maxima = to(ref.pool(back(x), window, "max", **options))
     y = to(grid(*back(maxima).shape, seed=1))
-    some: dict[str, Any] = {
-        "kwargs": {"ksize": list(window), "strides": list(strides), "padding": padding, "data_format": layout},
-        "label": f"{layout}-{window[0]}x{window[1]}",
+    kwargs: dict[str, Any] = {
+        "ksize": list(window),
+        "strides": list(strides),
+        "padding": padding,
+        "data_format": layout,
     }
+    attrs, label = pooling_ops.pool_attrs("pool", **kwargs), f"{layout}-{window[0]}x{window[1]}"
+    some: dict[str, Any] = {"kwargs": kwargs, "label": label}
 
     def pooled(kind):
         return lambda x: to(ref.pool(back(x), window, kind, **options))
@@ -256,21 +261,27 @@ def rows_of_pooling(images: Any, window: Any, strides: Any, padding: str, layout
         return to(ref.mean_pool_gradient(shape, back(y), window, **options))
 
     # Windows must still find their maxima after rounding to few bits.
-    exact: dict[str, Any] = {"differentiable": (2,), "dtypes": (dtypes.float32, dtypes.float64), **some}
+    exact: dict[str, Any] = {"differentiable": (2,), "dtypes": (dtypes.float32, dtypes.float64), "label": label}
     ops = pooling_ops
     return [
         OpSample("MaxPool", ops.max_pool, [x], pooled("max"), dtypes=FORWARD_DTYPES, **some),
-        OpSample("MaxPoolGrad", ops.max_pool_grad, [x, maxima, y], max_gradient, **exact),
-        OpSample("MaxPoolGradGrad", ops.max_pool_grad_grad, [x, maxima, x + 1], max_gradient_gradient, **exact),
+        OpSample("MaxPoolGrad", build_op(ops.MAX_POOL_GRAD, **attrs), [x, maxima, y], max_gradient, **exact),
+        OpSample(
+            "MaxPoolGradGrad",
+            build_op(ops.MAX_POOL_GRAD_GRAD, **attrs),
+            [x, maxima, x + 1],
+            max_gradient_gradient,
+            **exact,
+        ),
         OpSample("AvgPool", ops.avg_pool, [x], pooled("mean"), tolerance=2, **some),
         OpSample(
             "AvgPoolGrad",
-            ops.avg_pool_grad,
+            build_op(ops.AVG_POOL_GRAD, **attrs),
             [np.array(x.shape, np.int32), y],
             mean_gradient,
             sizes=(0,),
             tolerance=2,
-            **some,
+            label=label,
         ),
     ]
 
@@ -333,7 +344,7 @@ ERRORS = [
     OpError("MaxPool", lambda x: pooling_ops.max_pool(x, 5, 1, "VALID"), [X], "smaller window"),
     OpError(
         "MaxPoolGrad",
-        lambda x, y: pooling_ops.max_pool_grad(x, y, y, 2, 2, "SAME"),
+        lambda x, y: add_op(pooling_ops.MAX_POOL_GRAD, x, y, y, **pooling_ops.pool_attrs("pool", 2, 2, "SAME", "NHWC")),
         [X, grid(1, 2, 3, 2)],
         "expected",
         at_run=True,

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from tests.support.op_samples import OpError, OpSample, grid, unary_rows
+from tests.support.op_samples.array_samples import build_op
 from tests.support.references.image_reference import to_nchw
 from tfray.framework import dtypes
 from tfray.ops.nn import activation_ops, cross_entropy_ops, nn_ops, normalization_ops
@@ -125,7 +126,11 @@ def softmax_rows() -> list[OpSample]:
             OpSample("SoftmaxGrad", ops.softmax_grad, [d, special.softmax(x, -1)], softmax_grad, tolerance=4),
             OpSample("LogSoftmax", ops.log_softmax, [x], lambda x: special.log_softmax(x, -1), tolerance=2),
             OpSample(
-                "LogSoftmaxGrad", ops.log_softmax_grad, [d, special.log_softmax(x, -1)], log_softmax_grad, tolerance=10
+                "LogSoftmaxGrad",
+                build_op(ops.LOG_SOFTMAX_GRAD),
+                [d, special.log_softmax(x, -1)],
+                log_softmax_grad,
+                tolerance=10,
             ),
         ]
     swapped: dict[str, Any] = {"kwargs": {"axis": 1}, "modes": ("known", "unknown sizes"), "label": "axis"}
@@ -283,7 +288,8 @@ def batch_norm_rows() -> list[OpSample]:
 
         def build_training_gradient(d: Any, x: Any, scale: Any, common: Any = common, axes: Any = axes) -> Any:
             statistics = normalization_ops.moments(x, list(axes))
-            return normalization_ops.fused_batch_norm_grad(d, x, scale, *statistics, **common)
+            build = build_op(normalization_ops.FUSED_BATCH_NORM_GRAD, is_training=True, **common)
+            return build(d, x, scale, *statistics)
 
         ops, some = normalization_ops, {"dtypes": WIDE, "tolerance": 20, "label": layout}
         rows += [
@@ -299,10 +305,9 @@ def batch_norm_rows() -> list[OpSample]:
             OpSample("FusedBatchNormGrad", build_training_gradient, [d, x, scale], training_gradient, **some),
             OpSample(
                 "FusedBatchNormGrad",
-                ops.fused_batch_norm_grad,
+                build_op(ops.FUSED_BATCH_NORM_GRAD, is_training=False, **common),
                 [d, x, scale, mean, variance],
                 inference_gradient,
-                kwargs={**common, "is_training": False},
                 **some,
             ),
         ]
@@ -347,10 +352,9 @@ def lrn_rows() -> list[OpSample]:
         rows.append(
             OpSample(
                 "LRNGrad",
-                normalization_ops.lrn_grad,
+                build_op(normalization_ops.LRN_GRAD, **kwargs),
                 [d, x, lrn(x, beta=beta)],
                 lambda d, x, y, beta=beta: lrn_grad(d, x, y, beta=beta),
-                kwargs=kwargs,
                 tolerance=10,
                 label=str(beta),
             )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from tests.support.op_samples import OpError, OpSample, grid
+from tests.support.op_samples.array_samples import build_op
 from tfray.ops.system import replica_ops
 
 SAMPLES = [
@@ -22,7 +21,9 @@ SAMPLES = [
     )
     for reduction in replica_ops.REDUCTIONS
 ] + [
-    OpSample("AllFinite", replica_ops.all_finite, [value], lambda x: np.isfinite(x).all(), label=label)
+    OpSample(
+        "AllFinite", build_op(replica_ops.ALL_FINITE, failure=""), [value], lambda x: np.isfinite(x).all(), label=label
+    )
     for label, value in {
         "finite": grid(2, 3),
         "scalar": np.float64(2),
@@ -35,7 +36,7 @@ SAMPLES = [
 ERRORS = [
     OpError(
         "AllFinite",
-        functools.partial(replica_ops.all_finite, failure="bad gradient"),
+        build_op(replica_ops.ALL_FINITE, failure="bad gradient"),
         [np.array([1.0, np.nan, np.inf, np.nan])],
         r"bad gradient: of 4 elements 2 are NaN and 1 infinite",
         at_run=True,

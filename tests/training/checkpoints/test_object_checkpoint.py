@@ -12,12 +12,6 @@ import tfray as tf
 VALUE = ".ATTRIBUTES/VARIABLE_VALUE"
 
 
-@pytest.fixture
-def session():
-    with tf.Graph().as_default(), tf.Session() as session:
-        yield session
-
-
 def names_in(path):
     return {name.removesuffix(f"/{VALUE}") for name, _ in tf.train.list_variables(path)}
 

@@ -13,12 +13,6 @@ from tests.support.waiting import until_waiting
 from tfray.errors import CancelledError, FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 class Pipeline:
     """A session with its queue runners going, as programs write it."""
 

@@ -7,15 +7,14 @@ import types
 import numpy as np
 import pytest
 
-from tests.support.cases.optimizer_steps import TOLERANCES, check_steps
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.library.variables.variables import Variable, global_variables_initializer
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.math import math_ops
 from tfray.ops.state import adaptive_training_ops, proximal_training_ops
+from tfray.ops.state.updates import add_either
 from tfray.runtime.device import Device
 from tfray.session import Session
 from tfray.training.optimizers.adadelta import AdadeltaOptimizer
@@ -29,211 +28,6 @@ from tfray.training.optimizers.proximal_adagrad import ProximalAdagradOptimizer
 from tfray.training.optimizers.proximal_gradient_descent import ProximalGradientDescentOptimizer
 from tfray.training.optimizers.rms_prop import RMSPropOptimizer
 from tfray.training.threads.global_step import create_global_step
-
-# -- the optimizers in NumPy -----------------------------------------------------------------------------
-
-
-def shrink(values, threshold):
-    return np.sign(values) * np.maximum(np.abs(values) - threshold, 0)
-
-
-class Slots:
-    """Keeps slots in the shape of the variable, and hands out their rows."""
-
-    starts = ()
-
-    def step(self, var, gradient, rows):
-        if not hasattr(self, "slots"):
-            self.slots = [np.full_like(var, start) for start in self.starts]
-            self.t = 0
-        self.t += 1
-        parts = [slot[rows] for slot in self.slots]
-        new_var, *new_parts = self.update(var[rows], gradient, *parts)
-        var[rows] = new_var
-        for slot, part in zip(self.slots, new_parts, strict=True):
-            slot[rows] = part
-
-
-class RMSProp(Slots):
-    starts = (1.0, 0.0, 0.0)
-
-    def __init__(self, rate, decay, momentum, epsilon, centered=False):
-        self.rate, self.decay, self.momentum, self.epsilon, self.centered = rate, decay, momentum, epsilon, centered
-
-    def update(self, var, gradient, ms, mom, mg):
-        ms = self.decay * ms + (1 - self.decay) * gradient**2
-        mg = self.decay * mg + (1 - self.decay) * gradient
-        variance = ms - mg**2 if self.centered else ms
-        mom = self.momentum * mom + self.rate * gradient / np.sqrt(variance + self.epsilon)
-        return var - mom, ms, mom, mg
-
-
-class Adadelta(Slots):
-    starts = (0.0, 0.0)
-
-    def __init__(self, rate, rho, epsilon):
-        self.rate, self.rho, self.epsilon = rate, rho, epsilon
-
-    def update(self, var, gradient, squares, updates):
-        squares = self.rho * squares + (1 - self.rho) * gradient**2
-        update = np.sqrt(updates + self.epsilon) / np.sqrt(squares + self.epsilon) * gradient
-        return var - self.rate * update, squares, self.rho * updates + (1 - self.rho) * update**2
-
-
-class AdagradDA(Slots):
-    def __init__(self, rate, start, l1, l2):
-        self.rate, self.l1, self.l2 = rate, l1, l2
-        self.starts = (0.0, start)
-
-    def update(self, var, gradient, sums, squares):
-        sums, squares = sums + gradient, squares + gradient**2
-        beyond = shrink(sums, self.l1 * self.t)
-        return -self.rate * beyond / (self.l2 * self.t * self.rate + np.sqrt(squares)), sums, squares
-
-
-class Ftrl(Slots):
-    def __init__(self, rate, power, start, l1, l2, shrinkage):
-        self.rate, self.power, self.l1, self.l2, self.shrinkage = rate, power, l1, l2, shrinkage
-        self.starts = (start, 0.0)
-
-    def update(self, var, gradient, squares, linear):
-        new = squares + gradient**2
-        sigma = (new**-self.power - squares**-self.power) / self.rate
-        linear = linear + gradient + 2 * self.shrinkage * var - sigma * var
-        quadratic = new**-self.power / self.rate + 2 * self.l2
-        with np.errstate(all="ignore"):
-            moved = (np.sign(linear) * self.l1 - linear) / quadratic
-        return np.where(np.abs(linear) > self.l1, moved, 0), new, linear
-
-
-class ProximalDescent(Slots):
-    def __init__(self, rate, l1, l2):
-        self.rate, self.l1, self.l2 = rate, l1, l2
-
-    def update(self, var, gradient):
-        moved = var - self.rate * gradient
-        return (shrink(moved, self.rate * self.l1) / (1 + self.rate * self.l2),)
-
-
-class ProximalAdagrad(Slots):
-    def __init__(self, rate, start, l1, l2):
-        self.rate, self.l1, self.l2 = rate, l1, l2
-        self.starts = (start,)
-
-    def update(self, var, gradient, squares):
-        squares = squares + gradient**2
-        rate = self.rate / np.sqrt(squares)
-        return shrink(var - rate * gradient, rate * self.l1) / (1 + rate * self.l2), squares
-
-
-_RMS = (0.125, 0.75, 0.5, 2.0**-10)
-# The optimizer, from the global step, and its reference. Numbers are exact in float32.
-OPTIMIZERS = {
-    "rms_prop": (lambda step: RMSPropOptimizer(*_RMS), lambda: RMSProp(*_RMS)),
-    "rms_prop_plain": (
-        lambda step: RMSPropOptimizer(0.125, epsilon=2.0**-20, decay=0.875),
-        lambda: RMSProp(0.125, 0.875, 0, 2.0**-20),
-    ),
-    "rms_prop_centered": (lambda step: RMSPropOptimizer(*_RMS, centered=True), lambda: RMSProp(*_RMS, centered=True)),
-    "adadelta": (lambda step: AdadeltaOptimizer(0.5, 0.75, 2.0**-6), lambda: Adadelta(0.5, 0.75, 2.0**-6)),
-    "adagrad_da": (lambda step: AdagradDAOptimizer(0.5, step, 0.25), lambda: AdagradDA(0.5, 0.25, 0, 0)),
-    "adagrad_da_penalties": (
-        lambda step: AdagradDAOptimizer(0.5, step, 0.25, 0.125, 0.25),
-        lambda: AdagradDA(0.5, 0.25, 0.125, 0.25),
-    ),
-    "ftrl": (lambda step: FtrlOptimizer(0.5), lambda: Ftrl(0.5, -0.5, 0.1, 0, 0, 0)),
-    "ftrl_penalties": (
-        lambda step: FtrlOptimizer(0.5, -0.5, 0.25, 0.125, 0.25, l2_shrinkage_regularization_strength=0.0625),
-        lambda: Ftrl(0.5, -0.5, 0.25, 0.125, 0.25, 0.0625),
-    ),
-    "ftrl_power": (
-        lambda step: FtrlOptimizer(0.5, -0.75, 0.25, 0.125, 0.25),
-        lambda: Ftrl(0.5, -0.75, 0.25, 0.125, 0.25, 0),
-    ),
-    "ftrl_constant_rate": (lambda step: FtrlOptimizer(0.5, 0.0), lambda: Ftrl(0.5, 0.0, 0.1, 0, 0, 0)),
-    "proximal_descent": (
-        lambda step: ProximalGradientDescentOptimizer(0.5, 0.125, 0.25),
-        lambda: ProximalDescent(0.5, 0.125, 0.25),
-    ),
-    "proximal_adagrad": (
-        lambda step: ProximalAdagradOptimizer(0.5, 0.25, 0.125, 0.25),
-        lambda: ProximalAdagrad(0.5, 0.25, 0.125, 0.25),
-    ),
-    "proximal_adagrad_plain": (
-        lambda step: ProximalAdagradOptimizer(0.5, 0.25),
-        lambda: ProximalAdagrad(0.5, 0.25, 0, 0),
-    ),
-}
-
-
-def with_global_step(make):
-    """The optimizer, whose steps are counted whether or not the caller passes a global step."""
-    step = create_global_step()
-    optimizer = make(step)
-    apply = optimizer.apply_gradients
-    optimizer.apply_gradients = lambda pairs: apply(pairs, global_step=step)
-    return optimizer
-
-
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_dense_steps(name, dtype):
-    make, reference = OPTIMIZERS[name]
-    random = np.random.default_rng(3)
-    numpy_dtype = dtypes.as_dtype(dtype).numpy
-    values = random.uniform(-1, 1, size=(5, 3, 4)).astype(numpy_dtype)
-    gradient = placeholder(dtype, [3, 4])
-    check_steps(
-        with_global_step(make),
-        reference(),
-        random.uniform(-1, 1, size=(3, 4)).astype(numpy_dtype),
-        lambda step: {gradient: values[step]},
-        gradient,
-        lambda step: (values[step].astype(np.float64), slice(None)),
-    )
-
-
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_sparse_steps_with_repeated_rows(name, dtype):
-    make, reference = OPTIMIZERS[name]
-    random = np.random.default_rng(4)
-    numpy_dtype = dtypes.as_dtype(dtype).numpy
-    values = random.uniform(-1, 1, size=(5, 6, 4)).astype(numpy_dtype)
-    indices = random.integers(0, 7, size=(5, 6))
-    indices[1] = [6, 6, 6, 0, 0, 3]
-    rows, positions = placeholder(dtype, [None, 4]), placeholder("int64", [None])
-
-    def summed(step):
-        distinct = np.unique(indices[step])
-        return np.stack([values[step][indices[step] == i].astype(np.float64).sum(0) for i in distinct]), distinct
-
-    check_steps(
-        with_global_step(make),
-        reference(),
-        random.uniform(-1, 1, size=(7, 4)).astype(numpy_dtype),
-        lambda step: {rows: values[step], positions: indices[step]},
-        IndexedSlices(rows, positions),
-        summed,
-    )
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_steps_over_several_tiles(name):
-    make, reference = OPTIMIZERS[name]
-    random = np.random.default_rng(5)
-    values = random.uniform(-1, 1, size=(2, 300_001)).astype(np.float32)
-    gradient = placeholder("float32", [300_001])
-    check_steps(
-        with_global_step(make),
-        reference(),
-        random.uniform(-1, 1, size=300_001).astype(np.float32),
-        lambda step: {gradient: values[step]},
-        gradient,
-        lambda step: (values[step].astype(np.float64), slice(None)),
-        steps=2,
-    )
-
 
 # -- recorded results ------------------------------------------------------------------------------------
 
@@ -434,16 +228,17 @@ def test_the_form_for_gpus_gives_the_same(dtype):
     var, a, b, c = (Variable(start) for _ in range(4))
     half, eighth, none = constant(0.5), constant(0.125), constant(0.0)
     calls = [
-        (adaptive_training_ops.apply_rms_prop, (a, b), (half, half, none, eighth)),
-        (adaptive_training_ops.apply_centered_rms_prop, (c, a, b), (eighth, eighth, half, constant(2.0))),
-        (adaptive_training_ops.apply_adadelta, (a, b), (half, half, eighth)),
-        (proximal_training_ops.apply_proximal_gradient_descent, (), (half, eighth, eighth)),
-        (proximal_training_ops.apply_proximal_adagrad, (a,), (half, none, none)),
-        (proximal_training_ops.apply_adagrad_da, (a, b), (half, eighth, eighth, constant(2.0))),
-        (proximal_training_ops.apply_ftrl, (a, b), (half, eighth, eighth, eighth, constant(-0.5))),
+        (adaptive_training_ops.RMS_PROP, (a, b), (half, half, none, eighth)),
+        (adaptive_training_ops.CENTERED_RMS_PROP, (c, a, b), (eighth, eighth, half, constant(2.0))),
+        (adaptive_training_ops.ADADELTA, (a, b), (half, half, eighth)),
+        (proximal_training_ops.PROXIMAL_GRADIENT_DESCENT, (), (half, eighth, eighth)),
+        (proximal_training_ops.PROXIMAL_ADAGRAD, (a,), (half, none, none)),
+        (proximal_training_ops.ADAGRAD_DA, (a, b), (half, eighth, eighth, constant(2.0))),
+        (proximal_training_ops.FTRL, (a, b), (half, eighth, eighth, eighth, constant(-0.5))),
     ]
-    for function, slots, scalars in calls:
-        for update in (function(var, *slots, *scalars, dense), function(var, *slots, *scalars, rows, indices)):
+    for definitions, slots, scalars in calls:
+        for gradient in ((dense, None), (rows, indices)):
+            update = add_either(definitions, var, slots, scalars, *gradient)
             results = []
             for device in (Device("/job:localhost/task:0/device:CPU:0"), other):
                 interpret([v.initializer for v in (var, a, b, c)], device=device)

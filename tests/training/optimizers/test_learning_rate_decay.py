@@ -10,7 +10,6 @@ import pytest
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph
 from tfray.library.variables.variables import Variable, global_variables_initializer
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.session import Session
@@ -19,12 +18,6 @@ from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
 from tfray.training.threads.global_step import get_or_create_global_step
 
 STEPS = (0, 1, 7, 10, 15, 20, 25)
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
 
 
 def polynomial(step, steps, end, power, cycle=False):

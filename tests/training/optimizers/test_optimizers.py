@@ -1,4 +1,4 @@
-"""Optimizers against plain NumPy, and the fused updates under them."""
+"""What optimizers have in common, and the fused updates under them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import types
 import numpy as np
 import pytest
 
-from tests.support.cases.optimizer_steps import TOLERANCES, check_steps
 from tests.support.interpreter import interpret
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
@@ -20,11 +19,11 @@ from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
 from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.state import sparse_state_ops, state_ops, training_ops
-from tfray.ops.state import sparse_training_ops as sparse_ops
+from tfray.ops.state.updates import add_either
 from tfray.runtime.device import Device
 from tfray.session import Session
 from tfray.training.optimizers.adagrad import AdagradOptimizer
-from tfray.training.optimizers.adam import AdamOptimizer, LazyAdamOptimizer
+from tfray.training.optimizers.adam import AdamOptimizer
 from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
 from tfray.training.optimizers.momentum import MomentumOptimizer
 from tfray.training.optimizers.optimizer import Optimizer
@@ -35,171 +34,6 @@ from tfray.training.threads.global_step import (
     get_or_create_global_step,
     global_step,
 )
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with Graph().as_default() as graph:
-        yield graph
-
-
-# -- the optimizers in NumPy -----------------------------------------------------------------------------
-
-
-class Descent:
-    def __init__(self, rate):
-        self.rate = rate
-
-    def step(self, var, gradient, rows):
-        var[rows] -= self.rate * gradient
-
-
-class Momentum:
-    def __init__(self, rate, momentum, nesterov):
-        self.rate, self.momentum, self.nesterov = rate, momentum, nesterov
-        self.sum = 0.0
-
-    def step(self, var, gradient, rows):
-        self.sum = np.zeros_like(var) + self.sum
-        self.sum[rows] = self.momentum * self.sum[rows] + gradient
-        ahead = gradient + self.momentum * self.sum[rows] if self.nesterov else self.sum[rows]
-        var[rows] -= self.rate * ahead
-
-
-class Adagrad:
-    def __init__(self, rate, start):
-        self.rate, self.sum = rate, start
-
-    def step(self, var, gradient, rows):
-        self.sum = np.zeros_like(var) + self.sum
-        self.sum[rows] += gradient**2
-        var[rows] -= self.rate * gradient / np.sqrt(self.sum[rows])
-
-
-class Adam:
-    def __init__(self, rate, beta1, beta2, epsilon, lazy=False):
-        self.rate, self.beta1, self.beta2, self.epsilon, self.lazy = rate, beta1, beta2, epsilon, lazy
-        self.m = self.v = 0.0
-        self.t = 0
-
-    def step(self, var, gradient, rows):
-        self.t += 1
-        self.m, self.v = np.zeros_like(var) + self.m, np.zeros_like(var) + self.v
-        dense = np.zeros_like(var)
-        dense[rows] = gradient
-        moved = rows if self.lazy else slice(None)
-        self.m[moved] = self.beta1 * self.m[moved] + (1 - self.beta1) * dense[moved]
-        self.v[moved] = self.beta2 * self.v[moved] + (1 - self.beta2) * dense[moved] ** 2
-        m, v = self.m[moved] / (1 - self.beta1**self.t), self.v[moved] / (1 - self.beta2**self.t)
-        # The paper's section 2.1 moves epsilon along with the correction.
-        var[moved] -= self.rate * m / (np.sqrt(v) + self.epsilon / np.sqrt(1 - self.beta2**self.t))
-
-
-# Hyperparameters that are exact in float32, in which numbers become tensors.
-_ADAM = (0.0625, 0.75, 0.875, 2.0**-10)
-OPTIMIZERS = {
-    "descent": (lambda: GradientDescentOptimizer(0.25), lambda: Descent(0.25)),
-    "momentum": (lambda: MomentumOptimizer(0.125, 0.75), lambda: Momentum(0.125, 0.75, False)),
-    "nesterov": (lambda: MomentumOptimizer(0.125, 0.75, use_nesterov=True), lambda: Momentum(0.125, 0.75, True)),
-    "adagrad": (lambda: AdagradOptimizer(0.5), lambda: Adagrad(0.5, 0.1)),
-    "adam": (lambda: AdamOptimizer(*_ADAM), lambda: Adam(*_ADAM)),
-    "lazy_adam": (lambda: LazyAdamOptimizer(*_ADAM), lambda: Adam(*_ADAM, lazy=True)),
-}
-
-
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_dense_steps(name, dtype):
-    make, reference = OPTIMIZERS[name]
-    random = np.random.default_rng(3)
-    numpy_dtype = dtypes.as_dtype(dtype).numpy
-    values = random.uniform(-1, 1, size=(5, 3, 4)).astype(numpy_dtype)
-    gradient = placeholder(dtype, [3, 4])
-    check_steps(
-        make(),
-        reference(),
-        random.uniform(-1, 1, size=(3, 4)).astype(numpy_dtype),
-        lambda step: {gradient: values[step]},
-        gradient,
-        lambda step: (values[step].astype(np.float64), slice(None)),
-    )
-
-
-@pytest.mark.parametrize("dtype", TOLERANCES)
-@pytest.mark.parametrize("index_dtype", ["int32", "int64"])
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_sparse_steps_with_repeated_rows(name, dtype, index_dtype):
-    make, reference = OPTIMIZERS[name]
-    random = np.random.default_rng(4)
-    numpy_dtype = dtypes.as_dtype(dtype).numpy
-    values = random.uniform(-1, 1, size=(5, 6, 4)).astype(numpy_dtype)
-    indices = random.integers(0, 7, size=(5, 6))
-    indices[1] = [6, 6, 6, 0, 0, 3]
-    indices[2] = [5, 4, 3, 2, 1, 0]
-    rows, positions = placeholder(dtype, [None, 4]), placeholder(index_dtype, [None])
-
-    def summed(step):
-        distinct = np.unique(indices[step])
-        return np.stack([values[step][indices[step] == i].astype(np.float64).sum(0) for i in distinct]), distinct
-
-    check_steps(
-        make(),
-        reference(),
-        random.uniform(-1, 1, size=(7, 4)).astype(numpy_dtype),
-        lambda step: {rows: values[step], positions: indices[step]},
-        IndexedSlices(rows, positions),
-        summed,
-    )
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_steps_over_several_tiles(name):
-    make, reference = OPTIMIZERS[name]
-    random = np.random.default_rng(5)
-    values = random.uniform(-1, 1, size=(2, 300_001)).astype(np.float32)
-    gradient = placeholder("float32", [300_001])
-    check_steps(
-        make(),
-        reference(),
-        random.uniform(-1, 1, size=300_001).astype(np.float32),
-        lambda step: {gradient: values[step]},
-        gradient,
-        lambda step: (values[step].astype(np.float64), slice(None)),
-        steps=2,
-    )
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_sparse_steps_over_several_tiles(name):
-    make, reference = OPTIMIZERS[name]
-    random = np.random.default_rng(6)
-    indices = random.permutation(3000)[:1500]
-    values = random.uniform(-1, 1, size=(1500, 8, 25)).astype(np.float32)
-    check_steps(
-        make(),
-        reference(),
-        random.uniform(-1, 1, size=(3000, 8, 25)).astype(np.float32),
-        lambda step: {},
-        IndexedSlices(constant(values), constant(indices)),
-        lambda step: (values.astype(np.float64), indices),
-        steps=2,
-    )
-
-
-@pytest.mark.parametrize("name", ["descent", "momentum", "nesterov"])
-def test_complex_variables(name):
-    make, reference = OPTIMIZERS[name]
-    var = Variable(np.array([1 + 1j, 2 - 1j], np.complex64))
-    gradient = np.array([0.5j, 1 - 1j], np.complex64)
-    train_op = make().apply_gradients([(constant(gradient), var)])
-    expected = np.array([1 + 1j, 2 - 1j])
-    model = reference()
-    with Session() as session:
-        session.run(global_variables_initializer())
-        for _ in range(3):
-            session.run(train_op)
-            model.step(expected, gradient, slice(None))
-        np.testing.assert_allclose(session.run(var), expected, rtol=1e-5)
 
 
 def test_scalar_and_empty_variables():
@@ -607,31 +441,31 @@ def test_rows_out_of_range(row):
 def test_updates_check_shapes_while_building():
     var, other = Variable([1.0, 2.0], name="w"), Variable([1.0, 2.0, 3.0], name="x")
     with pytest.raises(InvalidArgumentError, match="grad"):
-        training_ops.apply_gradient_descent(var, 0.1, [1.0])
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), [1.0], None)
     with pytest.raises(InvalidArgumentError, match="alpha"):
-        training_ops.apply_gradient_descent(var, [0.1, 0.2], [1.0, 2.0])
+        add_either(training_ops.GRADIENT_DESCENT, var, (), ([0.1, 0.2],), [1.0, 2.0], None)
     with pytest.raises(InvalidArgumentError, match="slot 'x' is float32"):
-        training_ops.apply_adagrad(var, other, 0.1, [1.0, 2.0])
+        add_either(training_ops.ADAGRAD, var, [other], [0.1], [1.0, 2.0], None)
     with pytest.raises(InvalidArgumentError, match="not a variable"):
-        training_ops.apply_gradient_descent(var.value(), 0.1, [1.0, 2.0])
+        add_either(training_ops.GRADIENT_DESCENT, var.value(), (), (0.1,), [1.0, 2.0], None)
     with pytest.raises(InvalidArgumentError, match="float64"):
-        training_ops.apply_gradient_descent(var, 0.1, constant([1.0, 2.0], "float64"))
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), constant([1.0, 2.0], "float64"), None)
     with pytest.raises(InvalidArgumentError):
-        sparse_ops.sparse_apply_gradient_descent(var, 0.1, [[1.0]], [0])
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), [[1.0]], [0])
     with pytest.raises(InvalidArgumentError, match="no rows"):
-        sparse_ops.sparse_apply_gradient_descent(Variable(1.0), 0.1, [1.0], [0])
+        add_either(training_ops.GRADIENT_DESCENT, Variable(1.0), (), (0.1,), [1.0], [0])
     with pytest.raises(InvalidArgumentError, match="lr has shape"):
-        sparse_ops.sparse_apply_adagrad(var, var, [0.1], [1.0], [0])
+        add_either(training_ops.ADAGRAD, var, [var], [[0.1]], [1.0], [0])
 
 
 def test_updates_check_shapes_while_running():
     value, device = placeholder("float32"), Device("/job:localhost/task:0/device:CPU:0")
     var = Variable([1.0, 2.0], name="w")
     interpret(var.initializer, device=device)
-    update = training_ops.apply_gradient_descent(var, 0.1, value)
+    update = add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), value, None)
     with pytest.raises(InvalidArgumentError, match=r"'w' has shape \(2,\), the gradient \(3,\)"):
         interpret(update, {value: [1.0, 2.0, 3.0]}, device)
-    update = sparse_ops.sparse_apply_gradient_descent(var, 0.1, value, [0])
+    update = add_either(training_ops.GRADIENT_DESCENT, var, (), (0.1,), value, [0])
     with pytest.raises(InvalidArgumentError, match=r"'w' has shape \(2,\), the sparse gradient \(3,\) for 1 rows"):
         interpret(update, {value: [1.0, 2.0, 3.0]}, device)
 
@@ -684,16 +518,16 @@ def test_the_form_for_gpus_gives_the_same(dtype):
     adam = (constant(0.5), constant(0.75), rate, constant(0.5), constant(0.75), constant(0.125))
     var, a, b = (Variable(start) for _ in range(3))
     updates = [
-        training_ops.apply_gradient_descent(var, rate, dense),
-        training_ops.apply_momentum(var, a, rate, dense, 0.5),
-        training_ops.apply_adagrad(var, a, rate, dense),
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (rate,), dense, None),
+        add_either(training_ops.MOMENTUM, var, [a], [rate], dense, None, after=[0.5], use_nesterov=False),
+        add_either(training_ops.ADAGRAD, var, [a], [rate], dense, None),
         training_ops.apply_adam(var, a, b, *adam, grad=dense),
         training_ops.apply_adam(var, a, b, *adam, grad=dense, use_nesterov=True),
-        sparse_ops.sparse_apply_gradient_descent(var, rate, rows, indices),
-        sparse_ops.sparse_apply_momentum(var, a, rate, rows, indices, 0.5, use_nesterov=True),
-        sparse_ops.sparse_apply_adagrad(var, a, rate, rows, indices),
-        sparse_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices),
-        sparse_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices, lazy=True),
+        add_either(training_ops.GRADIENT_DESCENT, var, (), (rate,), rows, indices),
+        add_either(training_ops.MOMENTUM, var, [a], [rate], rows, indices, after=[0.5], use_nesterov=True),
+        add_either(training_ops.ADAGRAD, var, [a], [rate], rows, indices),
+        training_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices),
+        training_ops.sparse_apply_adam(var, a, b, *adam, grad=rows, indices=indices, lazy=True),
     ]
     for update in updates:
         results = []

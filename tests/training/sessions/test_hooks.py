@@ -17,12 +17,6 @@ from tfray.training.sessions import hooks_saving
 from tfray.training.sessions.hooks_saving import CheckpointSaverHook, SummarySaverHook
 
 
-@pytest.fixture(autouse=True)
-def closed_writers():
-    yield
-    tf.summary.FileWriterCache.clear()
-
-
 @pytest.fixture
 def messages(caplog):
     logger = logging.getLogger("tfray")

@@ -18,12 +18,6 @@ from tfray.training.sessions import monitored_session
 from tfray.training.sessions.preemption import EXIT_CODE
 
 
-@pytest.fixture(autouse=True)
-def closed_writers():
-    yield
-    tf.summary.FileWriterCache.clear()
-
-
 @pytest.fixture
 def short_pauses(monkeypatch):
     monkeypatch.setattr(monitored_session, "_FIRST_PAUSE_S", 0.0)

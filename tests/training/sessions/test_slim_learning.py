@@ -13,12 +13,6 @@ from tests.support.event_reading import events_in
 from tfray.contrib import slim
 
 
-@pytest.fixture(autouse=True)
-def closed_writers():
-    yield
-    tf.summary.FileWriterCache.clear()
-
-
 def make_train_op():
     weights = tf.get_variable("weights", [3], initializer=tf.ones_initializer())
     loss = tf.reduce_sum(tf.square(weights - np.array([1.0, 2.0, 3.0], np.float32)), name="loss")

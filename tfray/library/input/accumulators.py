@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.framework.scopes import current_container
+from tfray.framework.op_def import OpDef
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.dataflow import accumulator_ops
+from tfray.ops.dataflow.resource_operations import make_resource, use_resource
+from tfray.ops.resources.accumulator_resource import REDUCTIONS
 
 
 def _as_int64(value: TensorLike) -> Tensor:
     return cast(convert_to_tensor(value), dtypes.int64)
+
+
+def _made(
+    definition: OpDef, dtype: DTypeLike, shape: ShapeLike, shared_name: str | None, name: str, reduction_type: str
+) -> Tensor:
+    if reduction_type not in REDUCTIONS:
+        raise InvalidArgumentError(f"reduction_type is {reduction_type!r}, expected 'MEAN' or 'SUM'")
+    attrs = {"dtype": as_dtype(dtype), "shape": TensorShape(shape), "reduction_type": reduction_type}
+    return make_resource(definition, name, shared_name, **attrs)
 
 
 class ConditionalAccumulatorBase:
@@ -31,6 +45,10 @@ class ConditionalAccumulatorBase:
         self._dtype = as_dtype(dtype)
         self._shape = TensorShape(shape)
         self._accumulator_ref = accumulator_ref
+
+    def _taken(self, definition: OpDef, num_required: TensorLike, name: str | None) -> Any:
+        attrs = {"dtype": self._dtype, "shape": self._shape}
+        return use_resource(definition, self._accumulator_ref, num_required, name=name, **attrs)
 
     @property
     def accumulator_ref(self) -> Tensor:
@@ -53,7 +71,7 @@ class ConditionalAccumulatorBase:
         Args:
             name: Name of the operation.
         """
-        return accumulator_ops.accumulator_num_accumulated(self._accumulator_ref, name)
+        return use_resource(accumulator_ops.ACCUMULATOR_NUM_ACCUMULATED, self._accumulator_ref, name=name)
 
     def set_global_step(self, new_global_step: TensorLike, name: str | None = None) -> Operation:
         """An operation that sets the time step; gradients of older ones are dropped from then on.
@@ -62,8 +80,8 @@ class ConditionalAccumulatorBase:
             new_global_step: Integer scalar.
             name: Name of the operation.
         """
-        step = _as_int64(new_global_step)
-        return accumulator_ops.accumulator_set_global_step(self._accumulator_ref, step, name)
+        step, set_global_step = _as_int64(new_global_step), accumulator_ops.ACCUMULATOR_SET_GLOBAL_STEP
+        return use_resource(set_global_step, self._accumulator_ref, step, name=name)
 
 
 class ConditionalAccumulator(ConditionalAccumulatorBase):
@@ -85,10 +103,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        container = current_container()
-        handle = accumulator_ops.conditional_accumulator(
-            as_dtype(dtype), shape, reduction_type, container, shared_name or "", name
-        )
+        handle = _made(accumulator_ops.CONDITIONAL_ACCUMULATOR, dtype, shape, shared_name, name, reduction_type)
         super().__init__(dtype, shape, handle)
 
     def apply_grad(self, grad: TensorLike, local_step: TensorLike = 0, name: str | None = None) -> Operation:
@@ -104,8 +119,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         """
         grad = convert_to_tensor(grad, self._dtype)
         grad.shape.assert_is_compatible_with(self._shape)
-        step = _as_int64(local_step)
-        return accumulator_ops.accumulator_apply_gradient(self._accumulator_ref, step, grad, name)
+        step, apply_gradient = _as_int64(local_step), accumulator_ops.ACCUMULATOR_APPLY_GRADIENT
+        return use_resource(apply_gradient, self._accumulator_ref, step, grad, name=name)
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> Tensor:
         """Wait until enough gradients have come and take the mean or sum of all there are; a new time step begins.
@@ -117,8 +132,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         Raises:
             InvalidArgumentError: While running: `num_required` is less than 1.
         """
-        handle = self._accumulator_ref
-        return accumulator_ops.accumulator_take_gradient(handle, num_required, self._dtype, self._shape, name)
+        return self._taken(accumulator_ops.ACCUMULATOR_TAKE_GRADIENT, num_required, name)
 
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
@@ -140,10 +154,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         name: str = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
-        container = current_container()
-        handle = accumulator_ops.sparse_conditional_accumulator(
-            as_dtype(dtype), shape, reduction_type, container, shared_name or "", name
-        )
+        handle = _made(accumulator_ops.SPARSE_CONDITIONAL_ACCUMULATOR, dtype, shape, shared_name, name, reduction_type)
         super().__init__(dtype, shape, handle)
 
     def apply_indexed_slices_grad(
@@ -176,10 +187,10 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
             name: Name of the operation.
         """
         values = convert_to_tensor(grad_values, self._dtype)
-        shape = None if grad_shape is None else _as_int64(grad_shape)
-        return accumulator_ops.sparse_accumulator_apply_gradient(
-            self._accumulator_ref, _as_int64(local_step), _as_int64(grad_indices), values, shape, name
-        )
+        shapes = [] if grad_shape is None else [_as_int64(grad_shape)]
+        inputs = _as_int64(local_step), _as_int64(grad_indices), values, shapes
+        apply_gradient = accumulator_ops.SPARSE_ACCUMULATOR_APPLY_GRADIENT
+        return use_resource(apply_gradient, self._accumulator_ref, *inputs, name=name)
 
     def take_grad(self, num_required: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Wait until enough gradients have come and take the mean or sum of all there are; a new time step begins.
@@ -191,10 +202,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         Returns:
             Indices of rows, the rows, and the shape, all rows counted.
         """
-        handle = self._accumulator_ref
-        indices, values, shape = accumulator_ops.sparse_accumulator_take_gradient(
-            handle, num_required, self._dtype, self._shape, name
-        )
+        take_gradient = accumulator_ops.SPARSE_ACCUMULATOR_TAKE_GRADIENT
+        indices, values, shape = self._taken(take_gradient, num_required, name)
         return indices, values, shape
 
     def take_indexed_slices_grad(self, num_required: TensorLike, name: str | None = None) -> IndexedSlices:

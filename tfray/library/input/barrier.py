@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.scopes import current_container
+from tfray.framework.tensor_shape import UNKNOWN
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.input.queues import as_shape_list, as_type_list
+from tfray.library.input.queues import Shapes, Types, as_shape_list, as_type_list
 from tfray.ops.dataflow import barrier_ops
+from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
 
 class Barrier:
@@ -26,10 +25,13 @@ class Barrier:
         ValueError: A shape is not fully known, or the lists differ in length.
     """
 
-    def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
+    def __init__(
+        self, types: Types, shapes: Shapes = None, shared_name: str | None = None, name: str = "barrier"
+    ) -> None:
         self._types = as_type_list(types)
         self._shapes = as_shape_list(shapes, len(self._types))
-        self._barrier_ref = barrier_ops.barrier(self._types, self._shapes, current_container(), shared_name or "", name)
+        attrs = {"component_types": list(self._types), "shapes": list(self._shapes)}
+        self._barrier_ref = make_resource(barrier_ops.BARRIER, name, shared_name, **attrs)
         self._name = self._barrier_ref.op.name.rpartition("/")[2]
 
     @property
@@ -62,8 +64,10 @@ class Barrier:
             raise ValueError(f"the barrier has {len(self._types)} components, and none with index {component_index}")
         keys = convert_to_tensor(keys, dtypes.string)
         values = convert_to_tensor(values, self._types[component_index])
-        name = name or f"{self._name}_BarrierInsertMany"
-        return barrier_ops.barrier_insert_many(self._barrier_ref, component_index, keys, values, name)
+        name, insert_many = name or f"{self._name}_BarrierInsertMany", barrier_ops.BARRIER_INSERT_MANY
+        return use_resource(
+            insert_many, self._barrier_ref, keys, values, name=name, component_index=int(component_index)
+        )
 
     def take_many(
         self, num_elements: TensorLike, allow_small_batch: bool = False, timeout: None = None, name: str | None = None
@@ -83,8 +87,13 @@ class Barrier:
             OutOfRangeError: While running: the barrier is closed, and there will not be enough.
         """
         name = name or f"{self._name}_BarrierTakeMany"
-        indices, keys, *values = barrier_ops.barrier_take_many(
-            self._barrier_ref, num_elements, self._types, self._shapes, allow_small_batch, name
+        attrs = {
+            "component_types": list(self._types),
+            "shapes": list(self._shapes) or [UNKNOWN] * len(self._types),
+            "allow_small_batch": bool(allow_small_batch),
+        }
+        indices, keys, *values = use_resource(
+            barrier_ops.BARRIER_TAKE_MANY, self._barrier_ref, num_elements, name=name, **attrs
         )
         return indices, keys, values
 
@@ -95,9 +104,9 @@ class Barrier:
             cancel_pending_enqueues: Forget elements that are not complete.
             name: Name of the operation.
         """
-        return barrier_ops.barrier_close(
-            self._barrier_ref, cancel_pending_enqueues, name or f"{self._name}_BarrierClose"
-        )
+        attrs = {"cancel_pending_enqueues": bool(cancel_pending_enqueues)}
+        name = name or f"{self._name}_BarrierClose"
+        return use_resource(barrier_ops.BARRIER_CLOSE, self._barrier_ref, name=name, **attrs)
 
     def ready_size(self, name: str | None = None) -> Tensor:
         """Number of complete elements: an int32 scalar.
@@ -105,7 +114,8 @@ class Barrier:
         Args:
             name: Name of the operation.
         """
-        return barrier_ops.barrier_ready_size(self._barrier_ref, name or f"{self._name}_BarrierReadySize")
+        name = name or f"{self._name}_BarrierReadySize"
+        return use_resource(barrier_ops.BARRIER_READY_SIZE, self._barrier_ref, name=name)
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """Number of elements of which components are missing: an int32 scalar.
@@ -113,4 +123,5 @@ class Barrier:
         Args:
             name: Name of the operation.
         """
-        return barrier_ops.barrier_incomplete_size(self._barrier_ref, name or f"{self._name}_BarrierIncompleteSize")
+        name = name or f"{self._name}_BarrierIncompleteSize"
+        return use_resource(barrier_ops.BARRIER_INCOMPLETE_SIZE, self._barrier_ref, name=name)

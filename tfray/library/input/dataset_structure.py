@@ -241,16 +241,6 @@ def check_same_kinds(first: Structure, second: Structure, what: str) -> None:
         raise TypeError(f"{what} have different types: {types_of(first)!r} and {types_of(second)!r}")
 
 
-def shape_leaves(types: Structure, shapes: Structure) -> list[Any]:
-    """The shapes that stand where `types` has leaves: a shape may itself be a list or tuple."""
-    return [
-        TensorShape([None if size in (None, -1) else size for size in shape])
-        if isinstance(shape, (list, tuple))
-        else shape
-        for shape in nest.flatten_up_to(types, shapes)
-    ]
-
-
 def shapes_like(types: Structure, shapes: Structure) -> Any:
     if shapes is None:
         return nest.map_structure(lambda _: TensorShape(None), types)

@@ -14,11 +14,13 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.sparse_tensor import SparseTensor
+from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.saveable_resource import SaveableResource
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.dataflow import lookup_ops
+from tfray.ops.dataflow.resource_operations import use_resource
 from tfray.ops.math import math_ops
 from tfray.ops.strings import string_number_ops
 
@@ -92,7 +94,8 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
     def initialize(self, table: Any) -> Operation:
         """An operation that fills a table."""
-        return lookup_ops.initialize_table(table.resource_handle, self._keys, self._values, name=self._name)
+        inputs = self._keys, self._values
+        return use_resource(lookup_ops.INITIALIZE_TABLE, table.resource_handle, *inputs, name=self._name)
 
 
 class TextFileInitializer(TableInitializerBase):
@@ -142,9 +145,16 @@ class TextFileInitializer(TableInitializerBase):
         graph = get_default_graph()
         filename = convert_to_tensor(self._filename, dtypes.string, "asset_filepath")
         graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
-        size = -1 if self._vocab_size is None else self._vocab_size
-        return lookup_ops.initialize_table_from_text_file(
-            table.resource_handle, filename, *self._indices, size, self._delimiter, name=self._name
+        key_index, value_index = self._indices
+        return use_resource(
+            lookup_ops.INITIALIZE_TABLE_FROM_TEXT_FILE,
+            table.resource_handle,
+            filename,
+            name=self._name,
+            key_index=key_index,
+            value_index=value_index,
+            vocab_size=-1 if self._vocab_size is None else self._vocab_size,
+            delimiter=self._delimiter,
         )
 
 
@@ -279,10 +289,11 @@ class InitializableLookupTableBase(LookupInterface):
 
     def size(self, name: str | None = None) -> Tensor:
         """How many entries there are: an int64 scalar."""
-        return lookup_ops.lookup_table_size(self.resource_handle, name or f"{self.name}_Size")
+        return use_resource(lookup_ops.LOOKUP_TABLE_SIZE, self.resource_handle, name=name or f"{self.name}_Size")
 
     def _find(self, keys: Tensor) -> Tensor:
-        return lookup_ops.lookup_table_find(self.resource_handle, self._check_keys(keys), self._default)
+        inputs = self._check_keys(keys), self._default
+        return use_resource(lookup_ops.LOOKUP_TABLE_FIND, self.resource_handle, *inputs)
 
 
 class HashTable(InitializableLookupTableBase):
@@ -306,10 +317,16 @@ class HashTable(InitializableLookupTableBase):
 
     def export(self, name: str | None = None) -> list[Tensor]:
         """All keys and all values."""
-        return lookup_ops.lookup_table_export(self.resource_handle, self.key_dtype, self.value_dtype, name=name)
+        return _exported(self, TensorShape([]), name)
 
 
 StaticHashTable = HashTable
+
+
+def _exported(table: HashTable | MutableHashTable, value_shape: TensorShape, name: str | None) -> list[Tensor]:
+    attrs = {"Tkeys": table.key_dtype, "Tvalues": table.value_dtype, "value_shape": value_shape}
+    found: list[Tensor] = use_resource(lookup_ops.LOOKUP_TABLE_EXPORT, table.resource_handle, name=name, **attrs)
+    return found
 
 
 class MutableHashTable(LookupInterface):
@@ -344,28 +361,26 @@ class MutableHashTable(LookupInterface):
 
     def size(self, name: str | None = None) -> Tensor:
         """How many entries there are: an int64 scalar."""
-        return lookup_ops.lookup_table_size(self.resource_handle, name)
+        return use_resource(lookup_ops.LOOKUP_TABLE_SIZE, self.resource_handle, name=name)
 
     def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds entries, or changes them."""
         tensor = self._check_keys(convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype))
-        return lookup_ops.lookup_table_insert(
-            self.resource_handle, tensor, convert_to_tensor(values, self.value_dtype), name
-        )
+        inputs = tensor, convert_to_tensor(values, self.value_dtype)
+        return use_resource(lookup_ops.LOOKUP_TABLE_INSERT, self.resource_handle, *inputs, name=name)
 
     def remove(self, keys: TensorLike, name: str | None = None) -> Operation:
         """An operation that takes entries out."""
         tensor = self._check_keys(convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype))
-        return lookup_ops.lookup_table_remove(self.resource_handle, tensor, name)
+        return use_resource(lookup_ops.LOOKUP_TABLE_REMOVE, self.resource_handle, tensor, name=name)
 
     def export(self, name: str | None = None) -> list[Tensor]:
         """All keys and all values."""
-        return lookup_ops.lookup_table_export(
-            self.resource_handle, self.key_dtype, self.value_dtype, self._default.shape, name
-        )
+        return _exported(self, self._default.shape, name)
 
     def _find(self, keys: Tensor) -> Tensor:
-        return lookup_ops.lookup_table_find(self.resource_handle, self._check_keys(keys), self._default)
+        inputs = self._check_keys(keys), self._default
+        return use_resource(lookup_ops.LOOKUP_TABLE_FIND, self.resource_handle, *inputs)
 
 
 # -- words that are in no vocabulary -------------------------------------------------------------------

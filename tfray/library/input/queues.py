@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from tfray.framework import dtypes
 from tfray.framework.arguments import Count, checked
-from tfray.framework.convert import convert_to_tensor
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.op_def import OpDef
 from tfray.framework.random_seed import get_seed
-from tfray.framework.scopes import current_container
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow import queue_ops
+from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
+Types = DTypeLike | Sequence[DTypeLike]
 Names = Sequence[str] | None
 Shapes = Sequence[ShapeLike] | ShapeLike | None
 
 
-def as_type_list(types: DTypeLike | Sequence[DTypeLike]) -> list[DType]:
+def as_type_list(types: Types) -> list[DType]:
     """Dtypes from one or several."""
     if isinstance(types, (list, tuple)):
         return [as_dtype(item) for item in types]
@@ -106,7 +108,7 @@ class QueueBase:
         if any(queue.names != first.names for queue in queues):
             raise ValueError(f"the queues differ in names: {[queue.names for queue in queues]}")
         shapes = [_common(column) for column in zip(*(queue.shapes for queue in queues), strict=True)]
-        handle = queue_ops.select_queue(index, [queue.queue_ref for queue in queues])
+        handle = add_op(queue_ops.SELECT_QUEUE, index, [queue.queue_ref for queue in queues])
         return QueueBase(first.dtypes, shapes, first.names, handle)
 
     @property
@@ -154,7 +156,7 @@ class QueueBase:
             values = self._components(vals)
             for value, shape in zip(values, self._shapes, strict=True):
                 value.shape.assert_is_compatible_with(shape)
-            return queue_ops.queue_enqueue(self._queue_ref, values, scope)
+            return use_resource(queue_ops.QUEUE_ENQUEUE, self._queue_ref, values, name=scope)
 
     def enqueue_many(self, vals: TensorLike, name: str | None = None) -> Operation:
         """An operation that adds the elements that are the rows of `vals`, without others in between.
@@ -173,7 +175,7 @@ class QueueBase:
             for value, shape in zip(values, self._shapes, strict=True):
                 value.shape.assert_is_compatible_with(rows.concatenate(shape))
                 rows = rows.merge_with(TensorShape(value.shape.sizes[:1] if value.shape.rank else [None]))
-            return queue_ops.queue_enqueue_many(self._queue_ref, values, scope)
+            return use_resource(queue_ops.QUEUE_ENQUEUE_MANY, self._queue_ref, values, name=scope)
 
     def _components(self, vals: Any) -> list[Tensor]:
         if isinstance(vals, Mapping):
@@ -208,8 +210,7 @@ class QueueBase:
         Raises:
             OutOfRangeError: While running: the queue is closed and empty.
         """
-        name = name or f"{self._name}_Dequeue"
-        return self._element(queue_ops.queue_dequeue(self._queue_ref, self._dtypes, self._shapes, name))
+        return self._taken(queue_ops.QUEUE_DEQUEUE, name=name or f"{self._name}_Dequeue")
 
     def dequeue_many(self, n: TensorLike, name: str | None = None) -> Any:
         """Take `n` elements at once, stacked along a new first axis, waiting until there are so many.
@@ -224,8 +225,7 @@ class QueueBase:
         Raises:
             OutOfRangeError: While running: the queue is closed and holds fewer elements.
         """
-        name = name or f"{self._name}_DequeueMany"
-        return self._element(queue_ops.queue_dequeue_many(self._queue_ref, n, self._dtypes, self._shapes, name))
+        return self._taken(queue_ops.QUEUE_DEQUEUE_MANY, n, name=name or f"{self._name}_DequeueMany")
 
     def dequeue_up_to(self, n: TensorLike, name: str | None = None) -> Any:
         """As `dequeue_many`, but when the queue is closed and has fewer elements, take those, if there are any.
@@ -240,10 +240,11 @@ class QueueBase:
         Raises:
             OutOfRangeError: While running: the queue is closed and empty.
         """
-        name = name or f"{self._name}_DequeueUpTo"
-        return self._element(queue_ops.queue_dequeue_up_to(self._queue_ref, n, self._dtypes, self._shapes, name))
+        return self._taken(queue_ops.QUEUE_DEQUEUE_UP_TO, n, name=name or f"{self._name}_DequeueUpTo")
 
-    def _element(self, tensors: list[Tensor]) -> Any:
+    def _taken(self, definition: OpDef, *inputs: TensorLike, name: str) -> Any:
+        attrs = {"component_types": list(self._dtypes), "shapes": list(self._shapes)}
+        tensors = use_resource(definition, self._queue_ref, *inputs, name=name, **attrs)
         if self._names is not None:
             return dict(zip(self._names, tensors, strict=True))
         return tensors[0] if len(tensors) == 1 else tensors
@@ -257,7 +258,8 @@ class QueueBase:
             cancel_pending_enqueues: Fail enqueues that wait, instead of completing them first.
             name: Name of the operation.
         """
-        return queue_ops.queue_close(self._queue_ref, cancel_pending_enqueues, name or f"{self._name}_Close")
+        attrs = {"cancel_pending_enqueues": bool(cancel_pending_enqueues)}
+        return use_resource(queue_ops.QUEUE_CLOSE, self._queue_ref, name=name or f"{self._name}_Close", **attrs)
 
     def is_closed(self, name: str | None = None) -> Tensor:
         """Whether the queue is closed: a bool scalar.
@@ -265,7 +267,7 @@ class QueueBase:
         Args:
             name: Name of the operation.
         """
-        return queue_ops.queue_is_closed(self._queue_ref, name or f"{self._name}_Is_Closed")
+        return use_resource(queue_ops.QUEUE_IS_CLOSED, self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:
         """Number of elements: an int32 scalar.
@@ -273,7 +275,7 @@ class QueueBase:
         Args:
             name: Name of the operation.
         """
-        return queue_ops.queue_size(self._queue_ref, name or f"{self._name}_Size")
+        return use_resource(queue_ops.QUEUE_SIZE, self._queue_ref, name=name or f"{self._name}_Size")
 
 
 def _common(shapes: Iterable[TensorShape]) -> TensorShape:
@@ -286,8 +288,17 @@ def _common(shapes: Iterable[TensorShape]) -> TensorShape:
     return common
 
 
-def _made(make: Callable[..., Tensor], shared_name: str | None, **arguments: Any) -> Tensor:
-    return make(container=current_container(), shared_name=shared_name or "", **arguments)
+def _made(
+    definition: OpDef,
+    capacity: int,
+    types: list[DType],
+    shapes: list[TensorShape],
+    shared_name: str | None,
+    name: str,
+    **more: int,
+) -> Tensor:
+    attrs = {"component_types": types, "shapes": shapes, "capacity": int(capacity), **more}
+    return make_resource(definition, name, shared_name, **attrs)
 
 
 class FIFOQueue(QueueBase):
@@ -317,9 +328,7 @@ class FIFOQueue(QueueBase):
     ) -> None:
         types = as_type_list(dtypes)
         known = as_shape_list(shapes, len(types))
-        handle = _made(
-            queue_ops.fifo_queue, shared_name, component_types=types, shapes=known, capacity=capacity, name=name
-        )
+        handle = _made(queue_ops.FIFO_QUEUE, capacity, types, known, shared_name, name)
         super().__init__(types, known, names, handle)
 
 
@@ -352,8 +361,7 @@ class PaddingFIFOQueue(QueueBase):
         if shapes is None:
             raise ValueError("PaddingFIFOQueue needs shapes, with None for sizes that may differ")
         known = as_shape_list(shapes, len(types), partial=True)
-        make = queue_ops.padding_fifo_queue
-        handle = _made(make, shared_name, component_types=types, shapes=known, capacity=capacity, name=name)
+        handle = _made(queue_ops.PADDING_FIFO_QUEUE, capacity, types, known, shared_name, name)
         super().__init__(types, known, names, handle)
 
 
@@ -388,8 +396,7 @@ class PriorityQueue(QueueBase):
         known = as_shape_list(shapes, len(further))
         known = [TensorShape([]), *known] if known or not further else []
         all_types = [dtypes.int64, *further]
-        make = queue_ops.priority_queue
-        handle = _made(make, shared_name, component_types=all_types, shapes=known, capacity=capacity, name=name)
+        handle = _made(queue_ops.PRIORITY_QUEUE, capacity, all_types, known, shared_name, name)
         super().__init__(all_types, known or [TensorShape([]), *[UNKNOWN] * len(further)], names, handle)
 
 
@@ -426,14 +433,6 @@ class RandomShuffleQueue(QueueBase):
         types = as_type_list(dtypes)
         known = as_shape_list(shapes, len(types))
         graph_seed, op_seed = get_seed(seed)
-        handle = _made(
-            queue_ops.random_shuffle_queue,
-            shared_name,
-            component_types=types,
-            shapes=known,
-            capacity=capacity,
-            min_after_dequeue=min_after_dequeue,
-            seeds=(graph_seed or 0, op_seed or 0),
-            name=name,
-        )
+        more = {"min_after_dequeue": int(min_after_dequeue), "seed": graph_seed or 0, "seed2": op_seed or 0}
+        handle = _made(queue_ops.RANDOM_SHUFFLE_QUEUE, capacity, types, known, shared_name, name, **more)
         super().__init__(types, known, names, handle)

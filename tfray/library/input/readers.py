@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.errors import InvalidArgumentError
 from tfray.formats.tfrecord import TFRecordOptions
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.scopes import current_container
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import QueueBase
 from tfray.ops.dataflow import reader_ops
+from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
 
 class ReaderBase:
@@ -36,7 +37,7 @@ class ReaderBase:
         """Whether the reader can tell where it is, and go back there."""
         return self._supports_serialize
 
-    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """The next record; waits for a work unit when the reader needs one.
 
         Args:
@@ -49,10 +50,12 @@ class ReaderBase:
         Raises:
             OutOfRangeError: While running: the queue is closed and empty.
         """
-        key, value = reader_ops.reader_read(self._reader_ref, _handle(queue), name)
+        key, value = use_resource(reader_ops.READER_READ, self._reader_ref, _handle(queue), name=name)
         return key, value
 
-    def read_up_to(self, queue: Any, num_records: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read_up_to(
+        self, queue: QueueBase | Tensor, num_records: TensorLike, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The next records, at least one and at most `num_records`; those of one work unit.
 
         Args:
@@ -66,7 +69,8 @@ class ReaderBase:
         Raises:
             OutOfRangeError: While running: the queue is closed and empty.
         """
-        keys, values = reader_ops.reader_read_up_to(self._reader_ref, _handle(queue), num_records, name)
+        inputs = _handle(queue), num_records
+        keys, values = use_resource(reader_ops.READER_READ_UP_TO, self._reader_ref, *inputs, name=name)
         return keys, values
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
@@ -75,7 +79,7 @@ class ReaderBase:
         Args:
             name: Name of the operation.
         """
-        return reader_ops.reader_num_records_produced(self._reader_ref, name)
+        return use_resource(reader_ops.READER_NUM_RECORDS_PRODUCED, self._reader_ref, name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
         """Number of work units read to their end: an int64 scalar.
@@ -83,7 +87,7 @@ class ReaderBase:
         Args:
             name: Name of the operation.
         """
-        return reader_ops.reader_num_work_units_completed(self._reader_ref, name)
+        return use_resource(reader_ops.READER_NUM_WORK_UNITS_COMPLETED, self._reader_ref, name=name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
         """Where the reader is: a string scalar for `restore_state`.
@@ -91,7 +95,7 @@ class ReaderBase:
         Args:
             name: Name of the operation.
         """
-        return reader_ops.reader_serialize_state(self._reader_ref, name)
+        return use_resource(reader_ops.READER_SERIALIZE_STATE, self._reader_ref, name=name)
 
     def restore_state(self, state: TensorLike, name: str | None = None) -> Operation:
         """An operation that brings the reader to where one of its kind was.
@@ -100,7 +104,7 @@ class ReaderBase:
             state: What `serialize_state` gave.
             name: Name of the operation.
         """
-        return reader_ops.reader_restore_state(self._reader_ref, state, name)
+        return use_resource(reader_ops.READER_RESTORE_STATE, self._reader_ref, state, name=name)
 
     def reset(self, name: str | None = None) -> Operation:
         """An operation that brings the reader back to its beginning.
@@ -108,10 +112,10 @@ class ReaderBase:
         Args:
             name: Name of the operation.
         """
-        return reader_ops.reader_reset(self._reader_ref, name)
+        return use_resource(reader_ops.READER_RESET, self._reader_ref, name=name)
 
 
-def _handle(queue: Any) -> Tensor:
+def _handle(queue: QueueBase | Tensor) -> Tensor:
     handle: Tensor = queue.queue_ref if isinstance(queue, QueueBase) else queue
     return handle
 
@@ -125,8 +129,8 @@ class TextLineReader(ReaderBase):
     """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
-        container = current_container()
-        super().__init__(reader_ops.text_line_reader(skip_header_lines or 0, container, name=name))
+        lines = int(skip_header_lines or 0)
+        super().__init__(make_resource(reader_ops.TEXT_LINE_READER, name, skip_header_lines=lines))
 
 
 class FixedLengthRecordReader(ReaderBase):
@@ -139,6 +143,9 @@ class FixedLengthRecordReader(ReaderBase):
         hop_bytes: Distance between the beginnings of records; None or 0 for their length.
         name: Name of the reader's operation.
         encoding: ``"ZLIB"`` for compressed files.
+
+    Raises:
+        InvalidArgumentError: A length is negative, or `encoding` another.
     """
 
     def __init__(
@@ -150,9 +157,19 @@ class FixedLengthRecordReader(ReaderBase):
         name: str | None = None,
         encoding: str | None = None,
     ) -> None:
-        lengths = (record_bytes, header_bytes or 0, footer_bytes or 0, hop_bytes or 0)
-        handle = reader_ops.fixed_length_record_reader(*lengths, encoding or "", current_container(), name=name)
-        super().__init__(handle)
+        lengths: dict[str, Any] = {
+            "header_bytes": header_bytes or 0,
+            "footer_bytes": footer_bytes or 0,
+            "hop_bytes": hop_bytes or 0,
+        }
+        if record_bytes < 1 or min(lengths.values()) < 0:
+            raise InvalidArgumentError(
+                f"record_bytes is {record_bytes} and must be positive; {lengths} must not be negative"
+            )
+        if encoding not in (None, "", "ZLIB"):
+            raise InvalidArgumentError(f"encoding is {encoding!r}, expected '' or 'ZLIB'")
+        attrs = {"record_bytes": int(record_bytes), **lengths, "encoding": encoding or ""}
+        super().__init__(make_resource(reader_ops.FIXED_LENGTH_RECORD_READER, name, **attrs))
 
 
 class TFRecordReader(ReaderBase):
@@ -165,7 +182,7 @@ class TFRecordReader(ReaderBase):
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         compression = TFRecordOptions.get_compression_type_string(options)
-        super().__init__(reader_ops.tf_record_reader(compression, current_container(), name=name))
+        super().__init__(make_resource(reader_ops.TF_RECORD_READER, name, compression_type=compression))
 
 
 class WholeFileReader(ReaderBase):
@@ -176,7 +193,7 @@ class WholeFileReader(ReaderBase):
     """
 
     def __init__(self, name: str | None = None) -> None:
-        super().__init__(reader_ops.whole_file_reader(current_container(), name=name))
+        super().__init__(make_resource(reader_ops.WHOLE_FILE_READER, name))
 
 
 class IdentityReader(ReaderBase):
@@ -187,4 +204,4 @@ class IdentityReader(ReaderBase):
     """
 
     def __init__(self, name: str | None = None) -> None:
-        super().__init__(reader_ops.identity_reader(current_container(), name=name))
+        super().__init__(make_resource(reader_ops.IDENTITY_READER, name))

@@ -9,11 +9,12 @@ from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.scopes import current_container
-from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.op_def import OpDef
+from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.input.queues import as_name_list, as_type_list
+from tfray.library.input.queues import Names, Types, as_name_list, as_type_list
 from tfray.ops.dataflow import staging_ops
+from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
 Indices = Sequence[int | str] | None
 
@@ -21,7 +22,17 @@ Indices = Sequence[int | str] | None
 class BaseStagingArea:
     """What staging areas have in common."""
 
-    def __init__(self, types: Any, shapes: Any, names: Any, capacity: int, memory_limit: int, handle: Tensor) -> None:
+    def __init__(
+        self,
+        definition: OpDef,
+        types: Types,
+        shapes: Sequence[ShapeLike] | None,
+        names: Names,
+        shared_name: str | None,
+        capacity: int,
+        memory_limit: int,
+        **more: bool,
+    ) -> None:
         self._dtypes = as_type_list(types)
         count = len(self._dtypes)
         self._shapes = [UNKNOWN] * count if shapes is None else [TensorShape(shape) for shape in shapes]
@@ -29,8 +40,9 @@ class BaseStagingArea:
             raise ValueError(f"there are {count} components and {len(self._shapes)} shapes; give one shape for each")
         self._names = as_name_list(names, count)
         self._capacity, self._memory_limit = capacity, memory_limit
-        self._handle = handle
-        self._name = handle.op.name.rpartition("/")[2]
+        limits = {"capacity": int(capacity), "memory_limit": int(memory_limit), "component_count": count}
+        self._handle = make_resource(definition, None, shared_name, **limits, **more)
+        self._name = self._handle.op.name.rpartition("/")[2]
 
     @property
     def name(self) -> str:
@@ -68,7 +80,7 @@ class BaseStagingArea:
         Args:
             name: Name of the operation.
         """
-        return staging_ops.stage_size(self._handle, name or f"{self._name}_size")
+        return use_resource(staging_ops.STAGE_SIZE, self._handle, name=name or f"{self._name}_size")
 
     def clear(self, name: str | None = None) -> Operation:
         """An operation that drops all elements.
@@ -76,7 +88,7 @@ class BaseStagingArea:
         Args:
             name: Name of the operation.
         """
-        return staging_ops.stage_clear(self._handle, name or f"{self._name}_clear")
+        return use_resource(staging_ops.STAGE_CLEAR, self._handle, name=name or f"{self._name}_clear")
 
     def _values(self, values: Any, indices: Indices) -> tuple[list[int], list[Tensor]]:
         """The places of components, and the components as tensors."""
@@ -117,8 +129,9 @@ class BaseStagingArea:
             return {self._names[place]: tensor for place, tensor in zip(places, tensors, strict=True)}
         return list(tensors)
 
-    def _types_and_shapes(self, places: Sequence[int]) -> tuple[list[DType], list[TensorShape]]:
-        return [self._dtypes[place] for place in places], [self._shapes[place] for place in places]
+    def _types_and_shapes(self, places: Sequence[int]) -> dict[str, Any]:
+        """What operations that take these components are told of them."""
+        return {"types": [self._dtypes[place] for place in places], "shapes": [self._shapes[place] for place in places]}
 
 
 class StagingArea(BaseStagingArea):
@@ -135,16 +148,14 @@ class StagingArea(BaseStagingArea):
 
     def __init__(
         self,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: Types,
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Names = None,
         shared_name: str | None = None,
         capacity: int = 0,
         memory_limit: int = 0,
     ) -> None:
-        count, container = len(as_type_list(dtypes)), current_container()
-        handle = staging_ops.staging_area(count, capacity, memory_limit, container, shared_name or "")
-        super().__init__(dtypes, shapes, names, capacity, memory_limit, handle)
+        super().__init__(staging_ops.STAGING_AREA, dtypes, shapes, names, shared_name, capacity, memory_limit)
 
     def put(self, values: Any, name: str | None = None) -> Operation:
         """An operation that adds an element, waiting for room.
@@ -161,7 +172,7 @@ class StagingArea(BaseStagingArea):
             if len(places) < len(self._dtypes):
                 raise ValueError(f"the staging area has components {self._names}, got {sorted(values)}")
             ordered = [tensors[places.index(place)] for place in range(len(places))]
-            return staging_ops.stage(self._handle, ordered, scope)
+            return use_resource(staging_ops.STAGE, self._handle, ordered, name=scope)
 
     def get(self, name: str | None = None) -> Any:
         """Take the first element, waiting for one.
@@ -172,7 +183,8 @@ class StagingArea(BaseStagingArea):
         Returns:
             The list of its components, or a dictionary where they have names.
         """
-        tensors = staging_ops.unstage(self._handle, self._dtypes, self._shapes, name or f"{self._name}_get")
+        attrs = self._types_and_shapes(range(len(self._dtypes)))
+        tensors = use_resource(staging_ops.UNSTAGE, self._handle, name=name or f"{self._name}_get", **attrs)
         return self._result(tensors, range(len(tensors)))
 
     def peek(self, index: TensorLike, name: str | None = None) -> Any:
@@ -185,8 +197,8 @@ class StagingArea(BaseStagingArea):
         Returns:
             As of `get`.
         """
-        name = name or f"{self._name}_peek"
-        tensors = staging_ops.stage_peek(self._handle, index, self._dtypes, self._shapes, name)
+        attrs = self._types_and_shapes(range(len(self._dtypes)))
+        tensors = use_resource(staging_ops.STAGE_PEEK, self._handle, index, name=name or f"{self._name}_peek", **attrs)
         return self._result(tensors, range(len(tensors)))
 
 
@@ -205,17 +217,16 @@ class MapStagingArea(BaseStagingArea):
 
     def __init__(
         self,
-        dtypes: Any,
-        shapes: Any = None,
-        names: Any = None,
+        dtypes: Types,
+        shapes: Sequence[ShapeLike] | None = None,
+        names: Names = None,
         shared_name: str | None = None,
         ordered: bool = False,
         capacity: int = 0,
         memory_limit: int = 0,
     ) -> None:
-        count, container = len(as_type_list(dtypes)), current_container()
-        handle = staging_ops.map_staging_area(count, ordered, capacity, memory_limit, container, shared_name or "")
-        super().__init__(dtypes, shapes, names, capacity, memory_limit, handle)
+        definition = staging_ops.MAP_STAGING_AREA
+        super().__init__(definition, dtypes, shapes, names, shared_name, capacity, memory_limit, ordered=bool(ordered))
 
     def put(
         self,
@@ -238,7 +249,7 @@ class MapStagingArea(BaseStagingArea):
         """
         with get_default_graph().name_scope(name or f"{self._name}_put") as scope:
             places, tensors = self._values(vals, indices)
-            return staging_ops.map_stage(self._handle, _key(key), places, tensors, scope)
+            return use_resource(staging_ops.MAP_STAGE, self._handle, _key(key), tensors, name=scope, indices=places)
 
     def get(self, key: TensorLike | None = None, indices: Indices = None, name: str | None = None) -> Any:
         """Take components of the element of a key, or of any, waiting until it is complete.
@@ -256,12 +267,12 @@ class MapStagingArea(BaseStagingArea):
             InvalidArgumentError: While running: one of them was taken already.
         """
         places = self._places(indices)
-        types, shapes = self._types_and_shapes(places)
+        attrs = {"indices": places, **self._types_and_shapes(places)}
         name = name or f"{self._name}_get"
         if key is not None:
-            tensors = staging_ops.map_unstage(self._handle, _key(key), places, types, shapes, name)
+            tensors = use_resource(staging_ops.MAP_UNSTAGE, self._handle, _key(key), name=name, **attrs)
             return self._result(tensors, places)
-        key, *tensors = staging_ops.map_unstage_no_key(self._handle, places, types, shapes, name)
+        key, *tensors = use_resource(staging_ops.MAP_UNSTAGE_NO_KEY, self._handle, name=name, **attrs)
         return key, self._result(tensors, places)
 
     def peek(self, key: TensorLike, indices: Indices = None, name: str | None = None) -> Any:
@@ -276,9 +287,9 @@ class MapStagingArea(BaseStagingArea):
             As of `get` with a key.
         """
         places = self._places(indices)
-        types, shapes = self._types_and_shapes(places)
+        attrs = {"indices": places, **self._types_and_shapes(places)}
         name = name or f"{self._name}_peek"
-        return self._result(staging_ops.map_peek(self._handle, _key(key), places, types, shapes, name), places)
+        return self._result(use_resource(staging_ops.MAP_PEEK, self._handle, _key(key), name=name, **attrs), places)
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
         """Number of elements of which components are missing: an int32 scalar.
@@ -286,7 +297,8 @@ class MapStagingArea(BaseStagingArea):
         Args:
             name: Name of the operation.
         """
-        return staging_ops.map_incomplete_size(self._handle, name or f"{self._name}_incomplete_size")
+        name = name or f"{self._name}_incomplete_size"
+        return use_resource(staging_ops.MAP_INCOMPLETE_SIZE, self._handle, name=name)
 
 
 def _key(key: TensorLike) -> Tensor:

@@ -18,6 +18,7 @@ from tfray.library.layers.feature_column_base import (
     CategoricalColumn,
     FeatureTensors,
     IdWeightPair,
+    KeyedColumn,
     check_key,
     check_words_or_integers,
 )
@@ -44,22 +45,12 @@ def without_missing(values: Any, missing: Any = None) -> SparseTensor:
 
 
 @dataclass(frozen=True)
-class _KeyedCategories(CategoricalColumn):
+class _KeyedCategories(KeyedColumn, CategoricalColumn):
     """A column of the ids that the values of one feature become, one by one."""
 
-    key: str
-
     @property
-    def name(self) -> str:
-        return self.key
-
-    @property
-    def parents(self) -> list[Any]:
-        return [self.key]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return {self.key: VarLenFeature(self._dtype)}
+    def _feature(self) -> VarLenFeature:
+        return VarLenFeature(self._dtype)
 
     @property
     def _dtype(self) -> DType:
@@ -347,13 +338,6 @@ class CrossedColumn(CategoricalColumn):
         return list(self.keys)
 
     @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        spec: dict[str, Any] = {}
-        for key in self.keys:
-            spec |= {key: VarLenFeature(dtypes.string)} if isinstance(key, str) else key.parse_example_spec
-        return spec
-
-    @property
     def num_buckets(self) -> int:
         return self.hash_bucket_size
 
@@ -482,10 +466,6 @@ class SequenceCategoricalColumn(CategoricalColumn):
     @property
     def parents(self) -> list[Any]:
         return [self.categorical_column]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.categorical_column.parse_example_spec
 
     @property
     def num_buckets(self) -> int:

@@ -24,6 +24,7 @@ from tfray.library.layers.feature_column_base import (
     DenseColumn,
     FeatureTensors,
     IdWeightPair,
+    KeyedColumn,
     SequenceDenseColumn,
     TensorSequenceLengthPair,
     check_key,
@@ -45,26 +46,17 @@ Normalizer = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class NumericColumn(DenseColumn):
+class NumericColumn(KeyedColumn, DenseColumn):
     """See `numeric_column`."""
 
-    key: str
     shape: tuple[int, ...]
     default_value: Any
     dtype: DType
     normalizer_fn: Normalizer | None
 
     @property
-    def name(self) -> str:
-        return self.key
-
-    @property
-    def parents(self) -> list[Any]:
-        return [self.key]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return {self.key: FixedLenFeature(self.shape, self.dtype, self.default_value)}
+    def _feature(self) -> FixedLenFeature:
+        return FixedLenFeature(self.shape, self.dtype, self.default_value)
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -151,26 +143,17 @@ def _as_tuples(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class SequenceNumericColumn(SequenceDenseColumn):
+class SequenceNumericColumn(KeyedColumn, SequenceDenseColumn):
     """See `sequence_numeric_column`."""
 
-    key: str
     shape: tuple[int, ...]
     default_value: float
     dtype: DType
     normalizer_fn: Normalizer | None
 
     @property
-    def name(self) -> str:
-        return self.key
-
-    @property
-    def parents(self) -> list[Any]:
-        return [self.key]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return {self.key: VarLenFeature(self.dtype)}
+    def _feature(self) -> VarLenFeature:
+        return VarLenFeature(self.dtype)
 
     @property
     def variable_shape(self) -> TensorShape:
@@ -232,10 +215,6 @@ class BucketizedColumn(DenseColumn, CategoricalColumn):
         return [self.source_column]
 
     @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.source_column.parse_example_spec
-
-    @property
     def variable_shape(self) -> TensorShape:
         return TensorShape([*self.source_column.shape, len(self.boundaries) + 1])
 
@@ -292,10 +271,6 @@ class _OfCategories(DenseColumn, SequenceDenseColumn):
     @property
     def parents(self) -> list[Any]:
         return [self.categorical_column]
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.categorical_column.parse_example_spec
 
     def _numbers(self, inputs: FeatureTensors, variables: ColumnVariables) -> Tensor:
         """The numbers, shape ``[batch, ...]`` or ``[batch, longest, ...]``."""

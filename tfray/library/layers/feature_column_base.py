@@ -22,6 +22,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.checks import check_ops
 from tfray.ops.math import math_ops
 from tfray.ops.sparse import sparse_layout_ops
+from tfray.ops.strings.parsing_ops import VarLenFeature
 
 Features = Mapping[Any, Any]
 
@@ -150,17 +151,40 @@ class FeatureColumn(ABC):
 
     @property
     @abstractmethod
-    def parse_example_spec(self) -> dict[str, Any]:
-        """What `tf.parse_example` needs to know of the features."""
-
-    @property
-    @abstractmethod
     def parents(self) -> list[Any]:
         """The columns, and names of features, that it is made of."""
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """What `tf.parse_example` needs to know of the features: what the parents need, taken together."""
+        spec: dict[str, Any] = {}
+        for parent in self.parents:
+            spec |= {parent: self._feature} if isinstance(parent, str) else parent.parse_example_spec
+        return spec
+
+    @property
+    def _feature(self) -> Any:
+        """How features are parsed that the column names itself."""
+        return VarLenFeature(dtypes.string)
 
     @abstractmethod
     def transform_feature(self, inputs: FeatureTensors) -> Any:
         """What the column makes of features, before variables come in."""
+
+
+@dataclass(frozen=True)
+class KeyedColumn(FeatureColumn):
+    """A column of one feature, whose name it has."""
+
+    key: str
+
+    @property
+    def name(self) -> str:
+        return self.key
+
+    @property
+    def parents(self) -> list[Any]:
+        return [self.key]
 
 
 class DenseColumn(FeatureColumn):

@@ -50,16 +50,7 @@ def precision_at_k(
         The value and the update, float64 scalars.
     """
     top = search_ops.top_k(convert_to_tensor(predictions), k)[1]
-    return precision_at_top_k(
-        labels,
-        top,
-        k=k,
-        class_id=class_id,
-        weights=weights,
-        metrics_collections=metrics_collections,
-        updates_collections=updates_collections,
-        name=name,
-    )
+    return precision_at_top_k(labels, top, k, class_id, weights, metrics_collections, updates_collections, name)
 
 
 def precision_at_top_k(
@@ -96,16 +87,7 @@ def recall_at_k(
     The arguments, the result and their shapes are those of `precision_at_k`.
     """
     top = search_ops.top_k(convert_to_tensor(predictions), k)[1]
-    return recall_at_top_k(
-        labels,
-        top,
-        k=k,
-        class_id=class_id,
-        weights=weights,
-        metrics_collections=metrics_collections,
-        updates_collections=updates_collections,
-        name=name,
-    )
+    return recall_at_top_k(labels, top, k, class_id, weights, metrics_collections, updates_collections, name)
 
 
 def recall_at_top_k(

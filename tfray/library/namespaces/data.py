@@ -50,19 +50,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+# fmt: off
 __all__ = [
-    "AUTOTUNE",
-    "ArrowDataset",
-    "Dataset",
-    "FixedLengthRecordDataset",
-    "Iterator",
-    "Options",
-    "ParquetDataset",
-    "TFRecordDataset",
-    "TextLineDataset",
-    "get_output_classes",
-    "get_output_shapes",
-    "get_output_types",
-    "make_initializable_iterator",
-    "make_one_shot_iterator",
+    "AUTOTUNE", "ArrowDataset", "Dataset", "FixedLengthRecordDataset", "Iterator", "Options", "ParquetDataset",
+    "TFRecordDataset", "TextLineDataset", "get_output_classes", "get_output_shapes", "get_output_types",
+    "make_initializable_iterator", "make_one_shot_iterator",
 ]
+# fmt: on

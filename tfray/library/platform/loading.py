@@ -20,20 +20,12 @@ def load_op_library(library_filename: str) -> NoReturn:
         NotFoundError: There is no such file.
         UnimplementedError: There is: its kernels are machine code for TensorFlow's own runtime.
     """
-    _refuse(
-        library_filename,
-        "operations",
-        _KERNELS,
-    )
+    _refuse(library_filename, "operations", _KERNELS)
 
 
 def load_library(library_location: str) -> NoReturn:
     """Refuse to load libraries of operations, one or all of a folder (see `load_op_library`)."""
-    _refuse(
-        library_location,
-        "operations",
-        _KERNELS,
-    )
+    _refuse(library_location, "operations", _KERNELS)
 
 
 def load_file_system_library(library_filename: str) -> NoReturn:

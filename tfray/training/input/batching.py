@@ -64,19 +64,9 @@ def batch(
         >>> tf.train.batch([tf.ones([8, 8, 3])], batch_size=16).shape
         TensorShape([16, 8, 8, 3])
     """
-    return maybe_batch(
-        tensors,
-        True,
-        batch_size=batch_size,
-        num_threads=num_threads,
-        capacity=capacity,
-        enqueue_many=enqueue_many,
-        shapes=shapes,
-        dynamic_pad=dynamic_pad,
-        allow_smaller_final_batch=allow_smaller_final_batch,
-        shared_name=shared_name,
-        name=name or "batch",
-    )
+    make = _in_order(capacity, dynamic_pad, shared_name)
+    batches = _Batches([tensors], True, enqueue_many, shapes, make, num_threads)
+    return batches.take(batch_size, allow_smaller_final_batch, name or "batch")
 
 
 @checked
@@ -95,21 +85,8 @@ def maybe_batch(
 ) -> Any:
     """As `batch`, of those examples for which `keep_input` holds.
 
-    Args:
-        tensors: As of `batch`: tensors of any shape.
-        keep_input: bool scalar, or with `enqueue_many` a vector with one bool for each example.
-        batch_size: As of `batch`, an integer scalar.
-        num_threads: As of `batch`.
-        capacity: As of `batch`.
-        enqueue_many: As of `batch`.
-        shapes: Shapes, as of `batch`.
-        dynamic_pad: As of `batch`.
-        allow_smaller_final_batch: As of `batch`.
-        shared_name: As of `batch`.
-        name: As of `batch`.
-
-    Returns:
-        As of `batch`: tensors of shape ``[batch_size, ...]``.
+    `keep_input` is a bool scalar, or with `enqueue_many` a vector with one bool for each example. The other arguments
+    and the result, tensors of shape ``[batch_size, ...]``, are as of `batch`.
     """
     make = _in_order(capacity, dynamic_pad, shared_name)
     batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
@@ -130,32 +107,11 @@ def batch_join(
 ) -> Any:
     """As `batch`, of examples from several places, each with a thread of its own.
 
-    Args:
-        tensors_list: A list of what `batch` takes as `tensors`: tensors of any shape.
-        batch_size: As of `batch`, an integer scalar.
-        capacity: As of `batch`.
-        enqueue_many: As of `batch`.
-        shapes: Shapes, as of `batch`.
-        dynamic_pad: As of `batch`.
-        allow_smaller_final_batch: As of `batch`.
-        shared_name: As of `batch`.
-        name: As of `batch`.
-
-    Returns:
-        As of `batch`: tensors of shape ``[batch_size, ...]``.
+    `tensors_list` is a list of what `batch` takes as `tensors`. The other arguments and the result, tensors of shape
+    ``[batch_size, ...]``, are as of `batch`.
     """
-    return maybe_batch_join(
-        tensors_list,
-        True,
-        batch_size=batch_size,
-        capacity=capacity,
-        enqueue_many=enqueue_many,
-        shapes=shapes,
-        dynamic_pad=dynamic_pad,
-        allow_smaller_final_batch=allow_smaller_final_batch,
-        shared_name=shared_name,
-        name=name or "batch_join",
-    )
+    batches = _Batches(tensors_list, True, enqueue_many, shapes, _in_order(capacity, dynamic_pad, shared_name))
+    return batches.take(batch_size, allow_smaller_final_batch, name or "batch_join")
 
 
 @checked
@@ -171,25 +127,8 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `batch_join`, of those examples for which `keep_input` holds.
-
-    Args:
-        tensors_list: A list of what `batch` takes as `tensors`: tensors of any shape.
-        keep_input: As of `maybe_batch`, a bool scalar or vector.
-        batch_size: As of `batch`, an integer scalar.
-        capacity: As of `batch`.
-        enqueue_many: As of `batch`.
-        shapes: Shapes, as of `batch`.
-        dynamic_pad: As of `batch`.
-        allow_smaller_final_batch: As of `batch`.
-        shared_name: As of `batch`.
-        name: As of `batch`.
-
-    Returns:
-        As of `batch`: tensors of shape ``[batch_size, ...]``.
-    """
-    make = _in_order(capacity, dynamic_pad, shared_name)
-    batches = _Batches(tensors_list, keep_input, enqueue_many, shapes, make)
+    """As `batch_join`, of those examples for which `keep_input`, a bool scalar or vector as of `maybe_batch`, holds."""
+    batches = _Batches(tensors_list, keep_input, enqueue_many, shapes, _in_order(capacity, dynamic_pad, shared_name))
     return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_batch_join")
 
 
@@ -210,17 +149,11 @@ def shuffle_batch(
     """Batches of examples in random order.
 
     Args:
-        tensors: As of `batch`: tensors of any shape.
+        tensors: As of `batch`: tensors of any shape. So are the arguments that are not told here.
         batch_size: As of `batch`, an integer scalar.
-        capacity: As of `batch`.
         min_after_dequeue: Smallest number of examples that stay in the queue, from which the next batch is chosen.
-        num_threads: As of `batch`.
         seed: Seed of the order; see `tf.set_random_seed`.
-        enqueue_many: As of `batch`.
         shapes: Shapes, as of `batch`.
-        allow_smaller_final_batch: As of `batch`.
-        shared_name: As of `batch`.
-        name: As of `batch`.
 
     Returns:
         As of `batch`: tensors of shape ``[batch_size, ...]``.
@@ -229,20 +162,9 @@ def shuffle_batch(
         >>> tf.train.shuffle_batch([tf.ones([8, 8, 3])], batch_size=16, capacity=100, min_after_dequeue=50).shape
         TensorShape([16, 8, 8, 3])
     """
-    return maybe_shuffle_batch(
-        tensors,
-        batch_size,
-        capacity=capacity,
-        min_after_dequeue=min_after_dequeue,
-        keep_input=True,
-        num_threads=num_threads,
-        seed=seed,
-        enqueue_many=enqueue_many,
-        shapes=shapes,
-        allow_smaller_final_batch=allow_smaller_final_batch,
-        shared_name=shared_name,
-        name=name or "shuffle_batch",
-    )
+    make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
+    batches = _Batches([tensors], True, enqueue_many, shapes, make, num_threads)
+    return batches.take(batch_size, allow_smaller_final_batch, name or "shuffle_batch")
 
 
 @checked
@@ -260,25 +182,7 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch`, of those examples for which `keep_input` holds.
-
-    Args:
-        tensors: As of `batch`: tensors of any shape.
-        batch_size: As of `batch`, an integer scalar.
-        capacity: As of `batch`.
-        min_after_dequeue: As of `shuffle_batch`.
-        keep_input: As of `maybe_batch`, a bool scalar or vector.
-        num_threads: As of `batch`.
-        seed: As of `shuffle_batch`.
-        enqueue_many: As of `batch`.
-        shapes: Shapes, as of `batch`.
-        allow_smaller_final_batch: As of `batch`.
-        shared_name: As of `batch`.
-        name: As of `batch`.
-
-    Returns:
-        As of `batch`: tensors of shape ``[batch_size, ...]``.
-    """
+    """As `shuffle_batch`, of those examples for which `keep_input` holds, a bool scalar or vector (`maybe_batch`)."""
     make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
     batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
     return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch")
@@ -299,34 +203,13 @@ def shuffle_batch_join(
 ) -> Any:
     """As `shuffle_batch`, of examples from several places, each with a thread of its own.
 
-    Args:
-        tensors_list: A list of what `batch` takes as `tensors`: tensors of any shape.
-        batch_size: As of `batch`, an integer scalar.
-        capacity: As of `batch`.
-        min_after_dequeue: As of `shuffle_batch`.
-        seed: As of `shuffle_batch`.
-        enqueue_many: As of `batch`.
-        shapes: Shapes, as of `batch`.
-        allow_smaller_final_batch: As of `batch`.
-        shared_name: As of `batch`.
-        name: As of `batch`.
-
-    Returns:
-        As of `batch`: tensors of shape ``[batch_size, ...]``.
+    `tensors_list` is a list of what `batch` takes as `tensors`. The other arguments and the result, tensors of shape
+    ``[batch_size, ...]``, are as of `shuffle_batch`.
     """
-    return maybe_shuffle_batch_join(
-        tensors_list,
-        batch_size,
-        capacity=capacity,
-        min_after_dequeue=min_after_dequeue,
-        keep_input=True,
-        seed=seed,
-        enqueue_many=enqueue_many,
-        shapes=shapes,
-        allow_smaller_final_batch=allow_smaller_final_batch,
-        shared_name=shared_name,
-        name=name or "shuffle_batch_join",
+    batches = _Batches(
+        tensors_list, True, enqueue_many, shapes, _shuffled(capacity, min_after_dequeue, seed, shared_name)
     )
+    return batches.take(batch_size, allow_smaller_final_batch, name or "shuffle_batch_join")
 
 
 @checked
@@ -343,26 +226,10 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """As `shuffle_batch_join`, of those examples for which `keep_input` holds.
-
-    Args:
-        tensors_list: A list of what `batch` takes as `tensors`: tensors of any shape.
-        batch_size: As of `batch`, an integer scalar.
-        capacity: As of `batch`.
-        min_after_dequeue: As of `shuffle_batch`.
-        keep_input: As of `maybe_batch`, a bool scalar or vector.
-        seed: As of `shuffle_batch`.
-        enqueue_many: As of `batch`.
-        shapes: Shapes, as of `batch`.
-        allow_smaller_final_batch: As of `batch`.
-        shared_name: As of `batch`.
-        name: As of `batch`.
-
-    Returns:
-        As of `batch`: tensors of shape ``[batch_size, ...]``.
-    """
-    make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
-    batches = _Batches(tensors_list, keep_input, enqueue_many, shapes, make)
+    """As `shuffle_batch_join`, of those examples for which `keep_input` holds, a bool scalar or vector."""
+    batches = _Batches(
+        tensors_list, keep_input, enqueue_many, shapes, _shuffled(capacity, min_after_dequeue, seed, shared_name)
+    )
     return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch_join")
 
 

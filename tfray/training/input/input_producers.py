@@ -105,14 +105,7 @@ def string_input_producer(
     """A queue of strings, such as the names of files for a reader.
 
     Args:
-        string_tensor: String vector.
-        num_epochs: As of `input_producer`.
-        shuffle: As of `input_producer`.
-        seed: As of `input_producer`.
-        capacity: As of `input_producer`.
-        shared_name: As of `input_producer`.
-        name: Name scope.
-        cancel_op: As of `input_producer`.
+        string_tensor: String vector. The other arguments are as of `input_producer`.
 
     Raises:
         ValueError: There are no strings.
@@ -145,13 +138,7 @@ def range_input_producer(
     """A queue of the integers from 0 to ``limit - 1``.
 
     Args:
-        limit: int32 scalar.
-        num_epochs: As of `input_producer`.
-        shuffle: As of `input_producer`.
-        seed: As of `input_producer`.
-        capacity: As of `input_producer`.
-        shared_name: As of `input_producer`.
-        name: Name scope.
+        limit: int32 scalar. The other arguments are as of `input_producer`.
     """
     with get_default_graph().name_scope(name or "input_producer") as scope:
         numbers = array_ops.range(limit)
@@ -171,13 +158,7 @@ def slice_input_producer(
     """The rows of several tensors, one at a time, with the same row number in all of them.
 
     Args:
-        tensor_list: Tensors with the same number of rows.
-        num_epochs: As of `input_producer`.
-        shuffle: As of `input_producer`.
-        seed: As of `input_producer`.
-        capacity: As of `input_producer`.
-        shared_name: As of `input_producer`.
-        name: Name scope.
+        tensor_list: Tensors with the same number of rows. The other arguments are as of `input_producer`.
 
     Returns:
         For each tensor its row.

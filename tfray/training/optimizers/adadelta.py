@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.state import adaptive_training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state.updates import add_either
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class AdadeltaOptimizer(Optimizer):
+class AdadeltaOptimizer(FusedOptimizer):
     """Scales each element's gradient so that its updates have the units of the element.
 
         accum = rho * accum + (1 - rho) * gradient ** 2
@@ -53,19 +52,11 @@ class AdadeltaOptimizer(Optimizer):
             self._zeros_slot(var, "accum_update", self._name)
 
     def _prepare(self) -> None:
-        self._lr_t = convert_to_tensor(self._call_if_callable(self._lr), name="lr")
-        self._rho_t = convert_to_tensor(self._call_if_callable(self._rho), name="rho")
-        self._epsilon_t = convert_to_tensor(self._call_if_callable(self._epsilon), name="epsilon")
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
+        self._lr_t = self._hyperparameter(self._lr, "lr")
+        self._rho_t = self._hyperparameter(self._rho, "rho")
+        self._epsilon_t = self._hyperparameter(self._epsilon, "epsilon")
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
-        squares, updates = self.get_slot(var, "accum"), self.get_slot(var, "accum_update")
-        rate, rho, epsilon = (self._scalar_for(scalar, var) for scalar in (self._lr_t, self._rho_t, self._epsilon_t))
-        return adaptive_training_ops.apply_adadelta(
-            var, squares, updates, lr=rate, rho=rho, epsilon=epsilon, grad=gradient, indices=indices
-        )
+        slots = self.get_slot(var, "accum"), self.get_slot(var, "accum_update")
+        scalars = [self._scalar_for(scalar, var) for scalar in (self._lr_t, self._rho_t, self._epsilon_t)]
+        return add_either(adaptive_training_ops.ADADELTA, var, slots, scalars, gradient, indices)

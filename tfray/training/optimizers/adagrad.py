@@ -8,15 +8,14 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops
-from tfray.ops.state import sparse_training_ops, training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state import training_ops
+from tfray.ops.state.updates import add_either
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class AdagradOptimizer(Optimizer):
+class AdagradOptimizer(FusedOptimizer):
     """Divides each element's gradient by the root of the sum of its squares so far.
 
     ``accumulator += gradient ** 2; var -= learning_rate * gradient / sqrt(accumulator)``. A sparse gradient
@@ -62,16 +61,8 @@ class AdagradOptimizer(Optimizer):
         return array_ops.fill(shape, np.asarray(self._initial_accumulator_value, dtype.numpy))
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
-        )
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         rate = self._scalar_for(self._learning_rate_tensor, var)
-        return training_ops.apply_adagrad(var, self.get_slot(var, "accumulator"), rate, grad)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        rate = self._scalar_for(self._learning_rate_tensor, var)
-        return sparse_training_ops.sparse_apply_adagrad(
-            var, self.get_slot(var, "accumulator"), rate, grad.values, grad.indices
-        )
+        return add_either(training_ops.ADAGRAD, var, [self.get_slot(var, "accumulator")], [rate], gradient, indices)

@@ -10,18 +10,22 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import proximal_training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state.updates import add_either
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class AdagradDAOptimizer(Optimizer):
+class AdagradDAOptimizer(FusedOptimizer):
     """Adagrad that computes each weight anew from the sum of all its gradients, for sparse linear models.
 
-    The penalties grow with the number of steps, so that weights which are rarely used stay exactly 0; see
-    `tfray.ops.state.proximal_training_ops.apply_adagrad_da` for the formula. Initial values of the variables do not
-    count beyond the first gradient.
+        sums += gradient
+        squares += gradient ** 2
+        beyond = sign(sums) * max(abs(sums) - l1 * step, 0)
+        var = -learning_rate * beyond / (l2 * step * learning_rate + sqrt(squares))
+
+    The penalties grow with the number of steps, so that weights which are rarely used stay exactly 0. Initial values of
+    the variables do not count beyond the first gradient.
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
@@ -74,23 +78,13 @@ class AdagradDAOptimizer(Optimizer):
         return array_ops.fill(shape, np.asarray(self._initial_square, dtype.numpy))
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
-        )
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
         # The global step still counts the steps before this one.
         self._step_tensor = convert_to_tensor(self._global_step, name="global_step") + 1
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
-
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
-        sums, squares = self.get_slot(var, "gradient_accumulator"), self.get_slot(var, "gradient_squared_accumulator")
-        rate, step = self._scalar_for(self._learning_rate_tensor, var), self._scalar_for(self._step_tensor, var)
-        l1 = self._scalar_for(self._l1_regularization_strength, var)
-        l2 = self._scalar_for(self._l2_regularization_strength, var)
-        return proximal_training_ops.apply_adagrad_da(
-            var, sums, squares, lr=rate, l1=l1, l2=l2, global_step=step, grad=gradient, indices=indices
-        )
+        slots = self.get_slot(var, "gradient_accumulator"), self.get_slot(var, "gradient_squared_accumulator")
+        l1, l2 = self._l1_regularization_strength, self._l2_regularization_strength
+        hyperparameters = (self._learning_rate_tensor, l1, l2, self._step_tensor)
+        scalars = [self._scalar_for(scalar, var) for scalar in hyperparameters]
+        return add_either(proximal_training_ops.ADAGRAD_DA, var, slots, scalars, gradient, indices)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops, grouping_ops
-from tfray.ops.state import sparse_training_ops, state_ops, training_ops
+from tfray.ops.state import state_ops, training_ops
 from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
@@ -69,10 +68,10 @@ class AdamOptimizer(Optimizer):
             self._zeros_slot(var, "v", self._name)
 
     def _prepare(self) -> None:
-        self._lr_t = convert_to_tensor(self._call_if_callable(self._lr), name="learning_rate")
-        self._beta1_t = convert_to_tensor(self._call_if_callable(self._beta1), name="beta1")
-        self._beta2_t = convert_to_tensor(self._call_if_callable(self._beta2), name="beta2")
-        self._epsilon_t = convert_to_tensor(self._call_if_callable(self._epsilon), name="epsilon")
+        self._lr_t = self._hyperparameter(self._lr, "learning_rate")
+        self._beta1_t = self._hyperparameter(self._beta1, "beta1")
+        self._beta2_t = self._hyperparameter(self._beta2, "beta2")
+        self._epsilon_t = self._hyperparameter(self._epsilon, "epsilon")
 
     def _scalars(self, var: Any) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
         def as_var(scalar: Any) -> Tensor:
@@ -88,7 +87,7 @@ class AdamOptimizer(Optimizer):
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
-        return sparse_training_ops.sparse_apply_adam(
+        return training_ops.sparse_apply_adam(
             var, m, v, *self._scalars(var), grad.values, grad.indices, lazy=self._lazy
         )
 

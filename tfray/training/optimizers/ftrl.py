@@ -8,18 +8,23 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import proximal_training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state.updates import add_either
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class FtrlOptimizer(Optimizer):
+class FtrlOptimizer(FusedOptimizer):
     """Follows the regularised leader: online learning of linear models with weights that are exactly 0.
 
-    See `tfray.ops.state.proximal_training_ops.apply_ftrl` for the formula. A sparse gradient changes only its rows.
+        new_accum = accum + gradient ** 2
+        linear += gradient + 2 * l2_shrinkage * var - (new_accum ** -power - accum ** -power) / learning_rate * var
+        quadratic = new_accum ** -power / learning_rate + 2 * l2
+        var = (sign(linear) * l1 - linear) / quadratic if abs(linear) > l1 else 0
+        accum = new_accum
+
+    A sparse gradient changes only its rows.
 
     Args:
         learning_rate: A number, a tensor, or a function that returns one of these.
@@ -84,15 +89,7 @@ class FtrlOptimizer(Optimizer):
         return array_ops.fill(shape, np.asarray(self._initial_accumulator_value, dtype.numpy))
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
-        )
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         hyperparameters = (
@@ -102,20 +99,9 @@ class FtrlOptimizer(Optimizer):
             self._l2_shrinkage_regularization_strength,
             self._learning_rate_power,
         )
-        rate, l1, l2, l2_shrinkage, power = (self._scalar_for(scalar, var) for scalar in hyperparameters)
-        squares, linear = self.get_slot(var, "accum"), self.get_slot(var, "linear")
-        return proximal_training_ops.apply_ftrl(
-            var,
-            squares,
-            linear,
-            lr=rate,
-            l1=l1,
-            l2=l2,
-            l2_shrinkage=l2_shrinkage,
-            lr_power=power,
-            grad=gradient,
-            indices=indices,
-        )
+        scalars = [self._scalar_for(scalar, var) for scalar in hyperparameters]
+        slots = self.get_slot(var, "accum"), self.get_slot(var, "linear")
+        return add_either(proximal_training_ops.FTRL, var, slots, scalars, gradient, indices)
 
 
 def _check_not_negative(**numbers: float) -> None:

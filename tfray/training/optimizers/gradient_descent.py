@@ -6,15 +6,14 @@ from typing import Any
 
 from tfray.framework import dtypes
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
-from tfray.ops.state import sparse_training_ops, training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state import training_ops
+from tfray.ops.state.updates import add_either
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class GradientDescentOptimizer(Optimizer):
+class GradientDescentOptimizer(FusedOptimizer):
     """Moves each variable against its gradient: ``var -= learning_rate * gradient``.
 
     Args:
@@ -32,14 +31,8 @@ class GradientDescentOptimizer(Optimizer):
         return set(dtypes.INEXACT)
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
-        )
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         rate = self._scalar_for(self._learning_rate_tensor, var)
-        return training_ops.apply_gradient_descent(var, rate, grad)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        rate = self._scalar_for(self._learning_rate_tensor, var)
-        return sparse_training_ops.sparse_apply_gradient_descent(var, rate, grad.values, grad.indices)
+        return add_either(training_ops.GRADIENT_DESCENT, var, (), (rate,), gradient, indices)

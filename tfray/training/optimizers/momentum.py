@@ -6,15 +6,14 @@ from typing import Any
 
 from tfray.framework import dtypes
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
-from tfray.ops.state import sparse_training_ops, training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state import training_ops
+from tfray.ops.state.updates import add_either
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class MomentumOptimizer(Optimizer):
+class MomentumOptimizer(FusedOptimizer):
     """Moves each variable against an accumulation of its gradients, in which older gradients fade.
 
     A step is ``accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation``. With a sparse
@@ -54,29 +53,13 @@ class MomentumOptimizer(Optimizer):
             self._zeros_slot(var, "momentum", self._name)
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
+
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
+        hyperparameters = (self._learning_rate_tensor, self._momentum_tensor)
+        rate, momentum = (self._scalar_for(scalar, var) for scalar in hyperparameters)
+        slot, use_nesterov = self.get_slot(var, "momentum"), self._use_nesterov
+        return add_either(
+            training_ops.MOMENTUM, var, [slot], [rate], gradient, indices, after=[momentum], use_nesterov=use_nesterov
         )
-        self._momentum_tensor = convert_to_tensor(self._call_if_callable(self._momentum), name="momentum")
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        rate, momentum = self._scalars(var)
-        slot = self.get_slot(var, "momentum")
-        return training_ops.apply_momentum(var, slot, rate, grad, momentum, use_nesterov=self._use_nesterov)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        # The kernel adds up the gradients of equal indices itself.
-        rate, momentum = self._scalars(var)
-        return sparse_training_ops.sparse_apply_momentum(
-            var,
-            self.get_slot(var, "momentum"),
-            rate,
-            grad.values,
-            grad.indices,
-            momentum,
-            use_nesterov=self._use_nesterov,
-        )
-
-    def _scalars(self, var: Any) -> list[Tensor]:
-        """Learning rate and momentum, in the dtype in which `var` is updated."""
-        return [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, self._momentum_tensor)]

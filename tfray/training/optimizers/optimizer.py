@@ -351,9 +351,27 @@ class Optimizer:
         """`param`, or what it returns when it is a function."""
         return param() if callable(param) else param
 
+    def _hyperparameter(self, param: Any, name: str) -> Tensor:
+        """`param`, or what it returns when it is a function, as a tensor `name`."""
+        return convert_to_tensor(self._call_if_callable(param), name=name)
+
     def _scalar_for(self, scalar: Any, var: Any) -> Tensor:
         """A hyperparameter in the dtype in which updates of `var` are computed: float32 for half precision."""
         return array_ops.cast(scalar, dtypes.float32 if var.dtype.size == 2 else var.dtype)
+
+
+class FusedOptimizer(Optimizer):
+    """Base of optimizers whose update is one operation, for dense gradients and for those of some rows alike."""
+
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
+        """Return the operation that updates `var` by `gradient`, or its rows `indices`; those of equal ones add up."""
+        raise UnimplementedError(f"{type(self).__name__} does not define _apply")
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._apply(var, grad, None)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        return self._apply(var, grad.values, grad.indices)
 
 
 def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

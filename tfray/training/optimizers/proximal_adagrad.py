@@ -6,8 +6,8 @@ from typing import Any
 
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.state import proximal_training_ops
+from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.adagrad import AdagradOptimizer
 from tfray.training.optimizers.optimizer import Hyperparameter
 
@@ -52,14 +52,8 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
-
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         l1, l2 = self._l1_regularization_strength, self._l2_regularization_strength
-        rate, l1, l2 = (self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2))
-        accumulator = self.get_slot(var, "accumulator")
-        return proximal_training_ops.apply_proximal_adagrad(var, accumulator, rate, l1, l2, gradient, indices)
+        scalars = [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2)]
+        slots = [self.get_slot(var, "accumulator")]
+        return add_either(proximal_training_ops.PROXIMAL_ADAGRAD, var, slots, scalars, gradient, indices)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.state import proximal_training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state.updates import add_either
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class ProximalGradientDescentOptimizer(Optimizer):
+class ProximalGradientDescentOptimizer(FusedOptimizer):
     """Gradient descent, each step of which ends by shrinking the weights towards 0.
 
         moved = var - learning_rate * gradient
@@ -46,17 +45,9 @@ class ProximalGradientDescentOptimizer(Optimizer):
         self._l2_regularization_strength = l2_regularization_strength
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
-        )
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         l1, l2 = self._l1_regularization_strength, self._l2_regularization_strength
-        rate, l1, l2 = (self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2))
-        return proximal_training_ops.apply_proximal_gradient_descent(var, rate, l1, l2, gradient, indices)
+        scalars = [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2)]
+        return add_either(proximal_training_ops.PROXIMAL_GRADIENT_DESCENT, var, (), scalars, gradient, indices)

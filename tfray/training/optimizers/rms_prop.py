@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.arguments import checked
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import adaptive_training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state.updates import add_either
+from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
 
 
-class RMSPropOptimizer(Optimizer):
+class RMSPropOptimizer(FusedOptimizer):
     """Divides each element's gradient by the root of a running mean of its squares.
 
         mean_square += (1 - decay) * (gradient ** 2 - mean_square)
@@ -63,37 +62,16 @@ class RMSPropOptimizer(Optimizer):
             self._zeros_slot(var, "momentum", self._name)
 
     def _prepare(self) -> None:
-        self._learning_rate_tensor = convert_to_tensor(
-            self._call_if_callable(self._learning_rate), name="learning_rate"
-        )
-        self._decay_tensor = convert_to_tensor(self._call_if_callable(self._decay), name="decay")
-        self._momentum_tensor = convert_to_tensor(self._call_if_callable(self._momentum), name="momentum")
-        self._epsilon_tensor = convert_to_tensor(self._call_if_callable(self._epsilon), name="epsilon")
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        self._decay_tensor = self._hyperparameter(self._decay, "decay")
+        self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
+        self._epsilon_tensor = self._hyperparameter(self._epsilon, "epsilon")
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         hyperparameters = (self._learning_rate_tensor, self._decay_tensor, self._momentum_tensor, self._epsilon_tensor)
-        rate, decay, momentum, epsilon = (self._scalar_for(scalar, var) for scalar in hyperparameters)
-        square, step = self.get_slot(var, "rms"), self.get_slot(var, "momentum")
+        scalars = [self._scalar_for(scalar, var) for scalar in hyperparameters]
+        slots = [self.get_slot(var, "rms"), self.get_slot(var, "momentum")]
         if self._centered:
-            mean = self.get_slot(var, "mg")
-            return adaptive_training_ops.apply_centered_rms_prop(
-                var,
-                mean,
-                square,
-                step,
-                lr=rate,
-                rho=decay,
-                momentum=momentum,
-                epsilon=epsilon,
-                grad=gradient,
-                indices=indices,
-            )
-        return adaptive_training_ops.apply_rms_prop(
-            var, square, step, lr=rate, rho=decay, momentum=momentum, epsilon=epsilon, grad=gradient, indices=indices
-        )
+            slots.insert(0, self.get_slot(var, "mg"))
+        definitions = adaptive_training_ops.CENTERED_RMS_PROP if self._centered else adaptive_training_ops.RMS_PROP
+        return add_either(definitions, var, slots, scalars, gradient, indices)
