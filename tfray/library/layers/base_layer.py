@@ -27,6 +27,7 @@ from tfray.library.variables.variable_scope import (
     variable_scope,
 )
 from tfray.library.variables.variable_store import Reuse
+from tfray.ops.arrays import array_ops
 
 
 class Layer:
@@ -144,7 +145,8 @@ class Layer:
             for output in nest.flatten(outputs):
                 loss = self._activity_regularizer(output)
                 if loss is not None:
-                    self.add_loss(loss, inputs=outputs)
+                    examples = array_ops.cast(array_ops.shape(output)[0], loss.dtype)
+                    self.add_loss(loss / examples, inputs=outputs)  # as strong for a batch of any size
 
     # -- variables -------------------------------------------------------------------------------
 
