@@ -89,6 +89,7 @@ from tfray.framework.scopes import (
     get_collection,
     get_collection_ref,
     name_scope,
+    op_scope,
 )
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue, convert_to_tensor_or_sparse_tensor, is_tensor
 from tfray.framework.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
@@ -635,7 +636,7 @@ __all__ = [
     "merge_all_summaries", "merge_summary", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
     "model_variables", "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "nest",
     "newaxis", "nn", "no_gradient", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
-    "ones_initializer", "ones_like", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
+    "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
     "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default",
     "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io", "qint8", "qint16", "qint32", "qr",
     "quantization", "quantize", "quantize_v2", "queue", "quint8", "quint16", "random", "random_crop", "random_gamma",

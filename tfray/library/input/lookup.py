@@ -285,13 +285,37 @@ class InitializableLookupTableBase(LookupInterface):
         return lookup_ops.lookup_table_find(self.resource_handle, self._check_keys(keys), self._default)
 
 
-class HashTable(InitializableLookupTableBase):
+class StaticHashTable(InitializableLookupTableBase):
     """A table that is filled once.
 
     Args:
         initializer: `KeyValueTensorInitializer`, `TextFileInitializer` or one of its kind.
         default_value: The value of keys that are not there.
-        shared_name: Name of the table on its device.
+        name: Name of the operation.
+    """
+
+    _shared_name: str | None = None
+
+    def __init__(
+        self,
+        initializer: TableInitializerBase,
+        default_value: Any,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(default_value, initializer, self._shared_name, name or "hash_table")
+
+    def export(self, name: str | None = None) -> list[Tensor]:
+        """All keys and all values."""
+        return lookup_ops.lookup_table_export(self.resource_handle, self.key_dtype, self.value_dtype, name=name)
+
+
+class HashTable(StaticHashTable):
+    """A `StaticHashTable` that may share its entries.
+
+    Args:
+        initializer: As for `StaticHashTable`.
+        default_value: The value of keys that are not there.
+        shared_name: Name of the table on its device; tables of one name are one table.
         name: Name of the operation.
     """
 
@@ -302,14 +326,8 @@ class HashTable(InitializableLookupTableBase):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(default_value, initializer, shared_name, name or "hash_table")
-
-    def export(self, name: str | None = None) -> list[Tensor]:
-        """All keys and all values."""
-        return lookup_ops.lookup_table_export(self.resource_handle, self.key_dtype, self.value_dtype, name=name)
-
-
-StaticHashTable = HashTable
+        self._shared_name = shared_name
+        super().__init__(initializer, default_value, name)
 
 
 class MutableHashTable(LookupInterface):

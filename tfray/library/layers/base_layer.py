@@ -27,6 +27,7 @@ from tfray.library.variables.variable_scope import (
     variable_scope,
 )
 from tfray.library.variables.variable_store import Reuse
+from tfray.library.variables.variables import VariableAggregation, VariableSynchronization
 from tfray.ops.arrays import array_ops
 
 
@@ -159,8 +160,11 @@ class Layer:
         regularizer: RegularizerFunction | None = None,
         trainable: bool | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
         partitioner: Partitioner | None = None,
-        **unused: object,
+        experimental_autocast: bool | None = None,
     ) -> Any:
         """Make a variable of the layer, or find it where the layer shares those of another.
 
@@ -170,14 +174,27 @@ class Layer:
             dtype: Dtype; that of the layer when None.
             initializer: As for `tf.get_variable`.
             regularizer: Likewise; the loss belongs to the layer too.
-            trainable: Whether optimizers are to change it; by default as the layer.
-            constraint: As for `tf.get_variable`.
-            partitioner: Likewise.
-            **unused: Accepted for TensorFlow 1's sake: ``use_resource``, ``synchronization``, ``aggregation``.
+            trainable: Whether optimizers are to change it; by default as the layer, and not where `synchronization` is
+                ``ON_READ``.
+            constraint: As for `tf.get_variable`, like the arguments that follow.
+            use_resource: Accepted for TensorFlow 1's sake.
+            synchronization: When copies are made equal.
+            aggregation: How updates of copies are put together.
+            partitioner: What cuts the variable into parts.
+            experimental_autocast: Accepted for TensorFlow 1's sake.
 
         Returns:
             The variable.
+
+        Raises:
+            ValueError: `trainable` is True and `synchronization` is ``ON_READ``.
         """
+        if synchronization is VariableSynchronization.ON_READ:
+            if trainable:
+                raise ValueError(
+                    f"variable {name!r}: one that is made equal when it is read (ON_READ) is not trainable"
+                )
+            trainable = False
         self._enter_first(None)
         assert self._scope is not None
         graph = get_default_graph()
@@ -193,6 +210,8 @@ class Layer:
                 self.trainable and (trainable is None or trainable),
                 partitioner=partitioner,
                 constraint=constraint,
+                synchronization=synchronization,
+                aggregation=aggregation,
             )
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
         # This layer decides whether the variable is trainable here, even if another layer made it.
