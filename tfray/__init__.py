@@ -106,6 +106,7 @@ from tfray.gradients import (
 )
 from tfray.gradients import NotDifferentiable as NoGradient
 from tfray.gradients import NotDifferentiable as no_gradient
+from tfray.library.functions.critical_section import CriticalSection
 from tfray.library.functions.immediate_function import py_function
 from tfray.library.functions.traced_function import function, wrap_function
 from tfray.library.input.accumulators import (
@@ -579,7 +580,7 @@ __all__ = [
     "AUTO_REUSE", "COMPILER_VERSION", "CXX11_ABI_FLAG", "GIT_VERSION", "GRAPH_DEF_VERSION",
     "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "MONOLITHIC_BUILD", "QUANTIZED_DTYPES",
     "VERSION", "AggregationMethod", "Assert", "Cluster", "ConditionalAccumulator", "ConditionalAccumulatorBase",
-    "ConfigProto", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
+    "ConfigProto", "CriticalSection", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
     "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef", "GraphKeys",
     "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue",
     "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "OpError", "Operation",
