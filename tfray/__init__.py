@@ -134,7 +134,7 @@ from tfray.library.inspect.summaries import (
 )
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.namespaces import initializers, math, nn, random
-from tfray.library.platform.loading import load_file_system_library, load_library, load_op_library
+from tfray.library.platform.loading import LazyLoader, load_file_system_library, load_library, load_op_library
 from tfray.library.platform.logging import get_logger
 from tfray.library.platform.version import (
     COMPILER_VERSION,
@@ -161,6 +161,7 @@ from tfray.library.variables.initializers import (
     variance_scaling_initializer,
     zeros_initializer,
 )
+from tfray.library.variables.module import Module
 from tfray.library.variables.partitioned_variables import (
     balancing_partitioner,
     fixed_size_partitioner,
@@ -583,13 +584,13 @@ __all__ = [
     "ConfigProto", "CriticalSection", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
     "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef", "GraphKeys",
     "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue",
-    "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "OpError", "Operation",
-    "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase", "RandomShuffleQueue", "ReaderBase",
-    "RegisterGradient", "RunMetadata", "RunOptions", "Session", "SessionLog", "SparseConditionalAccumulator",
-    "SparseFeature", "SparseTensor", "SparseTensorSpec", "SparseTensorValue", "Summary", "SummaryMetadata",
-    "TFRecordReader", "Tensor", "TensorArray", "TensorArraySpec", "TensorShape", "TensorSpec", "TextLineReader",
-    "TypeSpec", "UnconnectedGradients", "VarLenFeature", "Variable", "VariableAggregation", "VariableScope",
-    "VariableSynchronization", "WholeFileReader", "abs", "accumulate_n", "acos", "acosh", "add",
+    "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "Module", "NoGradient", "NodeDef", "NotDifferentiable",
+    "OpError", "Operation", "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase",
+    "RandomShuffleQueue", "ReaderBase", "RegisterGradient", "RunMetadata", "RunOptions", "Session", "SessionLog",
+    "SparseConditionalAccumulator", "SparseFeature", "SparseTensor", "SparseTensorSpec", "SparseTensorValue", "Summary",
+    "SummaryMetadata", "TFRecordReader", "Tensor", "TensorArray", "TensorArraySpec", "TensorShape", "TensorSpec",
+    "TextLineReader", "TypeSpec", "UnconnectedGradients", "VarLenFeature", "Variable", "VariableAggregation",
+    "VariableScope", "VariableSynchronization", "WholeFileReader", "abs", "accumulate_n", "acos", "acosh", "add",
     "add_check_numerics_ops", "add_n", "add_to_collection", "add_to_collections", "all_variables", "angle", "app",
     "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype", "as_string", "asin", "asinh", "assert_equal",
     "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near",

@@ -59,11 +59,6 @@ LAZY: Final = {
 }
 """Modules by their names in the facade."""
 
-_NOT_HERE: Final = {
-    "LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
-}
-"""Names of TensorFlow 1.15 that do not exist here, and what to use instead."""
-
 
 def load(facade: str, name: str) -> Any:
     """The module that the facade calls `name`.
@@ -71,8 +66,6 @@ def load(facade: str, name: str) -> Any:
     Raises:
         AttributeError: There is none.
     """
-    if name in _NOT_HERE:
-        raise AttributeError(f"{facade}.{name} does not exist in tfray: use {_NOT_HERE[name]}")
     if name not in LAZY:
         raise absent(name, sys.modules[facade].__all__)
     module = importlib.import_module(LAZY[name])

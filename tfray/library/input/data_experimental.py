@@ -546,11 +546,7 @@ __all__ = [
 _NOT_HERE: Final = {
     "CheckpointInputPipelineHook": "make_saveable_from_iterator, added to tf.GraphKeys.SAVEABLE_OBJECTS",
     "RaggedTensorStructure": "SparseTensorStructure: there are no ragged tensors",
-    "StatsAggregator": "tf.profiler and the timeline of a step",
-    "StatsOptions": "tf.profiler and the timeline of a step",
     "TensorArrayStructure": "TensorStructure",
-    "bytes_produced_stats": "tf.profiler and the timeline of a step",
-    "latency_stats": "tf.profiler and the timeline of a step",
 }
 """Names of TensorFlow 1.15 that do not exist here, and what to use instead."""
 
