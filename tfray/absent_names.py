@@ -57,6 +57,7 @@ NOT_WANTED: Final = {
     r"(.*\.)?([Bb]oosted_?[Tt]rees\w*)": "a library of boosted trees, such as scikit-learn's",
     r"config\b.*": "tf.ConfigProto, for a session",
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
+    r"data\.experimental\.CheckpointInputPipelineHook": "make_saveable_from_iterator, and a tf.train.Saver",
     r"data\.experimental\.(Stats\w+|\w+_stats)": "tf.profiler and the timeline of a step",
     r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"experimental\b.*": "tf.function as it is: a session decides how its operations run",

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from tfray.errors import NotFoundError, UnimplementedError
+from tfray.library.platform import logging
 
 _KERNELS = "tf.py_func, or define operations with Python kernels: see tfray.framework.op_def"
 
@@ -19,14 +20,21 @@ class LazyLoader(ModuleType):
         local_name: The variable that holds it.
         parent_module_globals: The namespace of that variable, into which the module itself is put then.
         name: Full name of the module.
+        warning: What is logged when it is loaded; None for nothing.
     """
 
-    def __init__(self, local_name: str, parent_module_globals: dict[str, Any], name: str) -> None:
+    def __init__(
+        self, local_name: str, parent_module_globals: dict[str, Any], name: str, warning: str | None = None
+    ) -> None:
+        self._warning = warning
         self._local_name = local_name
         self._parent_module_globals = parent_module_globals
         super().__init__(name)
 
     def _load(self) -> ModuleType:
+        if self._warning is not None:
+            logging.warning("%s", self._warning)
+            self._warning = None
         module = importlib.import_module(self.__name__)
         self._parent_module_globals[self._local_name] = module
         self.__dict__.update(module.__dict__)  # for those who hold this object
