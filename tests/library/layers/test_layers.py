@@ -8,6 +8,7 @@ import scipy.signal
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError
+from tfray.library.layers import keras_style
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.normal(size=(2, 6, 7, 3)).astype(np.float32)
@@ -693,3 +694,57 @@ def test_input_spec_is_checked(expected, shape, fits):
     else:
         with pytest.raises(ValueError, match="InputSpec"):
             _Expecting(**expected)(x)
+
+
+def test_layers_in_the_style_of_keras_have_variables_of_their_own():
+    """The names are those of TensorFlow 2.21."""
+    with tf.variable_scope("scope", initializer=tf.zeros_initializer()):
+        with tf.layers.experimental.keras_style_scope():
+            first, second = tf.layers.Dense(2, name="same"), tf.layers.Dense(2, name="same")
+            cell = tf.nn.rnn_cell.GRUCell(2)
+        plain = tf.layers.Dense(2)
+        outputs = [layer(tf.constant(ROWS)) for layer in (first, first, second, plain)]
+        cell(tf.constant(ROWS), cell.zero_state(len(ROWS), tf.float32))
+    assert [tensor.op.name.rpartition("/")[0] for tensor in outputs[:3]] == [
+        "scope/same",
+        "scope/same_1",
+        "scope/same_2",
+    ]
+    assert names(first.weights + second.weights) == [
+        f"scope/{layer}/{weight}" for layer in ("same", "same_2") for weight in ("kernel", "bias")
+    ]
+    assert names(cell.weights)[:2] == ["scope/gru_cell_1/gates/kernel", "scope/gru_cell_1/gates/bias"]
+    assert names(plain.weights) == ["scope/dense/kernel", "scope/dense/bias"]
+    once, again, other = run(outputs[:3])
+    np.testing.assert_array_equal(once, again)
+    assert np.abs(once - other).max() > 0 and np.abs(once).max() > 0  # the scope's initializer does not count
+
+
+def test_keras_style_has_no_scopes_nor_reuse():
+    with tf.layers.experimental.keras_style_scope():
+        layer = tf.layers.BatchNormalization()
+        for given in ({"reuse": True}, {"name": "a"}):
+            with pytest.raises(ValueError, match="Keras's style"):
+                tf.layers.dense(ROWS, 2, **given)
+    with pytest.raises(ValueError, match="Keras's style"):
+        layer(ROWS, scope="scope")
+    layer(ROWS, training=True)
+    assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == [] and len(layer.updates) == 2
+    tf.layers.dense(ROWS, 2, name="a")  # after the scope all is as it was
+
+
+def test_set_keras_style_holds_from_then_on(monkeypatch):
+    monkeypatch.setattr(keras_style, "_is_keras_style", False)
+    tf.layers.experimental.set_keras_style()
+    tf.layers.dense(ROWS, 2)
+    tf.layers.dense(ROWS, 2)
+    assert names() == ["dense_1/kernel", "dense_1/bias", "dense_2/kernel", "dense_2/bias"]
+
+
+def test_layers_without_names_count_from_one():
+    assert [tf.layers.Dense(2).name, tf.layers.Dense(2).name, tf.layers.Conv2D(1, 1).name] == [
+        "dense_1",
+        "dense_2",
+        "conv2d_1",
+    ]
+    assert tf.keras.layers.Flatten().name == "flatten"
