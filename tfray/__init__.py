@@ -451,6 +451,7 @@ from tfray.ops.nn.fake_quantization_ops import (
     quantize_v2,
 )
 from tfray.ops.nn.patch_ops import extract_image_patches, extract_volume_patches
+from tfray.ops.nn.quantized_ops import quantized_concat
 from tfray.ops.random.random_ops import (
     categorical,
     multinomial,
@@ -642,12 +643,12 @@ __all__ = [
     "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
     "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default",
     "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io", "qint8", "qint16", "qint32", "qr",
-    "quantization", "quantize", "quantize_v2", "queue", "quint8", "quint16", "random", "random_crop", "random_gamma",
-    "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle", "random_uniform",
-    "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal", "recompute_grad",
-    "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "regex_replace",
-    "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
+    "quantization", "quantize", "quantize_v2", "quantized_concat", "queue", "quint8", "quint16", "random",
+    "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
+    "random_uniform", "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal",
+    "recompute_grad", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
+    "regex_replace", "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
     "required_space_to_batch_paddings", "reset_default_graph", "reshape", "resource", "resource_loader",
     "resource_variables_enabled", "reverse", "reverse_sequence", "reverse_v2", "right_shift", "rint", "roll", "round",
     "rsqrt", "saturate_cast", "saved_model", "scalar_mul", "scalar_summary", "scan", "scatter_add", "scatter_div",

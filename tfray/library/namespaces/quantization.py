@@ -11,11 +11,12 @@ from tfray.ops.nn.fake_quantization_ops import (
     quantize,
     quantize_and_dequantize,
 )
+from tfray.ops.nn.quantized_ops import quantized_concat
 
 # fmt: off
 __all__ = [
     "dequantize", "fake_quant_with_min_max_args", "fake_quant_with_min_max_args_gradient",
     "fake_quant_with_min_max_vars", "fake_quant_with_min_max_vars_gradient", "fake_quant_with_min_max_vars_per_channel",
-    "fake_quant_with_min_max_vars_per_channel_gradient", "quantize", "quantize_and_dequantize",
+    "fake_quant_with_min_max_vars_per_channel_gradient", "quantize", "quantize_and_dequantize", "quantized_concat",
 ]
 # fmt: on
