@@ -439,7 +439,8 @@ from tfray.ops.math.transcendental_ops import (
     tanh,
 )
 from tfray.ops.nn.activation_ops import log_sigmoid
-from tfray.ops.nn.fake_quantization_ops import (
+from tfray.ops.nn.patch_ops import extract_image_patches, extract_volume_patches
+from tfray.ops.quantized.fake_quantization_ops import (
     dequantize,
     fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient,
@@ -450,8 +451,7 @@ from tfray.ops.nn.fake_quantization_ops import (
     quantize,
     quantize_v2,
 )
-from tfray.ops.nn.patch_ops import extract_image_patches, extract_volume_patches
-from tfray.ops.nn.quantized_ops import quantized_concat
+from tfray.ops.quantized.quantized_ops import quantized_concat
 from tfray.ops.random.random_ops import (
     categorical,
     multinomial,

@@ -121,8 +121,8 @@ from tfray.ops.nn.normalization_ops import (
 )
 from tfray.ops.nn.pooling_ops import avg_pool, avg_pool1d, max_pool, max_pool1d, max_pool2d, max_pool_with_argmax
 from tfray.ops.nn.pooling_ops import avg_pool as avg_pool2d
-from tfray.ops.nn.quantized_ops import quantized_avg_pool, quantized_conv2d, quantized_max_pool, quantized_relu_x
 from tfray.ops.nn.sampled_loss_ops import nce_loss, sampled_softmax_loss
+from tfray.ops.quantized.quantized_ops import quantized_avg_pool, quantized_conv2d, quantized_max_pool, quantized_relu_x
 
 # fmt: off
 __all__ = [
