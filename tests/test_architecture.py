@@ -31,7 +31,7 @@ LAYERS = (
     ("tfray.ops.checks", "tfray.ops.linalg", "tfray.ops.random", "tfray.ops.strings"),
     ("tfray.ops.control", "tfray.ops.dataflow", "tfray.ops.sparse"),
     ("tfray.ops.nn",),
-    ("tfray.ops.image",),
+    ("tfray.ops.image", "tfray.ops.quantized"),
     ("tfray.ops",),
     ("tfray.region_gradients", "tfray.runtime"),
     ("tfray.gradients", "tfray.placement"),

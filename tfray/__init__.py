@@ -89,6 +89,7 @@ from tfray.framework.scopes import (
     get_collection,
     get_collection_ref,
     name_scope,
+    op_scope,
 )
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue, convert_to_tensor_or_sparse_tensor, is_tensor
 from tfray.framework.tensor_shape import Dimension, TensorShape, dimension_at_index, dimension_value
@@ -105,6 +106,7 @@ from tfray.gradients import (
 )
 from tfray.gradients import NotDifferentiable as NoGradient
 from tfray.gradients import NotDifferentiable as no_gradient
+from tfray.library.functions.critical_section import CriticalSection
 from tfray.library.functions.immediate_function import py_function
 from tfray.library.functions.traced_function import function, wrap_function
 from tfray.library.input.accumulators import (
@@ -132,7 +134,7 @@ from tfray.library.inspect.summaries import (
 )
 from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.namespaces import initializers, math, nn, random
-from tfray.library.platform.loading import load_file_system_library, load_library, load_op_library
+from tfray.library.platform.loading import LazyLoader, load_file_system_library, load_library, load_op_library
 from tfray.library.platform.logging import get_logger
 from tfray.library.platform.version import (
     COMPILER_VERSION,
@@ -159,6 +161,7 @@ from tfray.library.variables.initializers import (
     variance_scaling_initializer,
     zeros_initializer,
 )
+from tfray.library.variables.module import Module
 from tfray.library.variables.partitioned_variables import (
     balancing_partitioner,
     fixed_size_partitioner,
@@ -436,7 +439,8 @@ from tfray.ops.math.transcendental_ops import (
     tanh,
 )
 from tfray.ops.nn.activation_ops import log_sigmoid
-from tfray.ops.nn.fake_quantization_ops import (
+from tfray.ops.nn.patch_ops import extract_image_patches, extract_volume_patches
+from tfray.ops.quantized.fake_quantization_ops import (
     dequantize,
     fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient,
@@ -447,7 +451,7 @@ from tfray.ops.nn.fake_quantization_ops import (
     quantize,
     quantize_v2,
 )
-from tfray.ops.nn.patch_ops import extract_image_patches, extract_volume_patches
+from tfray.ops.quantized.quantized_ops import quantized_concat
 from tfray.ops.random.random_ops import (
     categorical,
     multinomial,
@@ -539,6 +543,7 @@ from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
     from tfray import contrib, estimator, keras
+    from tfray.library.input.dataset_optional import OptionalSpec
     from tfray.library.inspect import debug, graph_util, profiler, timeline
     from tfray.library.layers import feature_column, losses
     from tfray.library.namespaces import (
@@ -578,28 +583,28 @@ __all__ = [
     "AUTO_REUSE", "COMPILER_VERSION", "CXX11_ABI_FLAG", "GIT_VERSION", "GRAPH_DEF_VERSION",
     "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "MONOLITHIC_BUILD", "QUANTIZED_DTYPES",
     "VERSION", "AggregationMethod", "Assert", "Cluster", "ConditionalAccumulator", "ConditionalAccumulatorBase",
-    "ConfigProto", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
+    "ConfigProto", "CriticalSection", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
     "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef", "GraphKeys",
     "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue",
-    "InteractiveSession", "JobSpec", "LogMessage", "NoGradient", "NodeDef", "NotDifferentiable", "OpError", "Operation",
-    "OptimizerOptions", "PaddingFIFOQueue", "Print", "PriorityQueue", "QueueBase", "RandomShuffleQueue", "ReaderBase",
-    "RegisterGradient", "RunMetadata", "RunOptions", "Session", "SessionLog", "SparseConditionalAccumulator",
-    "SparseFeature", "SparseTensor", "SparseTensorSpec", "SparseTensorValue", "Summary", "SummaryMetadata",
-    "TFRecordReader", "Tensor", "TensorArray", "TensorArraySpec", "TensorShape", "TensorSpec", "TextLineReader",
-    "TypeSpec", "UnconnectedGradients", "VarLenFeature", "Variable", "VariableAggregation", "VariableScope",
-    "VariableSynchronization", "WholeFileReader", "abs", "accumulate_n", "acos", "acosh", "add",
-    "add_check_numerics_ops", "add_n", "add_to_collection", "add_to_collections", "all_variables", "angle", "app",
-    "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype", "as_string", "asin", "asinh", "assert_equal",
-    "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal", "assert_near",
-    "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal", "assert_positive",
-    "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in", "assert_same_float_dtype",
-    "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add", "assign_sub", "atan",
-    "atan2", "atanh", "audio", "audio_summary", "balancing_partitioner", "batch_gather", "batch_scatter_update",
-    "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16", "bincount", "bitcast", "bitwise", "bitwise_and",
-    "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape", "broadcast_static_shape",
-    "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky", "cholesky_solve",
-    "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with", "compat",
-    "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
+    "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "Module", "NoGradient", "NodeDef", "NotDifferentiable",
+    "OpError", "Operation", "OptimizerOptions", "OptionalSpec", "PaddingFIFOQueue", "Print", "PriorityQueue",
+    "QueueBase", "RandomShuffleQueue", "ReaderBase", "RegisterGradient", "RunMetadata", "RunOptions", "Session",
+    "SessionLog", "SparseConditionalAccumulator", "SparseFeature", "SparseTensor", "SparseTensorSpec",
+    "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader", "Tensor", "TensorArray", "TensorArraySpec",
+    "TensorShape", "TensorSpec", "TextLineReader", "TypeSpec", "UnconnectedGradients", "VarLenFeature", "Variable",
+    "VariableAggregation", "VariableScope", "VariableSynchronization", "WholeFileReader", "abs", "accumulate_n", "acos",
+    "acosh", "add", "add_check_numerics_ops", "add_n", "add_to_collection", "add_to_collections", "all_variables",
+    "angle", "app", "arg_max", "arg_min", "argmax", "argmin", "argsort", "as_dtype", "as_string", "asin", "asinh",
+    "assert_equal", "assert_greater", "assert_greater_equal", "assert_integer", "assert_less", "assert_less_equal",
+    "assert_near", "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
+    "assert_positive", "assert_proper_iterable", "assert_rank", "assert_rank_at_least", "assert_rank_in",
+    "assert_same_float_dtype", "assert_scalar", "assert_type", "assert_variables_initialized", "assign", "assign_add",
+    "assign_sub", "atan", "atan2", "atanh", "audio", "audio_summary", "balancing_partitioner", "batch_gather",
+    "batch_scatter_update", "batch_to_space", "batch_to_space_nd", "betainc", "bfloat16", "bincount", "bitcast",
+    "bitwise", "bitwise_and", "bitwise_or", "bitwise_xor", "bool", "boolean_mask", "broadcast_dynamic_shape",
+    "broadcast_static_shape", "broadcast_to", "case", "cast", "categorical", "ceil", "check_numerics", "cholesky",
+    "cholesky_solve", "clip_by_average_norm", "clip_by_global_norm", "clip_by_norm", "clip_by_value", "colocate_with",
+    "compat", "complex", "complex64", "complex128", "concat", "cond", "confusion_matrix", "conj", "constant",
     "constant_initializer", "container", "contrib", "control_dependencies", "control_flow_v2_enabled",
     "convert_to_tensor", "convert_to_tensor_or_indexed_slices", "convert_to_tensor_or_sparse_tensor", "cos", "cosh",
     "count_nonzero", "count_up_to", "create_partitioned_variables", "cross", "cumprod", "cumsum", "custom_gradient",
@@ -635,15 +640,15 @@ __all__ = [
     "merge_all_summaries", "merge_summary", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
     "model_variables", "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "nest",
     "newaxis", "nn", "no_gradient", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
-    "ones_initializer", "ones_like", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
+    "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
     "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default",
     "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io", "qint8", "qint16", "qint32", "qr",
-    "quantization", "quantize", "quantize_v2", "queue", "quint8", "quint16", "random", "random_crop", "random_gamma",
-    "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle", "random_uniform",
-    "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal", "recompute_grad",
-    "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp", "reduce_max", "reduce_mean",
-    "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance", "regex_replace",
-    "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
+    "quantization", "quantize", "quantize_v2", "quantized_concat", "queue", "quint8", "quint16", "random",
+    "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
+    "random_uniform", "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal",
+    "recompute_grad", "reduce_all", "reduce_any", "reduce_euclidean_norm", "reduce_join", "reduce_logsumexp",
+    "reduce_max", "reduce_mean", "reduce_min", "reduce_prod", "reduce_std", "reduce_sum", "reduce_variance",
+    "regex_replace", "register_tensor_conversion_function", "regularizers", "repeat", "report_uninitialized_variables",
     "required_space_to_batch_paddings", "reset_default_graph", "reshape", "resource", "resource_loader",
     "resource_variables_enabled", "reverse", "reverse_sequence", "reverse_v2", "right_shift", "rint", "roll", "round",
     "rsqrt", "saturate_cast", "saved_model", "scalar_mul", "scalar_summary", "scan", "scatter_add", "scatter_div",

@@ -57,8 +57,16 @@ NOT_WANTED: Final = {
     r"(.*\.)?([Bb]oosted_?[Tt]rees\w*)": "a library of boosted trees, such as scikit-learn's",
     r"config\b.*": "tf.ConfigProto, for a session",
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
+    r"data\.experimental\.CheckpointInputPipelineHook": "make_saveable_from_iterator, and a tf.train.Saver",
+    r"data\.experimental\.(Stats\w+|\w+_stats)": "tf.profiler and the timeline of a step",
+    r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
+    r"experimental\b.*": "tf.function as it is: a session decides how its operations run",
+    r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",
     r"raw_ops\b.*": "the public functions, such as tf.matmul",
     r"xla\b.*|contrib\.compiler\b.*": "the functions themselves: a session compiles what it runs",
+    r"summary\.(initialize|all_v2_summary_ops)": "tf.summary.FileWriter: there are no writers in the graph",
+    r"train\.do_quantize_training_on_graphdef": "tf.quantization.fake_quant_with_min_max_vars around values",
+    r"train\.sdca_\w+": "tf.train.FtrlOptimizer, or tf.estimator.LinearClassifier",
     r"user_ops\b.*": "an operation in Python: see tfray/docs/guides/operations.md",
 }
 """Names that tfray does without, as patterns of their whole paths, and what a program uses instead."""

@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Final
 
+from tfray.formats.cluster_spec import ClusterDef
 from tfray.framework.arguments import Count, Expectation, NonNegative, OneOf, Range, expectations
 
 _warned: Final[set[str]] = set()
@@ -178,7 +179,7 @@ class ConfigProto(_Options):
     isolate_session_state: bool = False
     placement_period: Count = 0
     device_filters: list[str] = field(default_factory=list)
-    cluster_def: object = None
+    cluster_def: ClusterDef | None = None
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
         {

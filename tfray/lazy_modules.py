@@ -59,20 +59,20 @@ LAZY: Final = {
 }
 """Modules by their names in the facade."""
 
-_NOT_HERE: Final = {
-    "LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
-}
-"""Names of TensorFlow 1.15 that do not exist here, and what to use instead."""
+_LAZY_CLASSES: Final = {"OptionalSpec": "tfray.library.input.dataset_optional"}
+"""Classes of the facade that are loaded late, and their modules."""
 
 
 def load(facade: str, name: str) -> Any:
-    """The module that the facade calls `name`.
+    """The module or class that the facade calls `name`.
 
     Raises:
         AttributeError: There is none.
     """
-    if name in _NOT_HERE:
-        raise AttributeError(f"{facade}.{name} does not exist in tfray: use {_NOT_HERE[name]}")
+    if name in _LAZY_CLASSES:
+        found = getattr(importlib.import_module(_LAZY_CLASSES[name]), name)
+        setattr(sys.modules[facade], name, found)
+        return found
     if name not in LAZY:
         raise absent(name, sys.modules[facade].__all__)
     module = importlib.import_module(LAZY[name])

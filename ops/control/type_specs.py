@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import as_dtype, float32, int64
 from tfray.framework.graph import Tensor
@@ -36,8 +37,7 @@ class TypeSpec:
                 return False
         if type(spec_or_value) is not type(self):
             return False
-        pairs = [(getattr(self, each), getattr(spec_or_value, each)) for each in self._compared()]
-        return all(a.is_compatible_with(b) if isinstance(a, TensorShape) else a == b for a, b in pairs)
+        return all(_is_compatible(getattr(self, each), getattr(spec_or_value, each)) for each in self._compared())
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TypeSpec:
         """The most exact description of what either of two describes.
@@ -49,10 +49,10 @@ class TypeSpec:
             raise ValueError(f"no description fits both {self} and {other}: they are of different kinds")
         found: dict[str, Any] = {}
         for name in self._compared():
-            a, b = getattr(self, name), getattr(other, name)
-            if not isinstance(a, TensorShape) and a != b:
-                raise ValueError(f"no description fits both {self} and {other}: {name} differs")
-            found[name] = a.most_specific_compatible_shape(b) if isinstance(a, TensorShape) else a
+            try:
+                found[name] = _most_specific(getattr(self, name), getattr(other, name))
+            except ValueError:
+                raise ValueError(f"no description fits both {self} and {other}: {name} differs") from None
         return type(self)(**found)
 
     def __repr__(self) -> str:
@@ -64,6 +64,36 @@ class TypeSpec:
     def _normalize(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+def _is_compatible(a: Any, b: Any) -> bool:
+    """Whether two parts of descriptions are: shapes, descriptions, structures of such, or anything else."""
+    if isinstance(a, (TensorShape, TypeSpec)):
+        return a.is_compatible_with(b)
+    if not nest.is_nested(a):
+        return bool(a == b)
+    return _have_one_structure(a, b) and all(map(_is_compatible, nest.flatten(a), nest.flatten(b)))
+
+
+def _most_specific(a: Any, b: Any) -> Any:
+    """The most exact part of a description that holds where either does. Raises `ValueError`."""
+    if isinstance(a, TensorShape):
+        return a.most_specific_compatible_shape(b)
+    if isinstance(a, TypeSpec):
+        return a.most_specific_compatible_type(b)
+    if nest.is_nested(a) and _have_one_structure(a, b):
+        return nest.pack_sequence_as(a, list(map(_most_specific, nest.flatten(a), nest.flatten(b))))
+    if a != b:
+        raise ValueError(f"{a!r} and {b!r} differ")
+    return a
+
+
+def _have_one_structure(a: Any, b: Any) -> bool:
+    try:
+        nest.assert_same_structure(a, b)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, repr=False)

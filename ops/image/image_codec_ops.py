@@ -366,15 +366,15 @@ ENCODE_JPEG = register(
 
 
 def adjust_jpeg_quality(
-    image: TensorLike, jpeg_quality: TensorLike, dct_method: str = "", name: str | None = None
+    image: TensorLike, jpeg_quality: TensorLike, name: str | None = None, dct_method: str = ""
 ) -> Tensor:
     """Encode an image as JPEG of some quality and decode it again.
 
     Args:
         image: ``[height, width, channels]``, 1 or 3 channels, a real dtype.
         jpeg_quality: From 0 to 100, an integer scalar.
-        dct_method: As for `decode_jpeg`.
         name: Name scope of the operations.
+        dct_method: As for `decode_jpeg`.
 
     Returns:
         Same shape and dtype.

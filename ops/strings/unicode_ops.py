@@ -11,12 +11,12 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import expand_dims
-from tfray.ops.kernels import unicode
+from tfray.ops.kernels import unicode, unicode_scripts
 from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_string, filled, mapped
 
@@ -252,5 +252,40 @@ UNICODE_ENCODE = register(
         attrs=("output_encoding", "errors", "replacement_char"),
         shape=_unicode_encode_shape,
         kernels=on_cpu(_unicode_encode_kernel),
+    )
+)
+
+
+def unicode_script(input: TensorLike, name: str | None = None) -> Tensor:
+    """The scripts of characters: by which letters a language writes.
+
+    Args:
+        input: Numbers of characters, int32, any shape.
+        name: Name of the operation.
+
+    Returns:
+        int32, same shape: the numbers of ``UScriptCode`` in the library ICU, such as 25 for Latin and 0 for what many
+        scripts share; -1 for a number that no character has.
+
+    Examples:
+        >>> session.run(tf.strings.unicode_script([ord("a"), ord("1"), ord("\u0436")]))
+        array([25,  0,  8], dtype=int32)
+    """
+    return add_op(UNICODE_SCRIPT, input, name=name)
+
+
+def _unicode_script_kernel(ctx: KernelContext, characters: Array) -> Array:
+    return unicode_scripts.script_of(characters)
+
+
+UNICODE_SCRIPT = register(
+    OpDef(
+        name="UnicodeScript",
+        inputs=("input: int32",),
+        outputs=("output: int32",),
+        shape=like_input(0),
+        kernels=on_cpu(_unicode_script_kernel),
+        gradient=not_differentiable,
+        over_batch=by_row(0),
     )
 )

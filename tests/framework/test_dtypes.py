@@ -313,3 +313,10 @@ def test_shapes_become_messages_and_come_back(dims):
 )
 def test_slices_of_a_shape_of_unknown_rank(key, rank):
     assert tf.TensorShape(None)[key].rank == rank
+
+
+def test_types_are_made_from_their_numbers():
+    assert tf.DType(1) is tf.float32 and tf.dtypes.DType(19) is tf.half
+    for number in (0, -1, 24, None):
+        with pytest.raises(TypeError):
+            tf.DType(number)

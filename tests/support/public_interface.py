@@ -22,7 +22,7 @@ NOT_YET = ROOT / "tests" / "golden" / "not_there_yet.txt"
 
 VERSIONS = ("VERSION", "__git_version__", "__version__")
 OTHERWISE = {
-    "tf.DType": "a dtype is asked for by its name; TensorFlow's has a number",
+    "tf.Operation": "programs do not call it: Graph.create_op makes operations, and messages do not describe them here",
 }
 """Names whose parameters differ for good, and why."""
 

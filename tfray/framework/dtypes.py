@@ -12,21 +12,30 @@ class DType:
     """The type of a tensor's elements. There is one object per type: compare with ``is`` or ``==``.
 
     Args:
+        type_enum: Its number in TensorFlow's messages.
+
+    Attributes:
         name: Its name.
-        numpy_type: The NumPy type that stores its elements.
         kind: ``float``, ``int``, ``uint``, ``complex``, ``bool``, ``string``, ``quantized``, ``resource`` or
             ``variant``.
-        as_datatype_enum: Its number in TensorFlow's messages.
+        as_datatype_enum: `type_enum`.
+        size: Bytes of one element.
+
+    Raises:
+        TypeError: No type has that number.
     """
 
     __slots__ = ("_numpy", "as_datatype_enum", "kind", "name", "size")
 
-    def __init__(self, name: str, numpy_type: Any, kind: str, as_datatype_enum: int) -> None:
-        self.name: Final = name
-        self._numpy = np.dtype(numpy_type)
-        self.kind: Final = kind
-        self.as_datatype_enum: Final = as_datatype_enum
-        self.size: Final = self._numpy.itemsize
+    name: str
+    kind: str
+    as_datatype_enum: int
+    size: int
+    _numpy: np.dtype[Any]
+
+    def __new__(cls, type_enum: int) -> DType:
+        """The type of that number."""
+        return as_dtype(int(type_enum))
 
     @property
     def as_numpy_dtype(self) -> Any:
@@ -153,32 +162,40 @@ class HasNumpyDType(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
 
+def _new_type(name: str, numpy_type: Any, kind: str, number: int) -> DType:
+    dtype = object.__new__(DType)
+    dtype.name, dtype.kind, dtype.as_datatype_enum = name, kind, number
+    dtype._numpy = np.dtype(numpy_type)  # what stores its elements
+    dtype.size = dtype._numpy.itemsize
+    return dtype
+
+
 DTypeLike = DType | str | int | type | np.dtype[Any] | HasNumpyDType
 """What `as_dtype` takes."""
 
-float16 = DType("float16", np.float16, "float", 19)
-bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "float", 14)
-float32 = DType("float32", np.float32, "float", 1)
-float64 = DType("float64", np.float64, "float", 2)
-int8 = DType("int8", np.int8, "int", 6)
-int16 = DType("int16", np.int16, "int", 5)
-int32 = DType("int32", np.int32, "int", 3)
-int64 = DType("int64", np.int64, "int", 9)
-uint8 = DType("uint8", np.uint8, "uint", 4)
-uint16 = DType("uint16", np.uint16, "uint", 17)
-uint32 = DType("uint32", np.uint32, "uint", 22)
-uint64 = DType("uint64", np.uint64, "uint", 23)
-complex64 = DType("complex64", np.complex64, "complex", 8)
-complex128 = DType("complex128", np.complex128, "complex", 18)
-bool_ = DType("bool", np.bool_, "bool", 10)
-string = DType("string", object, "string", 7)
-qint8 = DType("qint8", np.int8, "quantized", 11)
-quint8 = DType("quint8", np.uint8, "quantized", 12)
-qint16 = DType("qint16", np.int16, "quantized", 15)
-quint16 = DType("quint16", np.uint16, "quantized", 16)
-qint32 = DType("qint32", np.int32, "quantized", 13)
-resource = DType("resource", object, "resource", 20)
-variant = DType("variant", object, "variant", 21)
+float16 = _new_type("float16", np.float16, "float", 19)
+bfloat16 = _new_type("bfloat16", ml_dtypes.bfloat16, "float", 14)
+float32 = _new_type("float32", np.float32, "float", 1)
+float64 = _new_type("float64", np.float64, "float", 2)
+int8 = _new_type("int8", np.int8, "int", 6)
+int16 = _new_type("int16", np.int16, "int", 5)
+int32 = _new_type("int32", np.int32, "int", 3)
+int64 = _new_type("int64", np.int64, "int", 9)
+uint8 = _new_type("uint8", np.uint8, "uint", 4)
+uint16 = _new_type("uint16", np.uint16, "uint", 17)
+uint32 = _new_type("uint32", np.uint32, "uint", 22)
+uint64 = _new_type("uint64", np.uint64, "uint", 23)
+complex64 = _new_type("complex64", np.complex64, "complex", 8)
+complex128 = _new_type("complex128", np.complex128, "complex", 18)
+bool_ = _new_type("bool", np.bool_, "bool", 10)
+string = _new_type("string", object, "string", 7)
+qint8 = _new_type("qint8", np.int8, "quantized", 11)
+quint8 = _new_type("quint8", np.uint8, "quantized", 12)
+qint16 = _new_type("qint16", np.int16, "quantized", 15)
+quint16 = _new_type("quint16", np.uint16, "quantized", 16)
+qint32 = _new_type("qint32", np.int32, "quantized", 13)
+resource = _new_type("resource", object, "resource", 20)
+variant = _new_type("variant", object, "variant", 21)
 """Values that are no arrays: lists of tensors, which flow through the graph like any other value."""
 
 ALL: Final = (

@@ -50,6 +50,21 @@ def updated_handles(op: Operation) -> set[Tensor]:
     return {passed for region in regions_of(op) for inner, passed in passed_inputs(op, region) if inner in updated}
 
 
+def taken_locks(op: Operation) -> set[Tensor]:
+    """The handles among its inputs whose locks it takes, itself or in a region."""
+    if not op.op_def.regions:
+        return {op.inputs[0]} if op.type == "MutexLock" else set()
+    taken = {handle for inner in _inner(op) for handle in taken_locks(inner)}
+    if not taken:
+        return set()
+    return {passed for region in regions_of(op) for inner, passed in passed_inputs(op, region) if inner in taken}
+
+
+def returned_lock(op: Operation) -> Tensor | None:
+    """The handle of the lock that it gives back; None for all but the operation that does."""
+    return op.inputs[0].op.inputs[0] if op.type == "ConsumeMutexLock" else None
+
+
 def updates_within(region: Region) -> set[Tensor]:
     """The handles, as the region has them, whose variables it updates."""
     return {handle for op in Region.get_operations(region) for handle in updated_handles(op)}

@@ -24,9 +24,9 @@ __all__ = [
 ]
 
 
-def is_nested(value: Any) -> bool:
-    """Whether `value` is a list, tuple, named tuple or dictionary."""
-    return isinstance(value, (list, tuple, Mapping))
+def is_nested(seq: Any) -> bool:
+    """Whether `seq` is a list, tuple, named tuple or dictionary."""
+    return isinstance(seq, (list, tuple, Mapping))
 
 
 is_sequence = is_nested

@@ -17,11 +17,23 @@ def name_scope(name: str | None, default_name: str | None = None, values: Iterab
         name: Scope name; one that ends in ``/`` re-enters that very scope.
         default_name: Scope name when `name` is None.
         values: Tensors of the graph in which the scope is opened, when it is not the default graph.
+
+    Raises:
+        ValueError: There are `values`, and neither `name` nor `default_name`.
     """
+    if name is None and default_name is None and values is not None:
+        raise ValueError("name_scope with values needs a name or a default_name")
     graph, current = _graph_of(values), get_default_graph()
     if graph is None or current.admits(graph):
         graph = current
     with graph.as_default(), graph.name_scope(default_name if name is None else name) as scope:
+        yield scope
+
+
+@contextmanager
+def op_scope(values: Iterable[Any] | None, name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """The older form of `name_scope`: `values` come first."""
+    with name_scope(name, default_name, values) as scope:
         yield scope
 
 

@@ -61,6 +61,8 @@ class Remembering:
         **kwargs: Arguments of the layer; activations and initializers may be names.
     """
 
+    _first_number = 0
+
     def __init__(
         self,
         *args: Any,
@@ -93,9 +95,8 @@ class Remembering:
 
     def set_weights(self, weights: Sequence[Any]) -> None:
         """Set all variables, in the order of `get_weights`."""
-        session = get_session()
         for variable, value in zip(self.variables, weights, strict=True):  # type: ignore[attr-defined]
-            variable.load(value, session)
+            variable.load(value, get_session())
 
 
 def _activation(identifier: Any) -> Any:
@@ -105,8 +106,7 @@ def _activation(identifier: Any) -> Any:
 class Layer(Remembering, base_layer.Layer):
     """A part of a model; see `tf.layers.Layer` for what to override.
 
-    Further arguments are ``input_shape``, ``batch_input_shape`` and ``input_dim``, for the first layer of a
-    `Sequential` model.
+    ``input_shape``, ``batch_input_shape`` and ``input_dim`` are for the first layer of a `Sequential` model.
     """
 
     def add_weight(

@@ -57,11 +57,6 @@ def select(condition: Any, t: Any, e: Any, name: str | None = None) -> Any:
     return tf.where(condition, t, e, name=name)
 
 
-def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Any:
-    """`tf.name_scope` with the values first."""
-    return tf.name_scope(name, default_name, values)
-
-
 def softmax_cross_entropy_with_logits(logits: Any, labels: Any, dim: int = -1, name: str | None = None) -> Any:
     """`tf.nn.softmax_cross_entropy_with_logits` with the logits first."""
     return tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits, dim=dim, name=name)
@@ -176,7 +171,7 @@ class LSTMCell(rnn_cells.LSTMCell):
 def older_names() -> Mapping[str, Any]:
     """What programs of TensorFlow 0.12 find under each path, and not in 1.x, or with other arguments."""
     found = {path: _resolved(newer) for path, newer in RENAMED.items()}
-    own = (batch_matmul, concat, op_scope, pack, reverse, select, sparse_concat, sparse_split, split, unpack)
+    own = (batch_matmul, concat, pack, reverse, select, sparse_concat, sparse_split, split, unpack)
     found.update((function.__name__, function) for function in own)
     found.update(
         (f"nn.{function.__name__}", function)

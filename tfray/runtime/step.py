@@ -150,6 +150,7 @@ class Step:
         suspends: Whether the running segment may be left when its operation has to wait.
         is_alone: Whether nothing else in the step could run if that segment were left.
         runs: The plans that the thread of the step advances. `_hold` goes on with them while a branch or a loop waits.
+        held: What some operations take and others give back, by the method ``release``; the end of the step does, too.
     """
 
     # `_attempts`: what operations wait for, by operation name. `_inbox`: tensors for a `receive` still to come.
@@ -162,6 +163,7 @@ class Step:
         "_inbox",
         "_path",
         "deadline",
+        "held",
         "id",
         "is_alone",
         "mailbox",
@@ -186,6 +188,7 @@ class Step:
         self.suspends = False
         self.is_alone = False
         self.runs: Sequence[Run] = ()
+        self.held: set[Any] = set()
         self._error: OpError | None = None
         self._calls: list[Call] = []
         self._attempts: dict[str, Attempt] = {}
@@ -325,9 +328,11 @@ class Step:
             self._path, self.suspends = path, False
 
     def cancel(self) -> None:
-        """Give up what the step still waits for."""
+        """Give up what the step still waits for, and what it holds."""
         while self._attempts:
             self._attempts.popitem()[1].cancel()
+        while self.held:
+            self.held.pop().release()
 
 
 class Background(Step):

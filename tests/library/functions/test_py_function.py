@@ -89,3 +89,12 @@ def test_compiled_libraries_cannot_be_loaded(load, tmp_path):
     (tmp_path / "kernels.so").write_bytes(b"")
     with pytest.raises(tf.errors.UnimplementedError, match="cannot be loaded here; use"):
         load(str(tmp_path / "kernels.so"))
+
+
+def test_a_lazy_module_is_imported_when_it_is_used():
+    names = {}
+    names["colors"] = lazy = tf.LazyLoader("colors", names, "colorsys")
+    assert names["colors"] is lazy
+    assert lazy.rgb_to_hsv(0.0, 0.0, 0.0) == (0.0, 0.0, 0.0)
+    assert names["colors"].__name__ == "colorsys" and names["colors"] is not lazy
+    assert "hsv_to_rgb" in dir(tf.LazyLoader("colors", {}, "colorsys"))

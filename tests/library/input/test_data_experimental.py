@@ -227,3 +227,60 @@ def test_files_are_read_in_turn(tmp_path):
 def test_what_does_not_exist_says_what_to_use():
     with pytest.raises(AttributeError, match=r"tf\.profiler"):
         experimental.StatsAggregator()
+    with pytest.raises(AttributeError, match="make_saveable_from_iterator"):
+        experimental.CheckpointInputPipelineHook(None)
+
+
+# -- descriptions ----------------------------------------------------------------------------------------
+
+
+def test_elements_are_described():
+    sparse = tf.SparseTensor([[0, 0]], [1.0], [2, 2])
+    dataset = tf.data.Dataset.from_tensors({"a": [1, 2], "b": (sparse, b"text")})
+    described = {
+        "a": tf.TensorSpec([2], tf.int32),
+        "b": (tf.SparseTensorSpec([2, 2], tf.float32), tf.TensorSpec([], tf.string)),
+    }
+    assert experimental.get_structure(dataset) == described
+    windows = tf.data.Dataset.range(4).window(2)
+    assert experimental.get_structure(windows) == tf.data.DatasetSpec(tf.TensorSpec([], tf.int64))
+    assert all(isinstance(leaf, experimental.Structure) for leaf in tf.nest.flatten(described))
+
+
+def test_descriptions_of_datasets():
+    spec = tf.data.DatasetSpec({"a": tf.TensorSpec([None], tf.float32)})
+    exact = tf.data.DatasetSpec({"a": tf.TensorSpec([3], tf.float32)})
+    assert spec.is_compatible_with(tf.data.Dataset.from_tensors({"a": [1.0, 2.0]}))
+    assert not spec.is_compatible_with(tf.data.Dataset.from_tensors({"a": [1, 2]}))
+    assert not spec.is_compatible_with(tf.data.Dataset.from_tensors(([1.0, 2.0],)))
+    assert not spec.is_compatible_with(tf.constant(1.0))
+    assert exact.is_compatible_with(spec) and exact.most_specific_compatible_type(spec) == spec
+    assert len({exact, tf.data.DatasetSpec({"a": tf.TensorSpec([3], tf.float32)}), spec}) == 2
+    with pytest.raises(ValueError, match="element_spec differs"):
+        spec.most_specific_compatible_type(tf.data.DatasetSpec(tf.TensorSpec([3], tf.float32)))
+    assert spec.value_type is tf.data.Dataset and spec.dataset_shape == tf.TensorShape([])
+    assert experimental.DatasetStructure is tf.data.DatasetSpec
+
+
+def test_descriptions_of_optionals():
+    value = experimental.Optional.from_value((1.0, [2, 3]))
+    spec = tf.OptionalSpec((tf.TensorSpec([], tf.float32), tf.TensorSpec([2], tf.int32)))
+    assert tf.OptionalSpec.from_value(value) == spec and spec.is_compatible_with(value)
+    assert not tf.OptionalSpec(tf.TensorSpec([], tf.float32)).is_compatible_with(value)
+    assert spec.value_type is experimental.Optional and hash(spec) == hash(tf.OptionalSpec.from_value(value))
+    with pytest.raises(TypeError, match="Optional"):
+        tf.OptionalSpec.from_value(tf.constant(1.0))
+
+
+def test_older_forms_of_descriptions():
+    assert experimental.TensorStructure(tf.int32, [2]) == tf.TensorSpec([2], tf.int32)
+    assert experimental.SparseTensorStructure(tf.int32, [2]) == tf.SparseTensorSpec([2], tf.int32)
+    array = experimental.TensorArrayStructure(tf.int32, [2], True, False)
+    assert array == tf.TensorArraySpec([2], tf.int32, True, False)
+    assert experimental.OptionalStructure is tf.OptionalSpec
+
+
+def test_nested_datasets_pass_as_variants():
+    windows = tf.data.Dataset.range(4).window(2)
+    again = experimental.from_variant(experimental.to_variant(windows), experimental.get_structure(windows))
+    assert elements(again.flat_map(lambda window: window.batch(2))) == [[0, 1], [2, 3]]

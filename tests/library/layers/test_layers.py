@@ -9,6 +9,7 @@ import scipy.signal
 import tfray as tf
 from tests.support.sessions import run_initialized as run
 from tfray.errors import InvalidArgumentError
+from tfray.library.layers import keras_style
 
 RANDOM = np.random.default_rng(0)
 IMAGES = RANDOM.normal(size=(2, 6, 7, 3)).astype(np.float32)
@@ -178,7 +179,8 @@ def test_activity_regularizer_and_constraint():
     train_op = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        np.testing.assert_allclose(*session.run([loss, tf.reduce_sum(outputs)]), rtol=1e-5)
+        # As in TensorFlow, the loss does not depend on the size of the batch.
+        np.testing.assert_allclose(*session.run([loss, tf.reduce_sum(outputs) / len(ROWS)]), rtol=1e-5)
         session.run(train_op)
         kernel = session.run(layer.kernel)
     assert kernel.min() >= 0 and kernel.max() <= 0.1 + 1e-6
@@ -298,6 +300,93 @@ def test_separable_conv1d():
     windows = np.stack([padded[:, i : i + 3] for i in range(0, 9, 2)], 1)
     expected = np.einsum("bwkc,kcm->bwcm", windows, depthwise).reshape(2, 5, 3) @ pointwise[0]
     np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
+
+
+CONVOLUTIONS = {
+    "conv1d": 1,
+    "conv2d": 2,
+    "conv3d": 3,
+    "conv2d_transpose": 2,
+    "conv3d_transpose": 3,
+    "separable_conv1d": 1,
+    "separable_conv2d": 2,
+}
+
+
+def half_squares(values):
+    return tf.reduce_sum(values * values) / 2
+
+
+def for_kernels(name, **settings):
+    """Settings of the kernel of a convolution, or of both kernels of a separable one."""
+    parts = ["depthwise", "pointwise"] if name.startswith("separable") else ["kernel"]
+    return {f"{part}_{key}": value for part in parts for key, value in settings.items()}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_as_functions_take_all_arguments(name):
+    """In TensorFlow's order, each with its effect; the values follow from kernels of ones."""
+    rank, transposed, separable = CONVOLUTIONS[name], "transpose" in name, name.startswith("separable")
+    batch, size, channels, filters = 2, 5, 3, 4
+    inputs = tf.ones([batch, channels, *[size] * rank])
+    outputs = getattr(tf.layers, name)(
+        inputs,
+        filters,
+        [2] * rank,
+        1 if rank == 1 else [1] * rank,
+        "valid",
+        "channels_first",
+        activation=tf.nn.relu,
+        bias_initializer=tf.constant_initializer(0.5),
+        bias_regularizer=half_squares,
+        activity_regularizer=tf.reduce_sum,
+        trainable=False,
+        name="layer",
+        **for_kernels(name, initializer=tf.ones_initializer(), regularizer=half_squares),
+    )
+    inner = size + 1 if transposed else size - 1
+    assert outputs.shape.as_list() == [batch, filters, *[inner] * rank]
+    assert tf.trainable_variables() == []
+    kernels = ["depthwise_kernel", "pointwise_kernel"] if separable else ["kernel"]
+    assert names() == [f"layer/{each}" for each in [*kernels, "bias"]]
+    values, losses = run([outputs, tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)])
+    assert values[(0, 0, *[inner // 2] * rank)] == channels * 2**rank + 0.5  # a place that whole windows cover
+    kernel_sizes = [2**rank * channels, channels * filters] if separable else [2**rank * channels * filters]
+    expected = [*(count / 2 for count in kernel_sizes), filters * 0.25 / 2, values.sum() / batch]
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_as_functions_share_variables_and_hold_constraints(name):
+    inputs = tf.ones([2, *[5] * CONVOLUTIONS[name], 3])
+    layer = getattr(tf.layers, name)
+    settings = for_kernels(name, constraint=tf.nn.relu, initializer=tf.ones_initializer())
+    first = layer(inputs, 4, 3, bias_constraint=lambda bias: bias * 0 + 0.25, name="layer", **settings)
+    second = layer(inputs, 4, 3, name="layer", reuse=True)
+    with pytest.raises(ValueError, match="exists already"):
+        layer(inputs, 4, 3, name="layer")
+    train_op = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(first))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(*session.run([first, second]))
+        session.run(train_op)
+        *kernels, bias = session.run(tf.global_variables())
+    assert [kernel.max() for kernel in kernels] == [0.0] * len(kernels)
+    np.testing.assert_array_equal(bias, [0.25] * 4)
+
+
+@pytest.mark.parametrize("name", [name for name in CONVOLUTIONS if "transpose" not in name])
+def test_dilated_convolutions(name):
+    rank = CONVOLUTIONS[name]
+    layer = getattr(tf.layers, name)
+    inputs = tf.ones([1, *[7] * rank, 2])
+    outputs = layer(
+        inputs, 3, 2, dilation_rate=3, use_bias=False, **for_kernels(name, initializer=tf.ones_initializer())
+    )
+    assert outputs.shape.as_list() == [1, *[4] * rank, 3]
+    np.testing.assert_array_equal(run(outputs), np.full(outputs.shape, 2 * 2**rank))
+    with pytest.raises(ValueError, match="one of them must be 1"):
+        layer(inputs, 3, 2, strides=2, dilation_rate=2)
 
 
 def test_volumes():
@@ -600,3 +689,57 @@ def test_input_spec_is_checked(expected, shape, fits):
     else:
         with pytest.raises(ValueError, match="InputSpec"):
             _Expecting(**expected)(x)
+
+
+def test_layers_in_the_style_of_keras_have_variables_of_their_own():
+    """The names are those of TensorFlow 2.21."""
+    with tf.variable_scope("scope", initializer=tf.zeros_initializer()):
+        with tf.layers.experimental.keras_style_scope():
+            first, second = tf.layers.Dense(2, name="same"), tf.layers.Dense(2, name="same")
+            cell = tf.nn.rnn_cell.GRUCell(2)
+        plain = tf.layers.Dense(2)
+        outputs = [layer(tf.constant(ROWS)) for layer in (first, first, second, plain)]
+        cell(tf.constant(ROWS), cell.zero_state(len(ROWS), tf.float32))
+    assert [tensor.op.name.rpartition("/")[0] for tensor in outputs[:3]] == [
+        "scope/same",
+        "scope/same_1",
+        "scope/same_2",
+    ]
+    assert names(first.weights + second.weights) == [
+        f"scope/{layer}/{weight}" for layer in ("same", "same_2") for weight in ("kernel", "bias")
+    ]
+    assert names(cell.weights)[:2] == ["scope/gru_cell_1/gates/kernel", "scope/gru_cell_1/gates/bias"]
+    assert names(plain.weights) == ["scope/dense/kernel", "scope/dense/bias"]
+    once, again, other = run(outputs[:3])
+    np.testing.assert_array_equal(once, again)
+    assert np.abs(once - other).max() > 0 and np.abs(once).max() > 0  # the scope's initializer does not count
+
+
+def test_keras_style_has_no_scopes_nor_reuse():
+    with tf.layers.experimental.keras_style_scope():
+        layer = tf.layers.BatchNormalization()
+        for given in ({"reuse": True}, {"name": "a"}):
+            with pytest.raises(ValueError, match="Keras's style"):
+                tf.layers.dense(ROWS, 2, **given)
+    with pytest.raises(ValueError, match="Keras's style"):
+        layer(ROWS, scope="scope")
+    layer(ROWS, training=True)
+    assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == [] and len(layer.updates) == 2
+    tf.layers.dense(ROWS, 2, name="a")  # after the scope all is as it was
+
+
+def test_set_keras_style_holds_from_then_on(monkeypatch):
+    monkeypatch.setattr(keras_style, "_is_keras_style", False)
+    tf.layers.experimental.set_keras_style()
+    tf.layers.dense(ROWS, 2)
+    tf.layers.dense(ROWS, 2)
+    assert names() == ["dense_1/kernel", "dense_1/bias", "dense_2/kernel", "dense_2/bias"]
+
+
+def test_layers_without_names_count_from_one():
+    assert [tf.layers.Dense(2).name, tf.layers.Dense(2).name, tf.layers.Conv2D(1, 1).name] == [
+        "dense_1",
+        "dense_2",
+        "conv2d_1",
+    ]
+    assert tf.keras.layers.Flatten().name == "flatten"

@@ -201,6 +201,33 @@ def test_graphs_are_compared():
     tf.test.assert_equal_graph_def(graph_def("b"), graph_def("b"))
     with pytest.raises(AssertionError, match="one graph only"):
         tf.test.assert_equal_graph_def(graph_def("b"), graph_def("c"))
+    with pytest.raises(TypeError, match=r"tf\.GraphDef"):
+        tf.test.assert_equal_graph_def(graph_def("b"), tf.Graph())
+
+
+def test_graphs_are_compared_by_attributes_and_control_inputs():
+    def graph_def(value=1, order=("a", "b")):
+        with tf.Graph().as_default() as graph:
+            ops = {name: tf.no_op(name) for name in "ab"}
+            with tf.control_dependencies([ops[name] for name in order]):
+                tf.constant(value, name="c")
+        return graph.as_graph_def()
+
+    tf.test.assert_equal_graph_def(graph_def(), graph_def(order=("b", "a")))
+    with pytest.raises(AssertionError, match="operation 'c'"):
+        tf.test.assert_equal_graph_def(graph_def(), graph_def(2))
+
+
+def test_names_that_tables_share_may_differ():
+    def graph_def(shared_name):
+        with tf.Graph().as_default() as graph:
+            filled = tf.lookup.KeyValueTensorInitializer([1], [2], tf.int64, tf.int64)
+            tf.contrib.lookup.HashTable(filled, 0, shared_name)
+        return graph.as_graph_def()
+
+    tf.test.assert_equal_graph_def(graph_def("a"), graph_def("b"), hash_table_shared_name=True)
+    with pytest.raises(AssertionError, match="shared_name"):
+        tf.test.assert_equal_graph_def(graph_def("a"), graph_def("b"))
 
 
 def test_variables_live_as_long_as_the_test():

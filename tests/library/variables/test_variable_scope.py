@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tfray as tf
 from tests.support.sessions import run_initialized
 from tfray.framework import dtypes
 from tfray.framework.graph_keys import GraphKeys
@@ -380,3 +381,48 @@ def test_partitioners(partitioner, shape, expected):
 def test_impossible_partitions(shape, partitions, message):
     with pytest.raises(ValueError, match=message):
         slices_of(shape, partitions)
+
+
+def test_local_variables_take_the_arguments_of_others():
+    with tf.variable_scope("scope"):
+        values = tf.get_local_variable(
+            "values",
+            [4, 2],
+            tf.float64,
+            tf.ones_initializer(),
+            lambda part: tf.reduce_sum(part),
+            True,
+            ["mine"],
+            None,
+            tf.fixed_size_partitioner(2),
+        )
+    parts = list(values)
+    assert [part.name for part in parts] == ["scope/values/part_0:0", "scope/values/part_1:0"]
+    assert tf.local_variables() == parts == tf.get_collection("mine")
+    assert tf.global_variables() == tf.trainable_variables() == []
+    assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 2
+    assert parts[0].dtype is tf.float64
+
+
+def test_custom_getters_are_told_how_copies_are_combined():
+    told = {}
+
+    def getter(true_getter, name, **arguments):
+        told.update(arguments)
+        return true_getter(name, **{**arguments, "aggregation": tf.VariableAggregation.MEAN})
+
+    v = tf.get_variable("v", [2], custom_getter=getter, aggregation=tf.VariableAggregation.SUM)
+    assert told["aggregation"] is tf.VariableAggregation.SUM and v.aggregation is tf.VariableAggregation.MEAN
+
+
+def test_older_forms_of_scopes_take_values_first():
+    values = [tf.constant(1.0)]
+    with tf.variable_op_scope(values, None, "default", tf.ones_initializer(), dtype=tf.float64) as scope:
+        v = tf.get_variable("v", [2])
+    with tf.variable_op_scope(values, scope, reuse=True):
+        assert tf.get_variable("v", [2]) is v
+    assert (v.name, v.dtype) == ("default/v:0", tf.float64)
+    with tf.op_scope(values, None, "other") as name:
+        assert (name, tf.constant(1).name) == ("other/", "other/Const:0")
+    with pytest.raises(ValueError, match="default_name"), tf.op_scope(values, None):
+        pass

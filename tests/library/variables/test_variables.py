@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import time
 
@@ -403,3 +404,24 @@ def test_the_time_is_that_of_the_step():
         now = tf.timestamp()
         first, second = session.run(now), session.run(now)
         assert now.dtype is tf.float64 and time.time() - 60 < first <= second <= time.time()
+
+
+@pytest.mark.parametrize("make", [tf.Variable, lambda value, **given: tf.get_variable("v", initializer=value, **given)])
+def test_synchronization_and_aggregation_are_told(make):
+    """As in TensorFlow 1.15: read-only copies are not trainable unless the program says so."""
+    on_read = make([1.0], synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.SUM)
+    assert on_read.synchronization is tf.VariableSynchronization.ON_READ and not on_read.trainable
+    assert on_read.aggregation is tf.VariableAggregation.SUM and tf.trainable_variables() == []
+    with tf.Graph().as_default():
+        plain = make([1.0], synchronization=None, aggregation=None)
+    assert plain.synchronization is tf.VariableSynchronization.AUTO and plain.trainable
+    assert plain.aggregation is tf.VariableAggregation.NONE
+    with tf.Graph().as_default():
+        assert make([1.0], synchronization=tf.VariableSynchronization.ON_READ, trainable=True).trainable
+    for refused in ({"synchronization": "AUTO"}, {"aggregation": "SUM"}):
+        with tf.Graph().as_default(), pytest.raises(ValueError, match=r"is no tf\.Variable"):
+            make([2.0], **refused)
+
+
+def test_the_arguments_of_a_variable_can_be_inspected():
+    assert list(inspect.signature(tf.Variable).parameters)[:3] == ["initial_value", "trainable", "collections"]

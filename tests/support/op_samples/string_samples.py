@@ -402,6 +402,12 @@ CHARACTERS = [
         modes=("known", "unknown sizes"),
         data_dependent=True,
     ),
+    given(  # the numbers are those of TensorFlow 2.21
+        "UnicodeScript",
+        unicode_ops.unicode_script,
+        [I32([[97, 0x41A, 0x4E2D, 0x3042], [49, 0x301, 0x378, 0x10FFFF], [0x5D0, 0x110000, -1, 0x1F600]])],
+        I32([[25, 8, 17, 20], [0, 1, 103, 103], [19, -1, -1, 0]]),
+    ),
     *[
         given("UnicodeEncode", unicode_ops.unicode_encode, [I32(x)], expected, kwargs=options, label=str(index))
         for index, (x, options, expected) in enumerate(

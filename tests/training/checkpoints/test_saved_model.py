@@ -375,3 +375,33 @@ def test_whether_a_folder_has_a_model_is_told(tmp_path):
     with tf.Session() as session:
         tf.saved_model.simple_save(session, str(tmp_path / "model"), {"x": x}, {"y": x + 1.0})
     assert tf.saved_model.contains_saved_model(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("build", "is_bound"),
+    [
+        (lambda: tf.constant(1), True),
+        (lambda: tf.constant("a"), True),
+        (lambda: tf.constant(1.0), False),
+        (lambda: tf.cast(tf.placeholder(tf.int32), tf.float32), True),
+        (lambda: tf.cast(tf.placeholder(tf.float32), tf.int32), False),
+        (lambda: tf.dynamic_stitch([[0]], [tf.constant([1])]), True),
+        (lambda: tf.add(1, 2), False),
+    ],
+)
+def test_operations_that_tensorflow_runs_on_the_cpu(build, is_bound):
+    with tf.Graph().as_default():
+        op = build().op
+        assert tf.graph_util.must_run_on_cpu(op) is tf.graph_util.must_run_on_cpu(op.node_def) is is_bound
+        variable = tf.Variable(1.0).op
+    assert tf.graph_util.must_run_on_cpu(variable, pin_variables_on_cpu=True)
+    assert not tf.graph_util.must_run_on_cpu(variable)
+
+
+def test_shapes_by_names_of_inputs():
+    with tf.Graph().as_default() as graph:
+        tf.split(tf.zeros([4, 3], name="a"), 2, name="b")
+    assert tf.graph_util.tensor_shape_from_node_def_name(graph, "a").as_list() == [4, 3]
+    assert tf.graph_util.tensor_shape_from_node_def_name(graph, "b:1").as_list() == [2, 3]
+    with pytest.raises(KeyError):
+        tf.graph_util.tensor_shape_from_node_def_name(graph, "c")

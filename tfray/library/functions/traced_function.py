@@ -370,10 +370,10 @@ def function(
     func: Callable[..., Any] | None = None,
     input_signature: Sequence[object] | None = None,
     autograph: bool = True,
-    experimental_implements: str | None = None,
     experimental_autograph_options: object = None,
     experimental_relax_shapes: bool = False,
     experimental_compile: bool | None = None,
+    experimental_implements: str | None = None,
 ) -> Any:
     """Make a Python function one that is traced into a graph, and called there.
 
@@ -387,10 +387,10 @@ def function(
         input_signature: Things with a dtype and a shape, nested as the arguments are: every call is held to them, and
             the function is traced once.
         autograph: Accepted. Python's own `if` and `while` are not rewritten: use `tf.cond` and `tf.while_loop`.
-        experimental_implements: Accepted: graphs tell what they compute.
         experimental_autograph_options: Accepted, as `autograph`.
         experimental_relax_shapes: Accepted: shapes are taken as they are.
         experimental_compile: Accepted: what is compiled is decided for whole steps.
+        experimental_implements: Accepted: graphs tell what they compute.
 
     Returns:
         A `Function`, with `get_concrete_function`.

@@ -14,12 +14,15 @@ from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import as_shape
-from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.framework.type_aliases import Structure as Nested
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.dataset_optional import (
     DatasetStructure,
     Optional,
     OptionalStructure,
     SparseTensorStructure,
+    Structure,
+    TensorArrayStructure,
     TensorStructure,
     get_next_as_optional,
     get_structure,
@@ -127,7 +130,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
     return lambda dataset: dataset._where(dataset_ops.TAKE_WHILE, predicate, "take_while")
 
 
-def scan(initial_state: Structure, scan_func: Callable[..., Any]) -> Transformation:
+def scan(initial_state: Nested, scan_func: Callable[..., Any]) -> Transformation:
     """For `Dataset.apply`: apply a function to each element and a state. The function also returns the next state.
 
     Args:
@@ -494,31 +497,13 @@ def parse_example_dataset(features: dict[str, Any], num_parallel_calls: TensorLi
 __all__ = [
     "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "AutoShardPolicy", "Counter", "CsvDataset",
     "DatasetStructure", "DistributeOptions", "MapVectorizationOptions", "OptimizationOptions", "Optional",
-    "OptionalStructure", "Options", "RandomDataset", "Reducer", "SparseTensorStructure", "SqlDataset", "TFRecordWriter",
-    "TensorStructure", "ThreadingOptions", "bucket_by_sequence_length", "cardinality", "choose_from_datasets",
-    "copy_to_device", "dense_to_sparse_batch", "enumerate_dataset", "from_variant", "get_next_as_optional",
-    "get_single_element", "get_structure", "group_by_reducer", "group_by_window", "ignore_errors",
-    "make_batched_features_dataset", "make_csv_dataset", "make_saveable_from_iterator", "map_and_batch",
-    "map_and_batch_with_legacy_function", "parallel_interleave", "parse_example_dataset", "prefetch_to_device",
-    "rejection_resample", "sample_from_datasets", "scan", "shuffle_and_repeat", "take_while", "to_variant", "unbatch",
-    "unique",
+    "OptionalStructure", "Options", "RandomDataset", "Reducer", "SparseTensorStructure", "SqlDataset", "Structure",
+    "TFRecordWriter", "TensorArrayStructure", "TensorStructure", "ThreadingOptions", "bucket_by_sequence_length",
+    "cardinality", "choose_from_datasets", "copy_to_device", "dense_to_sparse_batch", "enumerate_dataset",
+    "from_variant", "get_next_as_optional", "get_single_element", "get_structure", "group_by_reducer",
+    "group_by_window", "ignore_errors", "make_batched_features_dataset", "make_csv_dataset",
+    "make_saveable_from_iterator", "map_and_batch", "map_and_batch_with_legacy_function", "parallel_interleave",
+    "parse_example_dataset", "prefetch_to_device", "rejection_resample", "sample_from_datasets", "scan",
+    "shuffle_and_repeat", "take_while", "to_variant", "unbatch", "unique",
 ]
 # fmt: on
-
-
-_NOT_HERE: Final = {
-    "CheckpointInputPipelineHook": "make_saveable_from_iterator, added to tf.GraphKeys.SAVEABLE_OBJECTS",
-    "RaggedTensorStructure": "SparseTensorStructure: there are no ragged tensors",
-    "StatsAggregator": "tf.profiler and the timeline of a step",
-    "StatsOptions": "tf.profiler and the timeline of a step",
-    "TensorArrayStructure": "TensorStructure",
-    "bytes_produced_stats": "tf.profiler and the timeline of a step",
-    "latency_stats": "tf.profiler and the timeline of a step",
-}
-"""Names of TensorFlow 1.15 that do not exist here, and what to use instead."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in _NOT_HERE:
-        raise AttributeError(f"tf.data.experimental.{name} does not exist in tfray: use {_NOT_HERE[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

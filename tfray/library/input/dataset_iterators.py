@@ -8,7 +8,7 @@ from tfray.errors import ArgumentError
 from tfray.framework import dtypes, nest
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.type_aliases import TensorLike
+from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.input.dataset_structure import (
     carriers_of,
     check_same_kinds,
@@ -24,16 +24,39 @@ from tfray.ops.dataflow import iterator_ops
 class Iterator:
     """The position of a program in a dataset. Each step that runs `get_next` takes one element.
 
+    Datasets make them; a program may make one for a handle that it has from elsewhere.
+
+    Args:
+        iterator_resource: Resource scalar: the handle of an iterator.
+        initializer: The operation that begins at the first element; None if there is none.
+        output_types: Dtype of each component, in the structure of an element.
+        output_shapes: Static shape of each component, likewise; not known when None.
+        output_classes: Class of each component, likewise: `tf.Tensor`, which None stands for, or `tf.SparseTensor`.
+
     Attributes:
         output_shapes: Static shape of each component, in the structure of an element.
     """
 
-    def __init__(self, handle: Tensor, kinds: Any, shapes: Any, source: Tensor | None = None) -> None:
-        self._handle = handle
-        self._source = source
-        self._initializer: Operation | None = None
-        self._kinds = kinds
-        self.output_shapes = shapes
+    def __init__(
+        self,
+        iterator_resource: Tensor,
+        initializer: Operation | None,
+        output_types: Structure,
+        output_shapes: Structure = None,
+        output_classes: Structure = None,
+    ) -> None:
+        self._handle = iterator_resource
+        self._source: Tensor | None = None
+        self._initializer = initializer
+        self._kinds = declared_kinds(output_types, output_classes)
+        self.output_shapes = shapes_like(self._kinds, output_shapes)
+
+    @classmethod
+    def _of_kinds(cls, handle: Tensor, kinds: Any, shapes: Any, source: Tensor | None = None) -> Iterator:
+        """An iterator over any elements, those that have datasets as components too."""
+        iterator = cls(handle, None, ())
+        iterator._kinds, iterator.output_shapes, iterator._source = kinds, shapes, source
+        return iterator
 
     @property
     def output_types(self) -> Any:
@@ -50,20 +73,18 @@ class Iterator:
         output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
     ) -> Iterator:
         """An iterator that may be initialised with any dataset of such elements; see `make_initializer`."""
-        kinds = declared_kinds(output_types, output_classes)
         handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
-        return Iterator(handle, kinds, shapes_like(kinds, output_shapes))
+        return Iterator(handle, None, output_types, output_shapes, output_classes)
 
     @staticmethod
     def from_string_handle(
         string_handle: TensorLike, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
         """An iterator that stands for another one, chosen in each step by feeding the other's `string_handle`."""
-        kinds = declared_kinds(output_types, output_classes)
         if not isinstance(string_handle, (Tensor, str, bytes, list)):
             raise TypeError(f"string_handle is {string_handle!r}, expected a string scalar")
         handle = add_op(iterator_ops.FROM_STRING_HANDLE, convert_to_tensor(string_handle, dtypes.string))
-        return Iterator(handle, kinds, shapes_like(kinds, output_shapes))
+        return Iterator(handle, None, output_types, output_shapes, output_classes)
 
     @property
     def initializer(self) -> Operation:

@@ -1,4 +1,4 @@
-"""Values that may be missing, as the end of an iterator is: ``tf.data.experimental.Optional``."""
+"""Values that may be missing, as the end of an iterator is, and descriptions of them and of datasets."""
 
 from __future__ import annotations
 
@@ -7,78 +7,137 @@ from typing import Any
 
 from tfray.framework import nest
 from tfray.framework.convert import add_op
-from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.dtypes import DType, DTypeLike
 from tfray.framework.graph import Tensor
-from tfray.framework.tensor_shape import TensorShape
-from tfray.framework.type_aliases import Structure
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import Structure as Nested
 from tfray.library.input.dataset_structure import SparseKind, as_element, carrier_of, carriers_of, kind_of, unwrapped
+from tfray.library.input.datasets import Dataset, DatasetKind
+from tfray.ops.control.type_specs import SparseTensorSpec, TensorArraySpec, TensorSpec, TypeSpec
 from tfray.ops.dataflow import optional_ops
 
 
-@dataclass(frozen=True)
-class TensorStructure:
-    """What a component is: a tensor of a dtype and a static shape."""
+@dataclass(frozen=True, repr=False)
+class DatasetSpec(TypeSpec):
+    """Describes a dataset, or a tensor of datasets.
 
-    dtype: DType
-    shape: TensorShape
+    Args:
+        element_spec: Descriptions of the components of an element, in its structure.
+        dataset_shape: Shape of the tensor; that of a scalar is one dataset.
+    """
 
-    def __init__(self, dtype: Any, shape: Any = None) -> None:
-        object.__setattr__(self, "dtype", as_dtype(dtype))
-        object.__setattr__(self, "shape", TensorShape(shape))
+    element_spec: Any
+    dataset_shape: Any = ()
+
+    def __post_init__(self) -> None:
+        self._normalize(dataset_shape=TensorShape(self.dataset_shape))
+
+    def __hash__(self) -> int:
+        return hash((DatasetSpec, tuple(nest.flatten(self.element_spec)), self.dataset_shape))
+
+    @property
+    def value_type(self) -> type:
+        return Dataset
+
+    @classmethod
+    def from_value(cls, value: Dataset) -> DatasetSpec:
+        """The description of a dataset. Raises `TypeError` for anything else."""
+        if not isinstance(value, Dataset):
+            raise TypeError(f"{value!r} is no tf.data.Dataset")
+        return cls(get_structure(value))
+
+    _of = from_value
 
 
-class SparseTensorStructure(TensorStructure):
-    """What a component is: a sparse tensor of a dtype and a static shape."""
+@dataclass(frozen=True, repr=False)
+class OptionalSpec(TypeSpec):
+    """Describes an `Optional`.
 
-
-@dataclass(frozen=True)
-class DatasetStructure:
-    """What a component is: a dataset whose elements have a structure."""
-
-    element_structure: Any
-
-
-@dataclass(frozen=True)
-class OptionalStructure:
-    """What a component is: an `Optional` of values that have a structure."""
+    Args:
+        value_structure: Descriptions of the components of its value, in the structure of that.
+    """
 
     value_structure: Any
 
+    def __hash__(self) -> int:
+        return hash((OptionalSpec, tuple(nest.flatten(self.value_structure))))
 
-def structure_of(kinds: Structure, shapes: Structure) -> Any:
-    """A structure for each component of an element."""
+    @property
+    def value_type(self) -> type:
+        return Optional
+
+    @classmethod
+    def from_value(cls, value: Optional) -> OptionalSpec:
+        """The description of an `Optional`. Raises `TypeError` for anything else."""
+        if not isinstance(value, Optional):
+            raise TypeError(f"{value!r} is no tf.data.experimental.Optional")
+        return cls(value.value_structure)
+
+    _of = from_value
+
+
+Structure = TypeSpec
+DatasetStructure = DatasetSpec
+OptionalStructure = OptionalSpec
+
+
+def TensorStructure(dtype: DTypeLike, shape: ShapeLike) -> TensorSpec:
+    """The older form of `tf.TensorSpec`."""
+    return TensorSpec(shape, dtype)
+
+
+def SparseTensorStructure(dtype: DTypeLike, shape: ShapeLike) -> SparseTensorSpec:
+    """The older form of `tf.SparseTensorSpec`."""
+    return SparseTensorSpec(shape, dtype)
+
+
+def TensorArrayStructure(
+    dtype: DTypeLike, element_shape: ShapeLike, dynamic_size: bool, infer_shape: bool
+) -> TensorArraySpec:
+    """The older form of `tf.TensorArraySpec`."""
+    return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)
+
+
+def structure_of(kinds: Nested, shapes: Nested) -> Any:
+    """A description of each component of an element."""
 
     def one(kind: Any, shape: Any) -> Any:
         if isinstance(kind, SparseKind):
-            return SparseTensorStructure(kind.dtype, shape)
+            return SparseTensorSpec(shape, kind.dtype)
         if not isinstance(kind, DType):
-            return DatasetStructure(structure_of(kind.dtype, kind.shape))
-        return TensorStructure(kind, shape)
+            return DatasetSpec(structure_of(kind.dtype, kind.shape))
+        return TensorSpec(shape, kind)
 
     return nest.pack_sequence_as(kinds, list(map(one, nest.flatten(kinds), nest.flatten(shapes))))
 
 
-def kinds_of(structure: Structure) -> tuple[Any, Any]:
-    """Kinds and shapes of the components that a structure describes."""
-    leaves = nest.flatten(structure)
-    for leaf in leaves:
-        if not isinstance(leaf, TensorStructure):
-            raise TypeError(f"{leaf!r} is no TensorStructure or SparseTensorStructure")
-    kinds = [SparseKind(leaf.dtype) if isinstance(leaf, SparseTensorStructure) else leaf.dtype for leaf in leaves]
-    shapes = [leaf.shape for leaf in leaves]
+def kinds_of(structure: Nested) -> tuple[Any, Any]:
+    """Kinds and shapes of the components that descriptions tell."""
+    pairs = list(map(_kind_and_shape, nest.flatten(structure)))
+    kinds, shapes = ([pair[index] for pair in pairs] for index in range(2))
     return nest.pack_sequence_as(structure, kinds), nest.pack_sequence_as(structure, shapes)
+
+
+def _kind_and_shape(spec: Any) -> tuple[Any, Any]:
+    if isinstance(spec, SparseTensorSpec):
+        return SparseKind(spec.dtype), spec.shape
+    if isinstance(spec, DatasetSpec):
+        return DatasetKind(*kinds_of(spec.element_spec)), spec.dataset_shape
+    if not isinstance(spec, TensorSpec):
+        raise TypeError(f"{spec!r} is no tf.TensorSpec, tf.SparseTensorSpec or tf.data.DatasetSpec")
+    return spec.dtype, spec.shape
 
 
 class Optional:
     """A value that may be missing: made by `from_value`, `none_from_structure` and `get_next_as_optional`."""
 
-    def __init__(self, variant: Tensor, kinds: Structure, shapes: Structure) -> None:
+    def __init__(self, variant: Tensor, kinds: Nested, shapes: Nested) -> None:
         self._variant = variant
         self._kinds = kinds
         self._shapes = shapes
 
     @staticmethod
-    def from_value(value: Structure) -> Optional:
+    def from_value(value: Nested) -> Optional:
         """An optional that has a value: a tensor or a nested structure."""
         element = as_element(value)
         leaves = nest.flatten(element)
@@ -87,8 +146,8 @@ class Optional:
         return Optional(variant, nest.map_structure(kind_of, element), shapes)
 
     @staticmethod
-    def none_from_structure(value_structure: Structure) -> Optional:
-        """An optional without a value, of values that have a structure: of `TensorStructure` and the like."""
+    def none_from_structure(value_structure: Nested) -> Optional:
+        """An optional without a value, of values that have a structure: of `tf.TensorSpec` and the like."""
         return Optional(add_op(optional_ops.NONE), *kinds_of(value_structure))
 
     def has_value(self, name: str | None = None) -> Tensor:

@@ -532,7 +532,7 @@ class Dataset:
                     "use make_initializable_iterator, and feed the placeholder when it is initialised"
                 )
         handle = add_op(iterator_ops.ITERATOR, name="OneShotIterator", shared_name="")
-        return Iterator(handle, self._kinds, self.output_shapes, source=self._variant)
+        return Iterator._of_kinds(handle, self._kinds, self.output_shapes, source=self._variant)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """An iterator over the elements, which begins anew whenever its `initializer` runs.
@@ -541,7 +541,7 @@ class Dataset:
             shared_name: Name under which sessions on the same device share it; its own when None.
         """
         handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
-        iterator = Iterator(handle, self._kinds, self.output_shapes)
+        iterator = Iterator._of_kinds(handle, self._kinds, self.output_shapes)
         iterator._initializer = iterator.make_initializer(self)
         return iterator
 

@@ -296,13 +296,37 @@ class InitializableLookupTableBase(LookupInterface):
         return use_resource(lookup_ops.LOOKUP_TABLE_FIND, self.resource_handle, *inputs)
 
 
-class HashTable(InitializableLookupTableBase):
+class StaticHashTable(InitializableLookupTableBase):
     """A table that is filled once.
 
     Args:
         initializer: `KeyValueTensorInitializer`, `TextFileInitializer` or one of its kind.
         default_value: The value of keys that are not there.
-        shared_name: Name of the table on its device.
+        name: Name of the operation.
+    """
+
+    _shared_name: str | None = None
+
+    def __init__(
+        self,
+        initializer: TableInitializerBase,
+        default_value: Any,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(default_value, initializer, self._shared_name, name or "hash_table")
+
+    def export(self, name: str | None = None) -> list[Tensor]:
+        """All keys and all values."""
+        return _exported(self, TensorShape([]), name)
+
+
+class HashTable(StaticHashTable):
+    """A `StaticHashTable` that may share its entries.
+
+    Args:
+        initializer: As for `StaticHashTable`.
+        default_value: The value of keys that are not there.
+        shared_name: Name of the table on its device; tables of one name are one table.
         name: Name of the operation.
     """
 
@@ -313,17 +337,11 @@ class HashTable(InitializableLookupTableBase):
         shared_name: str | None = None,
         name: str | None = None,
     ) -> None:
-        super().__init__(default_value, initializer, shared_name, name or "hash_table")
-
-    def export(self, name: str | None = None) -> list[Tensor]:
-        """All keys and all values."""
-        return _exported(self, TensorShape([]), name)
+        self._shared_name = shared_name
+        super().__init__(initializer, default_value, name)
 
 
-StaticHashTable = HashTable
-
-
-def _exported(table: HashTable | MutableHashTable, value_shape: TensorShape, name: str | None) -> list[Tensor]:
+def _exported(table: StaticHashTable | MutableHashTable, value_shape: TensorShape, name: str | None) -> list[Tensor]:
     attrs = {"Tkeys": table.key_dtype, "Tvalues": table.value_dtype, "value_shape": value_shape}
     found: list[Tensor] = use_resource(lookup_ops.LOOKUP_TABLE_EXPORT, table.resource_handle, name=name, **attrs)
     return found

@@ -11,10 +11,44 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
+from tfray.framework.graph import Graph, Operation
 from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.tensor_shape import TensorShape
 
-__all__ = ["convert_variables_to_constants", "extract_sub_graph", "freeze", "remove_training_nodes"]
+# fmt: off
+__all__ = [
+    "convert_variables_to_constants", "extract_sub_graph", "freeze", "must_run_on_cpu", "remove_training_nodes",
+    "tensor_shape_from_node_def_name",
+]
+# fmt: on
+
+_VARIABLES = ("Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub", "ScatterUpdate", "Variable")
+
+
+def must_run_on_cpu(node: Operation | NodeDef, pin_variables_on_cpu: bool = False) -> bool:
+    """Whether TensorFlow has no GPU kernel for an operation. Here every operation that can runs on a GPU.
+
+    So are strings and int32 constants, a `tf.dynamic_stitch` of int32, and a cast from int32.
+
+    Args:
+        node: The operation, or its form in a `GraphDef`.
+        pin_variables_on_cpu: Whether variables and their updates count as such, too.
+    """
+    node = node.node_def if isinstance(node, Operation) else node
+    if pin_variables_on_cpu and node.op in _VARIABLES:
+        return True
+    attribute = {"Const": "dtype", "DynamicStitch": "T", "Cast": "SrcT"}.get(node.op)
+    dtype = None if attribute is None else node.attr.get(attribute)
+    return dtype is dtypes.int32 or (dtype is dtypes.string and node.op == "Const")
+
+
+def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
+    """The static shape of a tensor of `graph` by its name as an input: ``"a"`` stands for ``"a:0"``.
+
+    Raises:
+        KeyError: There is no such tensor.
+    """
+    return graph.get_tensor_by_name(input_name if ":" in input_name else f"{input_name}:0").shape
 
 
 def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDef:

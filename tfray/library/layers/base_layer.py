@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
@@ -16,6 +16,7 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers.input_spec import check_inputs
+from tfray.library.layers.keras_style import is_keras_style
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.partitioned_variables import Partitioner
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -26,7 +27,9 @@ from tfray.library.variables.variable_scope import (
     get_variable_scope,
     variable_scope,
 )
-from tfray.library.variables.variable_store import Reuse
+from tfray.library.variables.variable_store import Reuse, VariableRequest, VariableStore
+from tfray.library.variables.variables import VariableAggregation, VariableSynchronization
+from tfray.ops.arrays import array_ops
 
 
 class Layer:
@@ -54,6 +57,8 @@ class Layer:
         input_spec: None, or an `InputSpec`, or a list of them, against which each call checks its inputs.
     """
 
+    _first_number: ClassVar[int] = 1  # of the first layer without a name; 0 stands for none
+
     def __init__(
         self,
         trainable: bool = True,
@@ -73,12 +78,15 @@ class Layer:
         self._activity_regularizer = activity_regularizer
         base = name.name if isinstance(name, VariableScope) else name
         self._base_name = base or snake_case(type(self).__name__)
-        self._name = base or _unique_layer_name(self._base_name)
+        self._name = base or _unique_layer_name(self._base_name, self._first_number)
         self._scope: VariableScope | None = None
         self._weights: list[Any] = []
         self._losses: list[Tensor] = []
         self._updates: list[Any] = []
         self._calls: list[tuple[Any, Any]] = []
+        self._own_variables = VariableStore() if is_keras_style() else None
+        if self._own_variables is not None:
+            _refuse_in_keras_style(scope=_scope, reuse=_reuse)
         if _scope:
             with variable_scope(_scope) as scope:
                 self._scope = scope
@@ -104,14 +112,7 @@ class Layer:
         inputs = nest.map_structure(_as_tensor, inputs)
         if self._takes_dtype_of_inputs and not self.built:
             self._dtype = next((t.dtype for t in nest.flatten(inputs) if t.dtype.is_floating), self._dtype)
-        self._enter_first(kwargs.pop("scope", None))
-        assert self._scope is not None
-        reuse = True if self.built else self._reuse
-        graph = get_default_graph()
-        with (
-            variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as scope,
-            graph.name_scope(scope.original_name_scope or None),
-        ):
+        with self._entered(kwargs.pop("scope", None)):
             if not self.built:
                 check_inputs(self.input_spec, nest.flatten(inputs), self.name)
                 self.build(nest.map_structure(lambda tensor: tensor.shape, inputs))
@@ -121,6 +122,24 @@ class Layer:
             self._regularize_activity(outputs)
         self._calls.append((inputs, outputs))
         return outputs
+
+    @contextmanager
+    def _entered(self, scope: ScopeLike | None) -> Iterator[None]:
+        """The scopes in which a call builds its operations and variables."""
+        graph = get_default_graph()
+        if self._own_variables is not None:
+            _refuse_in_keras_style(scope=scope)
+            with graph.name_scope(self._name):
+                yield
+            return
+        self._enter_first(scope)
+        assert self._scope is not None
+        reuse = True if self.built else self._reuse
+        with (
+            variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as opened,
+            graph.name_scope(opened.original_name_scope or None),
+        ):
+            yield
 
     def apply(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
         """The same as calling the layer."""
@@ -144,7 +163,8 @@ class Layer:
             for output in nest.flatten(outputs):
                 loss = self._activity_regularizer(output)
                 if loss is not None:
-                    self.add_loss(loss, inputs=outputs)
+                    examples = array_ops.cast(array_ops.shape(output)[0], loss.dtype)
+                    self.add_loss(loss / examples, inputs=outputs)  # as strong for a batch of any size
 
     # -- variables -------------------------------------------------------------------------------
 
@@ -157,8 +177,11 @@ class Layer:
         regularizer: RegularizerFunction | None = None,
         trainable: bool | None = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
         partitioner: Partitioner | None = None,
-        **unused: object,
+        experimental_autocast: bool | None = None,
     ) -> Any:
         """Make a variable of the layer, or find it where the layer shares those of another.
 
@@ -168,30 +191,50 @@ class Layer:
             dtype: Dtype; that of the layer when None.
             initializer: As for `tf.get_variable`.
             regularizer: Likewise; the loss belongs to the layer too.
-            trainable: Whether optimizers are to change it; by default as the layer.
-            constraint: As for `tf.get_variable`.
-            partitioner: Likewise.
-            **unused: Accepted for TensorFlow 1's sake: ``use_resource``, ``synchronization``, ``aggregation``.
+            trainable: Whether optimizers are to change it; by default as the layer, and not where `synchronization` is
+                ``ON_READ``.
+            constraint: As for `tf.get_variable`, like the arguments that follow.
+            use_resource: Accepted for TensorFlow 1's sake.
+            synchronization: When copies are made equal.
+            aggregation: How updates of copies are put together.
+            partitioner: What cuts the variable into parts.
+            experimental_autocast: Accepted for TensorFlow 1's sake.
 
         Returns:
             The variable.
+
+        Raises:
+            ValueError: `trainable` is True and `synchronization` is ``ON_READ``.
         """
-        self._enter_first(None)
-        assert self._scope is not None
+        if synchronization is VariableSynchronization.ON_READ:
+            if trainable:
+                raise ValueError(
+                    f"variable {name!r}: one that is made equal when it is read (ON_READ) is not trainable"
+                )
+            trainable = False
         graph = get_default_graph()
         before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
-        inside = get_variable_scope().name == self._scope.name
-        with _nothing() if inside else variable_scope(self._scope, reuse=self._reuse, auxiliary_name_scope=False):
-            variable = get_variable(
-                name,
-                () if shape is None else shape,
-                self._dtype if dtype is None else dtype,
-                initializer,
-                regularizer,
-                self.trainable and (trainable is None or trainable),
-                partitioner=partitioner,
-                constraint=constraint,
-            )
+        settings: dict[str, Any] = {
+            "shape": () if shape is None else shape,
+            "dtype": self._dtype if dtype is None else dtype,
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "trainable": self.trainable and (trainable is None or trainable),
+            "partitioner": partitioner,
+            "constraint": constraint,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+        }
+        if self._own_variables is not None:
+            full_name = f"{graph.get_name_scope()}/{name}".lstrip("/")
+            with graph.name_scope(None):
+                variable = self._own_variables.get(VariableRequest(full_name, **settings))
+        else:
+            self._enter_first(None)
+            assert self._scope is not None
+            inside = get_variable_scope().name == self._scope.name
+            with _nothing() if inside else variable_scope(self._scope, reuse=self._reuse, auxiliary_name_scope=False):
+                variable = get_variable(name, **settings)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
         # This layer decides whether the variable is trainable here, even if another layer made it.
         self._weights.append((variable, trainable is None or trainable))
@@ -233,10 +276,14 @@ class Layer:
             get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
     def add_update(self, updates: TensorLike, inputs: TensorLike | None = None) -> None:
-        """Add operations to run with each training step; they go to ``GraphKeys.UPDATE_OPS``."""
+        """Add operations to run with each training step.
+
+        They go to ``GraphKeys.UPDATE_OPS``, but for layers that are made in `tf.layers.experimental.keras_style_scope`.
+        """
         for update in updates if isinstance(updates, (list, tuple)) else [updates]:
             self._updates.append(update)
-            get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
+            if self._own_variables is None:
+                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, update)
 
     @property
     def losses(self) -> list[Tensor]:
@@ -329,10 +376,11 @@ def snake_case(name: str) -> str:
     return name if not name.startswith("_") else f"private{name}"
 
 
-def _unique_layer_name(base: str) -> str:
+def _unique_layer_name(base: str, first: int) -> str:
     counts: dict[str, int] = get_default_graph().extra("layer_names", dict)
     counts[base] = counts.get(base, 0) + 1
-    return base if counts[base] == 1 else f"{base}_{counts[base] - 1}"
+    number = counts[base] - 1 + first
+    return f"{base}_{number}" if number else base
 
 
 def _as_tensor(value: TensorLike) -> Any:
@@ -342,6 +390,12 @@ def _as_tensor(value: TensorLike) -> Any:
 def _parts(variables: Iterable[Any]) -> list[Any]:
     """Variables, partitioned ones as their parts."""
     return [part for variable in variables for part in (variable if hasattr(variable, "as_tensor") else [variable])]
+
+
+def _refuse_in_keras_style(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} is {value!r}: a layer in Keras's style has variables of its own, in no scope")
 
 
 @contextmanager

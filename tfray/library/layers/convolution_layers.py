@@ -100,6 +100,10 @@ class ConvolutionLayer(Layer):
         self.padding = padding_of(padding)
         self.data_format = data_format
         self.dilation_rate = per_axis(dilation_rate, self.rank, "dilation_rate")
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise InvalidArgumentError(
+                f"strides are {self.strides} and dilation_rate is {self.dilation_rate}: one of them must be 1"
+            )
         self.activation = activation
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
@@ -193,14 +197,14 @@ class Conv2D(ConvolutionLayer):
         strides: Distance between windows, likewise.
         padding: ``"valid"`` or ``"same"``.
         data_format: ``"channels_last"`` or ``"channels_first"``.
-        dilation_rate: Distance between the elements of a window, as `strides`.
+        dilation_rate: Distance between the elements of a window, as `strides`. It or `strides` must be 1.
         activation: A function such as `tf.nn.relu`; None for none.
         use_bias: Have a bias.
         kernel_initializer: Initializer of the filters; that of the variable scope when None.
         bias_initializer: Initializer of the bias.
         kernel_regularizer: Regularizer of the filters.
         bias_regularizer: Regularizer of the bias.
-        activity_regularizer: Function from the outputs to a loss.
+        activity_regularizer: Function from the outputs to a loss, which is divided by the size of the batch.
         kernel_constraint: Function from the filters after an update to those to keep.
         bias_constraint: Likewise for the bias.
         trainable: Whether optimizers are to change the variables.
@@ -227,10 +231,38 @@ class TransposedConvolutionLayer(ConvolutionLayer):
         strides: Sizes = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        *args: Any,
+        activation: Activation | None = None,
+        use_bias: bool = True,
+        kernel_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = initializers.Zeros,
+        kernel_regularizer: RegularizerFunction | None = None,
+        bias_regularizer: RegularizerFunction | None = None,
+        activity_regularizer: RegularizerFunction | None = None,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
+        trainable: bool = True,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(filters, kernel_size, strides, padding, data_format, 1, *args, **kwargs)
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
 
     def kernel_shape(self, channels: int) -> list[int]:
         return [*self.kernel_size, self.filters, channels]
@@ -353,7 +385,7 @@ class SeparableConv2D(SeparableConvolutionLayer):
         depthwise_regularizer: Regularizer of the filters of channels.
         pointwise_regularizer: Regularizer of the mixing weights.
         bias_regularizer: Regularizer of the bias.
-        activity_regularizer: Function from the outputs to a loss.
+        activity_regularizer: Function from the outputs to a loss, which is divided by the size of the batch.
         depthwise_constraint: Function from the filters after an update to those to keep.
         pointwise_constraint: Likewise for the mixing weights.
         bias_constraint: Likewise for the bias.
@@ -408,58 +440,81 @@ def _four(strides: list[int], layout: str) -> list[int]:
 
 
 def apply_layer(
-    kind: Callable[..., Layer], inputs: TensorLike, *args: Any, name: str | None, reuse: Reuse | None, **kwargs: Any
+    kind: Callable[..., Layer], inputs: TensorLike, name: str | None, reuse: Reuse | None, **settings: Any
 ) -> Any:
-    """Make a layer under a name and call it: what the layers in the form of functions do."""
+    """Make a layer under a name and call it: what the layers in the form of functions do.
+
+    `settings` are the other arguments of the layer, by name.
+    """
     inputs = convert_to_tensor(inputs)
-    return kind(*args, name=name, dtype=inputs.dtype, _scope=name, _reuse=reuse, **kwargs)(inputs)
+    return kind(name=name, dtype=inputs.dtype, _scope=name, _reuse=reuse, **settings)(inputs)
 
 
 def conv1d(
     inputs: TensorLike,
     filters: int,
     kernel_size: Sizes,
-    *args: Any,
+    strides: Sizes = 1,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Sizes = 1,
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = initializers.Zeros,
+    kernel_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+    activity_regularizer: RegularizerFunction | None = None,
+    kernel_constraint: Constraint | None = None,
+    bias_constraint: Constraint | None = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Reuse | None = None,
-    **kwargs: Any,
 ) -> Tensor:
     """Convolve sequences ``[batch, width, channels]``.
 
     Args:
         inputs: The sequences, shape ``[batch, width, channels]``, of a floating dtype.
-        filters: As for `Conv2D`, like the arguments that follow.
+        filters: As for `Conv2D`, like the arguments that are not listed here.
         kernel_size: Size of the window, one integer, or one for each of its dimensions.
-        *args: Further arguments of `Conv2D`, in its order.
         name: Name of the layer, and of the variable scope.
         reuse: Use the variables of an earlier layer of that name.
-        **kwargs: Further arguments of `Conv2D`.
 
     Returns:
         Shape ``[batch, new width, filters]``.
     """
-    return apply_layer(Conv1D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+    return apply_layer(Conv1D, **locals())
 
 
 def conv2d(
     inputs: TensorLike,
     filters: int,
     kernel_size: Sizes,
-    *args: Any,
+    strides: Sizes = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Sizes = (1, 1),
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = initializers.Zeros,
+    kernel_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+    activity_regularizer: RegularizerFunction | None = None,
+    kernel_constraint: Constraint | None = None,
+    bias_constraint: Constraint | None = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Reuse | None = None,
-    **kwargs: Any,
 ) -> Tensor:
     """Convolve images ``[batch, height, width, channels]``.
 
     Args:
         inputs: The images, shape ``[batch, height, width, channels]``, of a floating dtype.
-        filters: As for `Conv2D`, like the arguments that follow.
+        filters: As for `Conv2D`, like the arguments that are not listed here.
         kernel_size: Size of the window, one integer, or one for each of its dimensions.
-        *args: Further arguments of `Conv2D`, in its order.
         name: Name of the layer, and of the variable scope.
         reuse: Use the variables of an earlier layer of that name.
-        **kwargs: Further arguments of `Conv2D`.
 
     Returns:
         Shape ``[batch, new height, new width, filters]``.
@@ -469,58 +524,90 @@ def conv2d(
         >>> tf.layers.conv2d(images, filters=16, kernel_size=3, padding="same").shape
         TensorShape([1, 8, 8, 16])
     """
-    return apply_layer(Conv2D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+    return apply_layer(Conv2D, **locals())
 
 
 def conv3d(
     inputs: TensorLike,
     filters: int,
     kernel_size: Sizes,
-    *args: Any,
+    strides: Sizes = (1, 1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Sizes = (1, 1, 1),
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = initializers.Zeros,
+    kernel_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+    activity_regularizer: RegularizerFunction | None = None,
+    kernel_constraint: Constraint | None = None,
+    bias_constraint: Constraint | None = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Reuse | None = None,
-    **kwargs: Any,
 ) -> Tensor:
     """Convolve volumes ``[batch, depth, height, width, channels]``; arguments as for `conv2d`."""
-    return apply_layer(Conv3D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+    return apply_layer(Conv3D, **locals())
 
 
 def conv3d_transpose(
     inputs: TensorLike,
     filters: int,
     kernel_size: Sizes,
-    *args: Any,
+    strides: Sizes = (1, 1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = initializers.Zeros,
+    kernel_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+    activity_regularizer: RegularizerFunction | None = None,
+    kernel_constraint: Constraint | None = None,
+    bias_constraint: Constraint | None = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Reuse | None = None,
-    **kwargs: Any,
 ) -> Tensor:
     """Enlarge volumes by the transpose of a convolution; arguments as for `conv2d_transpose`.
 
     `inputs` has the shape ``[batch, depth, height, width, channels]``, the result ``[batch, new depth, new height, new
     width, filters]``.
     """
-    return apply_layer(Conv3DTranspose, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+    return apply_layer(Conv3DTranspose, **locals())
 
 
 def conv2d_transpose(
     inputs: TensorLike,
     filters: int,
     kernel_size: Sizes,
-    *args: Any,
+    strides: Sizes = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    kernel_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = initializers.Zeros,
+    kernel_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+    activity_regularizer: RegularizerFunction | None = None,
+    kernel_constraint: Constraint | None = None,
+    bias_constraint: Constraint | None = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Reuse | None = None,
-    **kwargs: Any,
 ) -> Tensor:
     """Enlarge images by the transpose of a convolution.
 
     Args:
         inputs: Shape ``[batch, height, width, channels]``, of a floating dtype.
-        filters: As for `Conv2DTranspose`, like the arguments that follow.
+        filters: As for `Conv2DTranspose`, like the arguments that are not listed here.
         kernel_size: Size of the window, one integer, or one for each of its dimensions.
-        *args: Further arguments of `Conv2DTranspose`, in its order.
         name: Name of the layer, and of the variable scope.
         reuse: Use the variables of an earlier layer of that name.
-        **kwargs: Further arguments of `Conv2DTranspose`.
 
     Returns:
         Shape ``[batch, new height, new width, filters]``.
@@ -529,46 +616,76 @@ def conv2d_transpose(
         >>> tf.layers.conv2d_transpose(tf.ones([1, 4, 4, 3]), filters=16, kernel_size=2, strides=2).shape
         TensorShape([1, 8, 8, 16])
     """
-    return apply_layer(Conv2DTranspose, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+    return apply_layer(Conv2DTranspose, **locals())
 
 
 def separable_conv1d(
     inputs: TensorLike,
     filters: int,
     kernel_size: Sizes,
-    *args: Any,
+    strides: Sizes = 1,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Sizes = 1,
+    depth_multiplier: int = 1,
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    depthwise_initializer: InitializerLike | None = None,
+    pointwise_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = initializers.Zeros,
+    depthwise_regularizer: RegularizerFunction | None = None,
+    pointwise_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+    activity_regularizer: RegularizerFunction | None = None,
+    depthwise_constraint: Constraint | None = None,
+    pointwise_constraint: Constraint | None = None,
+    bias_constraint: Constraint | None = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Reuse | None = None,
-    **kwargs: Any,
 ) -> Tensor:
     """Convolve every channel of sequences by itself, then mix the channels; as `separable_conv2d`.
 
     `inputs` has the shape ``[batch, width, channels]``, the result ``[batch, new width, filters]``.
     """
-    return apply_layer(SeparableConv1D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+    return apply_layer(SeparableConv1D, **locals())
 
 
 def separable_conv2d(
     inputs: TensorLike,
     filters: int,
     kernel_size: Sizes,
-    *args: Any,
+    strides: Sizes = (1, 1),
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    dilation_rate: Sizes = (1, 1),
+    depth_multiplier: int = 1,
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    depthwise_initializer: InitializerLike | None = None,
+    pointwise_initializer: InitializerLike | None = None,
+    bias_initializer: InitializerLike | None = initializers.Zeros,
+    depthwise_regularizer: RegularizerFunction | None = None,
+    pointwise_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+    activity_regularizer: RegularizerFunction | None = None,
+    depthwise_constraint: Constraint | None = None,
+    pointwise_constraint: Constraint | None = None,
+    bias_constraint: Constraint | None = None,
+    trainable: bool = True,
     name: str | None = None,
     reuse: Reuse | None = None,
-    **kwargs: Any,
 ) -> Tensor:
     """Convolve every channel of images by itself, then mix the channels at each position.
 
     Args:
         inputs: Shape ``[batch, height, width, channels]``, of a floating dtype.
-        filters: As for `SeparableConv2D`, like the arguments that follow.
+        filters: As for `SeparableConv2D`, like the arguments that are not listed here.
         kernel_size: Size of the window, one integer, or one for each of its dimensions.
-        *args: Further arguments of `SeparableConv2D`, in its order.
         name: Name of the layer, and of the variable scope.
         reuse: Use the variables of an earlier layer of that name.
-        **kwargs: Further arguments of `SeparableConv2D`.
 
     Returns:
         Shape ``[batch, new height, new width, filters]``.
     """
-    return apply_layer(SeparableConv2D, inputs, filters, kernel_size, *args, name=name, reuse=reuse, **kwargs)
+    return apply_layer(SeparableConv2D, **locals())

@@ -32,7 +32,7 @@ class Dense(Layer):
         bias_initializer: Initializer of the bias.
         kernel_regularizer: Regularizer of the weights.
         bias_regularizer: Regularizer of the bias.
-        activity_regularizer: Function from the outputs to a loss.
+        activity_regularizer: Function from the outputs to a loss, which is divided by the size of the batch.
         kernel_constraint: Function from the weights after an update to those to keep.
         bias_constraint: Likewise for the bias.
         trainable: Whether optimizers are to change the variables.
@@ -204,7 +204,7 @@ def dense(
         bias_initializer: Initializer of the bias.
         kernel_regularizer: Regularizer of the weights.
         bias_regularizer: Regularizer of the bias.
-        activity_regularizer: Function from the outputs to a loss.
+        activity_regularizer: Function from the outputs to a loss, which is divided by the size of the batch.
         kernel_constraint: Function from the weights after an update to those to keep.
         bias_constraint: Likewise for the bias.
         trainable: Whether optimizers are to change the variables.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.library.input import data_experimental as experimental
 from tfray.library.input.dataset_files import (
     ArrowDataset,
     FixedLengthRecordDataset,
@@ -12,6 +13,7 @@ from tfray.library.input.dataset_files import (
     TFRecordDataset,
 )
 from tfray.library.input.dataset_iterators import Iterator
+from tfray.library.input.dataset_optional import DatasetSpec
 from tfray.library.input.dataset_options import Options
 from tfray.library.input.datasets import AUTOTUNE, Dataset
 
@@ -41,19 +43,10 @@ def get_output_classes(dataset_or_iterator: Any) -> Any:
     return dataset_or_iterator.output_classes
 
 
-def __getattr__(name: str) -> Any:
-    """`tf.data.experimental`, imported late because it needs this module."""
-    if name == "experimental":
-        from tfray.library.input import data_experimental
-
-        return data_experimental
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
 # fmt: off
 __all__ = [
-    "AUTOTUNE", "ArrowDataset", "Dataset", "FixedLengthRecordDataset", "Iterator", "Options", "ParquetDataset",
-    "TFRecordDataset", "TextLineDataset", "get_output_classes", "get_output_shapes", "get_output_types",
-    "make_initializable_iterator", "make_one_shot_iterator",
+    "AUTOTUNE", "ArrowDataset", "Dataset", "DatasetSpec", "FixedLengthRecordDataset", "Iterator", "Options",
+    "ParquetDataset", "TFRecordDataset", "TextLineDataset", "experimental", "get_output_classes", "get_output_shapes",
+    "get_output_types", "make_initializable_iterator", "make_one_shot_iterator",
 ]
 # fmt: on

@@ -1,5 +1,6 @@
 """``tf.layers``: layers that make their own variables. Use it to build a network; `tf.nn` has the bare operations."""
 
+from tfray.library.layers import keras_style as experimental
 from tfray.library.layers.base_layer import Layer
 from tfray.library.layers.convolution_layers import (
     Conv1D,
@@ -38,11 +39,10 @@ from tfray.library.layers.pooling_layers import (
 # fmt: off
 __all__ = [
     "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "BatchNormalization", "Conv1D", "Conv2D",
-    "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Flatten", "InputSpec", "Layer",
-    "MaxPooling1D",
+    "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Dense", "Dropout", "Flatten", "InputSpec", "Layer", "MaxPooling1D",
     "MaxPooling2D", "MaxPooling3D", "SeparableConv1D", "SeparableConv2D", "average_pooling1d", "average_pooling2d",
     "average_pooling3d", "batch_normalization", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
-    "dense", "dropout", "flatten", "max_pooling1d", "max_pooling2d", "max_pooling3d", "separable_conv1d",
-    "separable_conv2d",
+    "dense", "dropout", "experimental", "flatten", "max_pooling1d", "max_pooling2d", "max_pooling3d",
+    "separable_conv1d", "separable_conv2d",
 ]
 # fmt: on

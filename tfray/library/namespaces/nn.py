@@ -122,6 +122,7 @@ from tfray.ops.nn.normalization_ops import (
 from tfray.ops.nn.pooling_ops import avg_pool, avg_pool1d, max_pool, max_pool1d, max_pool2d, max_pool_with_argmax
 from tfray.ops.nn.pooling_ops import avg_pool as avg_pool2d
 from tfray.ops.nn.sampled_loss_ops import nce_loss, sampled_softmax_loss
+from tfray.ops.quantized.quantized_ops import quantized_avg_pool, quantized_conv2d, quantized_max_pool, quantized_relu_x
 
 # fmt: off
 __all__ = [
@@ -139,12 +140,13 @@ __all__ = [
     "l2_loss", "l2_normalize", "leaky_relu", "learned_unigram_candidate_sampler", "local_response_normalization",
     "log_poisson_loss", "log_sigmoid", "log_softmax", "log_uniform_candidate_sampler", "lrn", "max_pool", "max_pool1d",
     "max_pool2d", "max_pool3d", "max_pool_v2", "max_pool_with_argmax", "moments", "nce_loss", "normalize_moments",
-    "nth_element", "pool", "raw_rnn", "relu", "relu6", "relu_layer", "rnn", "rnn_cell", "safe_embedding_lookup_sparse",
-    "sampled_softmax_loss", "scale_regularization_loss", "selu", "separable_conv2d", "seq2seq", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "silu", "softmax", "softmax_cross_entropy_with_logits",
-    "softmax_cross_entropy_with_logits_v2", "softplus", "softsign", "space_to_batch", "space_to_depth",
-    "sparse_softmax_cross_entropy_with_logits", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
-    "sufficient_statistics", "swish", "tanh", "top_k", "uniform_candidate_sampler",
-    "weighted_cross_entropy_with_logits", "weighted_moments", "with_space_to_batch", "xw_plus_b", "zero_fraction",
+    "nth_element", "pool", "quantized_avg_pool", "quantized_conv2d", "quantized_max_pool", "quantized_relu_x",
+    "raw_rnn", "relu", "relu6", "relu_layer", "rnn", "rnn_cell", "safe_embedding_lookup_sparse", "sampled_softmax_loss",
+    "scale_regularization_loss", "selu", "separable_conv2d", "seq2seq", "sigmoid", "sigmoid_cross_entropy_with_logits",
+    "silu", "softmax", "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2", "softplus",
+    "softsign", "space_to_batch", "space_to_depth", "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn", "sufficient_statistics", "swish", "tanh",
+    "top_k", "uniform_candidate_sampler", "weighted_cross_entropy_with_logits", "weighted_moments",
+    "with_space_to_batch", "xw_plus_b", "zero_fraction",
 ]
 # fmt: on

@@ -20,7 +20,6 @@ from tfray.ops.sparse.sparse_layout_ops import sparse_split as split
 from tfray.ops.sparse.sparse_layout_ops import sparse_to_indicator as to_indicator
 from tfray.ops.sparse.sparse_layout_ops import sparse_transpose as transpose
 from tfray.ops.sparse.sparse_math_ops import sparse_add as add
-from tfray.ops.sparse.sparse_math_ops import sparse_matmul as matmul
 from tfray.ops.sparse.sparse_math_ops import sparse_maximum as maximum
 from tfray.ops.sparse.sparse_math_ops import sparse_minimum as minimum
 from tfray.ops.sparse.sparse_math_ops import sparse_reduce_max as reduce_max
@@ -28,6 +27,7 @@ from tfray.ops.sparse.sparse_math_ops import sparse_reduce_max_sparse as reduce_
 from tfray.ops.sparse.sparse_math_ops import sparse_reduce_sum as reduce_sum
 from tfray.ops.sparse.sparse_math_ops import sparse_reduce_sum_sparse as reduce_sum_sparse
 from tfray.ops.sparse.sparse_math_ops import sparse_softmax as softmax
+from tfray.ops.sparse.sparse_math_ops import sparse_tensor_dense_matmul as matmul
 from tfray.ops.sparse.sparse_math_ops import sparse_tensor_dense_matmul as sparse_dense_matmul
 from tfray.ops.sparse.sparse_ops import sparse_eye as eye
 from tfray.ops.sparse.sparse_ops import sparse_from_dense as from_dense

@@ -19,6 +19,7 @@ from tfray.ops.strings.unicode_ops import (
     unicode_decode,
     unicode_decode_with_offsets,
     unicode_encode,
+    unicode_script,
     unicode_split,
     unicode_split_with_offsets,
     unicode_transcode,
@@ -28,7 +29,7 @@ from tfray.ops.strings.unicode_ops import (
 __all__ = [
     "as_string", "bytes_split", "format", "join", "length", "lower", "ngrams", "reduce_join", "regex_full_match",
     "regex_replace", "split", "strip", "substr", "to_hash_bucket", "to_hash_bucket_fast", "to_hash_bucket_strong",
-    "to_number", "unicode_decode", "unicode_decode_with_offsets", "unicode_encode", "unicode_split",
+    "to_number", "unicode_decode", "unicode_decode_with_offsets", "unicode_encode", "unicode_script", "unicode_split",
     "unicode_split_with_offsets", "unicode_transcode", "unsorted_segment_join", "upper",
 ]
 # fmt: on

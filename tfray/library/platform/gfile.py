@@ -184,14 +184,57 @@ class GFile:
 
 Open = GFile
 FastGFile = GFile
-Exists = exists = files.exists
-IsDirectory = isdir = files.is_folder
-ListDirectory = listdir = files.list_folder
-MakeDirs = makedirs = files.make_folders
-MkDir = mkdir = files.make_folder
-Remove = remove = files.remove
-DeleteRecursively = rmtree = files.remove_tree
-Stat = stat = files.stat
+exists = files.exists
+isdir = files.is_folder
+listdir = files.list_folder
+makedirs = files.make_folders
+mkdir = files.make_folder
+remove = files.remove
+rmtree = files.remove_tree
+stat = files.stat
+
+
+# The names of ``tf.gfile``, whose arguments have other names than those of ``tf.io.gfile``.
+
+
+def Exists(filename: PathLike) -> bool:
+    """Whether there is a file or folder of that path."""
+    return files.exists(filename)
+
+
+def IsDirectory(dirname: PathLike) -> bool:
+    """Whether there is a folder of that path."""
+    return files.is_folder(dirname)
+
+
+def ListDirectory(dirname: PathLike) -> list[str]:
+    """Names of what is in a folder, sorted. Raises `NotFoundError` when there is none."""
+    return files.list_folder(dirname)
+
+
+def MakeDirs(dirname: PathLike) -> None:
+    """Make a folder and those above it. One that is there is fine."""
+    files.make_folders(dirname)
+
+
+def MkDir(dirname: PathLike) -> None:
+    """Make a folder in one that exists. Raises `AlreadyExistsError` when it is there."""
+    files.make_folder(dirname)
+
+
+def Remove(filename: PathLike) -> None:
+    """Remove a file. Raises `NotFoundError` when there is none, `FailedPreconditionError` when it is a folder."""
+    files.remove(filename)
+
+
+def DeleteRecursively(dirname: PathLike) -> None:
+    """Remove a folder and all that is in it. Raises `NotFoundError` when there is none."""
+    files.remove_tree(dirname)
+
+
+def Stat(filename: PathLike) -> FileStatistics:
+    """Size, time and kind of a file or folder. Raises `NotFoundError`."""
+    return files.stat(filename)
 
 
 def Copy(oldpath: PathLike, newpath: PathLike, overwrite: bool = False) -> None:
@@ -225,7 +268,9 @@ def Glob(filename: Any) -> list[str]:
     return files.glob(filename)
 
 
-glob = Glob
+def glob(pattern: Any) -> list[str]:
+    """`Glob` under the names of ``tf.io.gfile``."""
+    return Glob(pattern)
 
 
 def Walk(top: PathLike, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:

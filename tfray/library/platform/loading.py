@@ -1,13 +1,50 @@
-"""Loading of compiled libraries: what TensorFlow can do and this library cannot, and what to do instead."""
+"""Loading of modules when they are first used; and of compiled libraries, with what to do instead of that."""
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
-from typing import NoReturn
+from types import ModuleType
+from typing import Any, NoReturn
 
 from tfray.errors import NotFoundError, UnimplementedError
+from tfray.library.platform import logging
 
 _KERNELS = "tf.py_func, or define operations with Python kernels: see tfray.framework.op_def"
+
+
+class LazyLoader(ModuleType):
+    """Stands for a module that is imported when something in it is first asked for.
+
+    Args:
+        local_name: The variable that holds it.
+        parent_module_globals: The namespace of that variable, into which the module itself is put then.
+        name: Full name of the module.
+        warning: What is logged when it is loaded; None for nothing.
+    """
+
+    def __init__(
+        self, local_name: str, parent_module_globals: dict[str, Any], name: str, warning: str | None = None
+    ) -> None:
+        self._warning = warning
+        self._local_name = local_name
+        self._parent_module_globals = parent_module_globals
+        super().__init__(name)
+
+    def _load(self) -> ModuleType:
+        if self._warning is not None:
+            logging.warning("%s", self._warning)
+            self._warning = None
+        module = importlib.import_module(self.__name__)
+        self._parent_module_globals[self._local_name] = module
+        self.__dict__.update(module.__dict__)  # for those who hold this object
+        return module
+
+    def __getattr__(self, item: str) -> Any:
+        return getattr(self._load(), item)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._load())
 
 
 def load_op_library(library_filename: str) -> NoReturn:

@@ -29,7 +29,7 @@ from tfray.library.variables.variable_store import (
     call_getter,
     getter_arguments,
 )
-from tfray.library.variables.variables import Constraint
+from tfray.library.variables.variables import Constraint, VariableAggregation, VariableSynchronization
 
 __all__ = [
     "AUTO_REUSE",
@@ -148,6 +148,8 @@ class VariableScope:
         use_resource: bool | None = None,
         custom_getter: Callable[..., Any] | None = None,
         constraint: Constraint | None = None,
+        synchronization: VariableSynchronization | None = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation | None = VariableAggregation.NONE,
     ) -> Any:
         """As `tf.get_variable`, in this scope instead of the current one."""
         full_name = f"{self.name}/{name}" if self.name else name
@@ -168,6 +170,8 @@ class VariableScope:
             validate_shape=validate_shape,
             use_resource=use_resource,
             constraint=self.constraint if constraint is None else constraint,
+            synchronization=synchronization,
+            aggregation=aggregation,
         )
         graph = get_default_graph()
         # The variable's name comes from the variable scope alone, not from the current name scope.
@@ -373,10 +377,18 @@ def variable_op_scope(
     values: Iterable[TensorLike] | None,
     name_or_scope: ScopeLike | None,
     default_name: str | None = None,
-    **settings: Any,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
+    caching_device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    reuse: Reuse | None = None,
+    dtype: DTypeLike | None = None,
+    use_resource: bool | None = None,
+    constraint: Constraint | None = None,
 ) -> Iterator[VariableScope]:
     """The older form of `variable_scope`: `values` come first."""
-    with variable_scope(name_or_scope, default_name, values, **settings) as scope:
+    with variable_scope(**locals()) as scope:
         yield scope
 
 
@@ -397,6 +409,8 @@ def get_variable(
     use_resource: bool | None = None,
     custom_getter: Callable[..., Any] | None = None,
     constraint: Constraint | None = None,
+    synchronization: VariableSynchronization | None = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation | None = VariableAggregation.NONE,
 ) -> Any:
     """Make a variable, or find it by its name, as the current variable scope says.
 
@@ -416,6 +430,8 @@ def get_variable(
         use_resource: Accepted for TensorFlow 1's sake.
         custom_getter: As for `variable_scope`, for this variable.
         constraint: Function from an updated value to the value to keep.
+        synchronization: As for `tf.Variable`.
+        aggregation: As for `tf.Variable`.
 
     Returns:
         A `tf.Variable`, or a `PartitionedVariable`.
@@ -439,6 +455,8 @@ def get_variable(
         use_resource=use_resource,
         custom_getter=custom_getter,
         constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
     )
 
 
@@ -450,14 +468,23 @@ def get_local_variable(
     regularizer: RegularizerFunction | None = None,
     trainable: bool = False,
     collections: Iterable[str] | None = None,
-    **settings: Any,
+    caching_device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    constraint: Constraint | None = None,
+    synchronization: VariableSynchronization | None = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation | None = VariableAggregation.NONE,
 ) -> Any:
     """As `get_variable`, for a variable that no checkpoint saves and no optimizer changes.
 
-    It goes to ``GraphKeys.LOCAL_VARIABLES`` besides `collections`.
+    It goes to ``GraphKeys.LOCAL_VARIABLES`` besides `collections`. `trainable` is accepted: it is never trainable.
     """
-    collections = [GraphKeys.LOCAL_VARIABLES, *(collections or ())]
-    return get_variable(name, shape, dtype, initializer, regularizer, False, collections, **settings)
+    arguments = locals()
+    arguments["trainable"] = False
+    arguments["collections"] = [GraphKeys.LOCAL_VARIABLES, *(collections or ())]
+    return get_variable(**arguments)
 
 
 def create_partitioned_variables(

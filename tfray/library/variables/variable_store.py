@@ -20,7 +20,7 @@ from tfray.library.variables.partitioned_variables import (
     SaveSliceInfo,
     slices_of,
 )
-from tfray.library.variables.variables import Constraint, Variable
+from tfray.library.variables.variables import Constraint, Variable, VariableAggregation, VariableSynchronization
 from tfray.ops.arrays import array_ops
 
 
@@ -60,6 +60,8 @@ class VariableRequest:
     validate_shape: bool = True
     use_resource: bool | None = None
     constraint: Constraint | None = None
+    synchronization: VariableSynchronization | None = VariableSynchronization.AUTO
+    aggregation: VariableAggregation | None = VariableAggregation.NONE
 
     @property
     def has_value(self) -> bool:
@@ -129,6 +131,8 @@ class VariableStore:
             name=request.name,
             dtype=None if request.has_value else request.dtype,
             constraint=request.constraint,
+            synchronization=request.synchronization,
+            aggregation=request.aggregation,
         )
         self.variables[request.name] = variable
         if request.regularizer is not None:

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from tfray.framework.convert import (
     constant_tensor,
@@ -30,6 +30,7 @@ from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops
 
 Constraint = Callable[[Tensor], Tensor]
+_Member = TypeVar("_Member", bound=enum.Enum)
 
 
 class VariableSynchronization(enum.Enum):
@@ -70,6 +71,14 @@ class VariableDef:
     trainable: bool = True
 
 
+def _member(kind: type[_Member], value: _Member | None, default: _Member) -> _Member:
+    try:
+        return default if value is None else kind(value)
+    except ValueError:
+        known = ", ".join(each.name for each in kind)
+        raise ValueError(f"{value!r} is no tf.{kind.__name__}; there are {known}") from None
+
+
 def _delegated(operator: str) -> Callable[..., Any]:
     def method(self: Any, *operands: Any) -> Any:
         return getattr(self.value(), operator)(*operands)
@@ -97,6 +106,12 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
 
 class _VariableClass(type):
     """The class of `Variable`: calls of it go through the creators of `variable_creator_scope`."""
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The arguments of the class, which are those of `__init__`, not of `__call__` below."""
+        own = inspect.signature(cls.__init__)  # type: ignore[misc]
+        return own.replace(parameters=list(own.parameters.values())[1:])
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         creators = get_default_graph().root.extra("variable_creators", list)
@@ -131,12 +146,14 @@ class Variable(metaclass=_VariableClass):
         import_scope: Name scope under which the graph that holds `variable_def` was loaded.
         constraint: Function from the value after an optimizer's update to the value to keep.
         use_resource: Accepted for TensorFlow 1's sake: every variable has a handle.
-        synchronization: Accepted for TensorFlow 1's sake: there are no distribution strategies.
-        aggregation: Likewise.
+        synchronization: When copies are made equal, a `tf.VariableSynchronization`: there is one copy. With
+            ``ON_READ`` the variable is not trainable unless `trainable` says so.
+        aggregation: How updates of copies are put together, a `tf.VariableAggregation`: there is one copy.
         shape: Static shape, with which that of the initial value has to agree; the latter's when None.
 
     Raises:
-        ValueError: There is no initial value, or its shape is unknown although it is to be validated.
+        ValueError: There is no initial value, or its shape is unknown although it is to be validated; or
+            `synchronization` or `aggregation` is not one of those.
     """
 
     # NumPy must leave ``array + variable`` to Variable.__radd__.
@@ -156,10 +173,12 @@ class Variable(metaclass=_VariableClass):
         import_scope: str | None = None,
         constraint: Constraint | None = None,
         use_resource: bool | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
+        synchronization: VariableSynchronization | None = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation | None = VariableAggregation.NONE,
         shape: ShapeLike = None,
     ) -> None:
+        self.synchronization = _member(VariableSynchronization, synchronization, VariableSynchronization.AUTO)
+        self.aggregation = _member(VariableAggregation, aggregation, VariableAggregation.NONE)
         if variable_def is not None:
             self._find(variable_def, import_scope)
             return
@@ -167,7 +186,8 @@ class Variable(metaclass=_VariableClass):
             raise ValueError("initial_value must be given: a tensor, a value, or a function that returns one")
         if constraint is not None and not callable(constraint):
             raise ValueError(f"constraint must be a function, not {constraint!r}")
-        self.trainable = True if trainable is None else bool(trainable)
+        on_read = self.synchronization is VariableSynchronization.ON_READ
+        self.trainable = not on_read if trainable is None else bool(trainable)
         self.constraint = constraint
         self._save_slice_info: Any = None
         self._row_index: Tensor | None = None  # of a `tf.train.DynamicEmbedding`

@@ -84,6 +84,7 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, (*_LEAVES, PythonState)):
         return
     if isinstance(value, Optimizer):
+        yield from value._parts.items()
         yield from ((name, variable) for (name, _), variable in sorted(value._non_slots.items(), key=_by_name))
         return
     if isinstance(value, Mapping):

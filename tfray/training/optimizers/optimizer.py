@@ -67,6 +67,7 @@ class Optimizer:
         self._name = name
         self._slots: dict[str, dict[Any, Any]] = {}
         self._non_slots: dict[tuple[str, Graph], Any] = {}
+        self._parts: dict[str, Any] = {}  # what a checkpoint saves with it: another optimizer, perhaps
 
     def get_name(self) -> str:
         """The optimizer's name."""
