@@ -18,7 +18,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.source_ops import placeholder
-from tfray.ops.control.control_flow_ops import while_loop
+from tfray.ops.control.control_flow_ops import counted_loop, while_loop
 from tfray.ops.control.tensor_array_ops import TensorArray
 
 
@@ -236,7 +236,7 @@ def _fold(
             return _next(i, reverse), _following(fn(accumulated, elements.at(i)), accumulated, name)
 
         condition = _within(elements, reverse)
-        _, accumulated = while_loop(lambda i, _: condition(i), body, (first, accumulated), **options)
+        _, accumulated = counted_loop(lambda i, _: condition(i), body, (first, accumulated), **options)
         return accumulated
 
 
