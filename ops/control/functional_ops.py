@@ -167,7 +167,9 @@ def map_fn(
 
 def _signature(spec: Any) -> Any:
     """A dtype, or the description of a sparse tensor."""
-    return spec if isinstance(spec, SparseTensorSpec) else as_dtype(spec.dtype if isinstance(spec, TensorSpec) else spec)
+    return (
+        spec if isinstance(spec, SparseTensorSpec) else as_dtype(spec.dtype if isinstance(spec, TensorSpec) else spec)
+    )
 
 
 def _array_dtype(wanted: Any) -> dtypes.DType:
