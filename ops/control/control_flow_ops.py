@@ -9,7 +9,7 @@ one operation here. TensorFlow 1 instead adds Switch, Merge, Enter, Exit and Nex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from tfray.framework.region import Region, building, shared_reads, unify_inputs
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
 from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.ops.arrays.shape_ops import IDENTITY, identity
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math.comparison_ops import equal, logical_and, logical_not
 from tfray.ops.math.reduction_ops import reduce_any
@@ -87,6 +88,10 @@ NO_VALUE = register(
 )
 
 
+_NAMED: Final = IDENTITY.types["T"]
+"""Dtypes of what can have another name."""
+
+
 # -- cond ----------------------------------------------------------------------------------------------
 
 
@@ -140,11 +145,17 @@ def cond(
             raise InvalidArgumentError(f"cond: pred has shape {pred.shape}, expected a scalar", site=pred.op.site)
         first, second = _branch(graph, scope, then, "true_fn"), _branch(graph, scope, orelse, "false_fn")
         _check_branches(first, second)
-        outputs = add_cond(pred, first.region, second.region, scope).outputs
+        decided = identity(pred, name="pred_id")
+        outputs = _named(add_cond(decided, first.region, second.region, scope).outputs, "Merge")
         result = nest.pack_sequence_as(first.structure, outputs, expand_composites=True)
     if not strict and isinstance(result, (list, tuple)) and len(result) == 1:
         return result[0]
     return result
+
+
+def _named(outputs: Sequence[Tensor], name: str) -> list[Tensor]:
+    """Tensors under the names that TensorFlow 1 gives to such results, by which programs fetch them."""
+    return [identity(tensor, name=name) if tensor.dtype in _NAMED else tensor for tensor in outputs]
 
 
 class _Branch:
@@ -399,14 +410,35 @@ def while_loop(
         raise ValueError(f"while_loop: loop_vars must be a list, tuple or dictionary with elements, not {loop_vars!r}")
     if parallel_iterations < 1:
         raise TypeError(f"parallel_iterations must be a positive integer, not {parallel_iterations!r}")
-    graph = get_default_graph()
-    with graph.name_scope(name or "while") as scope:
-        loop = _Loop(cond, body, loop_vars, shape_invariants, maximum_iterations)
-        op = loop.build(graph, scope, swap_memory, back_prop)
-        result = loop.packed(op)
+    description = (cond, body, loop_vars, shape_invariants, maximum_iterations)
+    result = _add_loop(description, swap_memory, back_prop, name)
     if not return_same_structure and isinstance(result, (list, tuple)) and len(result) == 1:
         return result[0]
     return result
+
+
+def counted_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Structure,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+) -> Any:
+    """A `while_loop` for which TensorFlow gives `maximum_iterations` that its condition implies.
+
+    Its first ``Exit`` is the number of turns, so that the loop variables have the names that they have there.
+    """
+    return _add_loop((cond, body, loop_vars, None, None), swap_memory, back_prop, None, is_counted=True)
+
+
+def _add_loop(
+    description: tuple[Any, ...], swap_memory: bool, back_prop: bool, name: str | None, is_counted: bool = False
+) -> Any:
+    graph = get_default_graph()
+    with graph.name_scope(name or "while") as scope:
+        loop = _Loop(*description)
+        return loop.packed(loop.build(graph, scope, swap_memory, back_prop), is_counted)
 
 
 class _Loop:
@@ -453,21 +485,22 @@ class _Loop:
         return checked
 
     def build(self, graph: Graph, scope: str, swap_memory: bool, back_prop: bool) -> Operation:
+        self._initial = _named(self._initial, "Enter")
         condition, body = Region(graph), Region(graph)
         with building(condition, scope):
-            parameters = self._parameters(condition)
+            parameters = self._parameters(condition, "Merge")
             condition.outputs = [self._decide(parameters)]
         with building(body, scope):
-            parameters = self._parameters(body)
+            parameters = self._parameters(body, "Identity")
             body.outputs = [body.own(tensor) for tensor in self._advance(parameters)]
         self._check_shapes(body)
         _read_in_every_turn([condition, body])
         return add_while(condition, body, self._initial, scope, swap_memory=swap_memory, back_prop=back_prop)
 
-    def _parameters(self, region: Region) -> list[Tensor]:
+    def _parameters(self, region: Region, name: str) -> list[Tensor]:
         return [
-            region.add_input(tensor.dtype, shape, f"variable_{index}", tensor.op.site)
-            for index, (tensor, shape) in enumerate(zip(self._initial, self._shapes, strict=True))
+            region.add_input(tensor.dtype, shape, name, tensor.op.site)
+            for tensor, shape in zip(self._initial, self._shapes, strict=True)
         ]
 
     def _decide(self, parameters: list[Tensor]) -> Tensor:
@@ -510,8 +543,9 @@ class _Loop:
                     f"({following!r}, made at {following.op.site}); say which sizes change with shape_invariants"
                 )
 
-    def packed(self, op: Operation) -> Any:
-        return self._user_structure(op.outputs[1 : 1 + len(self._initial)])
+    def packed(self, op: Operation, is_counted: bool) -> Any:
+        results = op.outputs[0 if is_counted else 1 : 1 + len(self._initial)]
+        return self._user_structure(_named(results, "Exit")[is_counted:])
 
 
 def _read_in_every_turn(regions: Sequence[Region]) -> None:

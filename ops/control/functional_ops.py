@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tfray.errors import ArgumentError, InvalidArgumentError
-from tfray.framework import nest
+from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.source_ops import placeholder
-from tfray.ops.control.control_flow_ops import while_loop
+from tfray.ops.control.control_flow_ops import counted_loop, while_loop
 from tfray.ops.control.tensor_array_ops import TensorArray
+from tfray.ops.control.type_specs import SparseTensorSpec, TensorSpec
+from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse, serialize_many_sparse, serialize_sparse
 
 
 class _Elements:
@@ -31,8 +36,16 @@ class _Elements:
     """
 
     def __init__(self, structure: Structure, what: str) -> None:
-        self._structure = nest.map_structure(convert_to_tensor, structure)
-        self.tensors: list[Tensor] = nest.flatten(self._structure)
+        self._structure = nest.map_structure(_as_elements, structure)
+        leaves = nest.flatten(self._structure)
+        # An element of a sparse tensor is a row of three strings until it is asked for.
+        self.tensors: list[Tensor] = [
+            serialize_many_sparse(leaf, out_type=dtypes.string) if isinstance(leaf, SparseTensor) else leaf
+            for leaf in leaves
+        ]
+        for tensor, leaf in zip(self.tensors, leaves, strict=True):
+            if isinstance(leaf, SparseTensor):
+                tensor.set_shape([leaf.shape.with_rank_at_least(1)[0] if leaf.shape.rank is not None else None, 3])
         if not self.tensors:
             raise ValueError(f"{what}: elems has no tensors")
         self.static_count: int | None = None
@@ -56,12 +69,33 @@ class _Elements:
 
     @property
     def dtypes(self) -> Any:
-        """The dtypes, in the form of the structure."""
-        return nest.map_structure(lambda tensor: tensor.dtype, self._structure)
+        """The dtypes, in the form of the structure; a `SparseTensorSpec` for a sparse tensor."""
+        return nest.map_structure(
+            lambda leaf: SparseTensorSpec(None, leaf.dtype) if isinstance(leaf, SparseTensor) else leaf.dtype,
+            self._structure,
+        )
 
     def at(self, index: TensorLike) -> Any:
         """The elements at `index`, in the form of the structure."""
-        return nest.pack_sequence_as(self._structure, [array.read(index) for array in self._arrays])
+        read = [array.read(index) for array in self._arrays]
+        leaves = zip(read, nest.flatten(self._structure), strict=True)
+        return nest.pack_sequence_as(
+            self._structure,
+            [_element_of(part, leaf) if isinstance(leaf, SparseTensor) else part for part, leaf in leaves],
+        )
+
+
+def _as_elements(value: TensorLike) -> Any:
+    return value if isinstance(value, SparseTensor) else convert_to_tensor(value)
+
+
+def _element_of(part: Tensor, whole: SparseTensor) -> SparseTensor:
+    rank = whole.shape.rank
+    element = deserialize_sparse(part, whole.dtype, None if rank is None else rank - 1)
+    inner = None if rank is None else whole.shape[1:]
+    if inner is None or not inner.is_fully_defined():
+        return element
+    return SparseTensor(element.indices, element.values, np.array(inner.as_list(), np.int64))
 
 
 def _checked_function(fn: object, what: str) -> None:
@@ -78,21 +112,26 @@ def map_fn(
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
+    fn_output_signature: Any = None,
 ) -> Any:
     """Apply `fn` to every element along the first axis of `elems`, and stack the results.
 
     Args:
         fn: From one element, in the structure of `elems`, to a structure of tensors.
-        elems: A tensor of shape ``[n, ...]``, or a nested structure of tensors with first axes of one size.
-        dtype: Dtypes of what `fn` returns, in its structure; those of `elems` when None.
+        elems: A tensor of shape ``[n, ...]``, or a nested structure of tensors with first axes of one size. Those of
+            rank 2 and more may be sparse: `fn` gets sparse elements. No gradients flow to these.
+        dtype: Dtypes of what `fn` returns, in its structure; those of `elems` when None. A `tf.SparseTensorSpec` says
+            that a result is sparse.
         parallel_iterations: Accepted for TensorFlow 1's sake.
         back_prop: Whether gradients flow through.
         swap_memory: As for `tf.while_loop`.
         infer_shape: Require that all results of `fn` have one shape.
         name: Name scope.
+        fn_output_signature: Another spelling of `dtype`.
 
     Returns:
-        The results, each with a new first axis: shape ``[n, ...]``.
+        The results, each with a new first axis: shape ``[n, ...]``. Those of sparse results have in each dimension
+        the largest size of all.
 
     Raises:
         TypeError: `fn` is not a function, or returns another structure or dtype than expected.
@@ -105,8 +144,11 @@ def map_fn(
     _checked_function(fn, "map_fn")
     with get_default_graph().name_scope(name or "map"):
         elements = _Elements(elems, "map_fn")
-        wanted = elements.dtypes if dtype is None else nest.map_structure(as_dtype, dtype)
-        arrays = nest.map_structure(lambda each: TensorArray(each, elements.count, infer_shape=infer_shape), wanted)
+        given = dtype if fn_output_signature is None else fn_output_signature
+        wanted = elements.dtypes if given is None else nest.map_structure(_signature, given)
+        arrays = nest.map_structure(
+            lambda each: TensorArray(_array_dtype(each), elements.count, infer_shape=infer_shape), wanted
+        )
 
         def body(i: Tensor, arrays: Any) -> Any:
             results = _of_structure(fn(elements.at(i)), wanted, "map_fn")
@@ -120,7 +162,24 @@ def map_fn(
             back_prop=back_prop,
             swap_memory=swap_memory,
         )
-        return nest.map_structure(lambda array: _stacked(array, elements), arrays)
+        return nest.map_structure(lambda array, each: _result(_stacked(array, elements), each), arrays, wanted)
+
+
+def _signature(spec: Any) -> Any:
+    """A dtype, or the description of a sparse tensor."""
+    return (
+        spec if isinstance(spec, SparseTensorSpec) else as_dtype(spec.dtype if isinstance(spec, TensorSpec) else spec)
+    )
+
+
+def _array_dtype(wanted: Any) -> dtypes.DType:
+    return dtypes.string if isinstance(wanted, SparseTensorSpec) else wanted
+
+
+def _result(stacked: Tensor, wanted: Any) -> Any:
+    if not isinstance(wanted, SparseTensorSpec):
+        return stacked
+    return deserialize_sparse(stacked, wanted.dtype, None if wanted.shape.rank is None else wanted.shape.rank + 1)
 
 
 def vectorized_map(fn: Callable[[Any], Any], elems: Structure) -> Any:
@@ -156,10 +215,22 @@ def _of_structure(results: Structure, wanted: Structure, what: str) -> Any:
 
 
 def _of_dtype(value: TensorLike, dtype: Any, what: str) -> Tensor:
+    if isinstance(value, SparseTensor) or isinstance(dtype, SparseTensorSpec):
+        return _serialized(value, dtype, what)
     tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, preferred_dtype=dtype)
     if tensor.dtype is not dtype:
         raise TypeError(f"{what}: fn returns {tensor!r}, expected is {dtype.name}; say so by dtype=, or use tf.cast")
     return tensor
+
+
+def _serialized(value: Any, spec: Any, what: str) -> Tensor:
+    if not isinstance(spec, SparseTensorSpec):
+        raise TypeError(f"{what}: fn returns {value!r}, expected is a tensor; say so by dtype=tf.SparseTensorSpec(...)")
+    if not isinstance(value, SparseTensor):
+        raise ArgumentError(f"{what}: fn returns {value!r}, expected is a sparse tensor")
+    if value.dtype is not spec.dtype or not value.shape.is_compatible_with(spec.shape):
+        raise ArgumentError(f"{what}: fn returns {value!r} of shape {value.shape}, expected is {spec}")
+    return serialize_sparse(value, out_type=dtypes.string)
 
 
 def _written(arrays: Any, index: TensorLike, values: TensorLike) -> Any:
@@ -236,7 +307,7 @@ def _fold(
             return _next(i, reverse), _following(fn(accumulated, elements.at(i)), accumulated, name)
 
         condition = _within(elements, reverse)
-        _, accumulated = while_loop(lambda i, _: condition(i), body, (first, accumulated), **options)
+        _, accumulated = counted_loop(lambda i, _: condition(i), body, (first, accumulated), **options)
         return accumulated
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.ops.dataflow.resource_operations import use_resource
 from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_string
 from tfray.ops.strings.decoding_ops import PARSERS
@@ -284,6 +286,39 @@ INITIALIZE_TABLE_FROM_TEXT_FILE = register(
         reach=Reach("files", path=1),
     )
 )
+
+
+def initialize_table_once(initialize: Operation) -> Operation:
+    """An operation that does what `initialize` does, and nothing where the table has contents already.
+
+    A step may run it again and again. So it neither reads the file again nor compares contents.
+
+    Args:
+        initialize: An operation of `initialize_table` or `initialize_table_from_text_file`.
+    """
+    definition = ONCE[initialize.type]
+    attrs = {name: initialize.attrs[name] for name in definition.attrs}
+    once: Operation = use_resource(definition, *initialize.inputs, name=f"{initialize.name}/once", **attrs)
+    return once
+
+
+def _initialize_table_once_kernel(ctx: KernelContext, table: Table, keys: Array, values: Array) -> None:
+    if not table.is_ready:
+        _initialize_table_kernel(ctx, table, keys, values)
+
+
+def _initialize_from_file_once_kernel(ctx: KernelContext, table: Table, filename: Array) -> None:
+    if not table.is_ready:
+        _initialize_from_file_kernel(ctx, table, filename)
+
+
+ONCE: Final = {
+    definition.name: register(replace(definition, name=f"{definition.name}Once", kernels=on_cpu(kernel)))
+    for definition, kernel in (
+        (INITIALIZE_TABLE, _initialize_table_once_kernel),
+        (INITIALIZE_TABLE_FROM_TEXT_FILE, _initialize_from_file_once_kernel),
+    )
+}
 
 
 def _insert_kernel(ctx: KernelContext, table: Table, keys: Array, values: Array) -> None:

@@ -255,7 +255,7 @@ def pool(
         pooling_type: ``"MAX"`` or ``"AVG"``.
         padding: ``"SAME"`` or ``"VALID"``.
         dilation_rate: Distance between the elements of a window, one integer per axis. Above 1 it needs strides of
-            1, padding VALID and channels at the end.
+            1 and padding VALID.
         strides: Distance between windows, in the form of `window_shape`; 1 when None.
         name: Name of the operation.
         data_format: ``NWC``, ``NCW``, ``NHWC``, ``NCHW``, ``NDHWC`` or ``NCDHW``.
@@ -296,16 +296,17 @@ def _pool_with_gaps(
     data_format: str | None,
 ) -> Tensor:
     """Every rate-th element makes an image of its own, whose windows have no gaps."""
-    is_valid = str(padding).upper() == "VALID"
-    if not is_valid or any(stride != 1 for stride in _list(strides)) or (data_format or "").startswith("NC"):
-        raise InvalidArgumentError(
-            "pool: a dilation_rate above 1 needs strides of 1, padding VALID and channels at the end"
-        )
+    if str(padding).upper() != "VALID" or any(stride != 1 for stride in _list(strides)):
+        raise InvalidArgumentError("pool: a dilation_rate above 1 needs strides of 1 and padding VALID")
     with get_default_graph().name_scope(name or "pool"):
-        sizes = shape(input)[1 : 1 + len(window)]
-        paddings, crops = required_space_to_batch_paddings(sizes, rates)
-        images = space_to_batch_nd(input, rates, paddings)
-        return batch_to_space_nd(pool(images, window, pooling_type, "VALID"), rates, crops)
+        return with_space_to_batch(
+            input,
+            rates,
+            padding,
+            lambda images, _, padding: pool(images, window, pooling_type, padding, data_format=data_format),
+            window,
+            data_format=data_format,
+        )
 
 
 def max_pool_v2(
@@ -387,7 +388,7 @@ def _pooled_by_rank(
 def with_space_to_batch(
     input: TensorLike,
     dilation_rate: TensorLike,
-    padding: str,
+    padding: Padding,
     op: Callable[..., Tensor],
     filter_shape: TensorLike | None = None,
     spatial_dims: Sequence[int] | None = None,
@@ -400,7 +401,7 @@ def with_space_to_batch(
     Args:
         input: Rank of at least ``max(spatial_dims) + 1``.
         dilation_rate: Distance between the elements of a window along each spatial dimension, an integer vector.
-        padding: ``"SAME"`` or ``"VALID"``; `op` gets ``"VALID"`` where there are gaps.
+        padding: ``"SAME"``, ``"VALID"``, or a pair for each dimension; `op` gets ``"VALID"`` where there are gaps.
         op: ``function(input, num_spatial_dims, padding)``.
         filter_shape: Sizes of the window, an integer vector; needed for ``"SAME"``.
         spatial_dims: The spatial dimensions, ascending; those behind the batch (and the channels) when None.
@@ -427,10 +428,16 @@ def with_space_to_batch(
         raise InvalidArgumentError(f"with_space_to_batch: dilation_rate is {known.tolist()}, expected at least 1")
     if known is not None and (known == 1).all():
         return op(tensor, count, padding)
-    if padding not in ("SAME", "VALID") or (padding == "SAME" and filter_shape is None):
-        raise InvalidArgumentError(f"with_space_to_batch: padding is {padding!r}; SAME needs filter_shape")
+    is_explicit = np.shape(padding) == (count + 2, 2)
+    if not is_explicit and (padding not in ("SAME", "VALID") or (padding == "SAME" and filter_shape is None)):
+        raise InvalidArgumentError(
+            f"with_space_to_batch: padding is {padding!r}, expected SAME (which needs filter_shape), VALID, or "
+            f"{count + 2} pairs"
+        )
     around = zeros([count, 2], "int32")
-    if padding == "SAME":
+    if is_explicit:
+        around = index_tensor(np.asarray(padding)[first : first + count])
+    elif padding == "SAME":
         extra = (cast(index_tensor(filter_shape), "int32")[:count] - 1) * rates  # type: ignore[arg-type]
         around = stack([floordiv(extra, 2), extra - floordiv(extra, 2)], 1)
     sizes = stack([size_along(tensor, axis) for axis in axes])

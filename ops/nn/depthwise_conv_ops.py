@@ -13,7 +13,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
     Array,
     ArrayModule,
@@ -40,6 +40,7 @@ from tfray.ops.kernels.tiles import (
 )
 from tfray.ops.kernels.windows import WindowAttrs, as_nhwc, image_shape, static_image_sizes
 from tfray.ops.nn import fast_convolution
+from tfray.ops.nn.any_rank_conv_ops import with_space_to_batch
 from tfray.ops.nn.conv_geometry import Geometry, geometry, mirrored
 from tfray.ops.nn.conv_ops import conv2d, conv_attrs, same_conv_attrs
 from tfray.ops.nn.convolution import padded_part
@@ -473,7 +474,9 @@ def depthwise_conv2d(
         filter: ``[height, width, channels, multiplier]``.
         strides: As for `conv2d`.
         padding: As for `conv2d`.
-        rate: Distance between the elements of a window: one integer, or two for height and width.
+        rate: Distance between the elements of a window: one integer, or two for height and width. With strides
+            above 1 each `rate`-th pixel makes an image of its own, in which the strides count (as in TensorFlow):
+            output ``q * rate + p`` begins at pixel ``q * stride * rate + p``.
         name: Name of the operation.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         dilations: Another spelling of `rate`.
@@ -486,9 +489,21 @@ def depthwise_conv2d(
         >>> session.run(tf.nn.depthwise_conv2d(images, filters, [1, 1, 1, 1], "VALID"))
         array([[[[4., 4., 4., 4., 4., 4.]]]], dtype=float32)
     """
-    rate = dilations if rate is None else rate
     layout = data_format or "NHWC"
-    return depthwise_conv2d_native(input, filter, strides, padding, layout, rate, name or "depthwise")
+    chosen = dilations if rate is None else rate
+    rates = [1, 1] if chosen is None else [chosen] * 2 if isinstance(chosen, int) else list(chosen)
+    if len(rates) == 2 and (all(value == 1 for value in rates) or np.all(np.asarray(strides) == 1)):
+        return depthwise_conv2d_native(input, filter, strides, padding, layout, rates, name or "depthwise")
+    with get_default_graph().name_scope(name or "depthwise"):
+        filter = convert_to_tensor(filter, name="filter_in")
+        return with_space_to_batch(
+            input,
+            rates,
+            padding,
+            lambda images, _, padding: depthwise_conv2d_native(images, filter, strides, padding, layout),
+            shape(filter),
+            data_format=layout,
+        )
 
 
 def separable_conv2d(

@@ -98,3 +98,74 @@ def test_moving_averages_of_moments_are_named_as_in_tensorflow():
     average = tf.train.ExponentialMovingAverage(0.9)
     average.apply([mean])
     assert average.average(mean).op.name == "moments/Squeeze/ExponentialMovingAverage"
+
+
+# -- results of control flow -----------------------------------------------------------------------------
+
+
+def _cond(results=1, **options):
+    """`tf.cond` whose functions return a tensor, or a list of several."""
+    one, two = tf.constant(1.0), tf.constant(2.0)
+    pick = (lambda value: value) if results == 1 else (lambda value: [value] * results)
+    return tf.cond(one < two, lambda: pick(one + 1), lambda: pick(two + 1), **options)
+
+
+def _loop(**options):
+    return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), [0, 1.0], **options)
+
+
+def _nested(inner):
+    made = []
+
+    def body(i):
+        made.append(inner(i))
+        return i + 1
+
+    return [tf.while_loop(lambda i: i < 3, body, [0]), *made]
+
+
+def _state_of(cell):
+    with tf.variable_scope("encoder"):
+        return tf.nn.dynamic_rnn(cell, tf.zeros([2, 4, 3]), [1, 2], dtype=tf.float32)[1]
+
+
+RESULTS = {  # as TensorFlow 1.15 and 2.15 name them without control flow v2
+    "cond": (_cond, ["cond/Merge"]),
+    "cond of two": (lambda: _cond(2), ["cond/Merge", "cond/Merge_1"]),
+    "cond with a name": (lambda: _cond(name="choice"), ["choice/Merge"]),
+    "two conds": (lambda: [_cond(), _cond()], ["cond/Merge", "cond_1/Merge"]),
+    "case": (lambda: tf.case([(tf.constant(1) > 0, lambda: 1)], default=lambda: 2), ["case/cond/Merge"]),
+    "while_loop": (_loop, ["while/Exit", "while/Exit_1"]),
+    "while_loop with a limit": (lambda: _loop(maximum_iterations=2), ["while/Exit_1", "while/Exit_2"]),
+    "while_loop with a name": (lambda: _loop(name="steps"), ["steps/Exit", "steps/Exit_1"]),
+    "loops in loops": (lambda: _nested(lambda i: _loop()[0]), ["while/Exit", "while/while/Exit"]),
+    "cond in a loop": (
+        lambda: _nested(lambda i: tf.cond(i > 1, lambda: i, lambda: i + 1)),
+        ["while/Exit", "while/cond/Merge"],
+    ),
+    "variables of a body": (lambda: _nested(tf.convert_to_tensor), ["while/Exit", "while/Identity"]),
+    "foldl": (lambda: tf.foldl(lambda a, x: a + x, tf.ones([3])), ["foldl/while/Exit_2"]),
+    "an LSTM's state": (
+        lambda: _state_of(tf.nn.rnn_cell.LSTMCell(3)),
+        ["encoder/rnn/while/Exit_3", "encoder/rnn/while/Exit_4"],
+    ),
+}
+
+
+@pytest.mark.parametrize("scope", ["", "model/"])
+@pytest.mark.parametrize("case", RESULTS)
+def test_results_of_control_flow_are_named_as_in_tensorflow(case, scope):
+    build, expected = RESULTS[case]
+    with tf.name_scope(scope):
+        results = build()
+    names = [tensor.op.name.removeprefix(scope) for tensor in tf.nest.flatten(results)]
+    assert names == expected
+
+
+def test_control_flow_is_fetched_and_fed_by_name():
+    chosen = _cond()
+    steps = _loop()[1]
+    names = ["cond/pred_id:0", "cond/Merge:0", "while/Enter_1:0", "while/Exit_1:0"]
+    with tf.Session() as session:
+        assert session.run(names) == [True, 2, 1, 8]
+        assert session.run([chosen, steps], {"cond/pred_id:0": False, "while/Enter_1:0": 2.0}) == [3, 16]

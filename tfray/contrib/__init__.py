@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         deprecated,
         distributions,
         estimator,
+        factorization,
         feature_column,
         framework,
         layers,
@@ -41,9 +42,9 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "feature_column", "framework", "layers",
-    "learn", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "rnn", "seq2seq", "slim", "staging",
-    "tensorboard", "training", "util",
+    "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization", "feature_column",
+    "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "rnn", "seq2seq",
+    "slim", "staging", "tensorboard", "training", "util",
 ]
 # fmt: on
 

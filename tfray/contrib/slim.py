@@ -33,7 +33,10 @@ from tfray.contrib.layers import (
     xavier_initializer,
     xavier_initializer_conv2d,
 )
+from tfray.library.input import example_decoder as data_decoder
+from tfray.library.input import example_decoder as tfexample_decoder
 from tfray.library.inspect import model_analyzer
+from tfray.library.layers import layer_utils as utils
 from tfray.library.layers.arg_scope import (
     add_arg_scope,
     arg_scope,
@@ -54,19 +57,27 @@ from tfray.library.layers.model_variables import (
     model_variable,
     variable,
 )
+from tfray.training.input import data_provider
+from tfray.training.input import data_provider as dataset
+from tfray.training.input import data_provider as dataset_data_provider
+from tfray.training.input import data_provider as parallel_reader
+from tfray.training.input import data_provider as prefetch_queue
 from tfray.training.sessions import learning
+from tfray.training.sessions import slim_evaluation as evaluation
+from tfray.training.threads import queue_runner as queues
 from tfray.training.threads.global_step import create_global_step, get_global_step, get_or_create_global_step
 
 # fmt: off
 __all__ = [
     "add_arg_scope", "arg_scope", "arg_scoped_arguments", "avg_pool2d", "batch_norm", "bias_add", "conv1d", "conv2d",
     "conv2d_transpose", "convolution2d", "convolution2d_transpose", "create_global_step", "current_arg_scope",
-    "dropout", "filter_variables", "flatten", "fully_connected", "get_global_step", "get_local_variables",
-    "get_model_variables", "get_or_create_global_step", "get_trainable_variables", "get_unique_variable",
-    "get_variables", "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "has_arg_scope",
-    "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "learning", "linear",
-    "losses", "max_pool2d", "model_analyzer", "model_variable", "one_hot_encoding", "relu", "relu6", "repeat",
-    "separable_conv2d", "separable_convolution2d", "softmax", "stack", "unit_norm", "variable",
-    "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
+    "data_decoder", "data_provider", "dataset", "dataset_data_provider", "dropout", "evaluation", "filter_variables",
+    "flatten", "fully_connected", "get_global_step", "get_local_variables", "get_model_variables",
+    "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
+    "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "has_arg_scope", "instance_norm",
+    "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "learning", "linear", "losses", "max_pool2d",
+    "model_analyzer", "model_variable", "one_hot_encoding", "parallel_reader", "prefetch_queue", "queues", "relu",
+    "relu6", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack", "tfexample_decoder",
+    "unit_norm", "utils", "variable", "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on

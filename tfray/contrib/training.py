@@ -1,7 +1,21 @@
-"""``tf.contrib.training``: hyperparameters, a training loop, and placing variables by their size."""
+"""``tf.contrib.training``: hyperparameters, a training loop, evaluation, and placing variables by their size."""
 
+from tfray.training.checkpoints.checkpoint_management import checkpoints_iterator, wait_for_new_checkpoint
+from tfray.training.sessions.evaluation import (
+    StopAfterNEvalsHook,
+    SummaryAtEndHook,
+    evaluate_once,
+    evaluate_repeatedly,
+    get_or_create_eval_step,
+)
 from tfray.training.sessions.hparams import HParams
 from tfray.training.sessions.train_loop import train
 from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn
 
-__all__ = ["GreedyLoadBalancingStrategy", "HParams", "byte_size_load_fn", "train"]
+# fmt: off
+__all__ = [
+    "GreedyLoadBalancingStrategy", "HParams", "StopAfterNEvalsHook", "SummaryAtEndHook", "byte_size_load_fn",
+    "checkpoints_iterator", "evaluate_once", "evaluate_repeatedly", "get_or_create_eval_step", "train",
+    "wait_for_new_checkpoint",
+]
+# fmt: on

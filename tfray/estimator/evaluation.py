@@ -16,10 +16,10 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.library.inspect.event_writer import FileWriterCache
 from tfray.library.metrics.mean_metrics import mean
 from tfray.library.platform import logging
-from tfray.library.variables.initializers import Zeros
-from tfray.library.variables.variable_scope import get_variable, variable_scope
+from tfray.library.variables.variable_scope import variable_scope
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.state.state_ops import assign_add
+from tfray.training.sessions.evaluation import get_or_create_eval_step
 from tfray.training.sessions.hooks import FinalOpsHook
 from tfray.training.sessions.monitored_session import ChiefSessionCreator, MonitoredSession
 from tfray.training.sessions.scaffold import Scaffold
@@ -78,14 +78,7 @@ def add_evaluation(metrics: Mapping[str, Any], loss: Any) -> tuple[Any, dict[str
         raise ValueError("the graph has no global step: the model function must not begin a new graph")
     values[GraphKeys.GLOBAL_STEP] = step
     with variable_scope("", reuse=False), get_default_graph().name_scope(None):
-        counter = get_variable(
-            _EVAL_STEP,
-            shape=[],
-            dtype=dtypes.int64,
-            initializer=Zeros(),
-            trainable=False,
-            collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.EVAL_STEP],
-        )
+        counter = get_or_create_eval_step()
     counted = assign_add(counter, 1)
     get_default_graph().extra(_EVAL_STEP, dict)[_EVAL_STEP] = counted
     return group(*updates, counted), values

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tfray.estimator.canned_models.kmeans import KMeans
 from tfray.estimator.dnn import dnn_logit_fn_builder
 from tfray.estimator.hooks import InMemoryEvaluatorHook, make_stop_at_checkpoint_step_hook
 from tfray.estimator.input_functions import parameters_of
@@ -20,9 +21,10 @@ from tfray.training.sessions.hooks_stopping import (
 
 # fmt: off
 __all__ = [
-    "InMemoryEvaluatorHook", "build_raw_supervised_input_receiver_fn", "call_logit_fn", "dnn_logit_fn_builder",
-    "linear_logit_fn_builder", "make_early_stopping_hook", "make_stop_at_checkpoint_step_hook", "stop_if_higher_hook",
-    "stop_if_lower_hook", "stop_if_no_decrease_hook", "stop_if_no_increase_hook",
+    "InMemoryEvaluatorHook", "KMeans", "build_raw_supervised_input_receiver_fn", "call_logit_fn",
+    "dnn_logit_fn_builder", "linear_logit_fn_builder", "make_early_stopping_hook",
+    "make_stop_at_checkpoint_step_hook", "stop_if_higher_hook", "stop_if_lower_hook", "stop_if_no_decrease_hook",
+    "stop_if_no_increase_hook",
 ]
 # fmt: on
 

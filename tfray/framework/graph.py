@@ -36,11 +36,13 @@ class Tensor(TensorOperators["Tensor"]):
         value_index: Which of the operation's outputs it is.
         dtype: Type of its elements.
         assign: Of a part of a variable, ``v[1:3]``, only: ``assign(value, name=None)`` sets this part.
+        aliases: Names that `tf.contrib.slim.utils` has given to it, only if there are any.
     """
 
-    __slots__ = ("__weakref__", "_shape", "assign", "dtype", "op", "value_index")
+    __slots__ = ("__weakref__", "_shape", "aliases", "assign", "dtype", "op", "value_index")
 
     assign: Callable[..., Tensor]
+    aliases: list[str]
 
     def __init__(self, op: Operation, value_index: int, dtype: dtypes.DType) -> None:
         self.op: Final = op

@@ -95,7 +95,8 @@ class Region(Graph):
         attrs: dict[str, Any] = {"dtype": dtype, "shape": shape}
         if variable is not None:
             attrs["_variable"] = variable
-        op = self.create_op("RegionInput", [], attrs, self.unique_name(name), exact_name=True, device="", site=site)
+        name = self.unique_name(name, mark_as_used=False)
+        op = self.create_op("RegionInput", [], attrs, name, exact_name=True, device="", site=site)
         self.inputs.append(op.outputs[0])
         return op.outputs[0]
 

@@ -598,7 +598,7 @@ def test_batch_renormalization(clipping):
     """As the paper has it: x * r + d, by averages from before the step; here without scale and offset."""
     batches = _batches(3, 6, 3)
     outputs, variables = _normalized(batches, renorm=True, renorm_clipping=clipping, renorm_momentum=0.5)
-    mean, deviation, moving = np.zeros(3), np.ones(3), np.ones(3)
+    mean, deviation, moving = np.zeros(3), np.ones(3), np.ones(3)  # moving: deviation, which TensorFlow averages here
     for batch, output in zip(batches, outputs, strict=True):
         of_batch = np.sqrt(batch.var(0) + 1e-3)
         r, d = of_batch / deviation, (batch.mean(0) - mean) / deviation
@@ -606,10 +606,28 @@ def test_batch_renormalization(clipping):
             r, d = np.clip(r, 0.9, 1.1), np.clip(d, -0.2, 0.2)
         np.testing.assert_allclose(output, (batch - batch.mean(0)) / of_batch * r + d, rtol=1e-4, atol=1e-5)
         mean, deviation = (mean + batch.mean(0)) / 2, (deviation + of_batch) / 2
-        moving = 0.99 * moving + 0.01 * batch.var(0)
+        moving = 0.99 * moving + 0.01 * of_batch
     np.testing.assert_allclose(variables["renorm_mean"], mean, rtol=1e-4)
     np.testing.assert_allclose(variables["renorm_stddev"], deviation, rtol=1e-4)
-    np.testing.assert_allclose(variables["moving_variance"], moving, rtol=1e-4)
+    np.testing.assert_allclose(variables["moving_stddev"], moving, rtol=1e-4)
+    np.testing.assert_allclose(variables["moving_variance"], moving**2 - 1e-3, rtol=1e-4)
+
+
+@pytest.mark.parametrize("settings", [{}, {"fused": False}, {"renorm": True}])
+def test_a_partitioner_leaves_moving_averages_whole(settings):
+    plain = tf.layers.batch_normalization(IMAGES, training=True, name="plain", **settings)
+    with tf.variable_scope("cut", partitioner=tf.fixed_size_partitioner(3)):
+        cut = tf.layers.batch_normalization(IMAGES, training=True, name="bn", **settings)
+    kept = ["moving_mean", "moving_variance"]
+    kept += ["moving_stddev", "renorm_mean", "renorm_stddev"] if settings.get("renorm") else []
+    parts = [f"{name}/part_{index}" for name in ("gamma", "beta") for index in range(3)]
+    assert names(tf.global_variables("cut")) == [f"cut/bn/{name}" for name in [*parts, *kept]]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(*session.run([plain, cut]))
+        session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+        for name in kept:
+            np.testing.assert_array_equal(*session.run([f"plain/{name}:0", f"cut/bn/{name}:0"]))
 
 
 def test_virtual_batches_are_normalized_by_themselves():

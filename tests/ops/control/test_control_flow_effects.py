@@ -202,7 +202,7 @@ def test_names_inside_are_those_of_the_scopes():
 
     with tf.name_scope("model"):
         loop = tf.while_loop(lambda i: i < 2, body, [0], name="steps")
-    assert names["body"] == "model/steps/next" and loop.op.name == "model/steps"
+    assert names["body"] == "model/steps/next" and loop.op.name == "model/steps/Exit"
 
 
 def test_a_layer_used_inside_and_outside_shares_its_variables(session):

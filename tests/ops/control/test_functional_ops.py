@@ -167,3 +167,71 @@ def test_gradients_by_what_is_captured():
 def test_back_prop_false():
     x = tf.constant(X)
     assert tf.gradients(map_fn(lambda e: e * 2, x, back_prop=False), x) == [None]
+
+
+# -- sparse elements and results -------------------------------------------------------------------------
+
+DENSE = np.array([[1, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 0]], np.float32)
+ROWS_SPARSE = tf.SparseTensorSpec([None], tf.float32)
+
+
+def _sparse(dense=DENSE):
+    positions = np.argwhere(dense)
+    return tf.SparseTensor(positions, dense[tuple(positions.T)], dense.shape)
+
+
+def _evaluated(result):
+    with tf.Session() as session:
+        return session.run(result)
+
+
+@pytest.mark.parametrize("dense", [DENSE, np.stack([DENSE, 2 * DENSE]), np.zeros([2, 3], np.float32)], ids=np.shape)
+def test_elements_may_be_sparse(dense):
+    rows = tf.map_fn(lambda row: tf.sparse.to_dense(row) + 1, _sparse(dense), dtype=tf.float32)
+    assert rows.shape.as_list() == list(dense.shape)
+    np.testing.assert_array_equal(_evaluated(rows), dense + 1)
+
+
+def test_sparse_elements_stand_beside_dense_ones():
+    sums = tf.map_fn(
+        lambda pair: tf.sparse.reduce_sum(pair["row"]) * pair["factor"],
+        {"row": _sparse(), "factor": tf.constant([1.0, 2.0, 3.0])},
+        dtype=tf.float32,
+    )
+    np.testing.assert_array_equal(_evaluated(sums), [3, 0, 9])
+
+
+@pytest.mark.parametrize("argument", ["dtype", "fn_output_signature"])
+def test_results_may_be_sparse(argument):
+    doubled, plain = tf.map_fn(
+        lambda row: (tf.sparse.from_dense(row * 2), row),
+        tf.constant(DENSE),
+        **{argument: (ROWS_SPARSE, tf.TensorSpec([4], tf.float32))},
+    )
+    assert doubled.shape.rank == 2
+    np.testing.assert_array_equal(_evaluated(tf.sparse.to_dense(doubled)), DENSE * 2)
+    np.testing.assert_array_equal(_evaluated(plain), DENSE)
+
+
+def test_sparse_elements_give_sparse_results_without_a_signature():
+    same = _evaluated(tf.map_fn(lambda row: row, _sparse()))
+    np.testing.assert_array_equal(same.indices, np.argwhere(DENSE))
+    np.testing.assert_array_equal(same.dense_shape, DENSE.shape)
+
+
+def test_sparse_results_of_several_sizes_have_the_largest():
+    def up_to(n):
+        return tf.SparseTensor([[n - 1]], [1.0], [n])
+
+    result = _evaluated(tf.map_fn(up_to, tf.constant([1, 3, 2], tf.int64), ROWS_SPARSE))
+    np.testing.assert_array_equal(result.indices, [[0, 0], [1, 2], [2, 1]])
+    np.testing.assert_array_equal(result.dense_shape, [3, 3])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [(None, TypeError), (tf.float32, TypeError), (tf.SparseTensorSpec([None], tf.int32), ValueError)],
+)
+def test_sparse_results_that_are_not_expected_are_refused(dtype, kind):
+    with pytest.raises(kind, match="map_fn: fn returns"):
+        tf.map_fn(tf.sparse.from_dense, tf.constant(DENSE), dtype)

@@ -69,6 +69,9 @@ def test_pooling_with_gaps():
     )
     result = tf.nn.pool(images, [2, 2], "MAX", "VALID", dilation_rate=[2, 1])
     np.testing.assert_array_equal(run(result), expected)
+    channels_first = images.transpose(0, 3, 1, 2)
+    result = tf.nn.pool(channels_first, [2, 2], "MAX", "VALID", dilation_rate=[2, 1], data_format="NCHW")
+    np.testing.assert_array_equal(run(result), expected.transpose(0, 3, 1, 2))
     for options in ({"strides": [2, 1]}, {"padding": "SAME"}):
         with pytest.raises(tf.errors.InvalidArgumentError, match="dilation_rate"):
             tf.nn.pool(images, [2, 2], "MAX", **{"padding": "VALID", "dilation_rate": [2, 1], **options})

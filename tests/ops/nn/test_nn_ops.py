@@ -227,6 +227,54 @@ def test_separable_convolution():
     np.testing.assert_allclose(interpret(output), wanted)
 
 
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize(
+    ("stride", "rate", "padding", "sizes"),  # TensorFlow's sizes for images of 7 x 9 and filters of 3 x 3
+    [
+        (2, [2, 2], "SAME", (3, 5)),
+        (2, [2, 3], "SAME", (3, 6)),
+        (3, [1, 2], "VALID", (2, 1)),
+        (2, [2, 2], "VALID", (1, 3)),
+        (2, [2, 2], [[0, 0], [1, 2], [0, 1], [0, 0]], (4, 4)),
+        (1, [2], "SAME", (7, 7)),
+    ],
+)
+def test_strides_count_in_the_images_of_every_rate_th_pixel(
+    stride: int, rate: list[int], padding: Any, sizes: tuple[int, int], layout: str
+):
+    x, w = grid(2, 7, 9, 3), grid(3, 3, 3, 2, seed=1)
+    pairs = [(0, 0), (0, 0)] if isinstance(padding, str) else padding[1:3]
+    if layout == "NCHW" and not isinstance(padding, str):
+        padding = [padding[0], padding[3], *padding[1:3]]
+    rates, frame, missing = [*rate, 1][:2], [], []
+    for size, step, explicit, has_gaps in zip(x.shape[1:3], rates, pairs, (True, len(rate) == 2), strict=True):
+        extra = 2 * step if padding == "SAME" and has_gaps else 0
+        before, behind = (extra // 2, extra - extra // 2) if extra else explicit
+        missing.append(-(size + before + behind) % step)
+        frame.append((before, behind + missing[-1]))
+    padded = np.pad(x, [(0, 0), *frame, (0, 0)])
+    parts = {
+        (i, j): ref.depthwise(padded[:, i :: rates[0], j :: rates[1]], w, stride=(stride, stride))
+        for i in range(rates[0])
+        for j in range(rates[1])
+    }
+    rows, columns = parts[0, 0].shape[1:3]
+    wanted = np.zeros((2, rows * rates[0], columns * rates[1], 6))
+    for (i, j), part in parts.items():
+        wanted[:, i :: rates[0], j :: rates[1]] = part
+    wanted = wanted[:, : wanted.shape[1] - missing[0], : wanted.shape[2] - missing[1]]
+    assert wanted.shape[1:3] == sizes
+    images = constant(x if layout == "NHWC" else x.transpose(0, 3, 1, 2))
+    strides = [1, stride, stride, 1] if layout == "NHWC" else [1, 1, stride, stride]
+    output = depthwise_conv_ops.depthwise_conv2d(images, w, strides, padding, rate, data_format=layout)
+    pointwise = grid(1, 1, 6, 4, seed=2)
+    mixed = depthwise_conv_ops.separable_conv2d(images, w, pointwise, strides, padding, rate, data_format=layout)
+    assert output.shape.as_list() == list(wanted.shape if layout == "NHWC" else wanted.transpose(0, 3, 1, 2).shape)
+    order = (0, 1, 2, 3) if layout == "NHWC" else (0, 3, 1, 2)
+    np.testing.assert_allclose(interpret(output), wanted.transpose(order))
+    np.testing.assert_allclose(interpret(mixed), ref.conv(wanted, pointwise).transpose(order))
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_large_depthwise_convolution(stride: int, monkeypatch: Any):
     monkeypatch.setattr(tiles, "CPU_TILE_BYTES", 1 << 16)

@@ -18,6 +18,7 @@ from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.moving_average import assign_moving_average
 from tfray.library.variables.regularizers import RegularizerFunction
+from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.library.variables.variable_store import Reuse
 from tfray.library.variables.variables import Constraint
 from tfray.ops.arrays import array_ops
@@ -50,7 +51,7 @@ class BatchNormalization(Layer):
         beta_constraint: Function from ``beta`` after an update to what to keep.
         gamma_constraint: Likewise for ``gamma``.
         renorm: Correct the statistics of the batch, in training, towards their averages ``renorm_mean`` and
-            ``renorm_stddev``.
+            ``renorm_stddev``. The average variance is then that of an average deviation, ``moving_stddev``.
         renorm_clipping: Bounds of the corrections: a dictionary with ``rmin`` and ``rmax`` of the factor, and ``dmax``
             of the offset.
         renorm_momentum: What remains of the averages of `renorm` in a step.
@@ -151,6 +152,7 @@ class BatchNormalization(Layer):
         self.moving_mean = self._add_average("moving_mean", channels, self.moving_mean_initializer)
         self.moving_variance = self._add_average("moving_variance", channels, self.moving_variance_initializer)
         if self.renorm:
+            self.moving_stddev = self._add_average("moving_stddev", channels, self._initial_deviation)
             self.renorm_mean = self._add_average("renorm_mean", channels, self.moving_mean_initializer)
             self.renorm_stddev = self._add_average("renorm_stddev", channels, self._initial_deviation)
         super().build(input_shape)
@@ -171,7 +173,10 @@ class BatchNormalization(Layer):
         )
 
     def _add_average(self, name: str, channels: int, initializer: InitializerLike | None) -> Any:
-        return self.add_weight(name, [channels], self._parameter_dtype, initializer=initializer, trainable=False)
+        # The averages stay whole where a partitioner cuts beta and gamma: they are assigned to as one.
+        with variable_scope(get_variable_scope(), auxiliary_name_scope=False) as scope:
+            scope.set_partitioner(None)
+            return self.add_weight(name, [channels], self._parameter_dtype, initializer=initializer, trainable=False)
 
     def _initial_deviation(self, shape: ShapeLike, dtype: Any = None, **unused: Any) -> Tensor:
         initial: Any = self.moving_variance_initializer
@@ -190,7 +195,7 @@ class BatchNormalization(Layer):
         if not _is_surely_false(training):
             momentum = smart_cond(training, lambda: _number(self.momentum), lambda: _number(1.0))
             for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                self.add_update(assign_moving_average(average, value, momentum, zero_debias=False))
+                self._update(average, value, momentum)
         return outputs
 
     def _fused(self, inputs: Tensor, training: bool) -> list[Any]:
@@ -304,9 +309,18 @@ class BatchNormalization(Layer):
     def _update_averages(self, mean: Tensor, variance: Tensor, after: list[Any], training: TensorLike) -> None:
         momentum = smart_cond(training, lambda: _number(self.momentum), lambda: _number(1.0))
         with get_default_graph().control_dependencies([getattr(each, "op", each) for each in after]):
-            for average, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                whole = self._of_whole_batch(value)
-                self.add_update(assign_moving_average(average, whole, momentum, zero_debias=False))
+            self._update(self.moving_mean, self._of_whole_batch(mean), momentum)
+            if not self.renorm:
+                self._update(self.moving_variance, self._of_whole_batch(variance), momentum)
+                return
+            # As in the paper, what is averaged is the standard deviation; the variance follows from it.
+            deviation = self._of_whole_batch(math_ops.sqrt(variance + self.epsilon))
+            average = assign_moving_average(self.moving_stddev, deviation, momentum, zero_debias=False)
+            average = convert_to_tensor(average)
+            self.add_update(self.moving_variance.assign(math_ops.maximum(average * average - self.epsilon, 0)))
+
+    def _update(self, average: Any, value: Tensor, momentum: Tensor) -> None:
+        self.add_update(assign_moving_average(average, value, momentum, zero_debias=False))
 
 
 def _in_training(training: TensorLike, scale: Tensor, offset: Tensor) -> Any:

@@ -19,12 +19,13 @@ from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.base_layer import Layer
 from tfray.library.layers.convolution_layers import Conv1D, Conv2D, Conv2DTranspose, SeparableConv2D
 from tfray.library.layers.core_layers import Dense
+from tfray.library.layers.layer_utils import collect_named_outputs
 from tfray.library.layers.model_variables import model_variable
 from tfray.library.layers.normalization_layers import BatchNormalization
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
-from tfray.library.variables.variable_scope import ScopeLike, VariableScope, variable_scope
+from tfray.library.variables.variable_scope import ScopeLike, VariableScope, get_variable_scope, variable_scope
 from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.nn import activation_ops, nn_ops
@@ -55,10 +56,12 @@ def layer_scope(scope: ScopeLike | None, default: str, reuse: Reuse | None) -> I
 
 
 def collect(collections: CollectionNames | None, outputs: Tensor) -> Tensor:
-    """Add the outputs of a layer to collections."""
-    if collections:
-        get_default_graph().add_to_collections(collections, outputs)
-    return outputs
+    """Add the outputs of a layer to collections, under the name of its scope; see `layer_utils`."""
+    name, scope = get_default_graph().get_name_scope(), get_variable_scope()
+    # Where a variable scope has just been opened, its name is that of the layer: the same in every use of the layer.
+    return collect_named_outputs(
+        collections, scope.name if scope.original_name_scope == f"{name}/" else name or outputs.op.name, outputs
+    )
 
 
 def _collect_variables(variables_collections: VariablesCollections | None, variables: Iterable[Any]) -> None:

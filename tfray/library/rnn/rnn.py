@@ -16,7 +16,7 @@ from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of, check_is_cel
 from tfray.library.variables.variable_scope import ScopeLike, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.checks.check_ops import assert_equal
-from tfray.ops.control.control_flow_ops import while_loop
+from tfray.ops.control.control_flow_ops import counted_loop, while_loop
 from tfray.ops.control.tensor_array_ops import TensorArray
 from tfray.ops.math import math_ops
 
@@ -161,7 +161,7 @@ def _loop(
         arrays = nest.map_structure(lambda array, value: array.write(time, value), arrays, output)
         return time + 1, arrays, new_state
 
-    _, outputs, state = while_loop(
+    _, outputs, state = counted_loop(
         lambda time, *_: time < bound,
         body,
         (convert_to_tensor(0, name="time"), outputs, state),

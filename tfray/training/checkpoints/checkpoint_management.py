@@ -219,7 +219,7 @@ def checkpoints_iterator(
     """
     path = None
     while True:
-        found = _wait_for_new(checkpoint_dir, path, timeout, poll_s)
+        found = wait_for_new_checkpoint(checkpoint_dir, path, poll_s, timeout)
         if found is None:
             if timeout_fn is None or timeout_fn():
                 return
@@ -230,15 +230,31 @@ def checkpoints_iterator(
         time.sleep(max(0.0, began + min_interval_secs - time.monotonic()))
 
 
-def _wait_for_new(folder: PathLike, known: str | None, timeout: float | None, poll_s: float) -> str | None:
+def wait_for_new_checkpoint(
+    checkpoint_dir: PathLike,
+    last_checkpoint: str | None = None,
+    seconds_to_sleep: float = 1,
+    timeout: float | None = None,
+) -> str | None:
+    """Wait for a checkpoint in a folder.
+
+    Args:
+        checkpoint_dir: The folder.
+        last_checkpoint: The path of the one that is known; None to take any.
+        seconds_to_sleep: Seconds between two looks.
+        timeout: Longest time to wait, in seconds; None for no limit.
+
+    Returns:
+        The path of the newest checkpoint, or None after that time.
+    """
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
-        path = latest_checkpoint(folder)
-        if path is not None and path != known:
+        path = latest_checkpoint(checkpoint_dir)
+        if path is not None and path != last_checkpoint:
             return path
-        if deadline is not None and time.monotonic() + poll_s > deadline:
+        if deadline is not None and time.monotonic() + seconds_to_sleep > deadline:
             return None
-        time.sleep(poll_s)
+        time.sleep(seconds_to_sleep)
 
 
 def unlisted_since(listed: Sequence[PathLike], moment: float) -> list[tuple[str, float]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +18,14 @@ from tfray.library.input.queues import QueueBase
 from tfray.library.platform import logging
 from tfray.training.threads.coordinator import Coordinator
 
-__all__ = ["QueueRunner", "QueueRunnerDef", "add_queue_runner", "start_queue_runners"]
+__all__ = [
+    "NestedQueueRunnerError",
+    "QueueRunner",
+    "QueueRunnerDef",
+    "QueueRunners",
+    "add_queue_runner",
+    "start_queue_runners",
+]
 
 
 @dataclass(frozen=True)
@@ -277,3 +285,34 @@ def start_queue_runners(
     with sess.graph.as_default():
         runners = get_default_graph().get_collection(collection)
         return [thread for runner in runners for thread in runner.create_threads(sess, coord, daemon, start)]
+
+
+class NestedQueueRunnerError(Exception):
+    """`QueueRunners` is entered while it is entered already."""
+
+
+_RUNNING = threading.Lock()
+
+
+@contextmanager
+def QueueRunners(session: Any) -> Iterator[None]:
+    """Run the queue runners of the default graph inside a ``with`` statement, and stop them behind it.
+
+    Args:
+        session: The session in which they run.
+
+    Raises:
+        NestedQueueRunnerError: The statement stands inside another one.
+    """
+    if not _RUNNING.acquire(blocking=False):
+        raise NestedQueueRunnerError("QueueRunners cannot be entered twice at a time")
+    try:
+        coordinator = Coordinator()
+        threads = start_queue_runners(session, coordinator)
+        try:
+            yield
+        finally:
+            coordinator.request_stop()
+            coordinator.join(threads, stop_grace_period_secs=120)
+    finally:
+        _RUNNING.release()

@@ -21,6 +21,7 @@ from tfray.framework.indexed_slices import IndexedSlices
 from tfray.library.variables.partitioned_variables import Partitioner
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.ops.arrays import source_ops
+from tfray.ops.dataflow import lookup_ops
 from tfray.ops.state import state_ops
 from tfray.ops.system import replica_ops
 from tfray.training.input.inputs import Batch, BatchForm, flatten_batch, unflatten_like
@@ -127,12 +128,17 @@ def build_model(
 
 
 def _fill_tables(graph: Graph) -> None:
-    """Let every step fill the tables that it reads. Each replica has its own, and a full one stays as it is."""
+    """Let a replica's first step fill the tables that it reads: each replica has its own, and so has one that comes
+    later in the place of another. To the steps after it a full table costs nothing.
+    """
     fills: dict[Tensor, list[Operation]] = {}
-    for fill in graph.get_collection(GraphKeys.TABLE_INITIALIZERS):
-        fills.setdefault(fill.inputs[0], []).append(fill)
+    with graph.as_default():
+        for fill in graph.get_collection(GraphKeys.TABLE_INITIALIZERS):
+            once = lookup_ops.initialize_table_once(fill) if fill.type in lookup_ops.ONCE else fill
+            fills.setdefault(fill.inputs[0], []).append(once)
+    kept = {op for own in fills.values() for op in own}
     for op in graph.get_operations() if fills else ():
-        own = [fill for tensor in op.inputs for fill in fills.get(tensor, ()) if op is not fill]
+        own = [fill for tensor in op.inputs for fill in fills.get(tensor, ()) if op not in kept]
         if own:
             op.add_control_inputs(own)
 
