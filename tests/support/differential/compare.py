@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,9 +21,9 @@ import tfray as tf
 from tests.support.differential.calls import FLOATS, INTS, MAKERS, Made, Pool
 from tests.support.differential.side import (
     Side,
-    alone,
     build,
     decoded,
+    each_alone,
     encoded,
     numbers_in,
     placeholders,
@@ -43,39 +48,89 @@ SHAPES = [
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "complex64": 2e-5, "float64": 1e-7, "complex128": 1e-7}
 
 
+LIMIT_S = 60.0
+"""How long either side may take for a program."""
+
+LIFETIME = 400
+"""Programs that one peer takes: TensorFlow keeps some memory of each graph."""
+
+
 class Peer:
-    """TensorFlow in an interpreter of its own.
+    """TensorFlow in an interpreter of its own, which takes many programs, one after the other.
 
     Args:
         python: The interpreter.
     """
 
     def __init__(self, python: str) -> None:
+        self._python = python
+        self._process: subprocess.Popen[bytes] | None = None
+        self._taken = 0
+
+    def answer(self, program: dict[str, Any]) -> dict[str, Any] | None:
+        """What TensorFlow makes of a program; None if its process ends, or is too slow."""
+        if self._taken == LIFETIME:
+            self.close()
+        if self._process is None:
+            self._start()
+        self._taken += 1
+        self._process.stdin.write(json.dumps(program).encode() + b"\n")
+        self._process.stdin.flush()
+        line, ends = bytearray(), time.monotonic() + LIMIT_S
+        pipe = self._process.stdout.fileno()
+        while not line.endswith(b"\n"):
+            is_ready, _, _ = select.select([pipe], [], [], max(0.0, ends - time.monotonic()))
+            more = os.read(pipe, 1 << 20) if is_ready else b""
+            if not more:
+                self.close()
+                return None
+            line += more
+        return json.loads(line)
+
+    def _start(self) -> None:
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
         environment.pop("PYTHONPATH", None)
+        self._taken = 0
         self._process = subprocess.Popen(
-            [python, str(Path(__file__).with_name("side.py"))],
+            [self._python, str(Path(__file__).with_name("side.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            text=True,
         )
-
-    def answer(self, program: dict[str, Any]) -> dict[str, Any]:
-        """What TensorFlow makes of a program."""
-        self._process.stdin.write(json.dumps(program) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the peer ended with status {self._process.wait(60)} at seed {program['seed']}")
-        return json.loads(line)
 
     def close(self) -> None:
         """End it."""
-        self._process.stdin.close()
+        if self._process is None:
+            return
+        self._process.kill()
         self._process.wait(60)
+        self._process.stdin.close()
         self._process.stdout.close()
+        self._process = None
+
+
+class TooSlow(Exception):
+    """A program of tfray takes too long."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """End what runs here with `TooSlow` after some seconds. A timer that is set already goes on."""
+
+    def ring(*_: Any) -> None:
+        raise TooSlow(f"more than {seconds} s")
+
+    began = time.monotonic()
+    before = signal.signal(signal.SIGALRM, ring)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, max(0.001, left - (time.monotonic() - began)))
 
 
 def make_program(seed: int) -> tuple[dict[str, Any], list[Any]]:
@@ -116,26 +171,39 @@ def make_program(seed: int) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _values(session: Any, tensors: dict[int, Any], feeds: dict[Any, Any]) -> dict[int, np.ndarray]:
-    """The values of all tensors in one step; where that fails, of each that can be computed."""
+    """The values of all tensors in one step; where that fails, of those that can be computed."""
     try:
         return dict(zip(tensors, session.run(list(tensors.values()), feeds), strict=True))
     except tf.errors.OpError:
-        values = {}
-        for number, tensor in tensors.items():
-            try:
-                values[number] = session.run(tensor, feeds)
-            except tf.errors.OpError:
-                continue
-        return values
+        if len(tensors) == 1:
+            return {}
+        numbers = list(tensors)
+        halves = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
+        first, last = (_values(session, {number: tensors[number] for number in half}, feeds) for half in halves)
+        return {**first, **last}
+
+
+UNANSWERED: list[int] = []
+"""Seeds of programs at which the peer ended: some mistakes end TensorFlow's process."""
 
 
 def differences(seed: int, peer: Peer) -> list[str]:
     """How tfray and TensorFlow differ on the program of this seed."""
-    program, built = make_program(seed)
+    try:
+        with limited(LIMIT_S):
+            program, built = make_program(seed)
+            runs = each_alone(tf, program)
+    except TooSlow as error:
+        return [f"seed {seed}: {error}"]
     theirs = peer.answer(program)
+    if theirs is None:
+        UNANSWERED.append(seed)
+        return []
     values = {number: decoded(value) for number, value in program["values"].items()}
     found = []
-    for call, ours, other, run in zip(program["calls"], built, theirs["built"], theirs["runs"], strict=True):
+    for call, ours, mine, other, run in zip(
+        program["calls"], built, runs, theirs["built"], theirs["runs"], strict=True
+    ):
         missing = any(number not in values for number in numbers_in([call["args"], call["options"]]))
         if other is None:
             continue
@@ -143,7 +211,6 @@ def differences(seed: int, peer: Peer) -> list[str]:
         if says and isinstance(ours, dict) and run and "error" in run and _same_kind(ours["error"], run["error"]):
             continue  # refused when it is built already, which is better
         if says is None and run is not None and not missing and isinstance(ours, list):
-            mine = alone(tf, call, program["forms"], values)
             says = _difference_when_run(call, mine, run, values)
         if says is not None:
             inputs = {
@@ -265,10 +332,13 @@ def main() -> None:
     peer = Peer(python)
     count = 0
     for seed in range(int(first), int(last)):
+        if seed % 500 == 0:
+            print(f"# {seed} {time.strftime('%H:%M:%S')}", flush=True)
         for line in differences(seed, peer):
             count += 1
             print(line, flush=True)
     peer.close()
+    print(f"TensorFlow ended at {UNANSWERED}" if UNANSWERED else "TensorFlow answered all")
     print(f"{count} differences in {int(last) - int(first)} programs")
 
 
