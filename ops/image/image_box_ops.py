@@ -122,6 +122,7 @@ DRAW_BOUNDING_BOXES = register(
         types={"T": (dtypes.float32, dtypes.float16)},
         shape=_drawn_shape,
         kernels=on_cpu(_draw_bounding_boxes_kernel),
+        gradient=not_differentiable,
     )
 )
 
