@@ -373,6 +373,7 @@ def main() -> None:
     tf.logging.set_verbosity(tf.logging.FATAL)
     config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = True  # it takes longer than the step
+    print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(each_alone(tf, json.loads(line), config)), flush=True)
 
