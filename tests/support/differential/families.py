@@ -490,6 +490,33 @@ ROWS: list[tuple[str, Row]] = [
         "random.stateless_uniform",
         lambda p: [[3], [1, p.small(0, 99)], named(minval=0, maxval=p.choose([5, 100]), dtype=dtype(p, *INTS))],
     ),
+    ("acosh math.bessel_i0 math.bessel_i1 to_complex64 to_complex128", lambda p: [some(p, "f")]),
+    ("arg_max arg_min", lambda p: [x := some(p, "n", least=1, full=True), p.axis(len(shape_of(x)))]),
+    (
+        "convert_to_tensor",
+        lambda p: [p.choose([1, [1.5, 2], [[True]], "a"]), p.choose([None, dtype(p, "float32", "int64")])],
+    ),
+    ("decode_base64", lambda p: [["YWJj", "_-8", "YQ"]]),
+    ("debugging.is_numeric_tensor is_tensor", lambda p: [some(p, "a")]),
+    ("image.is_jpeg", lambda p: [words(p, [])]),
+    ("quantize_v2", lambda p: [array(p, "float32", [2, 3]), -1.0, p.choose([1.0, 3.0]), dtype(p, "quint8", "qint8")]),
+    ("sparse.retain", lambda p: [sparse(p, NUMBERS, shape=[1, 3]), [True, False, True]]),
+    ("strings.unicode_encode", lambda p: [[65, 945, p.small(32, 3000)], p.choose(["UTF-8", "UTF-16-BE"])]),
+    (
+        "fake_quant_with_min_max_args_gradient",
+        lambda p: [x := array(p, "float32", [3]), x, -1.0, 1.0],
+    ),
+    (
+        "fake_quant_with_min_max_vars_gradient",
+        lambda p: [x := array(p, "float32", [3]), x, -1.0, 1.0],
+    ),
+    ("random.categorical", lambda p: [array(p, "float32", [2, 1]), p.small(0, 4)]),
+    ("snippet.checked", lambda p: ["assert_greater_equal", pair(p, "n"), some(p, "n")]),
+    ("snippet.checked", lambda p: ["assert_non_positive", [some(p, "n")], some(p, "n")]),
+    ("snippet.checked", lambda p: ["assert_rank_in", [some(p, "n"), [1, p.small(0, 3)]], some(p, "n")]),
+    ("snippet.coded", lambda p: [array(p, p.choose(["uint8"]), [3, 4, p.choose([1, 3, 4])], 0, 256), p.small(0, 5)]),
+    ("snippet.serialized", lambda p: [sparse(p, NUMBERS)]),
+    ("snippet.parsed", lambda p: [array(p, "float32", [p.small(0, 4)]), p.choose([None, 2.5]), p.small(0, 4)]),
     # Checks
     (
         "snippet.checked",

@@ -308,6 +308,119 @@ ROWS: list[tuple[str, Row]] = [
     ("losses.cosine_distance", lambda p: [*predictions(p), named(axis=p.choose([0, -1]))]),
     ("losses.mean_pairwise_squared_error", lambda p: [x := array(p, "float32", [2, 3]), like(p, x)]),
     ("losses.compute_weighted_loss", lambda p: [array(p, "float32", [2, 3]), p.choose([1.0, 0.0, 2.0])]),
+    (
+        "nn.depthwise_conv2d_backprop_input",
+        lambda p: [
+            [2, 4, 4, 3],
+            array(p, "float32", [2, 2, 3, 2]),
+            array(p, "float32", [2, 4, 4, 6]),
+            [1, 1, 1, 1],
+            "SAME",
+        ],
+    ),
+    (
+        "nn.atrous_conv2d_transpose",
+        lambda p: [array(p, "float32", [1, 4, 4, 2]), array(p, "float32", [2, 2, 3, 2]), [1, 4, 4, 3], 2, "SAME"],
+    ),
+    ("nn.ctc_unique_labels", lambda p: [ids(p, [2, 4], 0, 3)]),
+    (
+        "nn.ctc_loss_v2",
+        lambda p: [
+            ids(p, [2, 3], 1, 5),
+            array(p, "float32", [7, 2, 5]),
+            [2, 3],
+            [7, p.small(6, 8)],
+            named(blank_index=0),
+        ],
+    ),
+    ("image.extract_patches", lambda p: [picture(p), [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], padding(p)]),
+    (
+        "image.non_max_suppression_overlaps",
+        lambda p: [array(p, "float32", [4, 4], 0, 1), array(p, "float32", [4], 0, 1), p.small(1, 5), 0.5],
+    ),
+    (
+        "losses.softmax_cross_entropy",
+        lambda p: [array(p, "float32", [3, 4], 0, 1), array(p, "float32", [3, 4]), p.choose([1.0, 0.5])],
+    ),
+    (
+        "snippet.measured",
+        lambda p: [
+            p.choose(["mean_iou", "mean_per_class_accuracy"]),
+            [ids(p, [6], 0, 3), ids(p, [6], 0, 3), 3],
+            {},
+        ],
+    ),
+    (
+        "snippet.measured",
+        lambda p: [
+            p.choose(["true_positives", "false_negatives"]),
+            [array(p, "bool", [5]), array(p, "bool", [5])],
+            {"weights": p.choose([None, 0.5])},
+        ],
+    ),
+    (
+        "snippet.measured",
+        lambda p: [
+            p.choose(
+                [
+                    "precision_at_thresholds",
+                    "recall_at_thresholds",
+                    "true_positives_at_thresholds",
+                    "false_negatives_at_thresholds",
+                    "true_negatives_at_thresholds",
+                    "false_positives_at_thresholds",
+                ]
+            ),
+            [array(p, "bool", [5]), array(p, "float32", [5], 0, 1), [0.2, 0.6]],
+            {},
+        ],
+    ),
+    (
+        "snippet.measured",
+        lambda p: [
+            p.choose(["sensitivity_at_specificity", "specificity_at_sensitivity"]),
+            [array(p, "bool", [6]), array(p, "float32", [6], 0, 1), 0.5],
+            {},
+        ],
+    ),
+    (
+        "snippet.measured",
+        lambda p: [
+            p.choose(["precision_at_k", "recall_at_k", "average_precision_at_k"]),
+            [ids(p, [3, 1], 0, 4, "int64"), array(p, "float32", [3, 4]), p.small(1, 4)],
+            {},
+        ],
+    ),
+    ("snippet.measured", lambda p: ["percentage_below", [array(p, "float32", [5]), 0.3], {}]),
+    ("snippet.measured", lambda p: ["mean_tensor", [some(p, "g", full=True)], {}]),
+    (
+        "snippet.measured",
+        lambda p: ["mean_cosine_distance", [array(p, "float32", [2, 3]), array(p, "float32", [2, 3]), 1], {}],
+    ),
+    (
+        "snippet.of_shape",
+        lambda p: [
+            p.choose(["nn.uniform_candidate_sampler", "nn.log_uniform_candidate_sampler"]),
+            [ids(p, [2, 1], 0, 5, "int64"), 1, p.small(1, 4), p.chance(0.5), 10],
+            {},
+        ],
+    ),
+    (
+        "snippet.of_shape",
+        lambda p: [
+            p.choose(["image.random_brightness", "image.random_hue"]),
+            [picture(p, 3), 0.2],
+            {},
+        ],
+    ),
+    (
+        "snippet.of_shape",
+        lambda p: [
+            p.choose(["image.random_contrast", "image.random_saturation"]),
+            [picture(p, 3, dtype=p.choose(["float32", "uint8"])), 0.2, p.choose([0.5, 0.1])],
+            {},
+        ],
+    ),
     # State and control flow
     ("snippet.variable_in_loop", lambda p: [some(p, "f"), 1.5, p.small(0, 4)]),
     ("snippet.variable_in_cond", lambda p: [some(p, "b"), some(p, "f")]),

@@ -306,3 +306,24 @@ def called(tf: Any, x: Any) -> list[Any]:
         return tf.tanh(given) + 1, tf.reduce_sum(given)
 
     return list(inner(x))
+
+
+def coded(tf: Any, image: Any, channels: int) -> list[Any]:
+    """An image as PNG, and back."""
+    code = tf.image.encode_png(image)
+    return [tf.image.decode_png(code, channels), tf.image.decode_image(code, channels)]
+
+
+def serialized(tf: Any, x: Any) -> list[Any]:
+    """A sparse tensor as strings, and back."""
+    many = tf.io.deserialize_many_sparse(tf.io.serialize_many_sparse(x), x.dtype)
+    return [many.indices, many.values, many.dense_shape, tf.io.parse_tensor(tf.io.serialize_tensor(x.values), x.dtype)]
+
+
+def parsed(tf: Any, x: Any, default: Any, count: int) -> list[Any]:
+    """Features of examples, some of which are missing."""
+    feature = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0, 2.0, 3.0][:count]))
+    examples = [tf.train.Example(features=tf.train.Features(feature={"a": feature})), tf.train.Example()]
+    features = {"a": tf.VarLenFeature(tf.float32), "b": tf.FixedLenFeature([], tf.float32, default)}
+    found = tf.io.parse_example([each.SerializeToString() for each in examples], features)
+    return [found["a"].indices, found["a"].values, found["a"].dense_shape, found["b"], x]
