@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -252,6 +253,7 @@ def _is_theirs(answer: dict[str, Any]) -> bool:
             "Keras 3",
             "not in list of allowed values",
             "No gradient defined",
+            "symbolic `tf.Tensor`",
             "does not yet support",
             "Expected bool for",
             "only supports",
@@ -295,7 +297,7 @@ def _same_kind(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     if kind in names or kind in ACCIDENTS or kind.startswith("OperatorNotAllowed") or "None" in ours["message"]:
         return True
     # Of an argument of a wrong dtype and a wrong shape either may be said.
-    return kind == "TypeError" and "type" in theirs["message"] and "ValueError" in names
+    return kind == "TypeError" and re.search(r"type|^Expected", theirs["message"]) is not None and "ValueError" in names
 
 
 DELIBERATE = [
@@ -313,6 +315,9 @@ DELIBERATE = [
     ("extract_image_patches nn.dilation2d nn.erosion2d", "spans", "TensorFlow allows windows that fit nowhere by one"),
     ("signal.hann_window signal.hamming_window", "raises TypeError", "a float as `periodic`"),
     ("random.stateless_", "result", "the numbers are others"),
+    ("fake_quant_with_min_max_", "gradient", "gradients of gradients, of which 1.15 has none"),
+    ("math.bessel_i1", "gradient", "TensorFlow's slope at 0 is 1 where it is a half"),
+    ("nn.atrous_conv2d", "remapping", "one rate for both axes may be nested"),
     ("saturate_cast", "result", "TensorFlow's limits of int64 are wrong"),
     ("snippet.array_of_rows", "Could not write", "elements of several lengths need no infer_shape=False"),
     ("nn.avg_pool nn.max_pool", "None", "sizes are needed here"),
@@ -417,7 +422,7 @@ def main() -> None:
     peer = Peer(python)
     count = 0
     for seed in range(int(first), int(last)):
-        if seed % 500 == 0:
+        if seed % 100 == 0:
             print(f"# {seed} {time.strftime('%H:%M:%S')}", flush=True)
         for line in differences(seed, peer):
             count += 1
