@@ -106,3 +106,34 @@ def test_empty_lines_of_printed_tensors_have_no_blanks():
     assert printed == b"[[[[0 1]\n   [2 3]]]\n\n\n [[[4 5]\n   [6 7]]]]"
     printed = run(tf.strings.format("{}", tf.ones([1, 2, 1, 2, 1])))
     assert printed == b"[[[[[1]\n    [1]]]\n\n\n  [[[1]\n    [1]]]]]"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        tf.nn.relu,
+        tf.nn.relu6,
+        tf.nn.leaky_relu,
+        tf.nn.crelu,
+        lambda x: tf.nn.max_pool(tf.reshape(x, [1, 2, 2, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
+    ],
+)
+def test_second_gradients_of_what_is_made_of_straight_pieces_are_zeros(call):
+    x = tf.constant([[0.5, -1.0], [2.0, 3.0]])
+    (first,) = tf.gradients(call(tf.identity(x) * 2), [x])
+    (second,) = tf.gradients(first, [x])
+    assert run(second).tolist() == [[0, 0], [0, 0]]
+    (both,) = tf.gradients(tf.reduce_sum(first) + tf.reduce_sum(x * x), [x])
+    assert run(both).tolist() == [[1, -2], [4, 6]]
+
+
+def test_zero_second_gradients_reach_variables_and_hessians():
+    weights = tf.get_variable("weights", initializer=[1.0, -2.0])
+    (first,) = tf.gradients(tf.nn.relu(weights), [weights])
+    gradient, unconnected = tf.gradients(first, [weights, tf.get_variable("other", initializer=[1.0])])
+    assert unconnected is None
+    hessian = tf.hessians(tf.reduce_sum(tf.nn.relu(weights)), [weights])[0]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(gradient).tolist() == [0, 0]
+        assert session.run(hessian).tolist() == [[0, 0], [0, 0]]

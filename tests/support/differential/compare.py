@@ -254,7 +254,7 @@ def _is_theirs(answer: dict[str, Any]) -> bool:
             "not in list of allowed values",
             "No gradient defined",
             "symbolic `tf.Tensor`",
-            "does not yet support",
+            "not yet support",
             "Expected bool for",
             "only supports",
         )
@@ -318,6 +318,8 @@ DELIBERATE = [
     ("fake_quant_with_min_max_", "gradient", "gradients of gradients, of which 1.15 has none"),
     ("math.bessel_i1", "gradient", "TensorFlow's slope at 0 is 1 where it is a half"),
     ("nn.atrous_conv2d", "remapping", "one rate for both axes may be nested"),
+    ("div realdiv floor_div floormod truediv divide", "Tensor conversion", "a list beside floats is taken for floats"),
+    ("", "raises UnimplementedError: Cast", "a cast that does not exist is refused when it is built"),
     ("saturate_cast", "result", "TensorFlow's limits of int64 are wrong"),
     ("snippet.array_of_rows", "Could not write", "elements of several lengths need no infer_shape=False"),
     ("nn.avg_pool nn.max_pool", "None", "sizes are needed here"),
@@ -334,7 +336,18 @@ def _is_deliberate(function: str, says: str) -> bool:
 OWN_GRADIENTS = ("cumprod", "clip_by_value")
 """At factors of 0 the gradient is the true one here, where TensorFlow gives 0; and at NaN it is that of 1.15."""
 
-UNORDERED = ("sort", "argmax", "argmin", "nn.top_k", "maximum", "minimum", "reduce_max", "reduce_min")
+UNORDERED = (
+    "sort",
+    "argmax",
+    "argmin",
+    "arg_max",
+    "arg_min",
+    "nn.top_k",
+    "maximum",
+    "minimum",
+    "reduce_max",
+    "reduce_min",
+)
 """What these make of NaN is not defined, and depends on the processor in TensorFlow."""
 
 
