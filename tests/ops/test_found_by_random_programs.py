@@ -137,3 +137,14 @@ def test_zero_second_gradients_reach_variables_and_hessians():
         session.run(tf.global_variables_initializer())
         assert session.run(gradient).tolist() == [0, 0]
         assert session.run(hessian).tolist() == [[0, 0], [0, 0]]
+
+
+def test_empty_strings_at_the_beginning_of_a_segment_bring_no_separator():
+    joined = tf.strings.unsorted_segment_join(["", "a", "", "b", "", "c"], [0, 0, 0, 0, 1, 2], 3, ",")
+    assert run(joined).tolist() == [b"a,,b", b"", b"c"]
+
+
+def test_a_negative_number_of_boxes_is_refused():
+    chosen = tf.image.non_max_suppression_overlaps([[1.0]], [1.0], -1, 0.5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="-1, below 0"):
+        run(chosen)

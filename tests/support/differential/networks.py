@@ -198,7 +198,7 @@ ROWS: list[tuple[str, Row]] = [
     ),
     (
         "nn.ctc_beam_search_decoder",
-        lambda p: [*sequence(p), named(beam_width=8, top_paths=p.small(1, 3), merge_repeated=p.chance(0.5))],
+        lambda p: [*sequence(p), named(beam_width=100, top_paths=p.small(1, 3), merge_repeated=p.chance(0.5))],
     ),
     ("nn.collapse_repeated", lambda p: [ids(p, [2, 5], 0, 3), [5, 3]]),
     ("nn.depth_to_space nn.space_to_depth", lambda p: [array(p, p.choose(NUMBERS), [1, 4, 4, 8]), 2]),
