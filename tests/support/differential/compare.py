@@ -325,6 +325,7 @@ DELIBERATE = [
     ("image.resize_image_with_pad", "result", "computed in float64, as in 1.15"),
     ("image.ssim", "result", "a mean of numbers that cancel"),
     ("shape_n", "Expected list", "what can be iterated over is taken"),
+    ("snippet.clipped_together", "result", "a norm below 0 has no meaning"),
     ("saturate_cast", "result", "TensorFlow's limits of int64 are wrong"),
     ("snippet.array_of_rows", "Could not write", "elements of several lengths need no infer_shape=False"),
     ("nn.avg_pool nn.max_pool", "None", "sizes are needed here"),
