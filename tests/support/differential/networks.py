@@ -502,7 +502,7 @@ ROWS: list[tuple[str, Row]] = [
                     "digamma",
                 ]
             ),
-            some(p, "f", least=1, full=True),
+            array(p, "float64", [2, 3], 0.2, 1.4),
         ],
     ),
     (
