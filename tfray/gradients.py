@@ -33,7 +33,7 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import COPIES
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.framework.op_def import registered_ops
+from tfray.framework.op_def import FLAT, not_differentiable, registered_ops
 from tfray.framework.region import Region
 from tfray.framework.traversal import reachable_backward
 from tfray.ops.arrays import array_ops, grouping_ops, tuple_ops
@@ -221,10 +221,11 @@ def gradients(
             walk.add(y, d_y)
         walk.run_through_regions(targets, sources)
         totals = [walk.total(tensor) for tensor in sources]
-    if zeros_if_unconnected:
-        with graph.as_default():
-            totals = [array_ops.zeros_like(x) if d is None else d for x, d in zip(_as_list(xs), totals, strict=True)]
-    return totals
+    with graph.as_default():
+        return [
+            array_ops.zeros_like(x) if d is None and (zeros_if_unconnected or tensor in walk.flat) else d
+            for x, tensor, d in zip(_as_list(xs), sources, totals, strict=True)
+        ]
 
 
 def _as_list(values: Any) -> list[Any]:
@@ -309,6 +310,7 @@ class _BackwardWalk:
         method: How to sum, one of `AggregationMethod`.
         reached: Tensors that depend on a source, sources included.
         partials: For each tensor the gradients of its consumers so far; a list of one when they have been summed.
+        flat: Tensors of which some consumers have the gradient 0 everywhere: that is not computed, but is no None.
     """
 
     graph: Graph
@@ -318,6 +320,7 @@ class _BackwardWalk:
     method: int
     reached: set[Tensor] = field(default_factory=set)
     partials: dict[Tensor, list[Gradient]] = field(default_factory=dict)
+    flat: set[Tensor] = field(default_factory=set)
 
     def run(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
         """Differentiate every operation between `sources` and `targets`, latest first."""
@@ -325,6 +328,8 @@ class _BackwardWalk:
             d_outputs = [None if tensor in self.stops else self.total(tensor) for tensor in op.outputs]
             if any(d is not None for d in d_outputs):
                 self._differentiate(op, d_outputs)
+            elif any(tensor in self.flat and tensor not in self.stops for tensor in op.outputs):
+                self._pass_flat(op)
 
     def run_through_regions(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
         """Differentiate from `targets` to `sources`, which may be of the graphs around that of the targets."""
@@ -337,6 +342,9 @@ class _BackwardWalk:
                 gradient = self.total(captured)
                 if gradient is not None:
                     self.add(outer, gradient)
+                    targets.append(outer)
+                elif captured in self.flat:
+                    self.flat.add(outer)
                     targets.append(outer)
 
     def _path(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> list[Operation]:
@@ -356,7 +364,9 @@ class _BackwardWalk:
             return
         with self._scope_of(op):
             d_inputs = function(op, *_as_accepted(op, d_outputs, takes_none))
-            d_inputs = _checked(op, [d_inputs] if isinstance(d_inputs, Gradient) or d_inputs is None else d_inputs)
+            d_inputs = [d_inputs] if isinstance(d_inputs, Gradient) or d_inputs is None else list(d_inputs)
+            self.flat.update(t for t, d in zip(op.inputs, d_inputs, strict=False) if d is FLAT and t in self.reached)
+            d_inputs = _checked(op, [None if d is FLAT else d for d in d_inputs])
             # A gradient that leads to no source is dropped: it is not summed, nothing waits for it, so it never runs.
             d_inputs = [d if t in self.reached else None for t, d in zip(op.inputs, d_inputs, strict=True)]
             if self.gate and sum(d is not None for d in d_inputs) > 1:
@@ -364,6 +374,12 @@ class _BackwardWalk:
         for tensor, d_input in zip(op.inputs, d_inputs, strict=True):
             if d_input is not None:
                 self.add(tensor, d_input)
+
+    def _pass_flat(self, op: Operation) -> None:
+        """Where only zeros flow into an operation, zeros flow out of it."""
+        function, _ = _gradient_function(op)
+        if function is not None and function is not not_differentiable:
+            self.flat.update(tensor for tensor in op.inputs if tensor in self.reached)
 
     @contextmanager
     def _scope_of(self, op: Operation) -> Iterator[None]:

@@ -618,7 +618,7 @@ KEEP_WHERE = register(
 
 def _where_kernel(ctx: KernelContext, condition: Array) -> Array:
     if condition.ndim == 0:
-        return ctx.xp.zeros((int(condition), 0), np.int64)
+        raise InvalidArgumentError("where: a scalar has no coordinates; give a condition of rank 1 or more")
     if ctx.xp is not np:
         return ctx.xp.argwhere(condition)
     # Five times as fast as np.argwhere, which finds the coordinates one by one.

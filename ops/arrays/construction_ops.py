@@ -342,7 +342,7 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = "meshgr
     """Repeat vectors over a grid: one tensor per vector, all of the grid's shape.
 
     Args:
-        *args: Vectors of one dtype.
+        *args: Vectors of one dtype, else a TypeError is raised.
         indexing: ``"ij"``: dimension ``i`` of the grid belongs to vector ``i``; ``"xy"``: the first two are swapped.
         name: Name scope of the operations.
 
@@ -356,6 +356,8 @@ def meshgrid(*args: TensorLike, indexing: str = "xy", name: str | None = "meshgr
         raise InvalidArgumentError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")
     with get_default_graph().name_scope(name):
         vectors = [reshape(arg, [-1]) for arg in args]
+        if len({vector.dtype for vector in vectors}) > 1:
+            raise TypeError(f"meshgrid: vectors of one dtype are needed, not {[each.dtype.name for each in vectors]}")
         order = list(range(len(vectors)))
         if indexing == "xy" and len(vectors) > 1:
             order[:2] = [1, 0]

@@ -403,6 +403,8 @@ def _scatter_nd_kernel(ctx: KernelContext, indices: Array, updates: Array, shape
         raise InvalidArgumentError(
             f"scatter_nd: updates of shape {updates.shape} do not fit indices {indices.shape} and shape {sizes}"
         )
+    if not prod(sizes) and indices.size:
+        raise InvalidArgumentError(f"scatter_nd: shape {sizes} holds nothing, but there are indices {indices.shape}")
     places = _linear_indices(ctx, indices, sizes[:depth]).reshape(-1)
     rows = updates.reshape(places.size, prod(sizes[depth:]))
     if updates.dtype.kind in "bO":
@@ -421,7 +423,7 @@ def _scatter_nd_shape(op: Operation) -> list[TensorShape]:
     result = sizes_from_input(op, 2)
     if indices.rank == 0:
         raise ValueError("indices of scatter_nd must have at least one dimension: that of the coordinates")
-    if result.num_elements() == 0 and indices.num_elements() and updates.num_elements():
+    if result.num_elements() == 0 and (indices.num_elements() or updates.num_elements()):
         raise ValueError(f"shape {result} holds nothing, but there are indices {indices} and updates {updates}")
     depth = indices.sizes[-1] if indices.rank else None
     if depth is not None and result.rank is not None:

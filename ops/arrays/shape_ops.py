@@ -149,8 +149,15 @@ SHAPE = register(
 
 
 def shape_n(input: Iterable[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
-    """Return the shape of each tensor of a list, each an integer vector. See `shape`."""
-    return [shape(tensor, name, out_type) for tensor in input]
+    """Return the shape of each tensor of a list, each an integer vector. See `shape`.
+
+    Raises:
+        TypeError: The tensors have several dtypes.
+    """
+    tensors = [convert_to_tensor(each) for each in input]
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        raise TypeError(f"shape_n: tensors of one dtype are needed, not {[each.dtype.name for each in tensors]}")
+    return [shape(tensor, name, out_type) for tensor in tensors]
 
 
 def rank(input: TensorLike | SparseLike, name: str | None = None) -> Tensor:

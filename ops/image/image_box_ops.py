@@ -122,6 +122,7 @@ DRAW_BOUNDING_BOXES = register(
         types={"T": (dtypes.float32, dtypes.float16)},
         shape=_drawn_shape,
         kernels=on_cpu(_draw_bounding_boxes_kernel),
+        gradient=not_differentiable,
     )
 )
 
@@ -468,6 +469,8 @@ def _overlaps_kernel(
         raise InvalidArgumentError(
             f"{ctx.op_name}: overlaps {overlaps.shape} and scores {scores.shape}, expected [n, n] and [n]"
         )
+    if host_int(ctx, most) < 0:
+        raise InvalidArgumentError(f"{ctx.op_name}: max_output_size is {host_int(ctx, most)}, below 0")
 
     def weights(index: int) -> Array:
         return np.where(overlaps[:, index] <= threshold, 1, np.nan)

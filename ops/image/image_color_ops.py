@@ -14,7 +14,16 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    OpDef,
+    not_differentiable,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
@@ -143,6 +152,8 @@ def _with_channels(op: str, images: TensorLike, channels: int) -> Tensor:
 
 def _linear(op: str, images: TensorLike, matrix: TensorLike) -> Tensor:
     images = _with_channels(op, images, 3)
+    if not images.dtype.is_floating:
+        raise TypeError(f"{op}: the images are {images.dtype.name}, expected floats: see tf.image.convert_image_dtype")
     return tensordot(images, convert_to_tensor(np.array(matrix), images.dtype), [[-1], [0]], op)
 
 
@@ -157,12 +168,12 @@ _YUV_TO_RGB: Final = ((1, 1, 1), (0, -0.394642334, 2.03206185), (1.13988303, -0.
 
 
 def rgb_to_yiq(images: TensorLike) -> Tensor:
-    """Convert ``[..., 3]`` colours from RGB in [0, 1] to YIQ."""
+    """Convert ``[..., 3]`` colours from RGB in [0, 1] to YIQ: floats, for others a TypeError is raised."""
     return _linear("rgb_to_yiq", images, _RGB_TO_YIQ)
 
 
 def yiq_to_rgb(images: TensorLike) -> Tensor:
-    """Convert ``[..., 3]`` colours from YIQ to RGB."""
+    """Convert ``[..., 3]`` colours from YIQ to RGB: floats, for others a TypeError is raised."""
     return _linear("yiq_to_rgb", images, _YIQ_TO_RGB)
 
 
@@ -172,7 +183,7 @@ def rgb_to_yuv(images: TensorLike) -> Tensor:
 
 
 def yuv_to_rgb(images: TensorLike) -> Tensor:
-    """Convert ``[..., 3]`` colours from YUV to RGB."""
+    """Convert ``[..., 3]`` colours from YUV to RGB: floats, for others a TypeError is raised."""
     return _linear("yuv_to_rgb", images, _YUV_TO_RGB)
 
 
@@ -294,6 +305,7 @@ HSV_TO_RGB = register(
         types={"T": dtypes.FLOATS},
         shape=_colors_shape,
         kernels=on_every_device(out_kernel(_hsv_to_rgb_kernel)),
+        gradient=not_differentiable,
     )
 )
 

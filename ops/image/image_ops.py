@@ -451,7 +451,8 @@ def _resized(images: Tensor, size: TensorLike, method: int, align_corners: bool,
         raise InvalidArgumentError(f"resize_images: size is {size!r}, expected two integers")
     size = to_int32(size)
     if preserve_aspect_ratio:
-        size = _fitting_size(images, size)
+        # Resized even to the size that they have: the dtype of the result does not depend on the sizes.
+        return _METHODS[method](images, _fitting_size(images, size), align_corners)
     known = constant_value(size)
     if known is not None and tuple(known.tolist()) == images.shape.sizes[1:3]:
         return images
@@ -459,7 +460,7 @@ def _resized(images: Tensor, size: TensorLike, method: int, align_corners: bool,
 
 
 def _fitting_size(images: Tensor, size: Tensor) -> Tensor:
-    wanted, actual = cast(size, dtypes.float64), cast(shape(images)[1:3], dtypes.float64)
+    wanted, actual = cast(size, dtypes.float32), cast(shape(images)[1:3], dtypes.float32)
     ratios = wanted / actual
     scale = minimum(ratios[0], ratios[1])
     return cast(rint(actual * scale), dtypes.int32)

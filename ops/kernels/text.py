@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
@@ -68,7 +69,7 @@ def summarized(value: Array | bytes, count: int) -> str:
         return _element(array.item() if array.dtype.kind in "OSb" else array[()])
     if array.ndim == 1:
         return "[" + " ".join(_both_ends([_element(item) for item in _ends(array, count)], len(array), count)) + "]"
-    inner = [summarized(item, count).replace("\n", "\n ") for item in _ends(array, count)]
+    inner = [re.sub(r"\n(?!\n)", "\n ", summarized(item, count)) for item in _ends(array, count)]
     return "[" + ("\n" * (array.ndim - 1) + " ").join(_both_ends(inner, len(array), count)) + "]"
 
 

@@ -13,7 +13,7 @@ from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.partition_ops import setdiff1d
-from tfray.ops.arrays.shape_ops import cast, expand_dims, invert_permutation, rank, squeeze, transpose
+from tfray.ops.arrays.shape_ops import expand_dims, invert_permutation, rank, squeeze, transpose
 from tfray.ops.linalg.decomposition_ops import svd
 from tfray.ops.math.arithmetic_ops import abs, pow
 from tfray.ops.math.axis_ops import from_front
@@ -41,7 +41,8 @@ def norm(
         keep_dims: Old name of `keepdims`.
 
     Returns:
-        The shape of `tensor` without `axis`, or with size 1 there (`keepdims`); a scalar when `axis` is None.
+        The shape of `tensor` without `axis`, or with size 1 there (`keepdims`); a scalar when `axis` is None. The
+        Euclidean norm has the dtype of `tensor`, complex if that is; the others are real.
 
     Raises:
         InvalidArgumentError: The norm is not one of these.
@@ -64,7 +65,7 @@ def norm(
 
 def _vector_norm(tensor: Tensor, ord: Any, axis: Any, keep: bool, name: str | None) -> Tensor:
     if ord in ("euclidean", 2):
-        return _real(reduce_euclidean_norm(tensor, axis, keep, name))
+        return reduce_euclidean_norm(tensor, axis, keep, name)
     if isinstance(ord, str) or not ord > 0:
         raise InvalidArgumentError(
             f"norm: {ord!r} is not 'euclidean', np.inf or a positive number; 'fro' is for matrices: give their two axes"
@@ -79,7 +80,7 @@ def _vector_norm(tensor: Tensor, ord: Any, axis: Any, keep: bool, name: str | No
 
 def _matrix_norm(tensor: Tensor, ord: Any, pair: list[int], keep: bool, name: str | None) -> Tensor:
     if ord in ("euclidean", "fro"):
-        return _real(reduce_euclidean_norm(tensor, pair, keep, name))
+        return reduce_euclidean_norm(tensor, pair, keep, name)
     if ord not in (1, 2, np.inf):
         raise InvalidArgumentError(
             f"norm: {ord!r} is not a norm of matrices: expected 'euclidean', 'fro', 1, 2 or np.inf"
@@ -101,7 +102,3 @@ def _matrix_norm(tensor: Tensor, ord: Any, pair: list[int], keep: bool, name: st
         summed, compared = pair if ord == 1 else pair[::-1]
         greatest = reduce_max(reduce_sum(abs(tensor), summed, keepdims=True), compared, keepdims=True)
     return greatest if keep else squeeze(greatest, pair, name)
-
-
-def _real(tensor: Tensor) -> Tensor:
-    return cast(tensor, tensor.dtype.real_dtype)

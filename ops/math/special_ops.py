@@ -225,7 +225,8 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
     """Compute the derivative of order `a` of `digamma`.
 
     Args:
-        a: The order: whole numbers from 0, any shape, a floating dtype. No gradient flows to it.
+        a: The order: whole numbers from 0, any shape, a floating dtype; for others the result is NaN. No gradient
+            flows to it.
         x: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
@@ -241,6 +242,7 @@ def _polygamma_kernel(ctx: KernelContext, a: Array, x: Array, out: Array | None 
     order = a + a.dtype.type(1)
     size = functions.gamma(order) * functions.zeta(order, x)
     value = xp.where(a == 0, functions.digamma(x), xp.where(a % 2 == 0, -size, size))
+    value = xp.where(a == xp.floor(a), value, a.dtype.type("nan"))
     return assign(ctx, value, x.dtype, out)
 
 
@@ -560,7 +562,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
 
     Args:
         x1: Any shape, float32 or float64.
-        x2: Same dtype; the shapes broadcast. No gradient flows to it.
+        x2: Same dtype; the shapes broadcast. Its gradient is 0.
         name: Name of the operation.
 
     Returns:
@@ -571,7 +573,7 @@ def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor
 
 def _next_after_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     x1, x2 = op.inputs
-    return [sum_to_shape_of(d_z, x1, x2), None]
+    return [sum_to_shape_of(d_z, x1, x2), zeros_like(x2)]
 
 
 NEXT_AFTER = register(binary("NextAfter", "nextafter", (dtypes.float32, dtypes.float64), _next_after_gradient))
@@ -586,7 +588,7 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
         name: Name of the last operation.
 
     Returns:
-        The shape of `x` and the coefficients broadcast together.
+        The shape of `x` and the coefficients broadcast together; one coefficient alone is returned as it is.
 
     Raises:
         InvalidArgumentError: `coeffs` is not a list.
@@ -594,9 +596,11 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
     if not isinstance(coeffs, (list, tuple)):
         raise InvalidArgumentError(f"polyval: coeffs must be a list, not {coeffs!r}")
     x = convert_to_tensor(x)
-    value = zeros_like(x)
-    for index, coefficient in enumerate(coeffs):
-        last = index == len(coeffs) - 1
+    if not coeffs:
+        return zeros_like(x, name=name)
+    value = convert_to_tensor(coeffs[0], x.dtype)
+    for index, coefficient in enumerate(coeffs[1:], 2):
+        last = index == len(coeffs)
         value = add(convert_to_tensor(coefficient, x.dtype), multiply(value, x), name if last else None)
     return value
 

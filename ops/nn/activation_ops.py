@@ -14,6 +14,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import (
+    FLAT,
     Array,
     ArrayModule,
     GradientFunction,
@@ -171,7 +172,7 @@ def _relu_grad_formula(xp: ArrayModule, ctx: KernelContext, out: Array, gradient
 
 
 def _relu_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [relu_grad(d_output, op.inputs[1]), None]
+    return [relu_grad(d_output, op.inputs[1]), FLAT]
 
 
 RELU_GRAD = register(
@@ -231,7 +232,7 @@ def _relu6_grad_formula(xp: ArrayModule, ctx: KernelContext, out: Array, gradien
 
 
 def _relu6_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [relu6_grad(d_output, op.inputs[1]), None]
+    return [relu6_grad(d_output, op.inputs[1]), FLAT]
 
 
 RELU6_GRAD = register(
@@ -316,7 +317,7 @@ def _leaky_relu_grad_formula(
 
 
 def _leaky_relu_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [leaky_relu_grad(d_output, op.inputs[1], op.attr("alpha")), None]
+    return [leaky_relu_grad(d_output, op.inputs[1], op.attr("alpha")), FLAT]
 
 
 LEAKY_RELU_GRAD = register(

@@ -10,7 +10,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
@@ -246,6 +246,7 @@ CTC_GREEDY = register(
         attrs=("merge_repeated",),
         shape=_ctc_greedy_shape,
         kernels=on_cpu(_ctc_greedy_kernel),
+        gradient=not_differentiable,
     )
 )
 
@@ -339,6 +340,7 @@ CTC_BEAM_SEARCH = register(
         attrs=("beam_width", "top_paths", "merge_repeated"),
         shape=_ctc_beam_search_shape,
         kernels=on_cpu(_ctc_beam_search_kernel),
+        gradient=not_differentiable,
     )
 )
 

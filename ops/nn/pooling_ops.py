@@ -12,7 +12,7 @@ from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import FLAT, Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
@@ -207,7 +207,7 @@ def _max_pool_grad_kernel(
 
 def _max_pool_grad_gradient(op: Operation, d_images: Tensor) -> list[Tensor | None]:
     images, maxima, _ = op.inputs
-    return [None, None, add_op(MAX_POOL_GRAD_GRAD, images, maxima, d_images, **_same_attrs(op))]
+    return [FLAT, FLAT, add_op(MAX_POOL_GRAD_GRAD, images, maxima, d_images, **_same_attrs(op))]
 
 
 MAX_POOL_GRAD = register(

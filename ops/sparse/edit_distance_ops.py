@@ -9,7 +9,7 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.sparse_tensor import SparseLike
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.ops.arrays.shape_ops import host_ints
@@ -120,5 +120,6 @@ EDIT_DISTANCE = register(
         attrs=("normalize",),
         shape=_edit_distance_shape,
         kernels=on_cpu(_edit_distance_kernel),
+        gradient=not_differentiable,
     )
 )

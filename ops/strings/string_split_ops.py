@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
+from itertools import dropwhile
 from typing import Any
 
 import numpy as np
@@ -335,7 +337,9 @@ def _unsorted_segment_join_kernel(ctx: KernelContext, strings: Array, segments: 
     for segment, row in zip(segments.reshape(-1).tolist(), strings.reshape(-1, width).tolist(), strict=True):
         for place, string in enumerate(row):
             joined[segment * width + place].append(string)
-    return filled((total, *inner), map(ctx.attr("separator").encode().join, joined))
+    # As in TensorFlow, empty strings at the beginning of a segment bring no separator.
+    begun = (dropwhile(operator.not_, each) for each in joined)
+    return filled((total, *inner), map(ctx.attr("separator").encode().join, begun))
 
 
 def _unsorted_segment_join_shape(op: Operation) -> list[TensorShape]:

@@ -204,6 +204,13 @@ def _as_kernel(kernel: KernelFunction | Kernel) -> Kernel:
     return kernel if isinstance(kernel, Kernel) else Kernel(kernel)
 
 
+FLAT: Final[Any] = object()
+"""What a gradient function gives for an input where the gradient is 0 everywhere: nothing is computed of it.
+
+None says that the output does not depend on the input in a way that has a gradient; `tf.gradients` then gives None.
+"""
+
+
 def not_differentiable(op: Any, *d_outputs: Any) -> list[None]:
     """A gradient function: no gradient flows through the operation, which is no error."""
     return [None] * len(op.inputs)

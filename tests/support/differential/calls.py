@@ -489,7 +489,9 @@ def mapped(pool: Pool) -> Call | None:
 
 MAKERS: list[Maker] = [
     *unary("abs negative sign square identity zeros_like ones_like", NUMBERS),
-    *unary("exp tanh sigmoid sin cos tan atan sinh cosh asinh expm1 softplus erf erfc rint floor ceil round", FLOATS),
+    *unary(
+        "exp tanh sigmoid sin cos tan atan sinh cosh asinh expm1 math.softplus erf erfc rint floor ceil round", FLOATS
+    ),
     *unary("nn.relu nn.relu6 nn.elu nn.selu nn.softsign nn.softplus nn.leaky_relu nn.l2_loss nn.zero_fraction", FLOATS),
     *unary("sqrt log log1p rsqrt reciprocal lgamma digamma asin acos atanh is_nan is_inf is_finite", FLOATS),
     *unary("shape size rank", (*NUMBERS, "bool", "complex64", "float16", "uint8")),

@@ -1,0 +1,150 @@
+"""Calls at which random programs (`tests.support.differential`) found differences from TensorFlow, now mended.
+
+What is expected was given by TensorFlow 2.21, or stands in the documentation of 1.15.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+
+def run(fetches, feeds=None):
+    with tf.Session() as session:
+        return session.run(fetches, feeds)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: tf.py_func(lambda a: a * 2, [x], tf.float32),
+        lambda x: tf.py_func(lambda a: a * 2, [x], tf.float32, stateful=False),
+        lambda x: tf.image.hsv_to_rgb(x),
+        lambda x: tf.image.draw_bounding_boxes(x, [[[0.0, 0.0, 1.0, 1.0]]]),
+        lambda x: tf.nn.ctc_greedy_decoder(x[0], [2, 2])[1],
+        lambda x: tf.nn.ctc_beam_search_decoder(x[0], [2, 2], beam_width=2)[1],
+    ],
+)
+def test_operations_without_a_gradient_let_none_through(call):
+    x = tf.ones([1, 2, 2, 3])
+    assert tf.gradients(call(x), [x]) == [None]
+    through, (gradient,) = tf.reduce_sum(x), tf.gradients([tf.reduce_sum(x), call(x)], [x])
+    assert run([through, gradient])[1].tolist() == np.ones([1, 2, 2, 3]).tolist()
+
+
+def test_the_neighbour_of_a_number_has_a_gradient_of_zero_by_the_direction():
+    x, y = tf.constant([1.0, 2.0]), tf.constant([2.0, 1.0])
+    assert [each.tolist() for each in run(tf.gradients(tf.math.nextafter(x, y), [x, y]))] == [[1, 1], [0, 0]]
+
+
+def test_polygamma_of_an_order_that_is_not_whole_is_not_a_number():
+    found = run(tf.polygamma(tf.constant([0.0, 1.0, 1.5, -1.0]), tf.constant([2.0] * 4)))
+    np.testing.assert_allclose(found, [0.42278421, 0.64493412, np.nan, np.nan], rtol=1e-6)
+
+
+def test_a_polynomial_of_one_coefficient_is_that_coefficient():
+    x = tf.constant([1.0, 2.0])
+    found = tf.math.polyval([tf.constant(2.0)], x)
+    assert run(found) == 2.0
+    assert tf.gradients(found, [x]) == [None]
+    assert run(tf.math.polyval([], x)).tolist() == [0, 0]
+    assert run(tf.math.polyval([1, 2, 3], x)).tolist() == [6, 11]
+
+
+@pytest.mark.parametrize("axis", [None, [0, 1]])
+def test_the_euclidean_norm_has_the_dtype_of_its_argument(axis):
+    x = tf.constant([[1 + 2j, 3j]], tf.complex64)
+    assert tf.norm(x, axis=axis).dtype is tf.complex64
+    np.testing.assert_allclose(run(tf.norm(x, axis=axis)), np.sqrt(14), rtol=1e-6)
+    assert tf.norm(x, 1, axis=axis).dtype is tf.float32
+
+
+def test_a_scalar_has_no_coordinates():
+    condition = tf.placeholder(tf.bool, None)
+    found = tf.where(condition)
+    assert run(found, {condition: [True, False]}).tolist() == [[0]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="scalar"):
+        run(found, {condition: True})
+
+
+def test_nothing_can_be_scattered_into_an_empty_tensor():
+    with pytest.raises(ValueError, match="holds nothing"):
+        tf.scatter_nd([[0]], tf.ones([1, 0]), [4, 0])
+    shape = tf.placeholder(tf.int32, [2])
+    found = tf.scatter_nd([[0]], tf.ones([1, 0]), shape)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="holds nothing"):
+        run(found, {shape: [4, 0]})
+    assert run(tf.scatter_nd(np.zeros([0, 1], np.int32), tf.ones([0, 2]), [0, 2])).shape == (0, 2)
+
+
+@pytest.mark.parametrize("call", [lambda *xs: tf.meshgrid(*xs), lambda *xs: tf.shape_n(xs)])
+def test_tensors_of_one_list_have_one_dtype(call):
+    with pytest.raises(TypeError, match=r"int32.*float32"):
+        call(tf.constant([1, 2]), tf.constant([1.0]))
+
+
+@pytest.mark.parametrize("name", ["rgb_to_yuv", "yuv_to_rgb", "rgb_to_yiq", "yiq_to_rgb"])
+@pytest.mark.parametrize("dtype", [tf.uint8, tf.int32])
+def test_whole_numbers_are_no_colours_of_these_spaces(name, dtype):
+    with pytest.raises(TypeError, match="float"):
+        getattr(tf.image, name)(tf.ones([2, 2, 3], dtype))
+
+
+@pytest.mark.parametrize("size", [[4, 4], [7, 4]])
+def test_images_resized_in_their_proportions_are_floats_at_any_size(size):
+    images = tf.constant(np.arange(48).reshape(4, 4, 3), tf.uint8)
+    resized = tf.image.resize_images(images, size, preserve_aspect_ratio=True)
+    assert resized.dtype is tf.float32
+    assert run(resized).tolist() == np.arange(48).reshape(4, 4, 3).tolist()
+    assert tf.image.resize_images(images, [4, 4]).dtype is tf.uint8
+
+
+def test_empty_lines_of_printed_tensors_have_no_blanks():
+    printed = run(tf.strings.format("{}", tf.reshape(tf.range(8), [2, 1, 2, 2])))
+    assert printed == b"[[[[0 1]\n   [2 3]]]\n\n\n [[[4 5]\n   [6 7]]]]"
+    printed = run(tf.strings.format("{}", tf.ones([1, 2, 1, 2, 1])))
+    assert printed == b"[[[[[1]\n    [1]]]\n\n\n  [[[1]\n    [1]]]]]"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        tf.nn.relu,
+        tf.nn.relu6,
+        tf.nn.leaky_relu,
+        tf.nn.crelu,
+        lambda x: tf.nn.max_pool(tf.reshape(x, [1, 2, 2, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "VALID"),
+    ],
+)
+def test_second_gradients_of_what_is_made_of_straight_pieces_are_zeros(call):
+    x = tf.constant([[0.5, -1.0], [2.0, 3.0]])
+    (first,) = tf.gradients(call(tf.identity(x) * 2), [x])
+    (second,) = tf.gradients(first, [x])
+    assert run(second).tolist() == [[0, 0], [0, 0]]
+    (both,) = tf.gradients(tf.reduce_sum(first) + tf.reduce_sum(x * x), [x])
+    assert run(both).tolist() == [[1, -2], [4, 6]]
+
+
+def test_zero_second_gradients_reach_variables_and_hessians():
+    weights = tf.get_variable("weights", initializer=[1.0, -2.0])
+    (first,) = tf.gradients(tf.nn.relu(weights), [weights])
+    gradient, unconnected = tf.gradients(first, [weights, tf.get_variable("other", initializer=[1.0])])
+    assert unconnected is None
+    hessian = tf.hessians(tf.reduce_sum(tf.nn.relu(weights)), [weights])[0]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(gradient).tolist() == [0, 0]
+        assert session.run(hessian).tolist() == [[0, 0], [0, 0]]
+
+
+def test_empty_strings_at_the_beginning_of_a_segment_bring_no_separator():
+    joined = tf.strings.unsorted_segment_join(["", "a", "", "b", "", "c"], [0, 0, 0, 0, 1, 2], 3, ",")
+    assert run(joined).tolist() == [b"a,,b", b"", b"c"]
+
+
+def test_a_negative_number_of_boxes_is_refused():
+    chosen = tf.image.non_max_suppression_overlaps([[1.0]], [1.0], -1, 0.5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="-1, below 0"):
+        run(chosen)
