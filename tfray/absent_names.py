@@ -62,6 +62,7 @@ NOT_WANTED: Final = {
     r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"experimental\b.*": "tf.function as it is: a session decides how its operations run",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",
+    r"profiler\.(advise|AdviceProto|OpLogProto|write_op_log)": "tf.profiler.profile, ordered by micros or bytes",
     r"raw_ops\b.*": "the public functions, such as tf.matmul",
     r"xla\b.*|contrib\.compiler\b.*": "the functions themselves: a session compiles what it runs",
     r"summary\.(initialize|all_v2_summary_ops)": "tf.summary.FileWriter: there are no writers in the graph",

@@ -293,3 +293,11 @@ def test_several_steps_are_one_timeline():
         n.node_name for device in both.dev_stats for n in device.node_stats if n.memory_stats.persistent_memory_size
     ]
     assert held == ["w"]
+
+
+def test_tensorflows_names_of_what_a_profile_is():
+    with tf.Graph().as_default() as graph:
+        tf.Variable(tf.zeros([3, 4]))
+        found = tf.profiler.profile(graph, options=tf.profiler.ProfileOptionBuilder({"output": "none"}).build())
+    assert isinstance(found, tf.profiler.GraphNodeProto) and found.total_parameters == 12
+    assert tf.profiler.MultiGraphNodeProto is tf.profiler.GraphNodeProto

@@ -82,6 +82,10 @@ TESTED_ELSEWHERE |= dict.fromkeys(
     "operations of barriers: test_barriers.py",
 )
 
+TESTED_ELSEWHERE |= dict.fromkeys(
+    ["Mutex", "MutexLock", "ConsumeMutexLock"], "operations of locks: test_critical_section.py"
+)
+
 TESTED_ELSEWHERE |= {
     name: "tests/library/input/test_data.py"
     for name in registered_ops()

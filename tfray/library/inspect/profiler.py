@@ -60,8 +60,9 @@ from tfray.placement.float_operations import total_float_operations as total_flo
 
 # fmt: off
 __all__ = [
-    "PeakMemory", "ProfileNode", "ProfileOptionBuilder", "Profiler", "Row", "Scope", "as_table", "as_tree", "coverage",
-    "memory_table", "peak_memory", "profile", "rows", "scopes", "show", "total_float_operations",
+    "GraphNodeProto", "MultiGraphNodeProto", "PeakMemory", "ProfileNode", "ProfileOptionBuilder", "Profiler", "Row",
+    "Scope", "as_table", "as_tree", "coverage", "memory_table", "peak_memory", "profile", "rows", "scopes", "show",
+    "total_float_operations",
 ]
 # fmt: on
 
@@ -111,6 +112,10 @@ class ProfileNode:
         for name in ("exec_micros", "requested_bytes", "parameters", "float_ops", "run_count"):
             below = sum(getattr(child, f"total_{name}") for child in self.children)
             setattr(self, f"total_{name}", getattr(self, name) + below)
+
+
+GraphNodeProto = MultiGraphNodeProto = ProfileNode
+"""TensorFlow's names for what `profile` returns by scopes, and by types of operations."""
 
 
 class ProfileOptionBuilder:
