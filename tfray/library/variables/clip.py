@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
@@ -139,7 +139,7 @@ def _scaled(t: TensorLike, scale: Tensor, name: str) -> Any:
 
 def _checked_list(t_list: Sequence[TensorLike | None]) -> list[Any]:
     if not isinstance(t_list, (list, tuple)):
-        raise InvalidArgumentError(f"{t_list!r} is not a list of tensors")
+        raise ArgumentError(f"{t_list!r} is not a list of tensors")
     return list(t_list)
 
 
