@@ -284,6 +284,8 @@ def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
 
 @refuses_bad_matrices
 def _self_adjoint_eig_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
+    if not ctx.xp.isfinite(input).all():
+        raise ValueError("a matrix holds NaN or infinity, and has no eigenvalues")
     if ctx.attr("compute_v"):
         e, v = ctx.xp.linalg.eigh(input)
         return e.astype(input.dtype), v
@@ -357,11 +359,20 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
 @refuses_bad_matrices
 def _svd_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array, Array]:
     xp = ctx.xp
-    if not ctx.attr("compute_uv"):
+    lost = ~xp.isfinite(input).all((-2, -1))  # LAPACK refuses these; the others of the batch are decomposed
+    has_lost = bool(lost.any())
+    if has_lost:
+        input = xp.where(lost[..., None, None], input.dtype.type(0), input)
+    if ctx.attr("compute_uv"):
+        u, s, v_adjoint = xp.linalg.svd(input, full_matrices=ctx.attr("full_matrices"))
+        results = s.astype(input.dtype), u, v_adjoint.conj().swapaxes(-1, -2)
+    else:
         nothing = xp.empty(0, input.dtype)
-        return xp.linalg.svd(input, compute_uv=False).astype(input.dtype), nothing, nothing
-    u, s, v_adjoint = xp.linalg.svd(input, full_matrices=ctx.attr("full_matrices"))
-    return s.astype(input.dtype), u, v_adjoint.conj().swapaxes(-1, -2)
+        results = xp.linalg.svd(input, compute_uv=False).astype(input.dtype), nothing, nothing
+    for result in results if has_lost else ():
+        if result.ndim > 1 or result is results[0]:
+            result[lost] = np.nan
+    return results
 
 
 def _svd_shape(op: Operation) -> list[TensorShape]:

@@ -112,7 +112,14 @@ def matrix_logarithm(input: TensorLike, name: str | None = None) -> Tensor:
 def _matrix_logarithm_kernel(ctx: KernelContext, input: Array) -> Array:
     _check_square(ctx, input)
     wide = input.astype(np.complex128)  # in complex64 the result would be inaccurate, and SciPy would warn of it
-    return _each(lambda matrix: _scipy().logm(matrix), wide).astype(input.dtype) if input.size else input
+    return _each(_logarithm, wide).astype(input.dtype) if input.size else input
+
+
+def _logarithm(matrix: Array) -> Array:
+    if not np.isfinite(matrix).all():
+        return np.full_like(matrix, complex(np.nan, np.nan))
+    logarithm: Array = _scipy().logm(matrix)
+    return logarithm
 
 
 MATRIX_LOGARITHM = register(

@@ -320,7 +320,7 @@ def _matrix_triangular_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Arra
     result = xp.empty(sides.shape, sides.dtype)
     with one_scipy_thread() if xp is np else nullcontext():
         for i in range(len(result)):
-            result[i] = solve(matrices[i], sides[i], trans=trans, lower=lower)
+            result[i] = solve(matrices[i], sides[i], trans=trans, lower=lower, check_finite=False)
     return result.reshape(batch + rhs.shape[-2:])
 
 

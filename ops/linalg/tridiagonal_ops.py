@@ -112,7 +112,8 @@ def _tridiagonal_solve_kernel(ctx: KernelContext, diagonals: Array, rhs: Array) 
             diagonals[place][1],
             diagonals[place][2, 1:],
         )
-        solution[place] = _scipy().solve_banded((1, 1), banded, rhs[place]) if n else rhs[place]
+        solved = _scipy().solve_banded((1, 1), banded, rhs[place], check_finite=False) if n else rhs[place]
+        solution[place] = solved
     return solution
 
 

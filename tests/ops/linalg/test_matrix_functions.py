@@ -70,3 +70,30 @@ def test_special_functions():
     np.testing.assert_allclose(run(tf.math.erfcinv(x / 4 + 0.75)), scipy.special.erfcinv(x / 4 + 0.75), rtol=1e-4)
     inverse = np.divide(1, x, out=np.zeros_like(x), where=x != 0)
     np.testing.assert_allclose(run(tf.math.reciprocal_no_nan(x)), inverse)
+
+
+BY_MATRIX = {
+    "svd": lambda a: tf.svd(a),
+    "singular values": lambda a: [tf.svd(a, compute_uv=False)],
+    "logarithm": lambda a: [tf.linalg.logm(tf.cast(a, tf.complex64))],
+    "triangular system": lambda a: [tf.matrix_triangular_solve(a, a)],
+    "least squares": lambda a: [tf.matrix_solve_ls(a, a, fast=False)],
+    "norm": lambda a: [tf.norm(a, 2, axis=[-2, -1])],
+}
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("name", BY_MATRIX)
+def test_a_matrix_that_is_not_finite_spoils_its_own_results_alone(name, bad):
+    good = np.float32([[2, 0.5], [0.25, 3]])
+    both = np.stack([good, np.float32([[1, bad], [2, 3]])])
+    with tf.Session() as session:
+        for alone, found in zip(*session.run([BY_MATRIX[name](good), BY_MATRIX[name](both)]), strict=True):
+            np.testing.assert_allclose(found[0], alone, rtol=1e-6)
+            assert not np.isfinite(found[1]).all()  # as TensorFlow 2.21 gives them
+
+
+@pytest.mark.parametrize("function", [tf.self_adjoint_eig, tf.self_adjoint_eigvals])
+def test_eigenvalues_of_what_is_not_finite_are_refused(function):
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="holds NaN or infinity"):
+        session.run(function(np.float32([[1, np.nan], [np.nan, 1]])))
