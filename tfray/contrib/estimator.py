@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tfray.estimator.canned_models.rnn import RNNClassifier, RNNEstimator
 from tfray.estimator.classification_heads import BinaryClassHead, MultiClassHead, MultiLabelHead
 from tfray.estimator.estimator import Estimator
 from tfray.estimator.experimental import (
@@ -32,12 +33,12 @@ from tfray.training.sessions.hooks_stopping import (
 
 # fmt: off
 __all__ = [
-    "InMemoryEvaluatorHook", "add_metrics", "binary_classification_head", "build_raw_supervised_input_receiver_fn",
-    "call_logit_fn", "clip_gradients_by_norm", "dnn_logit_fn_builder", "export_all_saved_models",
-    "export_saved_model_for_mode", "forward_features", "linear_logit_fn_builder", "logistic_regression_head",
-    "make_early_stopping_hook", "make_stop_at_checkpoint_step_hook", "multi_class_head", "multi_head",
-    "multi_label_head", "poisson_regression_head", "read_eval_metrics", "regression_head", "stop_if_higher_hook",
-    "stop_if_lower_hook", "stop_if_no_decrease_hook", "stop_if_no_increase_hook",
+    "InMemoryEvaluatorHook", "RNNClassifier", "RNNEstimator", "add_metrics", "binary_classification_head",
+    "build_raw_supervised_input_receiver_fn", "call_logit_fn", "clip_gradients_by_norm", "dnn_logit_fn_builder",
+    "export_all_saved_models", "export_saved_model_for_mode", "forward_features", "linear_logit_fn_builder",
+    "logistic_regression_head", "make_early_stopping_hook", "make_stop_at_checkpoint_step_hook", "multi_class_head",
+    "multi_head", "multi_label_head", "poisson_regression_head", "read_eval_metrics", "regression_head",
+    "stop_if_higher_hook", "stop_if_lower_hook", "stop_if_no_decrease_hook", "stop_if_no_increase_hook",
 ]
 # fmt: on
 
