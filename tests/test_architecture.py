@@ -24,7 +24,8 @@ MAPPED = ("ops", "actors", "placement")
 LAYERS = (
     ("tfray.absent_names", "tfray.early_interrupts", "tfray.errors"),
     ("tfray.framework",),
-    ("tfray.config", "tfray.formats"),
+    ("tfray.formats",),
+    ("tfray.config",),
     ("tfray.ops.kernels",),
     ("tfray.ops.arrays", "tfray.ops.resources", "tfray.ops.system"),
     ("tfray.ops.math", "tfray.ops.state"),

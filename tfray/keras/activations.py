@@ -1,22 +1,20 @@
-"""``tf.keras.activations``: activation functions, and finding them by name."""
+"""``tf.keras.activations``: activation functions, and `get`, which finds one by name."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any, Final
-
-from tfray.errors import InvalidArgumentError
-from tfray.framework.convert import convert_to_tensor
+# isort: skip_file
 from tfray.ops.math.arithmetic_ops import exp as exponential
-from tfray.ops.math.rounding_ops import clip_by_value
-from tfray.ops.math.transcendental_ops import sigmoid as sigmoid
-from tfray.ops.math.transcendental_ops import tanh as tanh
-from tfray.ops.nn.activation_ops import elu as elu
-from tfray.ops.nn.activation_ops import relu as relu
-from tfray.ops.nn.activation_ops import selu as selu
-from tfray.ops.nn.activation_ops import softplus as softplus
-from tfray.ops.nn.activation_ops import softsign as softsign
-from tfray.ops.nn.cross_entropy_ops import softmax as softmax
+from tfray.library.layers.named_activations import (
+    elu as elu,
+    get as get,
+    hard_sigmoid as hard_sigmoid,
+    linear as linear,
+    relu as relu,
+    selu as selu,
+    sigmoid as sigmoid,
+    softmax as softmax,
+    softplus as softplus,
+    softsign as softsign,
+    tanh as tanh,
+)
 
 # fmt: off
 __all__ = [
@@ -24,31 +22,3 @@ __all__ = [
     "tanh",
 ]
 # fmt: on
-
-
-def linear(x: Any) -> Any:
-    """The identity."""
-    return x
-
-
-def hard_sigmoid(x: Any) -> Any:
-    """A sigmoid made of straight lines: ``0.2 * x + 0.5``, clipped to 0 and 1."""
-    return clip_by_value(0.2 * convert_to_tensor(x) + 0.5, 0.0, 1.0)
-
-
-_BY_NAME: Final[dict[str, Callable[..., Any]]] = {
-    function.__name__: function
-    for function in (elu, hard_sigmoid, linear, relu, selu, sigmoid, softmax, softplus, softsign, tanh)
-} | {"exponential": exponential}
-
-
-def get(identifier: Any) -> Callable[..., Any]:
-    """An activation by name; a function as it is; the identity for None."""
-    if identifier is None:
-        return linear
-    if callable(identifier):
-        function: Callable[..., Any] = identifier
-        return function
-    if not isinstance(identifier, str) or identifier not in _BY_NAME:
-        raise InvalidArgumentError(f"there is no activation {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
-    return _BY_NAME[identifier]

@@ -74,8 +74,6 @@ class Remembering:
         for key, value in kwargs.items():
             if key.endswith("initializer"):
                 kwargs[key] = initializers.get(value)
-            elif key == "activation":
-                kwargs[key] = _activation(value)
         super().__init__(*args, **kwargs)
         if input_dim is not None:
             input_shape = (input_dim,)
@@ -97,10 +95,6 @@ class Remembering:
         """Set all variables, in the order of `get_weights`."""
         for variable, value in zip(self.variables, weights, strict=True):  # type: ignore[attr-defined]
             variable.load(value, get_session())
-
-
-def _activation(identifier: Any) -> Any:
-    return None if identifier is None else activations.get(identifier)
 
 
 class Layer(Remembering, base_layer.Layer):
@@ -158,7 +152,7 @@ class Dense(Remembering, core_layers.Dense):
     """A dense layer; arguments as for `tf.layers.Dense`."""
 
     def __init__(self, units: int, activation: Any = None, *args: Any, **kwargs: Any) -> None:
-        super().__init__(units, _activation(activation), *args, **kwargs)
+        super().__init__(units, activation, *args, **kwargs)
 
 
 class Conv1D(Remembering, convolution_layers.Conv1D):

@@ -761,3 +761,27 @@ def test_layers_without_names_count_from_one():
         "conv2d_1",
     ]
     assert tf.keras.layers.Flatten().name == "flatten"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x, **named: tf.layers.dense(x, 4, **named),
+        lambda x, **named: tf.layers.conv1d(x, 4, 3, **named),
+        lambda x, **named: tf.layers.Dense(4, **named)(x),
+        lambda x, **named: tf.layers.conv2d_transpose(x[:, :, None], 4, 3, **named),
+    ],
+    ids=["dense", "conv1d", "Dense", "conv2d_transpose"],
+)
+def test_activations_and_initializers_may_be_names(make):
+    x = np.random.default_rng(0).normal(size=(2, 6, 3)).astype(np.float32)
+    named = make(tf.constant(x), activation="relu", kernel_initializer="ones", bias_initializer="zeros", name="named")
+    given = make(tf.constant(x), activation=tf.nn.relu, kernel_initializer=tf.ones_initializer(), name="given")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        first, second = session.run([named, given])
+    np.testing.assert_array_equal(first, second)
+    with pytest.raises(ValueError, match="there is no activation 'rely'; there are elu, "):
+        make(tf.constant(x), activation="rely")
+    with pytest.raises(ValueError, match="there is no initializer 'one'; there are glorot_normal, "):
+        make(tf.constant(x), kernel_initializer="one", name="wrong")

@@ -15,6 +15,7 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.library.layers import named_initializers
 from tfray.library.layers.input_spec import check_inputs
 from tfray.library.layers.keras_style import is_keras_style
 from tfray.library.variables.initializers import InitializerLike
@@ -189,7 +190,7 @@ class Layer:
             name: Name within the scope of the layer.
             shape: Shape; a scalar when None.
             dtype: Dtype; that of the layer when None.
-            initializer: As for `tf.get_variable`.
+            initializer: As for `tf.get_variable`, or the name of one in `tf.keras.initializers`.
             regularizer: Likewise; the loss belongs to the layer too.
             trainable: Whether optimizers are to change it; by default as the layer, and not where `synchronization` is
                 ``ON_READ``.
@@ -217,7 +218,7 @@ class Layer:
         settings: dict[str, Any] = {
             "shape": () if shape is None else shape,
             "dtype": self._dtype if dtype is None else dtype,
-            "initializer": initializer,
+            "initializer": named_initializers.get(initializer),
             "regularizer": regularizer,
             "trainable": self.trainable and (trainable is None or trainable),
             "partitioner": partitioner,

@@ -14,6 +14,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, Sizes, TensorLike
 from tfray.library.layers.base_layer import Layer, checked_shape
+from tfray.library.layers.named_activations import activation_of
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -80,7 +81,7 @@ class ConvolutionLayer(Layer):
         padding: str = "valid",
         data_format: str = "channels_last",
         dilation_rate: Sizes = 1,
-        activation: Activation | None = None,
+        activation: Activation | str | None = None,
         use_bias: bool = True,
         kernel_initializer: InitializerLike | None = None,
         bias_initializer: InitializerLike | None = initializers.Zeros,
@@ -104,7 +105,7 @@ class ConvolutionLayer(Layer):
             raise InvalidArgumentError(
                 f"strides are {self.strides} and dilation_rate is {self.dilation_rate}: one of them must be 1"
             )
-        self.activation = activation
+        self.activation = activation_of(activation)
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
@@ -198,7 +199,7 @@ class Conv2D(ConvolutionLayer):
         padding: ``"valid"`` or ``"same"``.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         dilation_rate: Distance between the elements of a window, as `strides`. It or `strides` must be 1.
-        activation: A function such as `tf.nn.relu`; None for none.
+        activation: A function such as `tf.nn.relu`, or the name of one; None for none.
         use_bias: Have a bias.
         kernel_initializer: Initializer of the filters; that of the variable scope when None.
         bias_initializer: Initializer of the bias.
@@ -231,7 +232,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
         strides: Sizes = 1,
         padding: str = "valid",
         data_format: str = "channels_last",
-        activation: Activation | None = None,
+        activation: Activation | str | None = None,
         use_bias: bool = True,
         kernel_initializer: InitializerLike | None = None,
         bias_initializer: InitializerLike | None = initializers.Zeros,
@@ -312,7 +313,7 @@ class SeparableConvolutionLayer(ConvolutionLayer):
         data_format: str = "channels_last",
         dilation_rate: Sizes = 1,
         depth_multiplier: int = 1,
-        activation: Activation | None = None,
+        activation: Activation | str | None = None,
         use_bias: bool = True,
         depthwise_initializer: InitializerLike | None = None,
         pointwise_initializer: InitializerLike | None = None,
@@ -377,7 +378,7 @@ class SeparableConv2D(SeparableConvolutionLayer):
         data_format: ``"channels_last"`` or ``"channels_first"``.
         dilation_rate: Distance between the elements of a window.
         depth_multiplier: Number of filters for each channel.
-        activation: A function; None for none.
+        activation: A function, or the name of one; None for none.
         use_bias: Have a bias.
         depthwise_initializer: Initializer of the filters of channels.
         pointwise_initializer: Initializer of the mixing weights.
@@ -458,7 +459,7 @@ def conv1d(
     padding: str = "valid",
     data_format: str = "channels_last",
     dilation_rate: Sizes = 1,
-    activation: Activation | None = None,
+    activation: Activation | str | None = None,
     use_bias: bool = True,
     kernel_initializer: InitializerLike | None = None,
     bias_initializer: InitializerLike | None = initializers.Zeros,
@@ -494,7 +495,7 @@ def conv2d(
     padding: str = "valid",
     data_format: str = "channels_last",
     dilation_rate: Sizes = (1, 1),
-    activation: Activation | None = None,
+    activation: Activation | str | None = None,
     use_bias: bool = True,
     kernel_initializer: InitializerLike | None = None,
     bias_initializer: InitializerLike | None = initializers.Zeros,
@@ -535,7 +536,7 @@ def conv3d(
     padding: str = "valid",
     data_format: str = "channels_last",
     dilation_rate: Sizes = (1, 1, 1),
-    activation: Activation | None = None,
+    activation: Activation | str | None = None,
     use_bias: bool = True,
     kernel_initializer: InitializerLike | None = None,
     bias_initializer: InitializerLike | None = initializers.Zeros,
@@ -559,7 +560,7 @@ def conv3d_transpose(
     strides: Sizes = (1, 1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    activation: Activation | None = None,
+    activation: Activation | str | None = None,
     use_bias: bool = True,
     kernel_initializer: InitializerLike | None = None,
     bias_initializer: InitializerLike | None = initializers.Zeros,
@@ -587,7 +588,7 @@ def conv2d_transpose(
     strides: Sizes = (1, 1),
     padding: str = "valid",
     data_format: str = "channels_last",
-    activation: Activation | None = None,
+    activation: Activation | str | None = None,
     use_bias: bool = True,
     kernel_initializer: InitializerLike | None = None,
     bias_initializer: InitializerLike | None = initializers.Zeros,
@@ -628,7 +629,7 @@ def separable_conv1d(
     data_format: str = "channels_last",
     dilation_rate: Sizes = 1,
     depth_multiplier: int = 1,
-    activation: Activation | None = None,
+    activation: Activation | str | None = None,
     use_bias: bool = True,
     depthwise_initializer: InitializerLike | None = None,
     pointwise_initializer: InitializerLike | None = None,
@@ -660,7 +661,7 @@ def separable_conv2d(
     data_format: str = "channels_last",
     dilation_rate: Sizes = (1, 1),
     depth_multiplier: int = 1,
-    activation: Activation | None = None,
+    activation: Activation | str | None = None,
     use_bias: bool = True,
     depthwise_initializer: InitializerLike | None = None,
     pointwise_initializer: InitializerLike | None = None,

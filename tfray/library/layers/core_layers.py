@@ -10,6 +10,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers.base_layer import Layer, checked_shape
+from tfray.library.layers.named_activations import activation_of
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -26,7 +27,7 @@ class Dense(Layer):
 
     Args:
         units: Size of the outputs' last dimension.
-        activation: A function such as `tf.nn.relu`; None for none.
+        activation: A function such as `tf.nn.relu`, or the name of one; None for none.
         use_bias: Have a bias.
         kernel_initializer: Initializer of the weights; that of the variable scope when None.
         bias_initializer: Initializer of the bias.
@@ -43,7 +44,7 @@ class Dense(Layer):
     def __init__(
         self,
         units: int,
-        activation: Activation | None = None,
+        activation: Activation | str | None = None,
         use_bias: bool = True,
         kernel_initializer: InitializerLike | None = None,
         bias_initializer: InitializerLike | None = initializers.Zeros,
@@ -58,7 +59,7 @@ class Dense(Layer):
     ) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
         self.units = int(units)
-        self.activation = activation
+        self.activation = activation_of(activation)
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
@@ -180,7 +181,7 @@ class Flatten(Layer):
 def dense(
     inputs: TensorLike,
     units: int,
-    activation: Activation | None = None,
+    activation: Activation | str | None = None,
     use_bias: bool = True,
     kernel_initializer: InitializerLike | None = None,
     bias_initializer: InitializerLike | None = initializers.Zeros,

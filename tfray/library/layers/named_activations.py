@@ -1,0 +1,52 @@
+"""Activation functions by the names that Keras gives them; layers take these names too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
+from tfray.ops.math.arithmetic_ops import exp as exponential
+from tfray.ops.math.rounding_ops import clip_by_value
+from tfray.ops.math.transcendental_ops import sigmoid as sigmoid
+from tfray.ops.math.transcendental_ops import tanh as tanh
+from tfray.ops.nn.activation_ops import elu as elu
+from tfray.ops.nn.activation_ops import relu as relu
+from tfray.ops.nn.activation_ops import selu as selu
+from tfray.ops.nn.activation_ops import softplus as softplus
+from tfray.ops.nn.activation_ops import softsign as softsign
+from tfray.ops.nn.cross_entropy_ops import softmax as softmax
+
+
+def linear(x: Any) -> Any:
+    """The identity."""
+    return x
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """A sigmoid made of straight lines: ``0.2 * x + 0.5``, clipped to 0 and 1."""
+    return clip_by_value(0.2 * convert_to_tensor(x) + 0.5, 0.0, 1.0)
+
+
+_BY_NAME: Final[dict[str, Callable[..., Any]]] = {
+    function.__name__: function
+    for function in (elu, hard_sigmoid, linear, relu, selu, sigmoid, softmax, softplus, softsign, tanh)
+} | {"exponential": exponential}
+
+
+def get(identifier: Any) -> Callable[..., Any]:
+    """An activation by name; a function as it is; the identity for None."""
+    if identifier is None:
+        return linear
+    if callable(identifier):
+        function: Callable[..., Any] = identifier
+        return function
+    if not isinstance(identifier, str) or identifier not in _BY_NAME:
+        raise InvalidArgumentError(f"there is no activation {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
+    return _BY_NAME[identifier]
+
+
+def activation_of(identifier: Any) -> Callable[..., Any] | None:
+    """As `get`, but None for None."""
+    return None if identifier is None else get(identifier)
