@@ -114,6 +114,8 @@ TESTED_ELSEWHERE |= {
             "HashTable",
             "InitializeTable",
             "InitializeTableFromTextFile",
+            "InitializeTableFromTextFileOnce",
+            "InitializeTableOnce",
             "LookupTableExport",
             "LookupTableFind",
             "LookupTableInsert",

@@ -23,8 +23,8 @@ def _as_loop(x):
 
 
 def _in_loop(x):
-    iterations = _as_loop(x)[0].op.outputs[0]
-    return [iterations, *iterations.op.outputs[1:]]
+    (loop,) = {result.op.inputs[0].op for result in _as_loop(x)}  # the results have names of their own
+    return loop.outputs
 
 
 SAMPLES = [
