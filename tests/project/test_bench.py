@@ -134,6 +134,7 @@ def test_every_operation_is_measured_forward_and_with_the_gradient_that_it_has()
     assert len(forward) >= 40 and len(names) - len(forward) >= 40
 
 
+@pytest.mark.slow
 def test_measures_networks(tmp_path):
     result = bench("convnets", "--quick", "--batch", "1", "--case", "googlenet", "--json", str(tmp_path / "lines"))
     assert result.returncode == 0, result.stderr
@@ -493,6 +494,7 @@ def test_tables_show_times_over_floors():
     assert json.loads(next(json_lines("ops", [one], setting)))["floor_ms"] == 1.0
 
 
+@pytest.mark.slow
 def test_measures_the_roofline():
     result = bench("roofline", "--quick")
     assert result.returncode == 0, result.stderr

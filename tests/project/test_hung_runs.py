@@ -122,7 +122,7 @@ def run(folder, tests, *arguments, timeout=1, hung_after=2, run_timeout=0):
         pytest.param(WITHOUT_SIGNALS, "HUNG: test_hangs.py::test_it", id="without signals"),
         pytest.param(IN_C, "HUNG: test_hangs.py::test_it", id="in C"),
         pytest.param(IN_SET_UP, "HUNG: test_hangs.py::test_it", id="in set-up", marks=pytest.mark.slow),
-        pytest.param(IN_TEARDOWN, "HUNG: test_hangs.py::test_it", id="in teardown"),
+        pytest.param(IN_TEARDOWN, "HUNG: test_hangs.py::test_it", id="in teardown", marks=pytest.mark.slow),
         pytest.param(
             AFTER_A_FAILURE, "HUNG: test_hangs.py::test_it", id="in teardown after a failure", marks=pytest.mark.slow
         ),
@@ -163,7 +163,10 @@ def test_the_timeout_of_a_test_is_its_marker(tmp_path):
     assert time.monotonic() - began < ENDS_S
 
 
-@pytest.mark.parametrize("tests", [WHEN_COLLECTED, IN_C], ids=["when collected", "in a test"])
+@pytest.mark.parametrize(
+    "tests",
+    [pytest.param(WHEN_COLLECTED, id="when collected", marks=pytest.mark.slow), pytest.param(IN_C, id="in a test")],
+)
 def test_a_run_has_a_limit_too(tmp_path, tests):
     for limit in (5, 50):  # on a busy machine a run may not have begun in time
         output, code = run(tmp_path, tests, timeout=0, run_timeout=limit)

@@ -70,7 +70,16 @@ def test_several_receivers_each_see_the_step_that_they_are_in(cluster):
             assert session.run([*seen, back], {number: step}) == [step + 1, step + 1, 2 * step + 2]
 
 
-@pytest.mark.parametrize("dtype", [tf.float64, tf.bfloat16, tf.int64, tf.bool, tf.complex64], ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        tf.bfloat16,
+        tf.bool,
+        tf.complex64,
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (tf.float64, tf.int64)),
+    ],
+    ids=lambda dtype: dtype.name,
+)
 def test_every_dtype_and_changing_shapes_come_as_they_were(cluster, dtype):
     given = tf.placeholder(dtype, [None, None])
     with tf.device(PS):

@@ -144,6 +144,7 @@ def test_workers_that_die_are_neither_waited_for_nor_missed(ray_local, tmp_path,
     assert result.metrics["loss"] < 0.7 * result.history[0].metrics["loss"]
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_steps_and_rates_that_grow_with_the_workers(ray_local, tmp_path):
     def model_fn(features, labels):

@@ -85,7 +85,11 @@ def test_a_run_may_stop_when_data_is_lost_and_leaves_a_checkpoint(ray_local, tmp
 @pytest.mark.parametrize(
     ("scale", "input_fn"),
     [
-        (scaling(3), tf.train.array_input(*classification_data(), batch_size=24, epochs=1)),
+        pytest.param(
+            scaling(3),
+            tf.train.array_input(*classification_data(), batch_size=24, epochs=1),
+            marks=pytest.mark.slow,
+        ),
         (scaling((2, 3)), tf.train.array_input(*classification_data(), batch_size=24, epochs=1)),
         (scaling(2, mode="async"), unequal(replica=0, steps=3)),
     ],
