@@ -11,18 +11,14 @@ import numpy as np
 class DType:
     """The type of a tensor's elements. There is one object per type: compare with ``is`` or ``==``.
 
-    Args:
-        type_enum: Its number in TensorFlow's messages.
+    ``DType(type_enum)`` is the type of that number in TensorFlow's messages, and a `TypeError` where there is none.
 
     Attributes:
         name: Its name.
         kind: ``float``, ``int``, ``uint``, ``complex``, ``bool``, ``string``, ``quantized``, ``resource`` or
             ``variant``.
-        as_datatype_enum: `type_enum`.
+        as_datatype_enum: Its number in TensorFlow's messages.
         size: Bytes of one element.
-
-    Raises:
-        TypeError: No type has that number.
     """
 
     __slots__ = ("_numpy", "as_datatype_enum", "kind", "name", "size")
