@@ -36,7 +36,7 @@ from tfray.contrib.layers import (
 from tfray.library.input import example_decoder as data_decoder
 from tfray.library.input import example_decoder as tfexample_decoder
 from tfray.library.inspect import model_analyzer
-from tfray.library.layers import layer_utils as utils
+from tfray.library.layers import slim_utils as utils
 from tfray.library.layers.arg_scope import (
     add_arg_scope,
     arg_scope,

@@ -113,7 +113,7 @@ class Layer(Remembering, base_layer.Layer):
         **kwargs: Any,
     ) -> Any:
         """As `tf.layers.Layer.add_weight`; the initializer may be a name."""
-        return super().add_weight(name, shape, dtype, initializers.get(initializer), *args, **kwargs)
+        return super().add_weight(name, shape, dtype, initializer, *args, **kwargs)
 
 
 class InputLayer(Layer):

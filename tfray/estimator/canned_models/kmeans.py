@@ -28,6 +28,7 @@ from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunC
 from tfray.training.threads.global_step import get_or_create_global_step
 
 _WAIT_S: Final = 1.0
+"""Seconds between two looks whether the chief has chosen the first centres. A stop of training ends the pause."""
 
 
 class _ChooseCentres(SessionRunHook):
@@ -45,7 +46,7 @@ class _ChooseCentres(SessionRunHook):
             if self._is_chief:
                 session.run(self._init_op)
             else:
-                time.sleep(_WAIT_S)
+                (time.sleep if coord is None else coord.wait_for_stop)(_WAIT_S)
 
 
 class _StopWhenSettled(SessionRunHook):

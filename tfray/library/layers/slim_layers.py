@@ -19,9 +19,9 @@ from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.base_layer import Layer
 from tfray.library.layers.convolution_layers import Conv1D, Conv2D, Conv2DTranspose, SeparableConv2D
 from tfray.library.layers.core_layers import Dense
-from tfray.library.layers.layer_utils import collect_named_outputs
 from tfray.library.layers.model_variables import model_variable
 from tfray.library.layers.normalization_layers import BatchNormalization
+from tfray.library.layers.slim_utils import collect_named_outputs
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -56,7 +56,7 @@ def layer_scope(scope: ScopeLike | None, default: str, reuse: Reuse | None) -> I
 
 
 def collect(collections: CollectionNames | None, outputs: Tensor) -> Tensor:
-    """Add the outputs of a layer to collections, under the name of its scope; see `layer_utils`."""
+    """Add the outputs of a layer to collections, under the name of its scope; see `slim_utils`."""
     name, scope = get_default_graph().get_name_scope(), get_variable_scope()
     # Where a variable scope has just been opened, its name is that of the layer: the same in every use of the layer.
     return collect_named_outputs(
