@@ -21,7 +21,7 @@ from tfray.ops.kernels.compiling import (
     can_compile,
     kernel,
 )
-from tfray.ops.kernels.tiles import run_tiles, threads_for
+from tfray.ops.kernels.tiles import run_tiles
 
 _LONG_RUN: Final = 64
 """Words from which NumPy copies a run as fast, on one thread."""
@@ -94,7 +94,7 @@ def _copy_by_numpy(target: Array, source: Array, threads: bool) -> None:
             index[last] = slice(first, first + _BLOCK)
             np.copyto(target[tuple(index)], source[tuple(index)])
 
-    run_tiles(copy_rows, -(-source.shape[nearest] // _BLOCK), threads_for(np, threads))
+    run_tiles(copy_rows, -(-source.shape[nearest] // _BLOCK), threads)
 
 
 def contiguous(source: Array) -> Array:

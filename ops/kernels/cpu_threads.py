@@ -125,17 +125,12 @@ def parallel_for(work: Callable[[int], None], count: int) -> None:
 
     Args:
         work: Called once per index, from several threads at once. It must not call `parallel_for`.
-        count: Number of indices. With one index, or one core, everything runs on the calling thread and BLAS
-            keeps its threads.
+        count: Number of indices. With one index, or one core, everything runs on the calling thread.
     """
     helpers = min(thread_count(), count) - 1
-    if helpers <= 0:
-        for index in range(count):
-            work(index)
-        return
     clock = time.perf_counter
     begun = clock()
-    if begun < _pause.end:
+    if helpers <= 0 or begun < _pause.end:
         with one_blas_thread():
             for index in range(count):
                 work(index)

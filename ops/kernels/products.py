@@ -14,7 +14,7 @@ import numpy as np
 
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, ArrayModule
-from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, thread_count
+from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for
 from tfray.ops.kernels.fast_products import fast_product
 
 _BLAS_DTYPES: Final = "fdFD"
@@ -27,6 +27,10 @@ _THREADED_PRODUCTS: Final = 1 << 17
 
 _PART_FLOPS: Final = 2.5e7
 """Least work of a part, in floating-point operations: about a quarter of a millisecond on one core."""
+
+_MOST_PARTS: Final = 16
+"""Parts of a product at most. It is a number of its own: BLAS may round the sums of another part in another way, and
+the number of threads is to change no bit."""
 
 _GRAIN: Final = 16
 """Parts begin at multiples of this number of rows or columns: BLAS is at full speed on whole blocks of this size."""
@@ -47,15 +51,12 @@ def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
         return np.matmul(a, b, out=out)
     if (product := fast_product(a, b, out)) is not None:
         return product
-    threads = thread_count()
-    if threads == 1:
-        return np.matmul(a, b, out=out)
     if a.ndim >= 2 and b.ndim >= 2 and a.shape[-1] == b.shape[-2]:
         shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
         flops = 2.0 * prod(shape) * a.shape[-1]
         if flops >= 2 * _PART_FLOPS:
             out = np.empty(shape, a.dtype) if out is None else out
-            return _in_parts(a, b, out, int(min(2 * threads, flops // _PART_FLOPS)))
+            return _in_parts(a, b, out, int(min(_MOST_PARTS, flops // _PART_FLOPS)))
     with one_blas_thread():
         return np.matmul(a, b, out=out)
 

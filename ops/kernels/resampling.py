@@ -19,7 +19,7 @@ from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS, can_compile, kernel
 from tfray.ops.kernels.cpu_threads import one_blas_thread
 from tfray.ops.kernels.products import inner_product
-from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles, threads_for
+from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles
 
 _FEW_CHANNELS: Final = 12
 """Up to this many channels a row of the image is treated as one vector. With more, each pixel is a vector."""
@@ -364,7 +364,6 @@ def resample(
     if _is_compiled(images, columns, out):
         _by_compiled_taps(images, rows, columns, out)
         return out
-    threads = threads_for(xp, batch > 1 and out.size + images.size >= LARGE_ELEMENTS // 8)
 
     def work(image: int) -> None:
         part = slice(image, image + 1)
@@ -374,7 +373,7 @@ def resample(
         if not _is_finite(min(images[image], out[image], key=np.size)):
             _by_taps(np, images[part], rows.taps(), columns.taps(), out[part])
 
-    run_tiles(work, batch, threads)
+    run_tiles(work, batch, batch > 1 and out.size + images.size >= LARGE_ELEMENTS // 8)
     return out
 
 
@@ -401,7 +400,7 @@ def _by_compiled_taps(images: Array, rows: AxisMap, columns: AxisMap, out: Array
         sizes = part.start, height, width, channels
         kernel("resized_rows", "resample").run(size, size, *sizes, *arguments[0], *arguments[1], between, source, out)
 
-    run_tiles(work, len(parts), threads_for(np, len(parts) > 1))
+    run_tiles(work, len(parts), len(parts) > 1)
 
 
 def _is_finite(array: Array) -> bool:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDTypeLike
-from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, scratch, thread_count
+from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for, scratch
 from tfray.ops.kernels.windows import as_nhwc, image_shape
 
 CPU_TILE_BYTES: Final = 5 << 19
@@ -18,9 +18,15 @@ CPU_TILE_BYTES: Final = 5 << 19
 GPU_TILE_BYTES: Final = 1 << 28
 """Bytes of working memory of a tile on a GPU. It bounds the memory that a kernel takes; speed does not depend on it."""
 
-
 LARGE_ELEMENTS: Final = 1 << 20
 """Elements from which a second thread makes a simple pass over memory faster."""
+
+_SHARES: Final = 8
+"""Equal shares in which the tiles of large work can be dealt out to threads.
+
+It is a number of its own, so that the number of threads decides no cut: BLAS may round the sums of a tile of another
+size in another way.
+"""
 
 
 class Tile(NamedTuple):
@@ -50,7 +56,7 @@ def cut(size: int, parts: int) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(bounds)]
 
 
-def cut_tiles(batch: int, rows: int, row_bytes: int, tile_bytes: float, threads: int) -> list[Tile]:
+def cut_tiles(batch: int, rows: int, row_bytes: int, tile_bytes: float, shares: int) -> list[Tile]:
     """The rows of a batch of images as tiles of about equal size, in order; none for an empty batch.
 
     Args:
@@ -58,12 +64,12 @@ def cut_tiles(batch: int, rows: int, row_bytes: int, tile_bytes: float, threads:
         rows: Rows in each image.
         row_bytes: Working memory for one row.
         tile_bytes: Working memory that a tile should not exceed.
-        threads: Number of threads that share the tiles. Each gets the same number of tiles.
+        shares: The number of tiles is a multiple of it, or as many as there are rows.
     """
     if batch == 0 or rows == 0:
         return []
-    wanted = max(threads, -(-batch * rows * row_bytes // int(tile_bytes)))
-    wanted = -(-wanted // threads) * threads
+    wanted = max(shares, -(-batch * rows * row_bytes // int(tile_bytes)))
+    wanted = -(-wanted // shares) * shares
     if wanted <= batch:
         return [Tile(images, slice(0, rows)) for images in cut(batch, wanted)]
     blocks = cut(rows, min(rows, -(-wanted // batch)))
@@ -75,14 +81,14 @@ def tile_bytes(xp: ArrayModule) -> int:
     return CPU_TILE_BYTES if xp is np else GPU_TILE_BYTES
 
 
-def threads_for(xp: ArrayModule, is_large: bool) -> int:
-    """How many tiles to compute at once: more than one only for large work on a CPU."""
-    return thread_count() if is_large and xp is np else 1
+def shares_for(xp: ArrayModule, is_large: bool) -> int:
+    """In how many shares to cut work: more than one only for large work on a CPU."""
+    return _SHARES if is_large and xp is np else 1
 
 
-def run_tiles(work: Callable[[int], None], count: int, threads: int) -> None:
-    """Run ``work(0)`` to ``work(count - 1)``, on one thread or on the shared ones."""
-    if threads > 1:
+def run_tiles(work: Callable[[int], None], count: int, is_large: bool) -> None:
+    """Run ``work(0)`` to ``work(count - 1)``, on the shared threads if the work is large, else on this one."""
+    if is_large:
         parallel_for(work, count)
         return
     with one_blas_thread():
@@ -120,7 +126,7 @@ def map_flat(xp: ArrayModule, function: Callable[..., None], out: Array, *arrays
         part = parts[index]
         function(flat_out[part], *(array[part] for array in flat))
 
-    run_tiles(work, len(parts), threads_for(xp, out.size >= LARGE_ELEMENTS))
+    run_tiles(work, len(parts), out.size >= LARGE_ELEMENTS)
     return out
 
 
@@ -139,9 +145,9 @@ def for_each_rows(
     if xp is not np or matrix.size <= FEW_ELEMENTS:
         work(slice(0, rows))
         return
-    threads = threads_for(xp, matrix.size >= large_elements)
-    parts = cut(rows, min(rows, max(threads, -(-matrix.nbytes // (CPU_TILE_BYTES // 8)))))
-    run_tiles(lambda index: work(parts[index]), len(parts), threads)
+    is_large = matrix.size >= large_elements
+    parts = cut(rows, min(rows, max(shares_for(xp, is_large), -(-matrix.nbytes // (CPU_TILE_BYTES // 8)))))
+    run_tiles(lambda index: work(parts[index]), len(parts), is_large)
 
 
 def buffer(xp: ArrayModule, slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Array:

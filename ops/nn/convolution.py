@@ -8,8 +8,8 @@ Let P be the number of windows of a tile, K = window height * width * channels, 
   few channels, ``d_outputs @ filters.T``, whose windows are added to where they came from.
 
 On a CPU a tile's columns stay in the cache, and large convolutions run several tiles at once; on a GPU tiles only
-bound the memory. Sums are made in an order that depends on nothing but shapes and the number of threads. Where oneDNN
-is installed, it computes most convolutions of a CPU (`fast_convolution.py`).
+bound the memory. Sums are made in an order that depends on nothing but shapes: the number of threads changes no bit.
+Where oneDNN is installed, it computes most convolutions of a CPU (`fast_convolution.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tfray.ops.kernels.tiles import (
     cut_tiles,
     image_buffer,
     run_tiles,
-    threads_for,
+    shares_for,
     tile_bytes,
 )
 from tfray.ops.kernels.windows import Axis, as_nhwc
@@ -40,14 +40,14 @@ _FEW_CHANNELS: Final = 8
 """Below this many channels, the images' gradient is faster by adding windows up than by a product so narrow."""
 
 
-def _tiles(xp: ArrayModule, geo: Geometry, threads: int, dtype: NumpyDType, least_windows: int = 1) -> list[Tile]:
+def _tiles(xp: ArrayModule, geo: Geometry, shares: int, dtype: NumpyDType, least_windows: int = 1) -> list[Tile]:
     row_bytes = geo.width.steps * geo.depth * dtype.itemsize
     budget = max(tile_bytes(xp), least_windows * geo.depth * dtype.itemsize)
-    return cut_tiles(geo.batch, geo.height.steps, row_bytes, budget, threads)
+    return cut_tiles(geo.batch, geo.height.steps, row_bytes, budget, shares)
 
 
-def _threads(xp: ArrayModule, geo: Geometry) -> int:
-    return threads_for(xp, geo.flops >= _SERIAL_FLOPS)
+def _shares(xp: ArrayModule, geo: Geometry) -> int:
+    return shares_for(xp, geo.flops >= _SERIAL_FLOPS)
 
 
 # -- columns -------------------------------------------------------------------------------------------
@@ -149,15 +149,15 @@ def _convolve_pointwise(xp: ArrayModule, images: Array, matrix: Array, geo: Geom
 
 
 def _convolve_tiles(xp: ArrayModule, images: Array, matrix: Array, geo: Geometry, out: Array) -> None:
-    threads = _threads(xp, geo)
-    tiles = _tiles(xp, geo, threads, matrix.dtype)
+    shares = _shares(xp, geo)
+    tiles = _tiles(xp, geo, shares, matrix.dtype)
 
     def work(index: int) -> None:
         tile = tiles[index]
         columns = _columns(xp, images, geo, tile, matrix.dtype)
         _multiply(xp, columns, matrix, _outputs_of(out, geo, tile), geo)
 
-    run_tiles(work, len(tiles), threads)
+    run_tiles(work, len(tiles), shares > 1)
 
 
 def _outputs_of(outputs: Array, geo: Geometry, tile: Tile) -> Array:
@@ -189,10 +189,10 @@ def convolve_backward_filters(
         out[...] = 0
         return out
     dtype = accumulator_dtype(images.dtype)
-    threads = _threads(xp, geo)
+    wanted = _shares(xp, geo)
     # Each tile adds a matrix of K * F elements to the sum. Tiles of many windows make few such additions.
-    tiles = _tiles(xp, geo, threads, dtype, least_windows=512)
-    shares = cut(len(tiles), min(threads, len(tiles)))
+    tiles = _tiles(xp, geo, wanted, dtype, least_windows=512)
+    shares = cut(len(tiles), min(wanted, len(tiles)))
     sums = xp.zeros((len(shares), geo.depth, geo.filters), dtype)
     images = as_nhwc(images, geo.layout)
 
@@ -203,7 +203,7 @@ def convolve_backward_filters(
             xp.matmul(columns.T, _d_outputs_matrix(xp, d_outputs, geo, tile, dtype), out=product)
             xp.add(sums[index], product, out=sums[index])
 
-    run_tiles(work, len(shares), threads)
+    run_tiles(work, len(shares), wanted > 1)
     out[...] = _total(sums).reshape(out.shape)
     return out
 
@@ -239,14 +239,14 @@ def convolve_backward_images(
         return out
     dtype = accumulator_dtype(d_outputs.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
-    threads = min(_threads(xp, geo), geo.batch)
+    shares = min(_shares(xp, geo), geo.batch)
     # Windows of neighbouring rows add to the same pixels: one thread must take all tiles of an image.
-    groups = _by_images(_tiles(xp, geo, threads, dtype))
+    groups = _by_images(_tiles(xp, geo, shares, dtype))
 
     def work(index: int) -> None:
         _scatter(xp, d_outputs, matrix, geo, groups[index], out)
 
-    run_tiles(work, len(groups), threads)
+    run_tiles(work, len(groups), shares > 1)
     return out
 
 

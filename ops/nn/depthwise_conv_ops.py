@@ -35,7 +35,7 @@ from tfray.ops.kernels.tiles import (
     cut,
     cut_tiles,
     run_tiles,
-    threads_for,
+    shares_for,
     tile_bytes,
 )
 from tfray.ops.kernels.windows import WindowAttrs, as_nhwc, image_shape, static_image_sizes
@@ -73,11 +73,11 @@ def _rows_of_filters(xp: ArrayModule, filters: Array, geo: Geometry, dtype: Nump
 
 
 def _tiles(xp: ArrayModule, geo: Geometry, dtype: NumpyDType) -> tuple[list[Tile], int]:
-    """Tiles of the outputs, and how many to compute at once."""
+    """Tiles of the outputs, and in how many shares to compute them."""
     is_large = geo.batch * geo.height.steps * geo.width.steps * geo.filters >= LARGE_ELEMENTS
-    threads = threads_for(xp, is_large)
+    shares = shares_for(xp, is_large)
     row_bytes = geo.width.steps * geo.filters * dtype.itemsize * 4
-    return cut_tiles(geo.batch, geo.height.steps, row_bytes, tile_bytes(xp), threads), threads
+    return cut_tiles(geo.batch, geo.height.steps, row_bytes, tile_bytes(xp), shares), shares
 
 
 def _sources(xp: ArrayModule, images: Array, geo: Geometry, tile: Tile, dtype: NumpyDType) -> Array:
@@ -139,7 +139,7 @@ def convolve_depthwise(
         return fast_convolution.convolve(images, filters, geo, out)
     dtype = accumulator_dtype(images.dtype)
     rows_of_filters = _rows_of_filters(xp, filters, geo, dtype)
-    tiles, threads = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
+    tiles, shares = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
     images, outputs = as_nhwc(images, geo.layout), as_nhwc(out, geo.layout)
 
     def work(index: int) -> None:
@@ -150,7 +150,7 @@ def convolve_depthwise(
         if not is_direct:
             part[...] = total
 
-    run_tiles(work, len(tiles), threads)
+    run_tiles(work, len(tiles), shares > 1)
     return out
 
 
@@ -205,7 +205,7 @@ def _scatter(xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, o
         d_part = padded[:, inside[0], inside[1]]
         d_images[images[index]] = d_part.reshape(*d_part.shape[:3], geo.channels, -1).sum(axis=-1)
 
-    run_tiles(work, len(images), threads_for(xp, d_outputs.size >= LARGE_ELEMENTS))
+    run_tiles(work, len(images), d_outputs.size >= LARGE_ELEMENTS)
 
 
 def depthwise_backward_filters(
@@ -219,9 +219,9 @@ def depthwise_backward_filters(
     if fast_convolution.can_convolve(xp, "filters", geo, images, d_outputs):
         return fast_convolution.convolve_backward_filters(images, d_outputs, geo, out)
     dtype = accumulator_dtype(images.dtype)
-    tiles, threads = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
-    # One sum per thread, added up in a fixed order: the result does not depend on which thread was faster.
-    shares = cut(len(tiles), min(threads, len(tiles)))
+    tiles, wanted = _tiles(xp, geo, dtype) if geo.filters else ([], 1)
+    # One sum per share, added up in a fixed order: the result does not depend on which thread was faster.
+    shares = cut(len(tiles), min(wanted, len(tiles)))
     sums = xp.zeros((len(shares), *window, geo.width.steps, geo.filters), dtype)
     images, d_outputs = as_nhwc(images, geo.layout), as_nhwc(d_outputs, geo.layout)
 
@@ -237,7 +237,7 @@ def depthwise_backward_filters(
             for i, j, strip in _strips(sources, geo, tile.height):
                 sums[index, i, j] += _sum_over_rows(xp, strip, d_part)
 
-    run_tiles(work, len(shares), threads)
+    run_tiles(work, len(shares), wanted > 1)
     out[...] = sums.sum(axis=(0, 3)).reshape(out.shape)
     return out
 

@@ -20,7 +20,7 @@ from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
 from tfray.ops.arrays.shape_ops import cast, identity
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.products import inner_product, matrix_product
-from tfray.ops.kernels.tiles import FEW_ELEMENTS, LARGE_ELEMENTS, cut, run_tiles, threads_for
+from tfray.ops.kernels.tiles import FEW_ELEMENTS, LARGE_ELEMENTS, cut, run_tiles, shares_for
 from tfray.ops.math.arithmetic_ops import multiply, realdiv, reciprocal, subtract
 from tfray.ops.math.comparison_ops import equal, greater_equal
 from tfray.ops.math.linalg_ops import matmul
@@ -88,9 +88,9 @@ def _bias_add_kernel(ctx: KernelContext, value: Array, bias: Array, out: Array |
         out = np.empty(value.shape, value.dtype)
     rows, out_rows = (_as_wide_rows(array, bias.size) for array in (value, out))
     row = np.tile(bias, rows.shape[1] // bias.size)
-    threads = threads_for(xp, value.size >= LARGE_ELEMENTS)
-    parts = cut(len(rows), min(threads, len(rows)))
-    run_tiles(lambda index: np.add(rows[parts[index]], row, out=out_rows[parts[index]]), len(parts), threads)
+    is_large = value.size >= LARGE_ELEMENTS
+    parts = cut(len(rows), min(shares_for(xp, is_large), len(rows)))
+    run_tiles(lambda index: np.add(rows[parts[index]], row, out=out_rows[parts[index]]), len(parts), is_large)
     return out
 
 

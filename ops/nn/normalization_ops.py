@@ -24,7 +24,7 @@ from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.kernels.compiled_rows import can_compute
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.products import matrix_product
-from tfray.ops.kernels.tiles import CPU_TILE_BYTES, LARGE_ELEMENTS, buffer, cut, for_each_rows, run_tiles, threads_for
+from tfray.ops.kernels.tiles import CPU_TILE_BYTES, LARGE_ELEMENTS, buffer, cut, for_each_rows, run_tiles
 from tfray.ops.kernels.windows import checked_layout, static_image_sizes
 from tfray.ops.math.arithmetic_ops import (
     add,
@@ -298,7 +298,7 @@ class Channels:
 
     def run(self, work: Callable[..., None], count: int, elements: int) -> None:
         """Run ``work(0)`` to ``work(count - 1)``, several at once where that pays."""
-        run_tiles(work, count, threads_for(self.xp, elements >= LARGE_ELEMENTS))
+        run_tiles(work, count, elements >= LARGE_ELEMENTS)
 
 
 def _fused_batch_norm_kernel(

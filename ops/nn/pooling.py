@@ -13,7 +13,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, NumpyDType
-from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, cut_tiles, image_buffer, run_tiles, threads_for, tile_bytes
+from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, cut_tiles, image_buffer, run_tiles, shares_for, tile_bytes
 from tfray.ops.kernels.windows import Axis, WindowAttrs, image_shape, image_sizes, spatial_axes
 
 
@@ -90,11 +90,9 @@ def for_each_part(xp: ArrayModule, pool: Pooling, itemsize: int, work: Callable[
     """Call `work` on ranges of images: on a CPU of a size for the cache, several at once."""
     image_bytes = pool.height.size * pool.width.size * pool.channels * itemsize
     is_large = pool.batch * image_bytes >= LARGE_ELEMENTS * itemsize
-    threads = threads_for(xp, is_large)
-    parts = cut(
-        pool.batch, len(cut_tiles(pool.batch, 1, max(image_bytes, 1), tile_bytes(xp), min(threads, pool.batch)))
-    )
-    run_tiles(lambda index: work(parts[index]), len(parts), threads)
+    shares = min(shares_for(xp, is_large), pool.batch)
+    parts = cut(pool.batch, len(cut_tiles(pool.batch, 1, max(image_bytes, 1), tile_bytes(xp), shares)))
+    run_tiles(lambda index: work(parts[index]), len(parts), is_large)
 
 
 def _fold_axis(

@@ -22,7 +22,7 @@ from tfray.ops.kernels.compiling import STEP_ELEMENTS, CompiledKernel
 from tfray.ops.kernels.copies import contiguous, copy
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, element_loop, has_own_functions
-from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles, threads_for
+from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles
 from tfray.runtime.segment_body import Body
 
 MIN_ELEMENTS: Final = 1 << 17
@@ -362,7 +362,7 @@ def run_loop(
                 band.append(array)
         _run_loop_on(loop, (part.stop - part.start) * row, width, False, band)
 
-    run_tiles(run_band, len(parts), threads_for(np, threaded or math.prod(shape) >= LARGE_ELEMENTS))
+    run_tiles(run_band, len(parts), threaded or math.prod(shape) >= LARGE_ELEMENTS)
 
 
 def _run_loop_on(loop: CompiledKernel, size: int, width: int | None, threaded: bool, arrays: Sequence[Any]) -> None:
