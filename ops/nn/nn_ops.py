@@ -196,7 +196,7 @@ def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str 
         >>> session.run(tf.nn.xw_plus_b([[1.0, 2.0]], [[1.0], [10.0]], [0.5]))
         array([[21.5]], dtype=float32)
     """
-    return bias_add(matmul(x, weights), biases, name=name or "xw_plus_b")
+    return bias_add(matmul(x, weights), convert_to_tensor(biases), name=name or "xw_plus_b")
 
 
 def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:

@@ -181,3 +181,17 @@ def test_rows_beside_a_nan_get_no_gradient_of_it():
     greatest = tf.unsorted_segment_max(x, [0, 0], 1)
     found = run(tf.gradients(greatest, x, grad_ys=tf.cos(greatest)))[0]
     np.testing.assert_allclose(found, [[0, 0], [0, np.cos(3)]], rtol=1e-6)
+
+
+def test_a_weighted_cross_entropy_has_the_gradient_of_tensorflow_at_zero():
+    labels, logits = tf.constant([0.2, 0.3, 0.9]), tf.constant([0.0, 1.0, -2.0])
+    losses = tf.nn.weighted_cross_entropy_with_logits(labels, logits, 2.0)
+    found = run([losses, *tf.gradients(losses, [labels, logits])])
+    expected = [0.8318, 1.1072, 3.8412], [0.6931, -0.6867, 4.1269], [0.8, 0.3504, -1.5735]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("layer", [tf.nn.xw_plus_b, tf.nn.relu_layer])
+def test_biases_of_whole_numbers_are_none_of_floats(layer):
+    with pytest.raises((TypeError, ValueError)):
+        layer(tf.ones([2, 3]), tf.ones([3, 3]), [1, 2, 3])
