@@ -130,6 +130,8 @@ def _overlap_and_add_kernel(ctx: KernelContext, signal: Array, frame_step: Array
 def _overlap_and_add_shape(op: Operation) -> list[TensorShape]:
     frames, step = op.inputs[0].shape, constant_value(op.inputs[1])
     op.inputs[1].shape.assert_has_rank(0)
+    if step is not None and step < 1:
+        raise ValueError(f"frame_step is {step}, expected at least 1")
     if frames.rank is None:
         return [frames]
     if frames.rank < 2:

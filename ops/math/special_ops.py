@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import ml_dtypes
+import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -198,7 +200,19 @@ def _lgamma_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     return [multiply(d_y, digamma(op.inputs[0]))]
 
 
-LGAMMA = register(unary("Lgamma", _special_kernel("gammaln"), dtypes.FLOATS, _lgamma_gradient))
+_NEARLY_A_POLE: Final = 1e-300
+"""Below it, gamma is one over its argument to the last digit, and SciPy's logarithm may overflow."""
+
+
+def _lgamma_kernel(ctx: KernelContext, x: Array, out: Array | None = None) -> Array:
+    if ctx.xp is not np or x.dtype != np.float64 or not (small := np.abs(x) < _NEARLY_A_POLE).any():
+        return special(ctx).gammaln(x, out=out)
+    return assign(ctx, np.where(small, -np.log(np.abs(x)), special(ctx).gammaln(x)), x.dtype, out)
+
+
+LGAMMA = register(
+    unary("Lgamma", out_kernel(widened(_lgamma_kernel), may_overwrite=(0,)), dtypes.FLOATS, _lgamma_gradient)
+)
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:

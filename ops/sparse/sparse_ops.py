@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import abbreviated
 from tfray.framework.constant_value import constant_shape
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
@@ -86,14 +87,23 @@ def sparse_eye(
         num_columns: Number of columns, an integer scalar; as many as rows when None.
         dtype: Dtype of the ones.
         name: Name scope of the operations.
+
+    Raises:
+        ArgumentError: A number is neither an integer nor a tensor.
     """
     with get_default_graph().name_scope(name or "eye"):
-        rows = cast(convert_to_tensor(num_rows), dtypes.int64)
-        columns = rows if num_columns is None else cast(convert_to_tensor(num_columns), dtypes.int64)
+        rows = _size_of_eye("num_rows", num_rows)
+        columns = rows if num_columns is None else _size_of_eye("num_columns", num_columns)
         size = where(rows < columns, rows, columns)
         diagonal = range_(size, dtype=dtypes.int64)
         ones = fill([size], cast(convert_to_tensor(1), dtype))
         return SparseTensor(stack([diagonal, diagonal], 1), ones, stack([rows, columns]))
+
+
+def _size_of_eye(what: str, size: Any) -> Tensor:
+    if not isinstance(size, (int, np.integer, Tensor)):
+        raise ArgumentError(f"sparse_eye: {what} is {abbreviated(size)}, expected an integer")
+    return cast(convert_to_tensor(size), dtypes.int64)
 
 
 def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:

@@ -195,3 +195,21 @@ def test_a_weighted_cross_entropy_has_the_gradient_of_tensorflow_at_zero():
 def test_biases_of_whole_numbers_are_none_of_floats(layer):
     with pytest.raises((TypeError, ValueError)):
         layer(tf.ones([2, 3]), tf.ones([3, 3]), [1, 2, 3])
+
+
+def test_the_logarithm_of_gamma_is_finite_beside_its_pole():
+    x = [1e-310, -1e-310, 1e-250, 0.5]
+    found = run(tf.lgamma(tf.constant(x, tf.float64)))
+    np.testing.assert_allclose(found, [713.801378828154, 713.801378828154, 575.646273248511, 0.572364942924700])
+
+
+def test_a_sparse_identity_has_sizes_that_are_integers():
+    with pytest.raises(TypeError, match=r"num_columns is \[\[1\], \[2\]\], expected an integer"):
+        tf.sparse.eye(1, [[1], [2]])
+    assert run(tf.sparse.to_dense(tf.sparse.eye(np.int32(1), tf.constant(2)))).tolist() == [[1, 0]]
+
+
+@pytest.mark.parametrize("step", [0, -1])
+def test_frames_follow_each_other_forwards(step):
+    with pytest.raises(ValueError, match=f"frame_step is {step}, expected at least 1"):
+        tf.signal.overlap_and_add(tf.ones([2, 3, 4]), step)
