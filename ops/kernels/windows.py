@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes
@@ -144,6 +144,19 @@ def per_axis(op: str, what: str, value: Sizes, data_format: str) -> list[int]:
         return values
     height, width = values * (2 // len(values))
     return [1, height, width, 1] if data_format == "NHWC" else [1, 1, height, width]
+
+
+def all_axes(op: str, what: str, value: Sizes) -> list[int]:
+    """A stride, rate or window size where TensorFlow takes four integers alone, in the order of the layout.
+
+    Raises:
+        ArgumentError: It is no list, or one of another number of values, or of one below 1.
+    """
+    is_list = isinstance(value, (Sequence, np.ndarray))
+    values = [int(item) for item in np.ravel(value)] if is_list else []
+    if len(values) != 4 or min(values) < 1:
+        raise ArgumentError(f"{op}: {what} is {value!r}, expected a list of four integers of at least 1")
+    return values
 
 
 def spatial_only(op: str, what: str, values: Sequence[int], data_format: str) -> None:

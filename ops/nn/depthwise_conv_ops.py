@@ -38,7 +38,7 @@ from tfray.ops.kernels.tiles import (
     shares_for,
     tile_bytes,
 )
-from tfray.ops.kernels.windows import WindowAttrs, as_nhwc, image_shape, static_image_sizes
+from tfray.ops.kernels.windows import WindowAttrs, all_axes, as_nhwc, image_shape, static_image_sizes
 from tfray.ops.nn import fast_convolution
 from tfray.ops.nn.any_rank_conv_ops import with_space_to_batch
 from tfray.ops.nn.conv_geometry import Geometry, geometry, mirrored
@@ -265,7 +265,7 @@ def depthwise_conv2d_native(
     Args:
         input: ``[batch, height, width, channels]``, or the same in the order of `data_format`; a float dtype.
         filter: ``[height, width, channels, multiplier]``.
-        strides: As for `conv2d`.
+        strides: Distance between windows, four integers in the order of the layout.
         padding: As for `conv2d`.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         dilations: As for `conv2d`.
@@ -278,6 +278,7 @@ def depthwise_conv2d_native(
     Raises:
         InvalidArgumentError: Shapes that do not meet, or malformed arguments.
     """
+    strides = all_axes("depthwise_conv2d_native", "strides", strides)
     attrs = conv_attrs("depthwise_conv2d_native", strides, padding, data_format, dilations)
     return add_op(DEPTHWISE_CONV2D, input, filter, name=name, **attrs)
 
@@ -346,6 +347,7 @@ def depthwise_conv2d_native_backprop_input(
     Returns:
         Shape `input_sizes`.
     """
+    strides = all_axes("depthwise_conv2d_native_backprop_input", "strides", strides)
     attrs = conv_attrs("depthwise_conv2d_native_backprop_input", strides, padding, data_format, dilations)
     sizes = index_tensor(input_sizes)
     return add_op(DEPTHWISE_CONV2D_BACKPROP_INPUT, sizes, filter, out_backprop, name=name, **attrs)
@@ -415,6 +417,7 @@ def depthwise_conv2d_native_backprop_filter(
     Returns:
         Shape `filter_sizes`.
     """
+    strides = all_axes("depthwise_conv2d_native_backprop_filter", "strides", strides)
     attrs = conv_attrs("depthwise_conv2d_native_backprop_filter", strides, padding, data_format, dilations)
     sizes = index_tensor(filter_sizes)
     return add_op(DEPTHWISE_CONV2D_BACKPROP_FILTER, input, sizes, out_backprop, name=name, **attrs)
@@ -472,7 +475,7 @@ def depthwise_conv2d(
     Args:
         input: ``[batch, height, width, channels]``, or the same in the order of `data_format`.
         filter: ``[height, width, channels, multiplier]``.
-        strides: As for `conv2d`.
+        strides: Distance between windows, four integers in the order of the layout.
         padding: As for `conv2d`.
         rate: Distance between the elements of a window: one integer, or two for height and width. With strides
             above 1 each `rate`-th pixel makes an image of its own, in which the strides count (as in TensorFlow):

@@ -14,7 +14,7 @@ from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.layout_ops import reverse
-from tfray.ops.kernels.windows import Axis, WindowAttrs, padding_attrs, per_axis, spatial_only
+from tfray.ops.kernels.windows import Axis, WindowAttrs, all_axes, padding_attrs, spatial_only
 from tfray.ops.math.arithmetic_ops import negative
 from tfray.ops.nn.pooling import least
 
@@ -57,7 +57,7 @@ def dilation2d(
 def _attrs(op: str, strides: Sizes | None, rates: Sizes | None, padding: Padding | None) -> dict[str, Any]:
     if strides is None or rates is None or not isinstance(padding, str):
         raise InvalidArgumentError(f"{op}: strides, rates and padding (SAME or VALID) are required")
-    attrs = {what: per_axis(op, what, value, "NHWC") for what, value in (("strides", strides), ("rates", rates))}
+    attrs = {what: all_axes(op, what, value) for what, value in (("strides", strides), ("rates", rates))}
     for what, values in attrs.items():
         spatial_only(op, what, values, "NHWC")
     return {**attrs, "padding": padding_attrs(op, padding, "NHWC")["padding"]}

@@ -27,7 +27,7 @@ from tfray.ops.arrays.shape_ops import (
     sizes_from_input,
     transpose,
 )
-from tfray.ops.kernels.windows import Axis, WindowAttrs, padding_attrs, per_axis, spatial_only
+from tfray.ops.kernels.windows import Axis, WindowAttrs, all_axes, padding_attrs, spatial_only
 from tfray.ops.math.arithmetic_ops import maximum
 
 _ATTRS: Final = ("ksizes", "strides", "rates", "padding")
@@ -63,10 +63,7 @@ def extract_image_patches(
     if ksizes is None or strides is None or rates is None or padding is None:
         raise InvalidArgumentError("extract_image_patches: ksizes, strides, rates and padding are required")
     given = {"ksizes": ksizes, "strides": strides, "rates": rates}
-    for what, sizes in given.items():
-        if isinstance(sizes, int) or len(sizes) != 4:
-            raise InvalidArgumentError(f"extract_image_patches: {what} is {sizes}, expected four sizes")
-    attrs = {what: per_axis("extract_image_patches", what, value, "NHWC") for what, value in given.items()}
+    attrs = {what: all_axes("extract_image_patches", what, value) for what, value in given.items()}
     for what, values in attrs.items():
         spatial_only("extract_image_patches", what, values, "NHWC")
     checked = padding_attrs("extract_image_patches", padding, "NHWC")["padding"]

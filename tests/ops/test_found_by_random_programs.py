@@ -213,3 +213,18 @@ def test_a_sparse_identity_has_sizes_that_are_integers():
 def test_frames_follow_each_other_forwards(step):
     with pytest.raises(ValueError, match=f"frame_step is {step}, expected at least 1"):
         tf.signal.overlap_and_add(tf.ones([2, 3, 4]), step)
+
+
+@pytest.mark.parametrize("strides", [2, [2, 2], [2]])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, strides: tf.nn.dilation2d(x, np.zeros((2, 2, 3)), strides, [1, 1, 1, 1], "SAME"),
+        lambda x, strides: tf.nn.erosion2d(x, np.zeros((2, 2, 3)), [1, 1, 1, 1], strides, "SAME"),
+        lambda x, strides: tf.nn.depthwise_conv2d(x, np.zeros((2, 2, 3, 1)), strides, "SAME"),
+        lambda x, strides: tf.extract_image_patches(x, [1, 2, 2, 1], strides, [1, 1, 1, 1], "SAME"),
+    ],
+)
+def test_where_tensorflow_takes_four_sizes_fewer_are_refused(call, strides):
+    with pytest.raises((TypeError, ValueError), match="expected a list of four integers"):
+        call(tf.zeros([1, 5, 4, 3], tf.float64), strides)

@@ -539,6 +539,6 @@ def test_images_refuse_what_tensorflow_refuses():
         run(tf.image.non_max_suppression(box, [1.0], -1))
     with pytest.raises(ValueError, match="two integers"):
         tf.image.resize_images(IMAGE, [2.0, 2.0])
-    with pytest.raises(ValueError, match="four sizes"):
+    with pytest.raises(ValueError, match="four integers"):
         tf.image.extract_image_patches(IMAGE[None], [2, 2], [1] * 4, [1] * 4, "VALID")
     assert run(tf.image.crop_and_resize(IMAGE[None], box[:0], np.zeros(0, np.int32), [2, 2])).shape == (0, 2, 2, 3)

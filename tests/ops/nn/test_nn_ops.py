@@ -282,7 +282,7 @@ def test_large_depthwise_convolution(stride: int, monkeypatch: Any):
     x, w = normal(7, 17, 18, 8), normal(3, 3, 8, 2, seed=1)
     filters = constant(w)
     images = constant(x)
-    output = depthwise_conv_ops.depthwise_conv2d_native(images, filters, stride, "SAME")
+    output = depthwise_conv_ops.depthwise_conv2d_native(images, filters, [1, stride, stride, 1], "SAME")
     d_x, d_w = gradients(output, [images, filters], grad_ys=[output])
     value, d_x_value, d_w_value = interpret([output, d_x, d_w])
     wanted = ref.depthwise(x, w, stride=(stride,) * 2, padding="SAME")

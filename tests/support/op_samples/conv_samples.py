@@ -167,7 +167,7 @@ def rows_of_depthwise(
 
     common: dict[str, Any] = {
         "kwargs": {
-            "strides": list(strides),
+            "strides": [1, *strides, 1] if layout == "NHWC" else [1, 1, *strides],
             "padding": padding,
             "dilations": list(dilations),
             "data_format": layout,
