@@ -19,8 +19,8 @@ from tests.support.wire_bytes import varint
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.safetensors import load_safetensors, save_safetensors
-from tfray.formats.sorted_table import MAGIC, read_table
-from tfray.formats.tensor_bundle import (
+from tfray.formats.bundles.sorted_table import MAGIC, read_table
+from tfray.formats.bundles.tensor_bundle import (
     BundleEntry,
     BundleHeader,
     SliceExtent,

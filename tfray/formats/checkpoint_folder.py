@@ -20,7 +20,7 @@ from tfray.errors import AbortedError, NotFoundError, OpError
 from tfray.formats import files
 from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, Manifest, current_name, is_manifest, sibling
 from tfray.formats.holder import Holder
-from tfray.formats.tensor_bundle import TensorBundle
+from tfray.formats.bundles.tensor_bundle import TensorBundle
 
 META_SUFFIX: Final = ".meta"
 BACKGROUND_BYTES: Final = 64 << 20

@@ -20,7 +20,7 @@ from tfray.formats.checkpoint_shard import SliceEntry, from_octets
 from tfray.formats.declared_sizes import element_count
 from tfray.formats.mapped_file import MappedFile
 from tfray.formats.message import Field, Message
-from tfray.formats.sorted_table import read_table
+from tfray.formats.bundles.sorted_table import read_table
 from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeProto
 from tfray.formats.tfrecord import masked_checksum
 from tfray.formats.wire import read_varint
