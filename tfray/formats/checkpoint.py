@@ -196,9 +196,9 @@ def _check_slice(entry: TensorEntry, part: SliceEntry, found: Mapping[str, FileE
 # -- writing -------------------------------------------------------------------------------------------
 
 
-def data_name(prefix: str, shard: int, count: int) -> str:
+def data_name(prefix: str, shard: int, count: int, suffix: str = ".arrow") -> str:
     """A name that no other save uses for the file of a shard, within the folder of `prefix`."""
-    return f"{os.path.basename(prefix)}.data-{shard:05d}-of-{count:05d}-{uuid4().hex[:12]}.arrow"
+    return f"{os.path.basename(prefix)}.data-{shard:05d}-of-{count:05d}-{uuid4().hex[:12]}{suffix}"
 
 
 def sibling(prefix: str, name: str) -> str:

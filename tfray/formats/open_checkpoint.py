@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats import files
+from tfray.formats.bundles.sorted_table import is_table
+from tfray.formats.bundles.tensor_bundle import TensorBundle
 from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, CheckpointFiles, is_manifest
 from tfray.formats.safetensors import SUFFIX as SAFETENSORS_SUFFIX
 from tfray.formats.safetensors import SafetensorsFile
-from tfray.formats.bundles.sorted_table import is_table
-from tfray.formats.bundles.tensor_bundle import TensorBundle
 
 
 def open_checkpoint(prefix: str) -> CheckpointFiles:
