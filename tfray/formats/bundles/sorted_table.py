@@ -87,6 +87,7 @@ class SortedTable:
             raise DataLossError("its end is damaged")
         self._last_keys: list[bytes] = []
         self._handles: list[tuple[int, int]] = []
+        self._block_read_last: tuple[int, dict[bytes, memoryview]] = -1, {}
         end = 0
         for key, value in _entries(self._block(offset, size)):
             (offset, size), _ = _handle(value, 0)
@@ -104,11 +105,13 @@ class SortedTable:
     def get(self, key: bytes) -> memoryview | None:
         """The value of a key, or None. Raises `DataLossError` if the block that may have it is damaged."""
         index = bisect_left(self._last_keys, key)
-        if index < len(self._handles):
-            for found, value in _entries(self._block(*self._handles[index])):
-                if found == key:
-                    return value
-        return None
+        if index == len(self._handles):
+            return None
+        known, entries = self._block_read_last
+        if known != index:
+            entries = dict(_entries(self._block(*self._handles[index])))
+            self._block_read_last = index, entries
+        return entries.get(key)
 
     def _block(self, offset: int, size: int) -> memoryview:
         end = offset + size

@@ -23,15 +23,11 @@ from tfray.formats.declared_sizes import element_count
 from tfray.formats.graph_proto import VersionDef
 from tfray.formats.mapped_file import MappedFile
 from tfray.formats.message import Field, Message
-from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeProto
+from tfray.formats.tensor_proto import TENSOR_DTYPES, TensorShapeProto
 from tfray.formats.tfrecord import masked_checksum
 from tfray.formats.wire import read_varint
-from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 
-_DTYPES: Final = {
-    number: dtype for dtype, number in DTYPE_NUMBERS.items() if dtype not in (dtypes.resource, dtypes.variant)
-}
 HEADER_KEY: Final = b""
 """Key of the header: it sorts before all others."""
 _LITTLE_ENDIAN: Final = 0
@@ -99,7 +95,7 @@ class TensorBundle:
                 continue
             try:
                 name, entry = key.decode(), BundleEntry.FromString(value)
-                if entry.dtype in _DTYPES:
+                if entry.dtype in TENSOR_DTYPES:
                     found[name] = self._tensor_entry(name, entry)
             except (UnicodeDecodeError, DataLossError) as error:
                 reason = error.message if isinstance(error, DataLossError) else str(error)
@@ -107,7 +103,7 @@ class TensorBundle:
         return found
 
     def _tensor_entry(self, name: str, entry: BundleEntry) -> TensorEntry:
-        dtype = _DTYPES[entry.dtype]
+        dtype = TENSOR_DTYPES[entry.dtype]
         shape = _sizes(entry, dtype)
         if not entry.slices:
             return TensorEntry(name, dtype, shape, (self._slice_entry(entry, dtype, [0] * len(shape), shape),))
@@ -123,7 +119,7 @@ class TensorBundle:
     def _slice_entry(self, entry: BundleEntry, dtype: DType, offset: Sequence[int], sizes: Sequence[int]) -> SliceEntry:
         if entry.offset < 0 or entry.size < 0 or not 0 <= entry.shard_id < self.shards:
             raise DataLossError("it lies in no file")
-        if _DTYPES.get(entry.dtype) is not dtype or _sizes(entry, dtype) != tuple(sizes):
+        if TENSOR_DTYPES.get(entry.dtype) is not dtype or _sizes(entry, dtype) != tuple(sizes):
             raise DataLossError("a slice has another dtype or shape than the whole says")
         count = math.prod(sizes)
         if entry.size < count if dtype.kind == "string" else entry.size != count * dtype.size:
