@@ -87,7 +87,7 @@ def save_shard(
 
 def _save_shard_kernel(ctx: KernelContext, prefix: Array, *resources: Sequence[Any]) -> Array:
     sources = list(zip(resources, ctx.attr("names"), ctx.attr("parts"), strict=True))
-    groups = _balanced(sources, [_size_of(resource) for resource in resources])
+    groups = balanced(sources, [_size_of(resource) for resource in resources])
     return _write_groups(ctx, prefix, [_pieces(ctx, group) for group in groups])
 
 
@@ -96,7 +96,7 @@ def _size_of(resource: Any) -> int:
     return 0 if array is None else int(array.nbytes)
 
 
-def _balanced(items: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
+def balanced(items: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
     """Items in groups of about equal bytes: at most one per thread, each of at least about `SPLIT_BYTES`."""
     count = min(thread_count(), max(1, sum(sizes) // SPLIT_BYTES))
     groups: list[list[int]] = [[] for _ in range(count)]
@@ -360,7 +360,7 @@ def write_snapshot(
 
 
 def _write_snapshot_kernel(ctx: KernelContext, prefix: Array, snapshot: Snapshot) -> Array:
-    groups = _balanced(snapshot.pieces, [piece.array.nbytes for piece in snapshot.pieces])
+    groups = balanced(snapshot.pieces, [piece.array.nbytes for piece in snapshot.pieces])
     return _write_groups(ctx, prefix, [iter(group) for group in groups])
 
 

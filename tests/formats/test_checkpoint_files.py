@@ -27,7 +27,7 @@ from tests.support import GOLDEN, ROOT
 from tests.support.traced_memory import at_most
 from tfray.errors import AbortedError, DataLossError, InvalidArgumentError, OpError, UnavailableError
 from tfray.formats import files
-from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name
+from tfray.formats.checkpoint import Manifest, data_name
 from tfray.formats.checkpoint_folder import clear_away, saving, stray_files, write_manifest
 from tfray.formats.checkpoint_shard import Piece, checksum, write_shard
 from tfray.formats.holder import Holder

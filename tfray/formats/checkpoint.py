@@ -64,6 +64,8 @@ class CheckpointFiles(Protocol):
     """A checkpoint of any format, open for reading."""
 
     prefix: str
+    format_name: str
+    """The format as users know it."""
 
     @property
     def tensors(self) -> Mapping[str, TensorEntry]:
@@ -232,6 +234,8 @@ class ArrowCheckpoint:
         NotFoundError: There is no checkpoint.
         DataLossError: Its manifest is damaged.
     """
+
+    format_name = "tfray"
 
     def __init__(self, prefix: str, contents: bytes | None = None) -> None:
         self.prefix = prefix

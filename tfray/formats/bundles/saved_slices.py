@@ -80,6 +80,8 @@ class SavedSlices:
         DataLossError: A file is damaged, or no checkpoint.
     """
 
+    format_name = "TensorFlow V1"
+
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self._sizes: dict[str, int] = {}
@@ -138,7 +140,7 @@ class SavedSlices:
         return assemble(find_tensor(self, name), offset, shape, self._read_slice, self._most_bytes)
 
     def _most_bytes(self, path: str) -> int:
-        """How many bytes of values a file can hold: its blocks may be compressed, its numbers are as short as can be."""
+        """How many bytes of values a file can hold: blocks may be compressed, and numbers take one byte or more."""
         return self._sizes[path] * MAX_EXPANSION * _WIDEST
 
     def _read_slice(self, entry: TensorEntry, part: SliceEntry) -> Any:

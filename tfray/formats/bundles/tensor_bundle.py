@@ -70,6 +70,8 @@ class TensorBundle:
         UnimplementedError: It was written on a machine with the other order of bytes.
     """
 
+    format_name = "TensorFlow V2"
+
     def __init__(self, prefix: str, index: bytes) -> None:
         self.prefix = prefix
         self._path = f"{prefix}.index"
