@@ -643,7 +643,7 @@ def test_killed_while_saving_200_times(tmp_path, write_format):
     assert steps == sorted(steps) and steps[-1] > 200
 
 
-def kill_shards(ray, folder, kills):
+def kill_shards(ray, folder, kills, write_format):
     """Save on two shards in a loop, and kill one of them at random moments."""
     rng = random.Random(6)
     jobs = {"ps": tf.JobSpec(2, num_cpus=0.1)}
@@ -653,7 +653,7 @@ def kill_shards(ray, folder, kills):
         with tf.device(f"/job:ps/task:{task}"):
             variables.append(tf.get_variable(f"v{task}", [400000], tf.int64, initializer=tf.zeros_initializer()))
     bump = [variable.assign_add(tf.ones_like(variable)) for variable in variables]
-    init, saver = tf.global_variables_initializer(), tf.train.Saver(max_to_keep=2)
+    init, saver = tf.global_variables_initializer(), tf.train.Saver(max_to_keep=2, write_format=write_format)
     with tf.Cluster(jobs) as cluster:
         for _ in range(kills):
             with tf.Session(cluster) as session:
@@ -686,12 +686,17 @@ def kill_shards(ray, folder, kills):
     promise="What is there under the name of a checkpoint is complete, and what is left of the save is cleared away.",
 )
 @pytest.mark.ray
-def test_shards_killed_while_saving(ray_local, tmp_path):
-    kill_shards(ray_local, tmp_path, 2)
+@pytest.mark.parametrize("write_format", [TFRAY, TENSORFLOW])
+def test_shards_killed_while_saving(ray_local, tmp_path, write_format):
+    kill_shards(ray_local, tmp_path, 2, write_format)
+    if write_format == TENSORFLOW:  # a file for each shard, and one index
+        newest = tf.train.latest_checkpoint(tmp_path)
+        assert len(list(tmp_path.glob(f"{os.path.basename(newest)}.data-0000[01]-of-?????"))) == 2
 
 
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_shards_killed_while_saving_40_times(ray_local, tmp_path):
-    kill_shards(ray_local, tmp_path, 40)
+@pytest.mark.parametrize("write_format", [TFRAY, TENSORFLOW])
+def test_shards_killed_while_saving_40_times(ray_local, tmp_path, write_format):
+    kill_shards(ray_local, tmp_path, 40, write_format)

@@ -29,11 +29,13 @@ _FORMATS: Final = {
     TENSORFLOW: _Format(".part", write_bundle_data, write_bundle_index),
 }
 
+WRITE_FORMATS: Final = tuple(_FORMATS)
+
 
 def check_write_format(name: str) -> str:
     """`name`, if that is a format. Raises `InvalidArgumentError` otherwise."""
     if name not in _FORMATS:
-        raise InvalidArgumentError(f"write_format must be {' or '.join(map(repr, _FORMATS))}, not {name!r}")
+        raise InvalidArgumentError(f"write_format must be {' or '.join(map(repr, WRITE_FORMATS))}, not {name!r}")
     return name
 
 
