@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.formats import crc32c
+from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import can_compile, kernel
-from tfray.ops.kernels.onednn import address_of
 
 _MODULE: Final = "checksum_steps"
 _BLOCK_WORDS: Final = crc32c.LARGE_BLOCK_BYTES // 8

@@ -252,7 +252,7 @@ def test_the_package_agrees():
     assert native(0, data) == crc32c.numpy_crc32c(data)
 
 
-@pytest.mark.parametrize("length", [0, 3, 5, 47, 1024, 3000, 20_000, 500_001, 1_300_000])
+@pytest.mark.parametrize("length", [0, 3, 5, 47, 1024, 3000, 20_000, 500_001, 2_200_000])
 def test_checksums_of_bytes_that_follow_others(length):
     data = np.random.default_rng(length).integers(0, 256, length + 7).astype(np.uint8)
     for start in (0, 1, 7):
