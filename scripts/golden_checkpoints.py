@@ -1,6 +1,8 @@
 #!/usr/bin/env python
 """Write ``tests/golden/checkpoints``: what TensorFlow's Saver writes of a small trained model, and its predictions.
 
+Beside it, ``v1`` holds values of many dtypes in TensorFlow's older format, in one file and in two shards.
+
 Run it with an interpreter that has TensorFlow; tfray itself is not needed:
 
     /path/to/python scripts/golden_checkpoints.py
@@ -11,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -58,6 +61,56 @@ def main() -> None:
         np.savez(FOLDER / "expected.npz", x=data, predictions=session.run(predictions, {x: data}), **arrays)
     for name in FOLDER.glob("*.meta"):
         name.unlink()
+    write_version_1(FOLDER / "v1")
+
+
+def rows_of(value: np.ndarray) -> Any:
+    """An initializer that gives the rows of an array that belong to a part."""
+
+    def part(shape: Any, dtype: Any = None, partition_info: Any = None) -> tf.Tensor:
+        first = partition_info.var_offset[0]
+        return tf.constant(value[first : first + int(shape[0])])
+
+    return part
+
+
+def write_version_1(folder: Path) -> None:
+    """Values of the dtypes that format V1 holds, and a partitioned variable, on two devices."""
+    rng = np.random.default_rng(1)
+    values = {
+        "float32": rng.normal(size=(2, 3)).astype(np.float32),
+        "float64": rng.normal(size=6),
+        "float16": np.array([1.5, -2.25, 65504], np.float16),
+        "int8": np.array([-128, 127], np.int8),
+        "uint8": np.array([0, 255], np.uint8),
+        "int16": np.array([-3, 300], np.int16),
+        "int32": np.array([[-(2**31)], [2**31 - 1]], np.int32),
+        "int64": np.array([-(2**63), 2**63 - 1, 127, 128]),
+        "bool": np.array([True, False, True]),
+        "complex64": np.array([1 + 2j], np.complex64),
+        "complex128": np.array([1 - 2j, 3j]),
+        "scalar": np.array(7, np.int64),
+        "empty": np.zeros((0, 3), np.int32),
+        "zeros": np.zeros(500, np.float32),
+        "table": rng.normal(size=(7, 4)).astype(np.float32),
+        "string": np.array([[b"", b"a\0b"], [b"longer " * 40, b"\xff\xfe"]], object),
+    }
+    folder.mkdir()
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        for index, (name, value) in enumerate(values.items()):
+            with tf.device(f"/cpu:{index % 2}"):
+                if name == "table":
+                    partitioner = tf.fixed_size_partitioner(3)
+                    tf.get_variable(
+                        name, value.shape, initializer=rows_of(value), partitioner=partitioner, use_resource=False
+                    )
+                else:
+                    tf.get_variable(name, initializer=tf.constant(value), use_resource=False)
+        session.run(tf.global_variables_initializer())
+        for name, sharded in (("whole", False), ("shards", True)):
+            saver = tf.train.Saver(write_version=tf.train.SaverDef.V1, sharded=sharded, save_relative_paths=True)
+            saver.save(session, str(folder / name), write_meta_graph=False)
+    np.savez(folder / "expected.npz", **{name: value for name, value in values.items() if name != "string"})
 
 
 if __name__ == "__main__":

@@ -21,13 +21,12 @@ from tfray.formats.checkpoint import (
     SAVED_AT,
     CheckpointFiles,
     Manifest,
-    data_name,
     find_tensor,
     sibling,
 )
-from tfray.formats.checkpoint_folder import write_manifest
-from tfray.formats.checkpoint_shard import FileEntry, Piece, ShardRecord, SliceEntry, write_shard
+from tfray.formats.checkpoint_shard import FileEntry, Piece, ShardRecord, SliceEntry
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.write_formats import TFRAY, complete_checkpoint, write_data
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -61,6 +60,7 @@ def save_shard(
     shard: int = 0,
     shards: int = 1,
     name: str | None = None,
+    write_format: str = TFRAY,
 ) -> Tensor:
     """Write the state of resources of one device into files of their own.
 
@@ -72,6 +72,7 @@ def save_shard(
         shard: Number of this shard.
         shards: Number of all.
         name: Name of the operation.
+        write_format: ``"tfray"`` or ``"tensorflow"``; that of `merge_checkpoint` is the same.
 
     Returns:
         A string scalar for `merge_checkpoint`: it tells which files were written.
@@ -80,12 +81,13 @@ def save_shard(
         FailedPreconditionError: While running: a variable is not initialised.
     """
     attrs = {"names": list(names), "parts": list(parts), "shard": shard, "shards": shards}
+    attrs["write_format"] = write_format
     return add_op(SAVE_SHARD, prefix, list(resources), name=name, **attrs)
 
 
 def _save_shard_kernel(ctx: KernelContext, prefix: Array, *resources: Sequence[Any]) -> Array:
     sources = list(zip(resources, ctx.attr("names"), ctx.attr("parts"), strict=True))
-    groups = _balanced(sources, [_size_of(resource) for resource in resources])
+    groups = balanced(sources, [_size_of(resource) for resource in resources])
     return _write_groups(ctx, prefix, [_pieces(ctx, group) for group in groups])
 
 
@@ -94,7 +96,7 @@ def _size_of(resource: Any) -> int:
     return 0 if array is None else int(array.nbytes)
 
 
-def _balanced(items: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
+def balanced(items: Sequence[Any], sizes: Sequence[int]) -> list[list[Any]]:
     """Items in groups of about equal bytes: at most one per thread, each of at least about `SPLIT_BYTES`."""
     count = min(thread_count(), max(1, sum(sizes) // SPLIT_BYTES))
     groups: list[list[int]] = [[] for _ in range(count)]
@@ -131,10 +133,13 @@ def _uninitialized(resource: StoredVariable) -> FailedPreconditionError:
 
 def _write_groups(ctx: KernelContext, prefix: Array, groups: Sequence[Iterator[Piece]]) -> Array:
     path = files.given_path(as_string(prefix), "prefix")
-    return np.array(write_pieces(path, groups, ctx.attr("shard"), ctx.attr("shards")), object)
+    shard, shards, write_format = map(ctx.attr, ("shard", "shards", "write_format"))
+    return np.array(write_pieces(path, groups, shard, shards, write_format), object)
 
 
-def write_pieces(path: str, groups: Sequence[Iterable[Piece]], shard: int = 0, shards: int = 1) -> bytes:
+def write_pieces(
+    path: str, groups: Sequence[Iterable[Piece]], shard: int = 0, shards: int = 1, write_format: str = TFRAY
+) -> bytes:
     """Write each group into a file of its own. Returns what `merge_checkpoint` needs to know.
 
     Args:
@@ -142,12 +147,13 @@ def write_pieces(path: str, groups: Sequence[Iterable[Piece]], shard: int = 0, s
         groups: What to write.
         shard: Number of this shard.
         shards: Number of all.
+        write_format: ``"tfray"`` or ``"tensorflow"``.
     """
     _make_folder_of(path)
     records: list[ShardRecord | None] = [None] * len(groups)
 
     def write(index: int) -> None:
-        records[index] = write_shard(sibling(path, data_name(path, shard, shards)), groups[index])
+        records[index] = write_data(path, groups[index], shard, shards, write_format)
 
     parallel_for(write, len(groups))
     return json.dumps([asdict(record) for record in records if record is not None]).encode()
@@ -176,7 +182,8 @@ SAVE_SHARD = register(
         name="SaveShard",
         inputs=("prefix: string", "resources: resource*"),
         outputs=("record: string",),
-        attrs=("names", "parts", "shard", "shards"),
+        attrs=("names", "parts", "shard", "shards", "write_format"),
+        later={"write_format": TFRAY},
         shape=_save_shape,
         kernels=on_every_device(_save_shard_kernel),
         stateful=True,
@@ -186,24 +193,27 @@ SAVE_SHARD = register(
 )
 
 
-def merge_checkpoint(prefix: TensorLike, records: Sequence[Tensor], name: str | None = None) -> Tensor:
+def merge_checkpoint(
+    prefix: TensorLike, records: Sequence[Tensor], name: str | None = None, write_format: str = TFRAY
+) -> Tensor:
     """Make a checkpoint of shards that are written. It replaces an older one of the same name in one atomic step.
 
     Args:
         prefix: A string scalar: path of the checkpoint.
         records: What `save_shard` and `write_snapshot` returned, string scalars.
         name: Name of the operation.
+        write_format: The format in which they have written.
 
     Returns:
         `prefix`, a string scalar, once the checkpoint is complete.
     """
-    return add_op(MERGE_CHECKPOINT, prefix, list(records), name=name)
+    return add_op(MERGE_CHECKPOINT, prefix, list(records), name=name, write_format=write_format)
 
 
 def _merge_kernel(ctx: KernelContext, prefix: Array, *records: Array) -> Array:
     shards = [_record(plain) for record in records for plain in json.loads(as_string(record))]
     manifest = Manifest.of_shards(shards, {SAVED_AT: time.time()})
-    write_manifest(files.given_path(as_string(prefix), "prefix"), manifest)
+    complete_checkpoint(files.given_path(as_string(prefix), "prefix"), manifest, ctx.attr("write_format"))
     return prefix
 
 
@@ -223,6 +233,8 @@ MERGE_CHECKPOINT = register(
         name="MergeCheckpoint",
         inputs=("prefix: string", "records: string*"),
         outputs=("path: string",),
+        attrs=("write_format",),
+        later={"write_format": TFRAY},
         shape=_merge_shape,
         kernels=on_cpu(_merge_kernel),
         stateful=True,
@@ -323,7 +335,12 @@ TAKE_SNAPSHOT = register(
 
 
 def write_snapshot(
-    prefix: TensorLike, handle: Tensor, shard: int = 0, shards: int = 1, name: str | None = None
+    prefix: TensorLike,
+    handle: Tensor,
+    shard: int = 0,
+    shards: int = 1,
+    name: str | None = None,
+    write_format: str = TFRAY,
 ) -> Tensor:
     """Write what `take_snapshot` has copied, as `save_shard` does.
 
@@ -333,15 +350,17 @@ def write_snapshot(
         shard: Number of this shard.
         shards: Number of all.
         name: Name of the operation.
+        write_format: ``"tfray"`` or ``"tensorflow"``.
 
     Returns:
         A string scalar for `merge_checkpoint`.
     """
-    return add_op(WRITE_SNAPSHOT, prefix, handle, name=name, shard=shard, shards=shards)
+    attrs = {"shard": shard, "shards": shards, "write_format": write_format}
+    return add_op(WRITE_SNAPSHOT, prefix, handle, name=name, **attrs)
 
 
 def _write_snapshot_kernel(ctx: KernelContext, prefix: Array, snapshot: Snapshot) -> Array:
-    groups = _balanced(snapshot.pieces, [piece.array.nbytes for piece in snapshot.pieces])
+    groups = balanced(snapshot.pieces, [piece.array.nbytes for piece in snapshot.pieces])
     return _write_groups(ctx, prefix, [iter(group) for group in groups])
 
 
@@ -355,7 +374,8 @@ WRITE_SNAPSHOT = register(
         name="WriteSnapshot",
         inputs=("prefix: string", "handle: resource"),
         outputs=("record: string",),
-        attrs=("shard", "shards"),
+        attrs=("shard", "shards", "write_format"),
+        later={"write_format": TFRAY},
         shape=_write_snapshot_shape,
         kernels=on_every_device(_write_snapshot_kernel),
         stateful=True,

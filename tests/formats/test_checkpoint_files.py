@@ -27,12 +27,13 @@ from tests.support import GOLDEN, ROOT
 from tests.support.traced_memory import at_most
 from tfray.errors import AbortedError, DataLossError, InvalidArgumentError, OpError, UnavailableError
 from tfray.formats import files
-from tfray.formats.checkpoint import ArrowCheckpoint, Manifest, data_name
+from tfray.formats.checkpoint import Manifest, data_name
 from tfray.formats.checkpoint_folder import clear_away, saving, stray_files, write_manifest
 from tfray.formats.checkpoint_shard import Piece, checksum, write_shard
 from tfray.formats.holder import Holder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.formats.safetensors import load_safetensors, save_safetensors
+from tfray.formats.write_formats import TENSORFLOW, TFRAY, complete_checkpoint, write_data
 from tfray.training.checkpoints.checkpoint_management import get_checkpoint_state
 
 ARRAYS = {
@@ -175,15 +176,15 @@ def test_missing_and_cut_files_are_noticed(tmp_path):
 # -- several saves at once -----------------------------------------------------------------------------
 
 
-def begun(folder, value):
+def begun(folder, value, write_format=TFRAY):
     """A save whose shards are written, and whose manifest is not; returns what puts that in place."""
     prefix = f"{folder}/m-1"
     under_way = saving(prefix)
     under_way.__enter__()
-    record = write_shard(f"{folder}/{data_name(prefix, 0, 1)}", [Piece.whole("w", np.full(9, value))])
+    record = write_data(prefix, [Piece.whole("w", np.full(9, value))], 0, 1, write_format)
 
     def finish():
-        write_manifest(prefix, Manifest.of_shards([record]))
+        complete_checkpoint(prefix, Manifest.of_shards([record]), write_format)
         under_way.__exit__(None, None, None)
 
     return finish
@@ -197,17 +198,18 @@ def begun(folder, value):
 )
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("order", sorted(set(itertools.permutations("aabbcc"))), ids="".join)
-def test_overlapping_saves_of_one_path_leave_the_last_one(tmp_path, order, before):
+@pytest.mark.parametrize("formats", [{}, dict.fromkeys("abc", TENSORFLOW), {"b": TENSORFLOW}], ids=len)
+def test_overlapping_saves_of_one_path_leave_the_last_one(tmp_path, order, before, formats):
     """Each letter is a save: it begins, and ends; between any two others tidy up, as new runs do."""
     if before:
-        begun(tmp_path, 0)()
+        begun(tmp_path, 0, formats.get("a", TFRAY))()
     under_way = {}
     for letter in order:
         if letter in under_way:
             under_way.pop(letter)()
             np.testing.assert_array_equal(open_checkpoint(f"{tmp_path}/m-1").read("w"), np.full(9, ord(letter)))
         else:
-            under_way[letter] = begun(tmp_path, ord(letter))
+            under_way[letter] = begun(tmp_path, ord(letter), formats.get(letter, TFRAY))
         clear_away(f"{tmp_path}/m-2", series=True)
         clear_away(f"{tmp_path}/m-1")
     assert len(list(tmp_path.iterdir())) == 2, "a manifest and its data"
@@ -560,11 +562,11 @@ SAVING = """
 import sys
 import numpy as np
 import tfray as tf
-folder, asynchronous = sys.argv[1], sys.argv[2] == "True"
+folder, asynchronous, write_format = sys.argv[1], sys.argv[2] == "True", sys.argv[3]
 step = tf.get_variable("step", [], tf.int64, initializer=tf.zeros_initializer())
 variables = [tf.get_variable(f"v{i}", [20000 + i], tf.int64, initializer=tf.zeros_initializer()) for i in range(4)]
 bump = [variable.assign_add(tf.ones_like(variable)) for variable in [step, *variables]]
-saver = tf.train.Saver(max_to_keep=2, asynchronous=asynchronous)
+saver = tf.train.Saver(max_to_keep=2, asynchronous=asynchronous, write_format=write_format)
 with tf.Session() as session:
     newest = tf.train.latest_checkpoint(folder)
     if newest is None:
@@ -586,17 +588,17 @@ def newest_step(folder):
     path = tf.train.latest_checkpoint(folder)
     if path is None:
         return 0
-    checkpoint = ArrowCheckpoint(path)
-    checkpoint.verify()
+    checkpoint = open_checkpoint(path)
+    verify_checkpoint(checkpoint)
     step = int(checkpoint.read("step"))
     for name in checkpoint.tensors:
         assert np.unique(checkpoint.read(name)).tolist() == [step], f"{name} is not of step {step}"
     return step
 
 
-def kill_while_saving(folder, rng, asynchronous):
+def kill_while_saving(folder, rng, asynchronous, write_format=TFRAY):
     """Let a process save in a loop, and kill it, or its group, at a random moment."""
-    command = [sys.executable, "-c", SAVING, str(folder), str(asynchronous)]
+    command = [sys.executable, "-c", SAVING, str(folder), str(asynchronous), write_format]
     environment = os.environ | {"PYTHONPATH": str(Path(tf.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
     done = [int(process.stdout.readline())]
@@ -619,28 +621,29 @@ def kill_while_saving(folder, rng, asynchronous):
     happens="The checkpoint before is the newest one.",
     promise="What is there under the name of a checkpoint is complete, and what is left of the save is cleared away.",
 )
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_killed_while_saving(tmp_path, asynchronous):
+@pytest.mark.parametrize(("asynchronous", "write_format"), [(False, TFRAY), (True, TFRAY), (False, TENSORFLOW)])
+def test_killed_while_saving(tmp_path, asynchronous, write_format):
     rng = random.Random(4)
-    steps = [kill_while_saving(tmp_path, rng, asynchronous) for _ in range(3)]
+    steps = [kill_while_saving(tmp_path, rng, asynchronous, write_format) for _ in range(3)]
     assert steps == sorted(steps)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_killed_while_saving_200_times(tmp_path):
+@pytest.mark.parametrize("write_format", [TFRAY, TENSORFLOW])
+def test_killed_while_saving_200_times(tmp_path, write_format):
     rng = random.Random(5)
     steps = []
     for number in range(200):
-        steps.append(kill_while_saving(tmp_path, rng, asynchronous=bool(number % 2)))
+        steps.append(kill_while_saving(tmp_path, rng, bool(number % 2), write_format))
         # An interrupted save leaves at most what tells that it was under way, a data file, and one that it was writing.
         left = [os.path.basename(path).partition("-")[2] for path in stray_files(f"{tmp_path}/m-", series=True)]
-        kinds = [re.sub(r"^\d+\.|-?[0-9a-f]{12}", "", name) for name in left]
+        kinds = [re.sub(r"^\d+\.|-?[0-9a-f]{12}|\d{5}-of-\d{5}", "", name) for name in left]
         assert len(kinds) == len(set(kinds)) and len([each for each in kinds if "saving" not in each]) <= 2, left
     assert steps == sorted(steps) and steps[-1] > 200
 
 
-def kill_shards(ray, folder, kills):
+def kill_shards(ray, folder, kills, write_format):
     """Save on two shards in a loop, and kill one of them at random moments."""
     rng = random.Random(6)
     jobs = {"ps": tf.JobSpec(2, num_cpus=0.1)}
@@ -650,7 +653,7 @@ def kill_shards(ray, folder, kills):
         with tf.device(f"/job:ps/task:{task}"):
             variables.append(tf.get_variable(f"v{task}", [400000], tf.int64, initializer=tf.zeros_initializer()))
     bump = [variable.assign_add(tf.ones_like(variable)) for variable in variables]
-    init, saver = tf.global_variables_initializer(), tf.train.Saver(max_to_keep=2)
+    init, saver = tf.global_variables_initializer(), tf.train.Saver(max_to_keep=2, write_format=write_format)
     with tf.Cluster(jobs) as cluster:
         for _ in range(kills):
             with tf.Session(cluster) as session:
@@ -683,12 +686,17 @@ def kill_shards(ray, folder, kills):
     promise="What is there under the name of a checkpoint is complete, and what is left of the save is cleared away.",
 )
 @pytest.mark.ray
-def test_shards_killed_while_saving(ray_local, tmp_path):
-    kill_shards(ray_local, tmp_path, 2)
+@pytest.mark.parametrize("write_format", [TFRAY, TENSORFLOW])
+def test_shards_killed_while_saving(ray_local, tmp_path, write_format):
+    kill_shards(ray_local, tmp_path, 2, write_format)
+    if write_format == TENSORFLOW:  # a file for each shard, and one index
+        newest = tf.train.latest_checkpoint(tmp_path)
+        assert len(list(tmp_path.glob(f"{os.path.basename(newest)}.data-0000[01]-of-?????"))) == 2
 
 
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_shards_killed_while_saving_40_times(ray_local, tmp_path):
-    kill_shards(ray_local, tmp_path, 40)
+@pytest.mark.parametrize("write_format", [TFRAY, TENSORFLOW])
+def test_shards_killed_while_saving_40_times(ray_local, tmp_path, write_format):
+    kill_shards(ray_local, tmp_path, 40, write_format)

@@ -232,7 +232,7 @@ def test_checksums_of_all_lengths(length):
     assert crc32c.numpy_crc32c(data) == crc32c.crc32c(data) == bitwise_crc32c(data)
 
 
-@pytest.mark.parametrize("longest", [100, 3000])
+@pytest.mark.parametrize("longest", [3, 100, 3000])
 def test_checksums_of_pieces(longest):
     rng = np.random.default_rng(0)
     ends = np.cumsum(rng.integers(0, longest, 40))
@@ -249,7 +249,26 @@ def test_the_package_agrees():
     if native is None:
         pytest.skip("google-crc32c is not installed")
     data = np.random.default_rng(0).bytes(3000)
-    assert native(data) == crc32c.numpy_crc32c(data)
+    assert native(0, data) == crc32c.numpy_crc32c(data)
+
+
+@pytest.mark.parametrize("length", [0, 3, 5, 47, 1024, 3000, 20_000, 500_001, 2_200_000])
+def test_checksums_of_bytes_that_follow_others(length):
+    data = np.random.default_rng(length).integers(0, 256, length + 7).astype(np.uint8)
+    for start in (0, 1, 7):
+        expected = crc32c.numpy_crc32c(data[start:])
+        for cut in (0, 1, 4, length // 2):
+            cut += start
+            before = crc32c.numpy_crc32c(data[start:cut])
+            assert crc32c.crc32c(data[cut:], before) == crc32c.numpy_crc32c(data[cut:], before) == expected
+
+
+def test_large_blocks_are_joined():
+    data = np.random.default_rng(0).integers(0, 256, 3 * crc32c.LARGE_BLOCK_BYTES).astype(np.uint8)
+    ones = 0xFFFFFFFF
+    # What a block makes of a register of 0: the checksum behind that register, all bits of both turned.
+    found = [crc32c.numpy_crc32c(block, ones) ^ ones for block in data.reshape(3, -1)]
+    assert crc32c.joined(ones, found) ^ ones == crc32c.numpy_crc32c(data)
 
 
 # -- TFRecord files ------------------------------------------------------------------------------------
@@ -410,6 +429,8 @@ def test_checksums_of_pieces_of_any_lengths_are_those_of_each(lengths, gap):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crc32c, "native_crc32c", lambda: None)
         found = crc32c.crc32c_of_pieces(data, starts, ends).tolist()
+        patch.setattr(crc32c, "LEAST_COMPILED_BYTES", 0)
+        assert crc32c.crc32c_of_pieces(data, starts, ends).tolist() == found
     assert found == [crc32c.numpy_crc32c(data[a:b].tobytes()) for a, b in zip(starts, ends, strict=True)]
 
 

@@ -17,17 +17,11 @@ from tests.support import GOLDEN
 from tests.support.traced_memory import at_most
 from tests.support.wire_bytes import varint
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
+from tfray.formats.bundles.slice_keys import SliceExtent, TensorSlice, _ordered_signed, slice_of
+from tfray.formats.bundles.sorted_table import MAGIC, read_table
+from tfray.formats.bundles.tensor_bundle import BundleEntry, BundleHeader
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.safetensors import load_safetensors, save_safetensors
-from tfray.formats.sorted_table import MAGIC, read_table
-from tfray.formats.tensor_bundle import (
-    BundleEntry,
-    BundleHeader,
-    SliceExtent,
-    TensorSlice,
-    _ordered_signed,
-    _slice_of,
-)
 from tfray.formats.tensor_proto import TensorShapeDim, TensorShapeProto
 from tfray.formats.tfrecord import masked_checksum
 
@@ -271,7 +265,7 @@ def test_entries_that_declare_what_is_not_there(tmp_path, shape, parts):
     slices = [slice_from(*part) for part in parts]
     entries = {b"w": entry_of(shape, 0 if slices else 4 * math.prod(shape), slices)}
     for each, (_, length) in zip(slices, parts, strict=True):
-        entries[_slice_of(each, shape, "w")[2]] = entry_of([length], 4 * length)
+        entries[slice_of(each, shape, "w")[2]] = entry_of([length], 4 * length)
     prefix = bundle(tmp_path, entries)
     tf.gfile.register_file_system("far", fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()))
     for path in (prefix, "far:///m"):

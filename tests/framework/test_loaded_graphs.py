@@ -64,7 +64,15 @@ def kinds_used(definition):
     used = {each for function in functions for each in names_used(function, seen)}
     names = {name for _, name in used}
     opens = {name for module, name in used if module in FILE_FUNCTIONS and name not in HARMLESS and name[0].islower()}
-    opens |= names & {"write_shard", "write_manifest", "dataset", "Popen", "CachedInFile", "TFRecordWriter", "connect"}
+    opens |= names & {
+        "write_data",
+        "complete_checkpoint",
+        "dataset",
+        "Popen",
+        "CachedInFile",
+        "TFRecordWriter",
+        "connect",
+    }
     opens |= names & {"listdir", "remove", "popen", "system"} if "os" in names else set()
     opens |= names & ({"open"} if all(function.__module__ not in OPENS_NO_FILE for function in functions) else set())
     return ({"files"} if opens else set()) | ({"python"} if PYTHON_FUNCTION in names else set())

@@ -30,13 +30,13 @@ import tfray
 from tfray.actors.clusters import ray_runtime
 from tfray.cli import ops_command, plan_report, report
 from tfray.cli.command import INTERRUPTED, BadRequest, GivenPath, Group, OneLineErrors, reported_errors
+from tfray.cli.file_commands import convert, inspect_file
 from tfray.cli.launch_command import launch
 from tfray.cli.program_command import run_program
 from tfray.cli.program_function import Build, built_by, built_trainer, called, load_function
 from tfray.cli.progress import TrainingProgress, format_speed
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import failures_of, is_folder
-from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.library.inspect.graph_tree import show as show_graph
 from tfray.library.inspect.profile_tables import show as show_profile
 from tfray.library.inspect.step_spans import merged
@@ -44,7 +44,6 @@ from tfray.library.inspect.timeline import Timeline
 from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.placement.contributions import BAD_GRADIENTS, WIRE_DTYPES
 from tfray.runtime.device import cupy, local_device_names
-from tfray.training.checkpoints.checkpoint_utils import checkpoint_path
 from tfray.training.trainer.run_config import ON_LOST_DATA, Result
 from tfray.training.trainer.step_history import StepHistory, StepRecord
 from tfray.training.trainer.trainer import Trainer
@@ -76,6 +75,9 @@ def main() -> None:
     """Train dataflow graphs in this process or on a Ray cluster."""
 
 
+main.add_command(convert)
+main.add_command(inspect_file)
+main.add_command(inspect_file, "checkpoint")  # its name when it knew nothing else
 main.add_command(launch)
 main.add_command(run_program)
 
@@ -562,41 +564,6 @@ def board(logdir: str, host: str, port: int, arguments: Sequence[str]) -> None:
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", logdir, "--host", host, "--port", str(port)]
     sys.stdout.flush()
     os.execv(sys.executable, [*command, *arguments])
-
-
-# -- checkpoints ---------------------------------------------------------------------------------------
-
-
-@main.command()
-@click.argument("path", type=GivenPath())
-@click.option("--json", "as_json", is_flag=True, help="Print a list of records: name, dtype, shape, bytes, parts.")
-@click.option("--verify", is_flag=True, help="Read everything and compare it with its checksums.")
-@click.option("--debug", is_flag=True, help="Show Python's traceback of an error.")
-def checkpoint(path: str, as_json: bool, verify: bool, debug: bool) -> None:
-    """List the tensors of a checkpoint.
-
-    PATH is that of a checkpoint of tfray or TensorFlow (without .index), of a .safetensors file, or of a folder, whose
-    newest checkpoint is listed.
-    """
-    with reported_errors(debug, ()):
-        opened = open_checkpoint(checkpoint_path(path))
-        entries = sorted(opened.tensors.values(), key=lambda entry: entry.name)
-        if verify:
-            verify_checkpoint(opened)
-    if as_json:
-        records = [
-            {"name": e.name, "dtype": e.dtype.name, "shape": e.shape, "bytes": e.size_bytes, "parts": len(e.slices)}
-            for e in entries
-        ]
-        click.echo(json.dumps(records))
-        return
-    table = Table("tensor", "dtype", "shape", "bytes", "parts", box=None, pad_edge=False)
-    for entry in entries:
-        shape = "x".join(map(str, entry.shape)) or "scalar"
-        table.add_row(entry.name, entry.dtype.name, shape, f"{entry.size_bytes:,}", str(len(entry.slices)))
-    Console().print(table)
-    total = f"{len(entries)} tensors, {sum(entry.size_bytes for entry in entries):,} bytes"
-    click.echo(f"{opened.prefix}: {total}{', all as they were written' if verify else ''}")
 
 
 # -- operations ----------------------------------------------------------------------------------------

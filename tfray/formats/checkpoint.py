@@ -64,6 +64,8 @@ class CheckpointFiles(Protocol):
     """A checkpoint of any format, open for reading."""
 
     prefix: str
+    format_name: str
+    """The format as users know it."""
 
     @property
     def tensors(self) -> Mapping[str, TensorEntry]:
@@ -196,9 +198,9 @@ def _check_slice(entry: TensorEntry, part: SliceEntry, found: Mapping[str, FileE
 # -- writing -------------------------------------------------------------------------------------------
 
 
-def data_name(prefix: str, shard: int, count: int) -> str:
+def data_name(prefix: str, shard: int, count: int, suffix: str = ".arrow") -> str:
     """A name that no other save uses for the file of a shard, within the folder of `prefix`."""
-    return f"{os.path.basename(prefix)}.data-{shard:05d}-of-{count:05d}-{uuid4().hex[:12]}.arrow"
+    return f"{os.path.basename(prefix)}.data-{shard:05d}-of-{count:05d}-{uuid4().hex[:12]}{suffix}"
 
 
 def sibling(prefix: str, name: str) -> str:
@@ -232,6 +234,8 @@ class ArrowCheckpoint:
         NotFoundError: There is no checkpoint.
         DataLossError: Its manifest is damaged.
     """
+
+    format_name = "tfray"
 
     def __init__(self, prefix: str, contents: bytes | None = None) -> None:
         self.prefix = prefix

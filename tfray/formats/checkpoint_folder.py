@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import re
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from tfray.errors import AbortedError, NotFoundError, OpError
+from tfray.errors import AbortedError, AlreadyExistsError, NotFoundError, OpError
 from tfray.formats import files
+from tfray.formats.bundles.bundle_writer import bundle_index
+from tfray.formats.bundles.tensor_bundle import TensorBundle, bundle_data_name
 from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, Manifest, current_name, is_manifest, sibling
 from tfray.formats.holder import Holder
-from tfray.formats.tensor_bundle import TensorBundle
 
 META_SUFFIX: Final = ".meta"
 BACKGROUND_BYTES: Final = 64 << 20
@@ -31,7 +33,11 @@ FOREIGN_SAVE_S: Final = 3600.0
 """Seconds. This process cannot see processes of other machines. If the file of such a save is older than this, the
 save is taken to be over. A smaller value could remove files of a slow save; a larger one keeps rests longer."""
 
-_DATA: Final = re.compile(r"(.+)\.data-\d{5}-of-\d{5}-[0-9a-f]{12}\.arrow", re.DOTALL)
+MOST_DATA_FILES: Final = 99_999
+"""TensorFlow writes the number of data files with five digits."""
+
+_DATA: Final = re.compile(r"(.+)\.data-\d{5}-of-\d{5}-[0-9a-f]{12}\.(?:arrow|part)", re.DOTALL)
+_BUNDLE_DATA: Final = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})", re.DOTALL)
 _SAVING: Final = re.compile(r"(.+)\.tfray-saving-[0-9a-f]{12}", re.DOTALL)
 
 
@@ -44,14 +50,59 @@ def write_manifest(prefix: str, manifest: Manifest) -> None:
     Raises:
         AbortedError: A shard file is gone, or has changed, since it was written.
     """
+    _check_shards(prefix, manifest)
+    _put_in_place(prefix, manifest.to_bytes(), manifest.files)
+
+
+def write_bundle_index(prefix: str, manifest: Manifest) -> None:
+    """`write_manifest` for TensorFlow's format: the data files get their names before the index is put in place.
+
+    Raises:
+        AbortedError: A data file is gone, or has changed, since it was written.
+        InvalidArgumentError: TensorFlow's checkpoints cannot hold a tensor.
+    """
+    _check_shards(prefix, manifest)
+    base = os.path.basename(prefix)
+    count = _claimed_count(prefix, len(manifest.files))
+    contents = bundle_index(manifest, count)
+    names = [bundle_data_name(base, index, count) for index in range(len(manifest.files))]
+    for temporary, name in zip(manifest.files, names, strict=True):
+        files.rename(sibling(prefix, temporary), sibling(prefix, name), overwrite=True)
+    _put_in_place(prefix, contents, names)
+
+
+def _claimed_count(prefix: str, least: int) -> int:
+    """A number of data files that is in no name of a file; from now on it is. It is `least` if that can be.
+
+    A reader opens only files that an entry names. So the number may be larger than that of files that are there.
+    """
+    base = os.path.basename(prefix)
+    count = max(1, least)
+    while True:
+        found = [_BUNDLE_DATA.fullmatch(name) for name in files.list_folder(sibling(prefix, "") or ".")]
+        if count not in {int(match[2]) for match in found if match is not None and match[1] == base}:
+            try:
+                files.create_empty(sibling(prefix, bundle_data_name(base, 0, count)))
+            except AlreadyExistsError:
+                pass  # another save was faster
+            else:
+                return count
+        count = random.randint(max(1, least), MOST_DATA_FILES)
+
+
+def _check_shards(prefix: str, manifest: Manifest) -> None:
     for entry in manifest.files.values():
         path = sibling(prefix, entry.name)
         if _size_of(path) != entry.size:
             raise AbortedError(f"{path} is gone, or not as it was written: checkpoint {prefix} was not completed")
+
+
+def _put_in_place(prefix: str, contents: bytes, named: Collection[str]) -> None:
+    """Write what names a checkpoint's data files, `named`. Then remove the data files of what it replaced."""
     replaced = data_files(prefix) or []
-    files.replace_durably(prefix + INDEX_SUFFIX, manifest.to_bytes())
+    files.replace_durably(prefix + INDEX_SUFFIX, contents)
     # Only files of the replaced manifest: other files of this prefix may belong to a save that is under way.
-    _remove_all(sibling(prefix, name) for name in replaced if name not in manifest.files)
+    _remove_all(sibling(prefix, name) for name in replaced if name not in named)
 
 
 def data_files(prefix: str) -> list[str] | None:
@@ -63,8 +114,8 @@ def data_files(prefix: str) -> list[str] | None:
             named = [current_name(prefix, name) for name in ArrowCheckpoint(prefix, contents).manifest.files]
             return [name for name in named if _base_of(_DATA, name) == base]
         count = TensorBundle(prefix, contents).shards
-        names = re.compile(rf"{re.escape(base)}\.data-\d{{5}}-of-{count:05d}")
-        return [name for name in files.list_folder(folder or ".") if names.fullmatch(name)]
+        found = [(name, _BUNDLE_DATA.fullmatch(name)) for name in files.list_folder(folder or ".")]
+        return [name for name, match in found if match is not None and (match[1], int(match[2])) == (base, count)]
     except NotFoundError:
         return []
     except OpError:
@@ -167,6 +218,8 @@ def stray_files(prefix: str, series: bool = False, also: Collection[str] = ()) -
                 found.append(name)
         if each in over and f"{each}{INDEX_SUFFIX}" not in names:
             found += [name for name in names if name == each + META_SUFFIX]
+        if each in over and named is not None:  # names that TensorFlow's saves give too: this one was interrupted
+            found += [name for name in names if _base_of(_BUNDLE_DATA, name) == each and name not in named]
     # The file of an interrupted save goes last: while it is there, it shows that the graph file belongs to that save.
     found.sort(key=lambda name: _SAVING.fullmatch(name) is not None)
     return [sibling(prefix, name) for name in found]

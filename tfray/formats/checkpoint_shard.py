@@ -161,20 +161,12 @@ def write_shard(path: str, pieces: Iterable[Piece]) -> ShardRecord:
         pieces: What to write.
     """
     name = os.path.basename(path)
-    with _open_for_writing(path) as file, files.failures_of(path):
+    with direct_file.open_new(path) as file, files.failures_of(path):
         sink = _Sink(file)
         with _pyarrow().ipc.new_file(sink, _schema()) as writer:
             slices = [(piece.name, *_write_piece(writer, sink, name, piece)) for piece in pieces]
         end, end_checksum = sink.flush_header()
     return ShardRecord(FileEntry(name, sink.written, end, end_checksum), slices)
-
-
-def _open_for_writing(path: str) -> BinaryIO | DirectFile:
-    store, inner, _ = files.locate(path)
-    if not isinstance(store, files.LocalStore):
-        return files.open_file(path, "wb")
-    with files.failures_of(path):
-        return DirectFile(inner)
 
 
 class _Sink:

@@ -11,9 +11,11 @@ import errno
 import mmap
 import os
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
+
+from tfray.formats import files
 
 PAGE: Final = 4096
 """Bytes. The system demands that positions, lengths and addresses of direct writes are multiples of a page."""
@@ -23,6 +25,15 @@ LEAST_BYTES: Final = 4 << 20
 
 CHUNK_BYTES: Final = 8 << 20
 """8 MiB: the size of one direct write, and of the aligned memory into which its bytes are copied first."""
+
+
+def open_new(path: str) -> BinaryIO | DirectFile:
+    """A file that does not exist yet, to be written in a ``with`` block: a `DirectFile` on this machine."""
+    store, inner, _ = files.locate(path)
+    if not isinstance(store, files.LocalStore):
+        return files.open_file(path, "wb")
+    with files.failures_of(path):
+        return DirectFile(inner)
 
 
 class DirectFile:

@@ -329,6 +329,23 @@ def write_bytes(path: PathLike, contents: bytes) -> None:
         file.write(contents)
 
 
+def create_empty(path: PathLike) -> None:
+    """Make a file without contents, as a claim on its name.
+
+    On file systems of this machine only one process at a time succeeds.
+
+    Raises:
+        AlreadyExistsError: It is there.
+    """
+    store, inner, _ = locate(path)
+    with failures_of(path):
+        if isinstance(store, LocalStore):
+            open(inner, "xb").close()
+        else:
+            _refuse_existing(path, overwrite=False)
+            store.open(inner, "wb").close()
+
+
 def temporary_path(path: PathLike) -> str:
     """A path beside `path` that nobody else uses, for what is to be renamed to it."""
     return f"{as_path(path)}.tfray-tmp-{uuid4().hex[:12]}"

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats import files
+from tfray.formats.bundles.saved_slices import SavedSlices, saved_slices_files
+from tfray.formats.bundles.sorted_table import is_table
+from tfray.formats.bundles.tensor_bundle import TensorBundle
 from tfray.formats.checkpoint import INDEX_SUFFIX, ArrowCheckpoint, CheckpointFiles, is_manifest
 from tfray.formats.safetensors import SUFFIX as SAFETENSORS_SUFFIX
 from tfray.formats.safetensors import SafetensorsFile
-from tfray.formats.sorted_table import is_table
-from tfray.formats.tensor_bundle import TensorBundle
 
 
 def open_checkpoint(prefix: str) -> CheckpointFiles:
-    """Open a checkpoint for reading: one of tfray, of TensorFlow (format V2), or a safetensors file.
+    """Open a checkpoint for reading: one of tfray, of TensorFlow (format V2 or V1), or a safetensors file.
 
     Args:
-        prefix: The checkpoint's path without ``.index``, or the path of a file that ends in ``.safetensors``.
+        prefix: The checkpoint's path without ``.index``, or the path of a file that ends in ``.safetensors``. That of
+            format V1 is the path of its file, or, for several, ``NAME-?????-of-00002``.
 
     Raises:
         NotFoundError: There is no checkpoint at that path.
@@ -26,6 +28,8 @@ def open_checkpoint(prefix: str) -> CheckpointFiles:
     try:
         contents = files.read_bytes(prefix + INDEX_SUFFIX)
     except NotFoundError as error:
+        if saved_slices_files(prefix):
+            return SavedSlices(prefix)
         raise NotFoundError(f"there is no checkpoint {prefix}: {prefix}{INDEX_SUFFIX} does not exist") from error
     if is_manifest(contents):
         return ArrowCheckpoint(prefix, contents)

@@ -55,6 +55,8 @@ class SafetensorsFile:
         DataLossError: It is damaged, or no safetensors file.
     """
 
+    format_name = "safetensors"
+
     def __init__(self, path: PathLike) -> None:
         self.prefix = as_path(path)
         if not files.exists(self.prefix):

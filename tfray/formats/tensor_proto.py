@@ -17,6 +17,11 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape, set_proto_funct
 DTYPE_NUMBERS: Final = {dtype: dtype.as_datatype_enum for dtype in dtypes.ALL if dtype is not dtypes.variant}
 """The numbers of dtypes on the wire."""
 
+TENSOR_DTYPES: Final = {
+    number: dtype for dtype, number in DTYPE_NUMBERS.items() if dtype not in (dtypes.resource, dtypes.variant)
+}
+"""The dtypes of tensors that arrays can hold, by their numbers."""
+
 MAX_FILL_BYTES: Final = 256 << 20
 """256 MiB. A message may hold fewer elements than its tensor, whose last one is then repeated: such a tensor may have
 this size at most."""
@@ -131,6 +136,12 @@ _LISTS: Final = {
     "uint32": "uint32_val",
     "uint64": "uint64_val",
 }
+
+
+def list_field(dtype: DType) -> Field:
+    """The field of a message whose list holds elements of a dtype."""
+    name = _LISTS.get(dtype.name, "int_val")
+    return next(field for field in TensorProto.FIELDS if field.name == name)
 
 
 def make_tensor_proto(

@@ -97,10 +97,12 @@ class TFRecordOptions:
             raise InvalidArgumentError(f"{kind!r} is not a compression of TFRecord files: GZIP, ZLIB or none") from None
 
 
-def masked_checksum(data: bytes) -> int:
+def masked_checksum(data: Any, *more: Any) -> int:
     """The checksum as these files hold it: rotated and with a constant added, so that checksums of data that holds
-    checksums stay good."""
+    checksums stay good. It is that of the bytes of several buffers, one after the other."""
     checksum = crc32c(data)
+    for each in more:
+        checksum = crc32c(each, checksum)
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 

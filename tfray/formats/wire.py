@@ -17,13 +17,16 @@ FIXED64: Final = 1
 BYTES: Final = 2
 FIXED32: Final = 5
 
+Bytes = bytes | memoryview
+"""Bytes to read; a view of a file needs no copy."""
+
 MAX_VARINT_BYTES: Final = 10  # 64 bits, 7 in each byte
 _MASK: Final = (1 << 64) - 1
 _FEW: Final = 24
 """Below this many numbers a plain loop is faster than NumPy."""
 
 
-def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+def read_varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
     """The unsigned number at a position, and the position behind it.
 
     Raises:
@@ -39,7 +42,17 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
     raise DataLossError(f"a number at byte {at} does not end")
 
 
-def read_fields(data: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int, int]]:
+def varint(value: int) -> bytes:
+    """An unsigned number on the wire."""
+    written = bytearray()
+    while value >= 0x80:
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def read_fields(data: Bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, int, int]]:
     """The fields of a message in ``data[start:end]``.
 
     Yields:

@@ -271,6 +271,7 @@ class OpDef:
         types: Type variable to the dtypes that it may be.
         attrs: Names of further attributes, each a plain value (number, string, bytes, DType, TensorShape,
             array, None, or a list or dictionary of these).
+        later: Of these, the ones that came later, with the value that they have in graphs from before.
         stateful: Not a pure function of its inputs: never folded, merged or moved.
         access: ``"read"`` or ``"update"``: the first input is a resource, and the operation reads or updates it and
             every further input that is a resource. Within a step, reads come before updates unless dependencies say
@@ -301,6 +302,7 @@ class OpDef:
     gradient: GradientFunction | None = None
     types: Mapping[str, Sequence[DType]] = field(default_factory=lambda: MappingProxyType({}))
     attrs: tuple[str, ...] = ()
+    later: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     stateful: bool = False
     access: str | None = None
     blocking: bool = False

@@ -33,6 +33,8 @@ def resolve_attrs(
     blame: Callable[[str], ArgumentError],
 ) -> dict[str, Any]:
     """Check inputs and attributes against the definition; bind its type variables."""
+    for name, value in definition.later.items():
+        attrs.setdefault(name, value)
     _check_attr_names(definition, attrs, blame)
     arguments = definition.input_arguments
     fixed = len(arguments) - (1 if arguments and arguments[-1].count is not None else 0)

@@ -2,6 +2,7 @@
 
 Every save replaces the one before, every restore finds the variables initialised. What TensorFlow writes is not
 compressed either; tfray's is on the disk when the save ends, TensorFlow's perhaps only in the system's cache.
+``save_v2`` and ``restore_v2`` are tfray's with TensorFlow's format (V2): files that TensorFlow reads.
 ``snapshot`` is how long training pauses for an asynchronous save: the copy of all variables. The floors write a file
 of that size, and read it into memory that is there.
 """
@@ -13,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,19 +48,19 @@ def _session(tf: Any, options: Options) -> Iterator[Any]:
 
 
 @contextmanager
-def _save(backend: Backend, options: Options) -> Iterator[Step]:
+def _save(backend: Backend, options: Options, **settings: Any) -> Iterator[Step]:
     tf = backend.tf
     with _folder(options) as folder, _session(tf, options) as session:
-        saver = tf.train.Saver()
+        saver = tf.train.Saver(**settings)
         session.run(tf.global_variables_initializer())
         yield lambda: saver.save(session, str(folder / "model"), write_meta_graph=False)
 
 
 @contextmanager
-def _restore(backend: Backend, options: Options) -> Iterator[Step]:
+def _restore(backend: Backend, options: Options, **settings: Any) -> Iterator[Step]:
     tf = backend.tf
     with _folder(options) as folder, _session(tf, options) as session:
-        saver = tf.train.Saver()
+        saver = tf.train.Saver(**settings)
         session.run(tf.global_variables_initializer())
         path = saver.save(session, str(folder / "model"), write_meta_graph=False)
         yield lambda: saver.restore(session, path)
@@ -104,9 +106,15 @@ def _read(backend: Any, options: Options) -> Iterator[Step]:
         yield read
 
 
+def _in_v2(case: Any) -> Any:
+    return partial(case, write_format="tensorflow")
+
+
 CASES: Final = {
     "save": Case(_save),
     "restore": Case(_restore),
+    "save_v2": Case(_in_v2(_save), sides=("tfray",), note="in TensorFlow's format: compare with save"),
+    "restore_v2": Case(_in_v2(_restore), sides=("tfray",), note="from TensorFlow's format: compare with restore"),
     "snapshot": Case(_snapshot, sides=("tfray",), note="the pause of an asynchronous save: compare with save"),
     "write": Case(_write, sides=("floor",)),
     "read": Case(_read, sides=("floor",)),

@@ -89,7 +89,7 @@ class Watch:
         self.__dict__.update(state)
         strike = self.strike
         strike.note("parameter server")
-        write, open_checkpoint = checkpoint_ops.write_shard, checkpoint_ops.open_checkpoint
+        write, open_checkpoint = checkpoint_ops.write_data, checkpoint_ops.open_checkpoint
 
         def interrupted(pieces):
             for number, piece in enumerate(pieces):
@@ -102,7 +102,7 @@ class Watch:
             strike.at("restore")
             return checkpoint
 
-        checkpoint_ops.write_shard = lambda path, pieces: write(path, interrupted(pieces))
+        checkpoint_ops.write_data = lambda path, pieces, *rest: write(path, interrupted(pieces), *rest)
         checkpoint_ops.open_checkpoint = open_and_strike
 
 

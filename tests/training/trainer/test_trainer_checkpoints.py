@@ -32,6 +32,7 @@ from tfray.errors import (
 from tfray.formats import files
 from tfray.formats.checkpoint_folder import stray_files
 from tfray.formats.holder import Holder
+from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.training.checkpoints.checkpoint_interval import AutomaticInterval, FailureRecord, best_interval_s
 from tfray.training.checkpoints.folder_lock import FolderLock
 
@@ -104,6 +105,17 @@ def test_a_run_that_is_resumed_equals_one_that_was_not(tmp_path, step, asynchron
     assert resumed.history[0].step == (step - 1) // 5 * 5 + 1
     assert_same(resumed, expected)
     assert tf.train.latest_checkpoint(tmp_path) == f"{tmp_path}/model.ckpt-{STEPS}"
+
+
+def test_a_run_goes_on_in_tensorflows_format(tmp_path):
+    """Both formats hold all that a run needs: from either it goes on in the other, bit for bit."""
+    expected = trainer(None, local=True).fit()
+    for steps, write_format in ((4, "tensorflow"), (9, "tfray"), (STEPS, "tensorflow")):
+        resumed = trainer(tmp_path, steps, local=True, checkpoint_format=write_format).fit()
+    assert_same(resumed, expected)
+    newest = tf.train.latest_checkpoint(tmp_path)
+    assert open_checkpoint(newest).format_name == "TensorFlow V2"
+    assert not list(tmp_path.glob("*.part")) and not stray_files(f"{tmp_path}/model.ckpt-", series=True)
 
 
 def test_a_finished_run_has_nothing_left_to_do(tmp_path):

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from tfray.errors import DataLossError, FailedPreconditionError, NotFoundError
 from tfray.formats import files
+from tfray.formats.bundles.saved_slices import saved_slices_files
 from tfray.formats.checkpoint import INDEX_SUFFIX, SAVED_AT, ArrowCheckpoint, sibling
 from tfray.formats.checkpoint_folder import remove_checkpoint as _remove_files
 from tfray.formats.checkpoint_state import CheckpointState, read_checkpoint_state
@@ -163,19 +164,25 @@ def latest_checkpoint(checkpoint_dir: PathLike, latest_filename: str | None = No
 
 
 def checkpoint_exists(checkpoint_prefix: PathLike) -> bool:
-    """Whether there is a complete checkpoint of that path (without ``.index``); its contents are not read."""
+    """Whether there is a complete checkpoint of that path (without ``.index``); its contents are not read.
+
+    Of TensorFlow's format V1, the path is that of a file, or ``NAME-?????-of-00002``.
+    """
     prefix = as_path(checkpoint_prefix)
-    return bool(prefix.strip()) and files.exists(prefix + INDEX_SUFFIX)
+    return bool(prefix.strip()) and bool(files.exists(prefix + INDEX_SUFFIX) or saved_slices_files(prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[PathLike]) -> list[float]:
     """When checkpoints were saved, in seconds since 1970. Paths without a checkpoint are left out."""
     found = []
     for prefix in checkpoint_prefixes:
-        try:
-            found.append(files.stat(as_path(prefix) + INDEX_SUFFIX).mtime_nsec / 1e9)
-        except NotFoundError:
-            continue
+        path = as_path(prefix)
+        for file in (path + INDEX_SUFFIX, *saved_slices_files(path)):
+            try:
+                found.append(files.stat(file).mtime_nsec / 1e9)
+                break
+            except NotFoundError:
+                continue
     return found
 
 

@@ -15,6 +15,7 @@ from tfray.formats import checkpoint_folder, files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike, absolute, as_path, given_path
+from tfray.formats.write_formats import TENSORFLOW, TFRAY, check_write_format
 from tfray.framework.arguments import Count, NonNegative, checked
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.ops.arrays import source_ops
@@ -53,7 +54,7 @@ class Saver:
         builder: Accepted for TensorFlow 1's sake.
         defer_build: Make the operations with `build`, or when they are first needed.
         allow_empty: Accept that there is nothing to save.
-        write_version: Accepted for TensorFlow 1's sake.
+        write_version: Accepted for TensorFlow 1's sake: version 1, which it calls deprecated, is read but not written.
         pad_step_number: Write the global step in names of files with eight digits.
         save_relative_paths: Give paths in the file ``checkpoint`` relative to its folder, which can then be moved.
         filename: Path to save to when none is given.
@@ -62,6 +63,9 @@ class Saver:
         best_to_keep: How many of the checkpoints with the best `metric` to keep besides the newest.
         best_mode: ``"min"`` when smaller metrics are better, or ``"max"``.
         takes_arrays: Let `save` take further arrays, which this process writes.
+        write_format: ``"tfray"``, or ``"tensorflow"`` for checkpoints that TensorFlow reads (its format V2). What saves
+            promise is the same for both. Checkpoints of either format are restored. A saver that is made of a
+            `saver_def` has the format of its operations.
 
     Attributes:
         saver_def: The names of the operations, once they are made.
@@ -96,7 +100,10 @@ class Saver:
         best_to_keep: Count = 0,
         best_mode: str = "min",
         takes_arrays: bool = False,
+        write_format: str = TFRAY,
     ) -> None:
+        if check_write_format(write_format) == TENSORFLOW and write_version == SaverDef.V1:
+            raise ValueError('write_format="tensorflow" is version 2: version 1 is read, but not written')
         if defer_build and var_list is not None:
             raise ValueError("with defer_build, what to save is decided later: var_list must be None")
         if saver_def is not None:
@@ -112,6 +119,7 @@ class Saver:
         self._retention = Retention(max_to_keep, keep_checkpoint_every_n_hours, best_to_keep, best_mode)
         self._asynchronous = asynchronous
         self._takes_arrays = takes_arrays
+        self._write_format = write_format
         self._records_name: str | None = None
         self._background = _Background()
         self._one_at_a_time = threading.RLock()
@@ -162,10 +170,10 @@ class Saver:
                 also = [source_ops.placeholder_with_default(_NO_RECORDS, [], name="records")]
                 self._records_name = also[0].name
             self.saver_def.filename_tensor_name = filename.name
-            self.saver_def.save_tensor_name = _add_save(filename, groups, also).name
+            self.saver_def.save_tensor_name = _add_save(filename, groups, also, self._write_format).name
             self.saver_def.restore_op_name = _add_restore(filename, groups, self._reshape).name
             if self._asynchronous:
-                copy, write = _add_snapshot(filename, groups, also, scope.rstrip("/"))
+                copy, write = _add_snapshot(filename, groups, also, scope.rstrip("/"), self._write_format)
                 self._snapshot_names = copy.name, write.name
 
     def as_saver_def(self) -> SaverDef:
@@ -285,7 +293,9 @@ class Saver:
                 if begin is not None:
                     begin()
                 if pieces:
-                    feeds[self._records_name] = checkpoint_ops.write_pieces(place, [pieces])
+                    feeds[self._records_name] = checkpoint_ops.write_pieces(
+                        place, [pieces], write_format=self._write_format
+                    )
                 sess.run(write, feeds)
                 finish()
             self.last_duration_s = time.perf_counter() - started
@@ -423,12 +433,15 @@ def _columns(saveables: Sequence[Saveable]) -> tuple[list[Tensor], list[str], li
     return [each.handle for each in saveables], [each.name for each in saveables], [each.part for each in saveables]
 
 
-def _add_save(filename: Tensor, groups: Sequence[Sequence[Saveable]], also: Sequence[Tensor]) -> Tensor:
+def _add_save(
+    filename: Tensor, groups: Sequence[Sequence[Saveable]], also: Sequence[Tensor], write_format: str
+) -> Tensor:
     records = [*also]
     for shard, saveables in enumerate(groups):
+        place = shard, len(groups)
         with colocated_with(saveables[0].handle):
-            records.append(checkpoint_ops.save_shard(filename, *_columns(saveables), shard, len(groups)))
-    merged = checkpoint_ops.merge_checkpoint(filename, records)
+            records.append(checkpoint_ops.save_shard(filename, *_columns(saveables), *place, write_format=write_format))
+    merged = checkpoint_ops.merge_checkpoint(filename, records, write_format=write_format)
     return identity(merged, name="control_dependency")
 
 
@@ -442,15 +455,17 @@ def _add_restore(filename: Tensor, groups: Sequence[Sequence[Saveable]], reshape
 
 
 def _add_snapshot(
-    filename: Tensor, groups: Sequence[Sequence[Saveable]], also: Sequence[Tensor], name: str
+    filename: Tensor, groups: Sequence[Sequence[Saveable]], also: Sequence[Tensor], name: str, write_format: str
 ) -> tuple[Operation, Tensor]:
     copies, records = [], [*also]
     for shard, saveables in enumerate(groups):
         with colocated_with(saveables[0].handle):
             handle = checkpoint_ops.snapshot_handle(f"{name}/{shard}")
             copies.append(checkpoint_ops.take_snapshot(handle, *_columns(saveables)))
-            records.append(checkpoint_ops.write_snapshot(filename, handle, shard, len(groups)))
-    merged = checkpoint_ops.merge_checkpoint(filename, records)
+            records.append(
+                checkpoint_ops.write_snapshot(filename, handle, shard, len(groups), write_format=write_format)
+            )
+    merged = checkpoint_ops.merge_checkpoint(filename, records, write_format=write_format)
     return group(*copies, name="copy_all"), identity(merged, name="snapshot_written")
 
 

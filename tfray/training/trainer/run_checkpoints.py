@@ -18,6 +18,7 @@ import numpy as np
 from tfray.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError, OpError
 from tfray.formats import checkpoint_folder, files
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.write_formats import TFRAY
 from tfray.framework.graph import Graph
 from tfray.library.platform import logging
 from tfray.ops.kernels.random_streams import RANDOM_STATE, restore_states, states_of
@@ -53,6 +54,7 @@ class RunCheckpoints:
         resume: Whether to begin from the newest checkpoint in the folder.
         resume_from: A checkpoint to begin from instead, or a folder, for its newest one.
         asynchronous: Whether checkpoints are written in the background.
+        write_format: ``"tfray"`` or ``"tensorflow"``.
         assumed_s: Mean time between failures, in seconds, as long as none was seen.
 
     Attributes:
@@ -70,6 +72,7 @@ class RunCheckpoints:
         resume: bool = True,
         resume_from: files.PathLike | None = None,
         asynchronous: bool = False,
+        write_format: str = TFRAY,
         assumed_s: float = 86400.0,
     ) -> None:
         self.step = 0
@@ -93,6 +96,7 @@ class RunCheckpoints:
                     asynchronous=asynchronous,
                     allow_empty=True,
                     takes_arrays=True,
+                    write_format=write_format,
                 )
 
     @property

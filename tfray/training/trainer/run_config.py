@@ -11,6 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.files import PathLike, given_path
+from tfray.formats.write_formats import TFRAY, WRITE_FORMATS
 from tfray.framework.arguments import Count, NonNegative, OneOf, Positive, Seconds, checked
 from tfray.library.inspect.notebook import chosen, curves_html
 from tfray.library.variables.partitioned_variables import Partitioner
@@ -163,6 +164,8 @@ class RunConfig:
         resume: Whether to begin from the newest checkpoint if there is one. Otherwise the run begins from new initial
             values. If the newest is damaged, the run warns, and takes the one before it.
         resume_from: A checkpoint to begin from instead, or a folder, for its newest one, at each start of the run.
+        checkpoint_format: ``"tfray"``, or ``"tensorflow"`` for checkpoints that TensorFlow reads; the run goes on from
+            either.
         asynchronous_checkpoints: Write checkpoints in the background: training pauses only while the state is copied.
         mean_time_between_failures_s: Mean time between failures to assume before any was seen, in seconds. None assumes
             that each process which holds state fails once a day.
@@ -212,6 +215,7 @@ class RunConfig:
     bad_gradients: BadGradients | None = None
     on_lost_data: Annotated[str, OneOf(ON_LOST_DATA)] = "warn"
     resume_from: PathLike | None = None
+    checkpoint_format: Annotated[str, OneOf(WRITE_FORMATS)] = TFRAY
 
     def __post_init__(self) -> None:
         for name in ("checkpoint_dir", "resume_from"):

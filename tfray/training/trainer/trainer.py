@@ -241,6 +241,7 @@ class Trainer:
             resume=run.resume,
             resume_from=run.resume_from,
             asynchronous=run.asynchronous_checkpoints,
+            write_format=run.checkpoint_format,
             assumed_s=run.mean_time_between_failures_s or DAY_S / holders,
         )
 

@@ -15,41 +15,28 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import DataLossError, UnimplementedError
+from tfray.formats.bundles.slice_keys import FIRST_BYTE, TensorSlice, slice_of
+from tfray.formats.bundles.sorted_table import read_table
 from tfray.formats.checkpoint import TensorEntry, assemble, find_tensor
 from tfray.formats.checkpoint_shard import SliceEntry, from_octets
 from tfray.formats.declared_sizes import element_count
+from tfray.formats.graph_proto import VersionDef
 from tfray.formats.mapped_file import MappedFile
 from tfray.formats.message import Field, Message
-from tfray.formats.sorted_table import read_table
-from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeProto
+from tfray.formats.tensor_proto import TENSOR_DTYPES, TensorShapeProto
 from tfray.formats.tfrecord import masked_checksum
 from tfray.formats.wire import read_varint
-from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 
-_DTYPES: Final = {
-    number: dtype for dtype, number in DTYPE_NUMBERS.items() if dtype not in (dtypes.resource, dtypes.variant)
-}
-_HEADER_KEY: Final = b""
+HEADER_KEY: Final = b""
+"""Key of the header: it sorts before all others."""
 _LITTLE_ENDIAN: Final = 0
 
 
 class BundleHeader(Message):
-    """What the index says of the whole: ``num_shards``, ``endianness``."""
+    """What the index says of the whole: ``num_shards``, ``endianness``, ``version``."""
 
-    FIELDS = (Field(1, "num_shards", "int32"), Field(2, "endianness", "enum"))
-
-
-class SliceExtent(Message):
-    """A slice along one dimension: ``start``, and ``length`` unless it is the whole dimension."""
-
-    FIELDS = (Field(1, "start", "int64"), Field(2, "length", "int64", oneof="has_length"))
-
-
-class TensorSlice(Message):
-    """A slice: ``extent`` for each dimension."""
-
-    FIELDS = (Field(1, "extent", SliceExtent, repeated=True),)
+    FIELDS = (Field(1, "num_shards", "int32"), Field(2, "endianness", "enum"), Field(3, "version", VersionDef))
 
 
 class BundleEntry(Message):
@@ -66,6 +53,11 @@ class BundleEntry(Message):
     )
 
 
+def bundle_data_name(prefix: str, shard: int, count: int) -> str:
+    """The name of a data file, or its path."""
+    return f"{prefix}.data-{shard:05d}-of-{count:05d}"
+
+
 class TensorBundle:
     """A checkpoint of TensorFlow, open for reading.
 
@@ -78,13 +70,15 @@ class TensorBundle:
         UnimplementedError: It was written on a machine with the other order of bytes.
     """
 
+    format_name = "TensorFlow V2"
+
     def __init__(self, prefix: str, index: bytes) -> None:
         self.prefix = prefix
         self._path = f"{prefix}.index"
         self._files: dict[str, MappedFile] = {}
         try:
             self._table = read_table(index)
-            header = BundleHeader.FromString(self._table.get(_HEADER_KEY, b""))
+            header = BundleHeader.FromString(self._table.get(HEADER_KEY, b""))
         except DataLossError as error:
             raise DataLossError(f"{self._path} is damaged: {error.message}") from error
         if header.endianness != _LITTLE_ENDIAN:
@@ -99,11 +93,11 @@ class TensorBundle:
         """What is in it, by name. Tensors of dtypes that NumPy lacks are left out."""
         found = {}
         for key, value in self._table.items():
-            if key == _HEADER_KEY or key.startswith(b"\0"):  # keys of slices begin so
+            if key == HEADER_KEY or key.startswith(FIRST_BYTE):
                 continue
             try:
                 name, entry = key.decode(), BundleEntry.FromString(value)
-                if entry.dtype in _DTYPES:
+                if entry.dtype in TENSOR_DTYPES:
                     found[name] = self._tensor_entry(name, entry)
             except (UnicodeDecodeError, DataLossError) as error:
                 reason = error.message if isinstance(error, DataLossError) else str(error)
@@ -111,13 +105,13 @@ class TensorBundle:
         return found
 
     def _tensor_entry(self, name: str, entry: BundleEntry) -> TensorEntry:
-        dtype = _DTYPES[entry.dtype]
+        dtype = TENSOR_DTYPES[entry.dtype]
         shape = _sizes(entry, dtype)
         if not entry.slices:
             return TensorEntry(name, dtype, shape, (self._slice_entry(entry, dtype, [0] * len(shape), shape),))
         parts = []
         for extents in entry.slices:
-            offset, sizes, key = _slice_of(extents, shape, name)
+            offset, sizes, key = slice_of(extents, shape, name)
             value = self._table.get(key)
             if value is None:
                 raise DataLossError(f"its slice at {offset} of shape {sizes} is missing")
@@ -127,12 +121,12 @@ class TensorBundle:
     def _slice_entry(self, entry: BundleEntry, dtype: DType, offset: Sequence[int], sizes: Sequence[int]) -> SliceEntry:
         if entry.offset < 0 or entry.size < 0 or not 0 <= entry.shard_id < self.shards:
             raise DataLossError("it lies in no file")
-        if _DTYPES.get(entry.dtype) is not dtype or _sizes(entry, dtype) != tuple(sizes):
+        if TENSOR_DTYPES.get(entry.dtype) is not dtype or _sizes(entry, dtype) != tuple(sizes):
             raise DataLossError("a slice has another dtype or shape than the whole says")
         count = math.prod(sizes)
         if entry.size < count if dtype.kind == "string" else entry.size != count * dtype.size:
             raise DataLossError(f"{entry.size} bytes do not make shape {list(sizes)} of {dtype.name}")
-        file = f"{self.prefix}.data-{entry.shard_id:05d}-of-{self.shards:05d}"
+        file = bundle_data_name(self.prefix, entry.shard_id, self.shards)
         return SliceEntry(
             file,
             tuple(offset),
@@ -159,8 +153,8 @@ class TensorBundle:
             if octets.size != part.length:
                 raise DataLossError(f"it has {octets.size} bytes from {part.position} on, of {part.length}")
             if entry.dtype.kind == "string":
-                return _strings(octets.tobytes(), math.prod(part.shape), part.checksum).reshape(part.shape)
-            if masked_checksum(octets.tobytes()) != part.checksum:
+                return _strings(octets.data, math.prod(part.shape), part.checksum).reshape(part.shape)
+            if masked_checksum(octets) != part.checksum:
                 raise DataLossError(f"{part.length} bytes from {part.position} on do not fit their checksum")
             return from_octets(_aligned(octets, entry.dtype), entry.dtype, part.shape)
         except DataLossError as error:
@@ -182,62 +176,24 @@ def _sizes(entry: BundleEntry, dtype: DType) -> tuple[int, ...]:
     return sizes
 
 
-def _strings(data: bytes, count: int, checksum: int) -> np.ndarray[Any, Any]:
-    """Strings: the length of each, a checksum of the lengths, then all of them.
-
-    The checksum of the lengths is computed over 32-bit numbers (64-bit ones where needed), not over the bytes written.
-    """
-    lengths, at = [], 0
-    for _ in range(count):
-        length, at = read_varint(data, at, len(data))
-        lengths.append(length)
-    summed = b"".join(struct.pack("<I" if length <= 0xFFFFFFFF else "<Q", length) for length in lengths)
+def _strings(data: memoryview, count: int, checksum: int) -> np.ndarray[Any, Any]:
+    """Strings from the form that `tfray.formats.bundles.bundle_writer.encoded_strings` gives them."""
+    array, at = np.empty(count, object), 0
+    lengths = np.empty(count, np.int64)
+    for index in range(count):
+        lengths[index], at = read_varint(data, at, len(data))
     text = data[at + 4 :]
-    if data[at : at + 4] != struct.pack("<I", masked_checksum(summed)):
+    if lengths.min(initial=0) < 0 or int(lengths.max(initial=0)) > len(text) or int(lengths.sum()) != len(text):
+        raise DataLossError("its strings have another length than it says")
+    summed = lengths.astype("<u4").tobytes()
+    if int(lengths.max(initial=0)) > 0xFFFFFFFF:
+        summed = b"".join(struct.pack("<I" if n <= 0xFFFFFFFF else "<Q", n) for n in lengths.tolist())
+    if bytes(data[at : at + 4]) != struct.pack("<I", masked_checksum(summed)):
         raise DataLossError("the lengths of its strings do not fit their checksum")
-    if sum(lengths) != len(text) or masked_checksum(summed + data[at : at + 4] + text) != checksum:
+    if masked_checksum(summed, data[at:]) != checksum:
         raise DataLossError("its strings do not fit their checksum")
-    array = np.empty(count, object)
     start = 0
-    for index, length in enumerate(lengths):
-        array[index] = text[start : start + length]
+    for index, length in enumerate(lengths.tolist()):
+        array[index] = bytes(text[start : start + length])
         start += length
     return array
-
-
-# -- the keys of slices --------------------------------------------------------------------------------
-
-
-def _slice_of(extents: TensorSlice, shape: Sequence[int], name: str) -> tuple[list[int], list[int], bytes]:
-    """Offset and shape of a slice, and its key in the index."""
-    if len(extents.extent) != len(shape):
-        raise DataLossError(f"a slice has {len(extents.extent)} dimensions, the tensor {len(shape)}")
-    offset, sizes = [], []
-    key = _ordered_number(0) + _ordered_text(name.encode()) + _ordered_number(len(shape))
-    for extent, full in zip(extents.extent, shape, strict=True):
-        whole = extent.WhichOneof("has_length") is None
-        start, length = (0, full) if whole else (extent.start, extent.length)
-        if start < 0 or length < 0 or start + length > full:
-            raise DataLossError(f"a slice reaches from {start} on over {length} of {full}")
-        offset.append(start)
-        sizes.append(length)
-        key += _ordered_signed(start) + _ordered_signed(-1 if whole else length)
-    return offset, sizes, key
-
-
-def _ordered_number(value: int) -> bytes:
-    """A number in a form that sorts: its length in bytes, then the bytes, high ones first."""
-    length = (value.bit_length() + 7) // 8
-    return bytes([length]) + value.to_bytes(length, "big")
-
-
-def _ordered_text(text: bytes) -> bytes:
-    """Bytes in a form that sorts, with a mark at their end."""
-    return text.replace(b"\xff", b"\xff\x00").replace(b"\0", b"\0\xff") + b"\0\1"
-
-
-def _ordered_signed(value: int) -> bytes:
-    """A number with sign in a form that sorts: the number of high bits that are set is its length in bytes."""
-    length = (value ^ value >> 63).bit_length() // 7 + 1
-    ones = ((1 << length) - 1) << (8 * length - length)  # as many bits as there are bytes, at the high end
-    return (value & (1 << 8 * length) - 1 ^ ones).to_bytes(length, "big")
