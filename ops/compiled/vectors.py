@@ -42,7 +42,6 @@ ARGUMENT_TYPES: Final = {
     "Floats": types.CPointer(types.float32),
     "Doubles": types.CPointer(types.float64),
     "Bools": types.CPointer(types.boolean),
-    "Octets": types.CPointer(types.uint8),
 }
 """The types of a kernel's arguments, by the names that annotations use: numbers, and arrays."""
 
@@ -54,7 +53,6 @@ Longs = MutableSequence[int]
 Floats = MutableSequence[float]
 Doubles = MutableSequence[float]
 Bools = MutableSequence[bool]
-Octets = MutableSequence[int]
 
 
 class Vector(types.Type):

@@ -6,16 +6,13 @@ import os
 
 import numpy as np
 
-from tfray.formats import crc32c, files
+from tfray.formats import files
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.kernels.checksums import compiled_checksums
 from tfray.ops.kernels.text import as_string, as_strings, filled
-
-crc32c.provide(compiled_checksums)  # for all files that have such checksums
 
 
 def read_file(filename: TensorLike, name: str | None = None) -> Tensor:

@@ -220,16 +220,19 @@ def bitwise_crc32c(data):
 
 def test_checksums_are_those_of_the_standard():
     # RFC 3720, B.4
-    assert crc32c.numpy_crc32c(b"\x00" * 32) == 0x8A9136AA
-    assert crc32c.numpy_crc32c(b"\xff" * 32) == 0x62A8AB43
-    assert crc32c.numpy_crc32c(bytes(range(32))) == 0x46DD794E
+    assert crc32c.crc32c(b"\x00" * 32) == 0x8A9136AA
+    assert crc32c.crc32c(b"\xff" * 32) == 0x62A8AB43
+    assert crc32c.crc32c(bytes(range(32))) == 0x46DD794E
     assert crc32c.crc32c(b"123456789") == 0xE3069283
 
 
-@pytest.mark.parametrize("length", [0, 1, 47, 48, 49, 1023, 1024, 1025, 2048, 5000])
-def test_checksums_of_all_lengths(length):
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, lambda data: np.frombuffer(data, np.uint8)])
+@pytest.mark.parametrize("length", [0, 1, 47, 1025])
+def test_checksums_are_continued_by_bytes_that_follow(length, kind):
     data = np.random.default_rng(length).bytes(length)
-    assert crc32c.numpy_crc32c(data) == crc32c.crc32c(data) == bitwise_crc32c(data)
+    expected = bitwise_crc32c(data)
+    for cut in {0, length // 3, length}:
+        assert crc32c.crc32c(kind(data[cut:]), crc32c.crc32c(kind(data[:cut]))) == expected
 
 
 @pytest.mark.parametrize("longest", [3, 100, 3000])
@@ -242,33 +245,6 @@ def test_checksums_of_pieces(longest):
     expected = [bitwise_crc32c(octets[a:b].tobytes()) for a, b in zip(starts, ends, strict=True)]
     assert crc32c.crc32c_of_pieces(octets, starts, ends).tolist() == expected
     assert crc32c.crc32c_of_pieces(octets, starts[:0], ends[:0]).tolist() == []
-
-
-def test_the_package_agrees():
-    native = crc32c.native_crc32c()
-    if native is None:
-        pytest.skip("google-crc32c is not installed")
-    data = np.random.default_rng(0).bytes(3000)
-    assert native(0, data) == crc32c.numpy_crc32c(data)
-
-
-@pytest.mark.parametrize("length", [0, 3, 5, 47, 1024, 3000, 20_000, 500_001, 2_200_000])
-def test_checksums_of_bytes_that_follow_others(length):
-    data = np.random.default_rng(length).integers(0, 256, length + 7).astype(np.uint8)
-    for start in (0, 1, 7):
-        expected = crc32c.numpy_crc32c(data[start:])
-        for cut in (0, 1, 4, length // 2):
-            cut += start
-            before = crc32c.numpy_crc32c(data[start:cut])
-            assert crc32c.crc32c(data[cut:], before) == crc32c.numpy_crc32c(data[cut:], before) == expected
-
-
-def test_large_blocks_are_joined():
-    data = np.random.default_rng(0).integers(0, 256, 3 * crc32c.LARGE_BLOCK_BYTES).astype(np.uint8)
-    ones = 0xFFFFFFFF
-    # What a block makes of a register of 0: the checksum behind that register, all bits of both turned.
-    found = [crc32c.numpy_crc32c(block, ones) ^ ones for block in data.reshape(3, -1)]
-    assert crc32c.joined(ones, found) ^ ones == crc32c.numpy_crc32c(data)
 
 
 # -- TFRecord files ------------------------------------------------------------------------------------
@@ -419,19 +395,6 @@ def test_a_record_that_declares_more_than_there_is_takes_no_more_memory(tmp_path
     (tmp_path / "records").write_bytes(header + struct.pack("<I", masked_checksum(header)) + bytes(1000))
     with at_most(20), pytest.raises(DataLossError, match="ends within it: 1012 bytes"):
         list(tf.python_io.tf_record_iterator(tmp_path / "records"))
-
-
-@given(lengths=st.lists(st.integers(0, 40) | st.integers(900, 1100), max_size=12), gap=st.integers(0, 3))
-def test_checksums_of_pieces_of_any_lengths_are_those_of_each(lengths, gap):
-    data = np.random.default_rng(len(lengths)).integers(0, 256, sum(lengths) + gap * len(lengths)).astype(np.uint8)
-    ends = np.cumsum(np.array(lengths, np.int64) + gap)
-    starts = ends - np.array(lengths, np.int64)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crc32c, "native_crc32c", lambda: None)
-        found = crc32c.crc32c_of_pieces(data, starts, ends).tolist()
-        patch.setattr(crc32c, "LEAST_COMPILED_BYTES", 0)
-        assert crc32c.crc32c_of_pieces(data, starts, ends).tolist() == found
-    assert found == [crc32c.numpy_crc32c(data[a:b].tobytes()) for a, b in zip(starts, ends, strict=True)]
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300), min_size=24, max_size=60))

@@ -130,6 +130,12 @@ def devices(address, **environment):
     )
 
 
+def seconds_of(function):
+    started = time.monotonic()
+    function()
+    return time.monotonic() - started
+
+
 @pytest.mark.fault(
     "Machines and networks",
     "The Ray cluster asks for a token.",
@@ -171,12 +177,12 @@ def test_the_token_is_shown_wherever_it_lies(head, tmp_path, mode, source):
     ],
 )
 def test_a_refusal_ends_it_at_once_and_says_what_to_set(head, tmp_path, environment, told):
-    started = time.monotonic()
-    result = devices(head[0], HOME=str(tmp_path), **environment)
-    assert result.returncode == 2
-    assert told in result.stderr and result.stderr.count("\n") == 1, result.stderr
-    took_s = time.monotonic() - started
+    def refused():
+        result = devices(head[0], HOME=str(tmp_path), **environment)
+        assert result.returncode == 2
+        assert told in result.stderr and result.stderr.count("\n") == 1, result.stderr
+
+    took_s = seconds_of(refused)
     if took_s > 15:  # Ray itself tries for 21 seconds; but the machine may be busy, so that joining takes long as well
-        started = time.monotonic()
-        assert devices(head[0], HOME=str(head[1])).returncode == 0
-        assert took_s < 2 * (time.monotonic() - started)
+        joined_s = [seconds_of(lambda: devices(head[0], HOME=str(head[1])).check_returncode()) for _ in range(3)]
+        assert min(took_s, *(seconds_of(refused) for _ in range(2))) < 2 * min(joined_s)
