@@ -324,6 +324,26 @@ TENSOR_ARRAY_READ = register(
 )
 
 
+def _pop_kernel(ctx: KernelContext, flow: TensorList) -> tuple[TensorList, Any]:
+    if not flow.size:
+        raise InvalidArgumentError("an element is taken off the end of an empty list")
+    return flow.without_last(), _read_kernel(ctx, flow, np.int32(flow.size - 1))
+
+
+TENSOR_ARRAY_POP = register(
+    OpDef(
+        name="TensorArrayPop",
+        inputs=("flow: variant",),
+        outputs=("changed: variant", "value: dtype"),
+        attrs=("element_shape",),
+        types={"dtype": dtypes.ALL},
+        shape=lambda op: [TensorShape([]), op.attrs["element_shape"]],
+        kernels=on_every_device(_pop_kernel),
+    )
+)
+"""Takes the last element off: loops of TensorFlow 2 keep values for their gradients on such stacks."""
+
+
 def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
     position = _index(index)
     _check_writable(ctx, flow, position)
