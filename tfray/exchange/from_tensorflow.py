@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError, OpError, UnimplementedError
-from tfray.exchange import import_rules
+import tfray.exchange.array_rules  # noqa: F401  (declares rules)
+from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from tfray.exchange.attributes import attrs_of
-from tfray.exchange.import_rules import Imported, Node, Reference, importable
+from tfray.exchange.flow_rules import call
+from tfray.exchange.import_rules import importable, imported
+from tfray.exchange.node import Imported, Node, Reference
 from tfray.exchange.op_table import tensorflow_op
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
 from tfray.framework.device_spec import canonical_name
@@ -46,6 +48,14 @@ def from_tensorflow(graph_def: GraphDef) -> PlainGraph:
         body.add_all(graph_def.node)
     plain = graph.as_plain()
     return PlainGraph([_loaded(node) for node in plain.node], seed=plain.seed)
+
+
+def from_bytes(data: bytes) -> PlainGraph:
+    """The graph that a file of TensorFlow's holds. Raises `DataLossError` for other bytes; see `from_tensorflow`."""
+    message = GraphDef.FromString(data)
+    if not message.node and not message.HasField("versions"):
+        raise DataLossError(f"these {len(data)} bytes are no graph")
+    return from_tensorflow(message)
 
 
 def _functional(graph_def: GraphDef) -> GraphDef:
@@ -91,7 +101,7 @@ class _Body:
         controls: Operations that all operations here wait for.
     """
 
-    functions: Mapping[str, FunctionDef]
+    functions: dict[str, FunctionDef]
     graph: Graph
     prefix: str
     bound: Mapping[str, Any]
@@ -122,7 +132,7 @@ class _Body:
             definition = tensorflow_op(message.op)
             if definition is None and function is not None:
                 node = Node(self, name, message.op, {"f": message}, inputs, device, [*self.controls, *controls], None)
-                made = import_rules.call(node, message.op, message.attr)
+                made = call(node, message.op, message.attr, inputs)
             else:
                 assert definition is not None
                 attrs = attrs_of(definition, message.attr, self.bound)
@@ -130,7 +140,7 @@ class _Body:
                 if "_class" in message.attr:
                     texts = (text.decode().removeprefix("loc:@") for text in message.attr["_class"].list.s)
                     node.extra["_class"] = [self.prefix + text for text in texts]
-                made = import_rules.imported(node)
+                made = imported(node)
         except (OpError, RecursionError):
             raise
         except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, AssertionError) as error:
