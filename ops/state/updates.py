@@ -75,6 +75,10 @@ def as_operands(xp: ArrayModule, scalars: Sequence[Array], gradient: Array) -> l
 
 def locked(resources: Sequence[StoredVariable], work: Callable[[], None]) -> None:
     """Run `work` while holding the locks of `resources`, taken in one order everywhere."""
+    if len(resources) == 1:
+        with resources[0].lock:
+            work()
+        return
     held = sorted({id(resource.lock): resource.lock for resource in resources}.items())
     for _, lock in held:
         lock.acquire()
@@ -221,7 +225,7 @@ def _update_groups(
     scalars: Sequence[Array],
 ) -> bool:
     """Update rows in place by a compiled loop; False where there is none."""
-    if xp is not np or gradient.size < LEAST_ELEMENTS:
+    if xp is not np or (gradient.size < LEAST_ELEMENTS and indices.size < _MANY_ROWS):
         return False
     compiled = formula_loop(formula, gradient.dtype, 1 + len(arrays), len(scalars), of_groups=True)
     if compiled is None:
@@ -233,6 +237,10 @@ def _update_groups(
     results = [operands[index] for index in written]
     run_groups(loop, group(indices), prod(gradient.shape[1:]), *operands, *scalars, *results)
     return True
+
+
+_MANY_ROWS: Final = 128
+"""Rows that NumPy takes longer to sort into groups than the compiled loop takes for all, however short they are."""
 
 
 def run_row_tiles(xp: ArrayModule, tile: Callable[[slice], None], rows: Array) -> None:
