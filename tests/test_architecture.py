@@ -35,6 +35,7 @@ LAYERS = (
     ("tfray.ops.nn",),
     ("tfray.ops.image", "tfray.ops.quantized"),
     ("tfray.ops",),
+    ("tfray.exchange",),
     ("tfray.region_gradients", "tfray.runtime"),
     ("tfray.gradients", "tfray.placement"),
     ("tfray.actors.links",),

@@ -31,7 +31,9 @@ from tfray.compat import (
 )
 from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
 from tfray.errors import OpError
+from tfray.exchange.graph_import import import_graph_def
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
+from tfray.formats.graph_proto import AttrValue, NameAttrList
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
 from tfray.framework import graph as _graph
@@ -70,7 +72,6 @@ from tfray.framework.dtypes import float16 as half
 from tfray.framework.dtypes import float64 as double
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph, get_default_session, reset_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.importer import import_graph_def
 from tfray.framework.indexed_slices import (
     IndexedSlices,
     IndexedSlicesValue,
@@ -583,11 +584,13 @@ if _typing.TYPE_CHECKING:
 __all__ = [
     "AUTO_REUSE", "COMPILER_VERSION", "CXX11_ABI_FLAG", "GIT_VERSION", "GRAPH_DEF_VERSION",
     "GRAPH_DEF_VERSION_MIN_CONSUMER", "GRAPH_DEF_VERSION_MIN_PRODUCER", "MONOLITHIC_BUILD", "QUANTIZED_DTYPES",
-    "VERSION", "AggregationMethod", "Assert", "Cluster", "ConditionalAccumulator", "ConditionalAccumulatorBase",
+    "VERSION", "AggregationMethod", "Assert", "AttrValue", "Cluster", "ConditionalAccumulator",
+    "ConditionalAccumulatorBase",
     "ConfigProto", "CriticalSection", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
     "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef", "GraphKeys",
     "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue",
-    "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "Module", "NoGradient", "NodeDef", "NotDifferentiable",
+    "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "Module", "NameAttrList",
+    "NoGradient", "NodeDef", "NotDifferentiable",
     "OpError", "Operation", "OptimizerOptions", "OptionalSpec", "PaddingFIFOQueue", "Print", "PriorityQueue",
     "QueueBase", "RandomShuffleQueue", "ReaderBase", "RegisterGradient", "RunMetadata", "RunOptions", "Session",
     "SessionLog", "SparseConditionalAccumulator", "SparseFeature", "SparseTensor", "SparseTensorSpec",
