@@ -1,0 +1,1 @@
+"""TensorFlow's own graphs, in and out."""
