@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from tfray.framework.graph import Operation
-from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.importer import from_graph_def
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.region import ops_within
 from tfray.framework.traversal import reachable_backward
 from tfray.placement.replicate import serving_device
@@ -53,13 +53,13 @@ def _part(whole: Partition, ops: set[Operation], others: dict[str, str]) -> Part
     plain = whole.graph.as_graph_def()
     names = {op.name for op in ops}
     nodes = [_redirected(node, others) for node in plain.node if node.name in names]
-    return Partition(whole.device, from_graph_def(GraphDef(nodes, seed=plain.seed)), optimize=whole.optimize)
+    return Partition(whole.device, from_graph_def(PlainGraph(nodes, seed=plain.seed)), optimize=whole.optimize)
 
 
-def _redirected(node: NodeDef, others: dict[str, str]) -> NodeDef:
+def _redirected(node: PlainNode, others: dict[str, str]) -> PlainNode:
     attrs: dict[str, Any] = {
-        name: RegionDef([_redirected(inner, others) for inner in value.node], value.inputs, value.outputs)
-        if isinstance(value, RegionDef)
+        name: PlainRegion([_redirected(inner, others) for inner in value.node], value.inputs, value.outputs)
+        if isinstance(value, PlainRegion)
         else value
         for name, value in node.attr.items()
     }

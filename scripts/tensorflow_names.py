@@ -36,7 +36,7 @@ contrib.slim.python.slim.learning *=contrib.slim.learning
 core.example.example_pb2 train.Example train.SequenceExample
 core.example.feature_pb2 train.BytesList train.Feature train.FeatureList train.FeatureLists train.Features
     train.FloatList train.Int64List
-core.framework.attr_value_pb2 AttrValue NameAttrList=@tfray.formats.graph_proto.AttrFunction
+core.framework.attr_value_pb2 AttrValue NameAttrList=@tfray.formats.graph_proto.NameAttrList
 core.framework.device_attributes_pb2 @tfray.programs.internal_names.DeviceAttributes
 core.framework.graph_pb2 GraphDef
 core.framework.node_def_pb2 NodeDef

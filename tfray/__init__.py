@@ -69,7 +69,6 @@ from tfray.framework.dtypes import bool_ as bool
 from tfray.framework.dtypes import float16 as half
 from tfray.framework.dtypes import float64 as double
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph, get_default_session, reset_default_graph
-from tfray.framework.graph_def import GraphDef, NodeDef
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
 from tfray.framework.indexed_slices import (
@@ -77,6 +76,8 @@ from tfray.framework.indexed_slices import (
     IndexedSlicesValue,
     convert_to_tensor_or_indexed_slices,
 )
+from tfray.framework.plain_graph import PlainGraph as GraphDef
+from tfray.framework.plain_graph import PlainNode as NodeDef
 from tfray.framework.random_seed import get_seed, set_random_seed
 from tfray.framework.region import init_scope
 from tfray.framework.scopes import (

@@ -27,6 +27,7 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import broadcast_to
+from tfray.ops.arrays.gather_ops import first_outside
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, known_entries, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -233,9 +234,14 @@ def _one_hot_kernel(
         hot = labels[:, None] == xp.arange(count)[:, None]
         xp.copyto(codes.reshape(before, count, after), on_value, where=hot)
         return codes
-    places = labels * np.intp(after) + np.arange(after) + (np.arange(before) * (count * after))[:, None]
-    valid = (labels >= 0) & (labels < count)
-    codes.reshape(-1)[places if valid.all() else places[valid]] = on_value
+    if after == 1:
+        places = np.arange(0, before * count, count)[:, None] + labels if count else labels
+    else:
+        places = labels * np.intp(after) + np.arange(after) + (np.arange(before) * (count * after))[:, None]
+    if not labels.size or first_outside(labels, count) is None:
+        codes.reshape(-1)[places] = on_value
+    else:
+        codes.reshape(-1)[places[(labels >= 0) & (labels < count)]] = on_value
     return codes
 
 

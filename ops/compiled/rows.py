@@ -105,15 +105,23 @@ def group(
         count: Number of entries.
         bits: `table` has this power of 2 entries, more than `count`.
         indices: The entries, not negative.
-        table: Filled with -1.
+        table: To write: working memory.
         groups: To write: the group of each entry.
-        rows: To write: the entry of each group.
-        order: To write: the numbers of the entries, group by group, ascending in each.
+        rows: To write: the entry of each group; 0 after the last, up to `AHEAD` after `count`.
+        order: To write: the numbers of the entries, group by group, ascending in each; then `AHEAD` zeros.
         starts: To write: where each group starts in `order`; then `count`; and in ``starts[count + 1]`` the number of
-            groups. Filled with 0, `count` and 2 numbers long.
+            groups.
     """
     mask = (1 << bits) - 1
     found = 0
+    for slot in range(mask + 1):
+        table[slot] = -1
+    for i in range(count + 2):
+        starts[i] = 0
+    for i in range(count + AHEAD):
+        rows[i] = 0
+    for i in range(count, count + AHEAD):
+        order[i] = 0
     for i in range(count):
         index = indices[i]
         # The upper bits of a product with the golden ratio spread over the table.

@@ -28,8 +28,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.cpu_threads import parallel_for, thread_count
-from tfray.ops.kernels.onednn import PATHS_VARIABLE, address_of
+from tfray.ops.kernels.onednn import PATHS_VARIABLE
 
 _PACKAGE: Final = "tfray.ops.compiled"
 _LONG_S: Final = 2.0
@@ -102,13 +103,12 @@ class CompiledKernel:
             is_large: Whether several threads take part.
         """
         values = [address_of(value) if isinstance(value, np.ndarray) else value for value in arguments]
-        threads = min(thread_count(), -(-count // step)) if is_large else 1
         counter = ctypes.c_int64()
         entry, place = self._entry, ctypes.addressof(counter)
-        if threads <= 1:
-            entry(place, step, count, *values)
-        else:
+        if is_large and count > step and (threads := min(thread_count(), -(-count // step))) > 1:
             parallel_for(lambda _: entry(place, step, count, *values), threads)
+        else:
+            entry(place, step, count, *values)
 
 
 @cache

@@ -13,8 +13,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tfray.framework.op_def import Array
+from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.cpu_threads import parallel_for
-from tfray.ops.kernels.onednn import Primitive, Unsupported, address_of, library
+from tfray.ops.kernels.onednn import Primitive, Unsupported, library
 
 _LEAST_WORK: Final = 4e6
 """Below so many operations, some tens of microseconds, calling the library takes longer than it saves."""
@@ -59,6 +60,8 @@ def fast_product(a: Array, b: Array, out: Array | None) -> Array | None:
     if out is not None and out.dtype != np.float32:
         return None
     shape = (*a.shape[:-1], b.shape[-1])
+    if _work(a.shape, b.shape, shape) < _LEAST_WORK:
+        return None
     out_strides = None if out is None else _strides(out)
     product = _product(a.shape, _strides(a), b.shape, _strides(b), out_strides)
     if product is None:
@@ -73,6 +76,12 @@ def fast_product(a: Array, b: Array, out: Array | None) -> Array | None:
     return result
 
 
+@lru_cache(maxsize=1024)
+def _work(a: Shape, b: Shape, result: Shape) -> float:
+    """About how many floating-point operations take as long as this product."""
+    return max(2.0 * prod(result) * a[-1], 4.0 * _FLOPS_PER_BYTE * (prod(a) + prod(b) + prod(result)))
+
+
 def _strides(array: Array) -> Shape:
     return tuple(stride // 4 for stride in array.strides)
 
@@ -83,8 +92,8 @@ def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides
     if dnnl is None or a[:-2] != b[:-2] or a[-1] != b[-2]:
         return None
     shape = (*a[:-1], b[-1])
-    work = max(2.0 * prod(shape) * a[-1], 4.0 * _FLOPS_PER_BYTE * (prod(a) + prod(b) + prod(shape)))
-    if not prod(shape) * a[-1] or work < _LEAST_WORK:
+    work = _work(a, b, shape)
+    if not prod(shape) * a[-1]:
         return None
     layouts = [(a, a_strides), (b, b_strides), (shape, _contiguous(shape) if out_strides is None else out_strides)]
     if not all(_is_plain(sizes, strides) for sizes, strides in layouts):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Final
 
@@ -54,10 +55,11 @@ def group(indices: Array) -> Groups:
     """Sort the entries of an integer vector, none of them negative, into groups."""
     size = indices.size
     bits = max(4, (2 * size).bit_length())
-    table, groups = np.full(1 << bits, -1, np.int64), np.empty(size, np.int64)
-    rows, order = np.zeros(size + AHEAD, np.int64), np.zeros(size + AHEAD, np.int64)
-    starts = np.zeros(size + 2, np.int64)
-    _kernel("group").run(1, 1, size, bits, _as_longs(indices), table, groups, rows, order, starts)
+    ends = list(accumulate((1 << bits, size, size + AHEAD, size + AHEAD, size + 2)))
+    memory = np.empty(ends[-1], np.int64)  # one array, whose parts take no time
+    parts = [memory[first:last] for first, last in pairwise([0, *ends])]
+    _kernel("group").run(1, 1, size, bits, _as_longs(indices), *parts)
+    _, _, rows, order, starts = parts
     return Groups(int(starts[-1]), rows, order, starts, size)
 
 

@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import UnknownError
-from tfray.framework.op_def import Array
+from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.cpu_threads import scratch
 
 PATHS_VARIABLE: Final = "TFRAY_KERNELS"
@@ -274,9 +274,3 @@ def aligned_scratch(slot: str, size_bytes: int) -> int:
     """The address of memory that the calling thread reuses; see `cpu_threads.scratch`."""
     address = address_of(scratch(slot, (size_bytes + _ALIGNMENT,), np.uint8))
     return address + -address % _ALIGNMENT
-
-
-def address_of(array: Array) -> int:
-    """Where an array's memory begins."""
-    address: int = array.__array_interface__["data"][0]
-    return address

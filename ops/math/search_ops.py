@@ -418,9 +418,9 @@ def _in_top_k_kernel(ctx: KernelContext, predictions: Array, targets: Array, k: 
     if classes == 0:
         return xp.zeros(targets.shape, np.bool_)
     inside = (targets >= 0) & (targets < classes)
-    scores = xp.take_along_axis(predictions, xp.clip(targets, 0, classes - 1)[:, None].astype(np.intp), axis=1)
-    better = (predictions > scores).sum(axis=1)
-    return inside & xp.isfinite(scores[:, 0]) & (better < k)
+    scores = predictions[xp.arange(len(targets)), xp.where(inside, targets, 0)]
+    better = (predictions > scores[:, None]).sum(axis=1)
+    return inside & xp.isfinite(scores) & (better < k)
 
 
 def _in_top_k_shape(op: Operation) -> list[TensorShape]:

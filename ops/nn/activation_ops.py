@@ -501,16 +501,24 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
 
 def log1p_exp_formula(xp: ArrayModule, out: Array, features: Array) -> None:
     """Fill `out`, which may not be `features`, with ``log(1 + exp(-abs(features)))``."""
+    if features.size <= _FEW_LOGARITHMS:
+        for function, operand in ((xp.abs, features), (xp.negative, out), (xp.exp, out), (xp.log1p, out)):
+            function(operand, out=out)
+        return
     one = features.dtype.type(1)
     power, rest = (buffer(xp, slot, features.shape, features.dtype) for slot in ("power", "rest"))
     xp.abs(features, out=power)
     xp.exp(xp.negative(power, out=power), out=power)
-    # NumPy does not vectorise log1p: take the log of the rounded sum and add what rounding lost.
+    # NumPy vectorises log1p on some processors only: take the log of the rounded sum and add what rounding lost.
     xp.add(power, one, out=out)
     xp.subtract(out, one, out=rest)
     xp.subtract(power, rest, out=rest)
     xp.divide(rest, out, out=rest)
     xp.add(xp.log(out, out=out), rest, out=out)
+
+
+_FEW_LOGARITHMS: Final = 512
+"""Elements up to which `log1p` one by one takes no longer than beginning the passes that replace it."""
 
 
 def _softplus_formula(xp: ArrayModule, ctx: KernelContext, out: Array, features: Array) -> None:

@@ -20,6 +20,7 @@ from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, 
 from tfray.framework.random_seed import get_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.gather_ops import first_outside
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.random_streams import stream_of
 
@@ -76,21 +77,19 @@ def _draw_candidates(ctx: KernelContext, classes: int, draw: Draw) -> tuple[Arra
 
 def _draw_distinct(generator: np.random.Generator, draw: Draw, count: int) -> tuple[Array, int]:
     """Draw until there are `count` different classes. Returns them in the order drawn, and the number of draws."""
-    drawn = draw(generator, count + count // 4 + 8)
+    drawn = draw(generator, count + count // 4 + 8).tolist()
     while True:
-        _, first = np.unique(drawn, return_index=True)
-        if first.size >= count:
-            first = np.sort(first)[:count]
-            return drawn[first], int(first[-1]) + 1 if count else 0
-        drawn = np.concatenate([drawn, draw(generator, drawn.size)])
+        distinct = list(dict.fromkeys(drawn))[:count]  # faster than NumPy's way, which sorts
+        if len(distinct) == count:
+            return np.array(distinct, np.int64), drawn.index(distinct[-1]) + 1 if count else 0
+        drawn += draw(generator, len(drawn)).tolist()
 
 
 def _expected_counts(probability: Array, count: int, draws: int) -> Array:
     if draws == count:  # drawn with replacement, or no class came twice
         return (probability * count).astype(np.float32)
     # The probability that a class comes up at least once in `draws` draws.
-    with np.errstate(divide="ignore"):
-        return (-np.expm1(draws * np.log1p(-probability))).astype(np.float32)
+    return (-np.expm1(draws * np.log1p(-probability))).astype(np.float32)
 
 
 def _sampled(
@@ -99,14 +98,16 @@ def _sampled(
     _check_classes(true_classes, classes)
     count = ctx.attr("num_sampled")
     candidates, draws = _draw_candidates(ctx, classes, draw)
-    expected = [_expected_counts(probability(ids), count, draws) for ids in (true_classes, candidates)]
-    return [candidates.astype(np.int64, copy=False), *expected]
+    ids = np.concatenate([true_classes.reshape(-1), candidates])
+    expected = _expected_counts(probability(ids), count, draws)
+    true_counts = expected[: true_classes.size].reshape(true_classes.shape)
+    return [candidates.astype(np.int64, copy=False), true_counts, expected[true_classes.size :]]
 
 
 def _check_classes(true_classes: Array, classes: int) -> None:
-    if true_classes.size and not 0 <= true_classes.min() <= true_classes.max() < classes:
-        wrong = true_classes[(true_classes < 0) | (true_classes >= classes)]
-        raise InvalidArgumentError(f"true class {wrong.flat[0]} is not in [0, {classes})")
+    wrong = first_outside(true_classes, classes) if true_classes.size else None
+    if wrong is not None:
+        raise InvalidArgumentError(f"true class {wrong} is not in [0, {classes})")
 
 
 def _candidates_shape(op: Operation) -> list[TensorShape]:

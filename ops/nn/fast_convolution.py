@@ -14,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule
+from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.element_loops import Assignment, Input, element_loop
@@ -23,7 +24,6 @@ from tfray.ops.kernels.onednn import (
     Primitive,
     Sizes,
     Unsupported,
-    address_of,
     aligned_scratch,
     images_layout,
     library,

@@ -9,13 +9,13 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule
+from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.onednn import (
     FORWARD,
     Primitive,
     Sizes,
     Unsupported,
-    address_of,
     aligned_scratch,
     images_layout,
     library,

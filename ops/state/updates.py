@@ -221,7 +221,7 @@ def _update_groups(
     scalars: Sequence[Array],
 ) -> bool:
     """Update rows in place by a compiled loop; False where there is none."""
-    if xp is not np or gradient.size < LEAST_ELEMENTS:
+    if xp is not np or (gradient.size < LEAST_ELEMENTS and indices.size < _MANY_ROWS):
         return False
     compiled = formula_loop(formula, gradient.dtype, 1 + len(arrays), len(scalars), of_groups=True)
     if compiled is None:
@@ -233,6 +233,10 @@ def _update_groups(
     results = [operands[index] for index in written]
     run_groups(loop, group(indices), prod(gradient.shape[1:]), *operands, *scalars, *results)
     return True
+
+
+_MANY_ROWS: Final = 128
+"""Rows that NumPy takes longer to sort into groups than the compiled loop takes for all, however short they are."""
 
 
 def run_row_tiles(xp: ArrayModule, tile: Callable[[slice], None], rows: Array) -> None:

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import tfray as tf
 from tests.support.event_reading import events_in, kinds, tensorboard_view
 from tests.support.processes import PATIENCE_S, wait_for
-from tfray.formats.events import Event, EventFile, MetaGraphProto
-from tfray.formats.graph_proto import GraphProto
+from tfray.formats.events import Event, EventFile
+from tfray.formats.graph_proto import GraphDef
+from tfray.formats.meta_graph_proto import MetaGraphDef
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 
@@ -152,8 +153,8 @@ def test_a_writers_graph_is_written_as_a_meta_graph_too(tmp_path, argument):
     graph = tf.get_default_graph()
     tf.summary.FileWriter(tmp_path, **{argument: graph if argument == "graph" else graph.as_graph_def()}).close()
     _, drawn, meta = events_in(tmp_path)
-    found = MetaGraphProto.FromString(meta.meta_graph_def).graph_def
-    assert found == GraphProto.FromString(drawn.graph_def) and found.node[0].name == "x"
+    found = MetaGraphDef.FromString(meta.meta_graph_def).graph_def
+    assert found == GraphDef.FromString(drawn.graph_def) and found.node[0].name == "x"
 
 
 def test_writers_that_begin_in_one_second_have_files_of_their_own(tmp_path):
@@ -253,7 +254,7 @@ def test_tensorboard_reads_the_graph(tmp_path):
 
 def test_graphs_survive_their_message():
     proto = to_graph_proto(branching_graph())
-    assert GraphProto.FromString(proto.SerializeToString()) == proto
+    assert GraphDef.FromString(proto.SerializeToString()) == proto
     assert to_graph_proto(tf.get_default_graph().as_graph_def()) == proto
 
 
@@ -345,10 +346,10 @@ def check_damaged_event(data):
     """Behind a right checksum anything may stand: what is read must still be an event, or refused."""
     try:
         event = Event.FromString(data)
-        GraphProto.FromString(event.graph_def)
+        GraphDef.FromString(event.graph_def)
         assert Event.FromString(event.SerializeToString()) is not None
     except tf.errors.DataLossError as error:
-        assert "Event" in str(error) or "GraphProto" in str(error)
+        assert "Event" in str(error) or "GraphDef" in str(error)
 
 
 def fuzzing(count):

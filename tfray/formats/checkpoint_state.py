@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tfray.errors import DataLossError
-from tfray.formats.message import Field, Message
+from tfray.formats.message import Enumeration, Field, Message
 
 
 class CheckpointState(Message):
@@ -29,6 +31,9 @@ def read_checkpoint_state(text: str) -> CheckpointState:
     return state
 
 
+_VERSIONS: Final = Enumeration(__name__, "CheckpointFormatVersion", {"LEGACY": 0, "V1": 1, "V2": 2})
+
+
 class SaverDef(Message):
     """How a `Saver` is found in its graph: the names of its operations, and its settings."""
 
@@ -39,7 +44,7 @@ class SaverDef(Message):
         Field(4, "max_to_keep", "int32"),
         Field(5, "sharded", "bool"),
         Field(6, "keep_checkpoint_every_n_hours", "float"),
-        Field(7, "version", "enum"),
+        Field(7, "version", _VERSIONS),
     )
 
     LEGACY = 0

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final
 
 from tfray.errors import DataLossError
 from tfray.formats import files
-from tfray.formats.graph_proto import GraphProto
 from tfray.formats.message import Field, Message
 from tfray.formats.tensor_proto import TensorProto
 from tfray.formats.tfrecord import TFRecordWriter, tf_record_iterator
@@ -163,22 +162,6 @@ class Event(Message):
         Field(9, "meta_graph_def", "bytes", oneof="what"),
         Field(10, "source_metadata", SourceMetadata),
     )
-
-
-class MetaInfo(Message):
-    """Versions and tags of a `MetaGraphProto`."""
-
-    FIELDS = (
-        Field(1, "meta_graph_version", "string"),
-        Field(4, "tags", "string", repeated=True),
-        Field(5, "tensorflow_version", "string"),
-    )
-
-
-class MetaGraphProto(Message):
-    """What TensorBoard reads of a meta graph: the graph."""
-
-    FIELDS = (Field(1, "meta_info_def", MetaInfo), Field(2, "graph_def", GraphProto))
 
 
 class EventFile:

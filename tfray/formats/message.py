@@ -16,12 +16,29 @@ own: TensorFlow or TensorBoard in the same process, with messages of the same na
 from __future__ import annotations
 
 import functools
+import sys
 import threading
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.framework.arguments import abbreviated
+
+
+@dataclass(frozen=True, eq=False)
+class Enumeration:
+    """Named numbers: the kind of fields that the text of a message shows by name. Other numbers may stand there too.
+
+    Attributes:
+        module: ``__name__`` of the module that declares it.
+        name: Its name, unique in the module.
+        values: Number by name; the first one is 0.
+    """
+
+    module: str
+    name: str
+    values: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -32,7 +49,8 @@ class Field:
         number: Its number on the wire.
         name: Its attribute.
         kind: ``bytes``, ``string``, ``float``, ``double``, ``int64``, ``int32``, ``uint64``, ``fixed32``, ``bool``,
-            ``enum`` (any number of 32 bits: the names of its values are not known here), or the class of a message.
+            ``enum`` (any number of 32 bits: the names of its values are not known here), an `Enumeration`, or the
+            class of a message. The name of a class of the same module stands for one that is declared further down.
         repeated: Whether it is a list.
         key: For a map, the kind of its keys; `kind` is that of the values.
         oneof: Name of the group of fields of which a message has at most one.
@@ -51,10 +69,11 @@ class MessageType(type):
 
     FIELDS: tuple[Field, ...]
     _made: Any
+    _file: str
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> MessageType:
         """Declare a class. Its fields are looked at when it is first used."""
-        return super().__new__(mcs, name, bases, namespace | {"_made": None})
+        return super().__new__(mcs, name, bases, namespace | {"_made": None, "_file": ""})
 
     def __call__(cls, **values: Any) -> Any:
         """A message with these values. Raises `TypeError` or `ValueError` for what does not fit its fields."""
@@ -107,11 +126,51 @@ def _class_of(declared: MessageType) -> Any:
     """protobuf's class of a declared one."""
     with _making:
         if declared._made is None:
-            for field in declared.FIELDS:
-                if isinstance(field.kind, MessageType):
-                    _class_of(field.kind)
-            declared._made = _made(declared)
+            group = _group_of(declared)
+            files = {_file_of(kind) for member in group for kind in _kinds(member) if kind not in group}
+            _pool().AddSerializedFile(_description(group, sorted(files)))
+            for member in group:
+                member._file = _full_name(group[0])
+            for member in group:
+                member._made = _made(member)
         return declared._made
+
+
+def _kinds(declared: MessageType) -> Iterator[MessageType | Enumeration]:
+    """The declared classes and enumerations that the fields of a class have."""
+    for field in declared.FIELDS:
+        kind = _kind(declared, field)
+        if not isinstance(kind, str):
+            yield kind
+
+
+def _kind(declared: MessageType, field: Field) -> Any:
+    named = isinstance(field.kind, str) and field.kind[0].isupper()
+    return getattr(sys.modules[declared.__module__], field.kind) if named else field.kind
+
+
+def _group_of(declared: MessageType) -> list[MessageType]:
+    """A class, and those that hold it and that it holds: protobuf wants these to be described together."""
+    return [declared, *(kind for kind in _reached(declared) if kind is not declared and declared in _reached(kind))]
+
+
+def _reached(declared: MessageType) -> dict[MessageType, None]:
+    """The classes that a message of this class may hold, at any depth."""
+    found: dict[MessageType, None] = {}
+    ahead = [declared]
+    while ahead:
+        new = [kind for kind in _kinds(ahead.pop()) if isinstance(kind, MessageType) and kind not in found]
+        found |= dict.fromkeys(new)
+        ahead += new
+    return found
+
+
+def _file_of(kind: MessageType | Enumeration) -> str:
+    """Name of the file in the pool that describes a class or an enumeration, which is added when it is new."""
+    if isinstance(kind, MessageType):
+        _class_of(kind)
+        return kind._file
+    return _add_enumeration(kind)
 
 
 @functools.cache
@@ -122,12 +181,29 @@ def _pool() -> Any:
     return DescriptorPool()
 
 
+@functools.cache
+def _add_enumeration(kind: Enumeration) -> str:
+    """Add the file that describes an enumeration; returns its name."""
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+    # The names of values stand beside that of their enumeration: a package of its own keeps them apart.
+    file = FileDescriptorProto(name=_enumeration_name(kind), package=f"{kind.module}.{kind.name}", syntax="proto3")
+    described = file.enum_type.add(name=kind.name)
+    for name, number in kind.values.items():
+        described.value.add(name=name, number=number)
+    _pool().AddSerializedFile(file.SerializeToString())
+    return _enumeration_name(kind)
+
+
+def _enumeration_name(kind: Enumeration) -> str:
+    return f"{kind.module}.{kind.name}.{kind.name}"
+
+
 def _made(declared: MessageType) -> Any:
-    """protobuf's class of a declared one, whose fields' classes have been made."""
+    """protobuf's class of a declared one, which has been described."""
     from google.protobuf.message import DecodeError, EncodeError
     from google.protobuf.message_factory import GetMessageClass
 
-    _pool().AddSerializedFile(_description(declared))
     made = GetMessageClass(_pool().FindMessageTypeByName(_full_name(declared)))
     merge, serialize = made.MergeFromString, made.SerializeToString
 
@@ -179,38 +255,43 @@ def _full_name(declared: MessageType) -> str:
     return f"{declared.__module__}.{declared.__name__}"
 
 
-def _description(declared: MessageType) -> bytes:
-    """A message as protobuf describes it: a file of its own, which depends on those of its fields' classes."""
+def _description(group: list[MessageType], dependencies: list[str]) -> bytes:
+    """A file of protobuf that describes classes, which use only one another and what the files before it describe."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-    kinds = dict.fromkeys(field.kind for field in declared.FIELDS if isinstance(field.kind, MessageType))
-    file = FileDescriptorProto(name=_full_name(declared), package=declared.__module__, syntax="proto3")
-    file.dependency.extend(map(_full_name, kinds))
-    message = file.message_type.add(name=declared.__name__)
+    file = FileDescriptorProto(name=_full_name(group[0]), package=group[0].__module__, syntax="proto3")
+    file.dependency.extend(dependencies)
+    for declared in group:
+        _describe_message(declared, file.message_type.add(name=declared.__name__))
+    return file.SerializeToString()
+
+
+def _describe_message(declared: MessageType, message: Any) -> None:
     groups = list(dict.fromkeys(field.oneof for field in declared.FIELDS if field.oneof))
     for group in groups:
         message.oneof_decl.add(name=group)
     for field in declared.FIELDS:
+        kind = _kind(declared, field)
         if field.key:
             entry = message.nested_type.add(name=f"{field.name.title().replace('_', '')}Entry")
             entry.options.map_entry = True
-            _describe(entry, Field(1, "key", field.key))
-            _describe(entry, Field(2, "value", field.kind))
-            described = _describe(message, field, f".{_full_name(declared)}.{entry.name}")
+            _describe(entry, Field(1, "key", field.key), field.key)
+            _describe(entry, Field(2, "value", field.kind), kind)
+            described = _describe(message, field, kind, f".{_full_name(declared)}.{entry.name}")
         else:
-            described = _describe(message, field)
+            described = _describe(message, field, kind)
         if field.oneof:
             described.oneof_index = groups.index(field.oneof)
-    return file.SerializeToString()
 
 
-def _describe(message: Any, field: Field, entry: str = "") -> Any:
-    """Add a field; `entry` is the message for the entries of a map."""
+def _describe(message: Any, field: Field, kind: Any, entry: str = "") -> Any:
+    """Add a field of a kind; `entry` is the message for the entries of a map."""
     described = message.field.add(name=field.name, number=field.number)
     described.label = described.LABEL_REPEATED if field.repeated or entry else described.LABEL_OPTIONAL
-    if entry or isinstance(field.kind, MessageType):
-        described.type, described.type_name = described.TYPE_MESSAGE, entry or f".{_full_name(field.kind)}"
+    if entry or isinstance(kind, MessageType):
+        described.type, described.type_name = described.TYPE_MESSAGE, entry or f".{_full_name(kind)}"
+    elif isinstance(kind, Enumeration):
+        described.type, described.type_name = described.TYPE_ENUM, f".{_enumeration_name(kind)}"
     else:
-        kind = "int32" if field.kind == "enum" else field.kind
-        described.type = getattr(described, f"TYPE_{kind.upper()}")
+        described.type = getattr(described, f"TYPE_{'INT32' if kind == 'enum' else kind.upper()}")
     return described

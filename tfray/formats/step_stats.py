@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tfray.formats.graph_proto import GraphProto
+from tfray.formats.graph_proto import GraphDef
 from tfray.formats.message import Field, Message
-from tfray.formats.tensor_proto import TensorShapeProto
+from tfray.formats.tensor_proto import DATA_TYPE, TensorShapeProto
 
 
 class AllocationDescription(Message):
@@ -24,7 +24,7 @@ class TensorDescription(Message):
     """A tensor without its elements: the number of its dtype, its shape and its memory."""
 
     FIELDS = (
-        Field(1, "dtype", "enum"),
+        Field(1, "dtype", DATA_TYPE),
         Field(2, "shape", TensorShapeProto),
         Field(4, "allocation_description", AllocationDescription),
     )
@@ -125,7 +125,7 @@ class CostOutput(Message):
         Field(1, "size", "int64"),
         Field(2, "alias_input_port", "int64"),
         Field(3, "shape", TensorShapeProto),
-        Field(4, "dtype", "enum"),
+        Field(4, "dtype", DATA_TYPE),
     )
 
 
@@ -161,5 +161,5 @@ class RunMetadata(Message):
     FIELDS = (
         Field(1, "step_stats", StepStats),
         Field(2, "cost_graph", CostGraphDef),
-        Field(3, "partition_graphs", GraphProto, repeated=True),
+        Field(3, "partition_graphs", GraphDef, repeated=True),
     )

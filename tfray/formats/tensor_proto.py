@@ -8,7 +8,7 @@ import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats.declared_sizes import element_count
-from tfray.formats.message import Field, Message
+from tfray.formats.message import Enumeration, Field, Message
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array, quantized_type
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -22,6 +22,23 @@ MAX_FILL_BYTES: Final = 256 << 20
 this size at most."""
 
 
+_TYPE_NAMES: Final = (
+    "INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 "
+    "QUINT16 UINT16 COMPLEX128 HALF RESOURCE VARIANT UINT32 UINT64 FLOAT8_E5M2 FLOAT8_E4M3FN FLOAT8_E4M3FNUZ "
+    "FLOAT8_E4M3B11FNUZ FLOAT8_E5M2FNUZ INT4 UINT4 INT2 UINT2 FLOAT4_E2M1FN"
+)
+
+REFERENCE: Final = 100
+"""Added to the number of a dtype, it makes that of a reference to a variable of this dtype."""
+
+DATA_TYPE: Final = Enumeration(
+    __name__,
+    "DataType",
+    {f"DT_{name}": number for number, name in enumerate(_TYPE_NAMES.split())}
+    | {f"DT_{name}_REF": number + REFERENCE for number, name in enumerate(_TYPE_NAMES.split()) if number},
+)
+
+
 class TensorShapeDim(Message):
     """One dimension: its ``size``, -1 for unknown, and ``name``."""
 
@@ -32,6 +49,8 @@ class TensorShapeProto(Message):
     """A shape: ``dim``, or ``unknown_rank``."""
 
     FIELDS = (Field(2, "dim", TensorShapeDim, repeated=True), Field(3, "unknown_rank", "bool"))
+
+    Dim = TensorShapeDim
 
 
 def _shape_proto(shape: TensorShape) -> TensorShapeProto:
@@ -45,11 +64,40 @@ def _shape_proto(shape: TensorShape) -> TensorShapeProto:
 set_proto_function(_shape_proto)
 
 
+class DtypeAndShape(Message):
+    """The ``dtype`` and ``shape`` of what a resource holds."""
+
+    FIELDS = (Field(1, "dtype", DATA_TYPE), Field(2, "shape", TensorShapeProto))
+
+
+class ResourceHandleProto(Message):
+    """The place of a resource: ``device``, ``container`` and ``name``."""
+
+    FIELDS = (
+        Field(1, "device", "string"),
+        Field(2, "container", "string"),
+        Field(3, "name", "string"),
+        Field(4, "hash_code", "uint64"),
+        Field(5, "maybe_type_name", "string"),
+        Field(6, "dtypes_and_shapes", DtypeAndShape, repeated=True),
+    )
+
+
+class VariantTensorDataProto(Message):
+    """A value of another form: ``type_name``, its own bytes in ``metadata``, and ``tensors`` that it holds."""
+
+    FIELDS = (
+        Field(1, "type_name", "string"),
+        Field(2, "metadata", "bytes"),
+        Field(3, "tensors", "TensorProto", repeated=True),
+    )
+
+
 class TensorProto(Message):
     """A tensor: ``dtype``, ``tensor_shape``, and the elements in ``tensor_content`` or in a list for their dtype."""
 
     FIELDS = (
-        Field(1, "dtype", "enum"),
+        Field(1, "dtype", DATA_TYPE),
         Field(2, "tensor_shape", TensorShapeProto),
         Field(3, "version_number", "int32"),
         Field(4, "tensor_content", "bytes"),
@@ -62,8 +110,11 @@ class TensorProto(Message):
         Field(11, "bool_val", "bool", repeated=True),
         Field(12, "dcomplex_val", "double", repeated=True),
         Field(13, "half_val", "int32", repeated=True),
-        Field(16, "uint32_val", "int64", repeated=True),
+        Field(14, "resource_handle_val", ResourceHandleProto, repeated=True),
+        Field(15, "variant_val", VariantTensorDataProto, repeated=True),
+        Field(16, "uint32_val", "uint32", repeated=True),
         Field(17, "uint64_val", "uint64", repeated=True),
+        Field(18, "float8_val", "bytes"),
     )
 
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.formats.graph_proto import AttrList, AttrValue, GraphProto, NodeProto
+from tfray.formats.graph_proto import AttrList, AttrValue, GraphDef, NodeDef
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import TensorShapeDim, TensorShapeProto, make_tensor_proto
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph
-from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_CONSTANT_BYTES: Final = 1024
@@ -25,19 +25,19 @@ MAX_CONSTANT_BYTES: Final = 1024
 _PRODUCER: Final = 27  # the version of the graph's form, in TensorFlow's counting
 
 
-def to_graph_proto(graph: Graph | GraphDef) -> GraphProto:
+def to_graph_proto(graph: Graph | PlainGraph) -> GraphDef:
     """The message that describes a graph to TensorBoard."""
     return draw_graph(graph)[0]
 
 
-def draw_graph(graph: Graph | GraphDef) -> tuple[GraphProto, dict[str, str]]:
+def draw_graph(graph: Graph | PlainGraph) -> tuple[GraphDef, dict[str, str]]:
     """The message that describes a graph to TensorBoard.
 
     Returns:
         The message, and the names in it of the operations of regions, by their own names.
     """
     nodes = (graph.as_graph_def() if isinstance(graph, Graph) else graph).node
-    proto, drawing = GraphProto(), _Drawing(nodes)
+    proto, drawing = GraphDef(), _Drawing(nodes)
     proto.versions.producer = _PRODUCER
     proto.node.extend(drawing.nodes(nodes, {}))
     return proto, drawing.names
@@ -57,18 +57,18 @@ def rename_operations(run_metadata: RunMetadata, names: Mapping[str, str]) -> Ru
 class _Drawing:
     """Turns operations, and those of their regions, into nodes of one flat graph."""
 
-    def __init__(self, nodes: list[NodeDef]) -> None:
+    def __init__(self, nodes: list[PlainNode]) -> None:
         self._taken = {node.name for node in nodes}
         self.names: dict[str, str] = {}
 
-    def nodes(self, nodes: list[NodeDef], renamed: Mapping[str, str]) -> Iterator[NodeProto]:
+    def nodes(self, nodes: list[PlainNode], renamed: Mapping[str, str]) -> Iterator[NodeDef]:
         """The nodes of operations, of which some are `renamed`, each behind those of its regions."""
         for node in nodes:
             inputs = [_renamed_input(text, renamed) for text in node.input]
-            drawn = NodeProto(name=renamed.get(node.name, node.name), op=node.op, device=node.device)
+            drawn = NodeDef(name=renamed.get(node.name, node.name), op=node.op, device=node.device)
             returned: list[str] = []
             for name, value in node.attr.items():
-                if isinstance(value, RegionDef):
+                if isinstance(value, PlainRegion):
                     passed = len(value.inputs) - node.attr.get("parameters", 0)
                     yield from self._region(drawn.name, name, value, inputs, passed, returned)
                 elif (attr := _attr_value(value)) is not None:
@@ -79,8 +79,8 @@ class _Drawing:
             yield drawn
 
     def _region(
-        self, owner: str, region: str, content: RegionDef, inputs: list[str], passed: int, returned: list[str]
-    ) -> Iterator[NodeProto]:
+        self, owner: str, region: str, content: PlainRegion, inputs: list[str], passed: int, returned: list[str]
+    ) -> Iterator[NodeDef]:
         """The nodes of a region, to whose last inputs the last `passed` of `inputs` go; adds to `returned`."""
         scope = self._scope_for(f"{owner}/{region}")
         renamed = {node.name: self._name_for(node.name, owner, scope) for node in content.node}

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, PermissionDeniedError
-from tfray.framework.graph_def import NodeDef
 from tfray.framework.op_def import Reach, lookup
+from tfray.framework.plain_graph import PlainNode
 
 KINDS: Final = ("files", "python")
 """What can be allowed: to read and write files; to call Python functions of this process."""
@@ -18,8 +18,8 @@ _PLACEHOLDERS: Final = ("Placeholder", "PlaceholderWithDefault")
 
 
 def checked_nodes(
-    nodes: Sequence[NodeDef], allow: Collection[str], given: Collection[str] = (), asked: Collection[str] = ()
-) -> Sequence[NodeDef]:
+    nodes: Sequence[PlainNode], allow: Collection[str], given: Collection[str] = (), asked: Collection[str] = ()
+) -> Sequence[PlainNode]:
     """The operations of a graph as they may be added to another one.
 
     A saver's operations use the path that a placeholder is fed. The placeholder loses its default value, so that a file
@@ -61,7 +61,7 @@ def checked_nodes(
     return [_without_default(node) if node.name in fed else node for node in nodes] if fed else nodes
 
 
-def _all(nodes: Iterable[NodeDef], is_inner: bool = False) -> Iterator[tuple[NodeDef, bool]]:
+def _all(nodes: Iterable[PlainNode], is_inner: bool = False) -> Iterator[tuple[PlainNode, bool]]:
     """The operations, with those in their regions, and whether each is in one."""
     for node in nodes:
         yield node, is_inner
@@ -69,13 +69,13 @@ def _all(nodes: Iterable[NodeDef], is_inner: bool = False) -> Iterator[tuple[Nod
             yield from _all(getattr(value, "node", ()), True)
 
 
-def _path(node: NodeDef, reach: Reach) -> str:
+def _path(node: PlainNode, reach: Reach) -> str:
     """The input that holds the path; nothing where there is none."""
     inputs = [text for text in node.input if not text.startswith("^")]
     return inputs[reach.path] if reach.path is not None and reach.path < len(inputs) else ""
 
 
-def _reach(node: NodeDef) -> Reach | None:
+def _reach(node: PlainNode) -> Reach | None:
     try:
         reach = lookup(node.op).reach
     except KeyError:
@@ -83,7 +83,7 @@ def _reach(node: NodeDef) -> Reach | None:
     return reach if reach is None or reach.attr is None or node.attr.get(reach.attr) else None
 
 
-def _without_default(node: NodeDef) -> NodeDef:
+def _without_default(node: PlainNode) -> PlainNode:
     if node.op == "Placeholder":
         return node
     kept: dict[str, Any] = {name: node.attr[name] for name in ("dtype", "shape") if name in node.attr}

@@ -16,8 +16,8 @@ from tfray.framework.default_stack import DefaultStack, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
-from tfray.framework.graph_def import GraphDef, NodeDef
 from tfray.framework.op_def import OpDef
+from tfray.framework.plain_graph import PlainGraph, PlainNode
 from tfray.framework.signature import output_dtypes, resolve_attrs
 from tfray.framework.tensor_operators import TensorOperators
 from tfray.framework.tensor_operators import register_operator as register_operator
@@ -181,12 +181,12 @@ class Operation:
         return list(self._control_inputs)
 
     @property
-    def node_def(self) -> NodeDef:
-        """Its form in a `GraphDef`."""
+    def node_def(self) -> PlainNode:
+        """Its form in a `PlainGraph`."""
         inputs = [tensor.name for tensor in self.inputs] + [f"^{control.name}" for control in self.control_inputs]
         shapes = [tensor.shape for tensor in self.outputs]
         attrs = {**self.attrs, **{name: self.attrs[name].as_region_def() for name in self.op_def.regions}}
-        return NodeDef(self.name, self.type, inputs, self.device, attrs, self.site, shapes)
+        return PlainNode(self.name, self.type, inputs, self.device, attrs, self.site, shapes)
 
     def attr(self, name: str) -> Any:
         """Value of an attribute. Raises `KeyError` when the type has no such attribute."""
@@ -354,9 +354,9 @@ class Graph:
 
     is_fetchable = is_feedable
 
-    def as_graph_def(self) -> GraphDef:
+    def as_graph_def(self) -> PlainGraph:
         """This graph as plain data."""
-        return GraphDef([op.node_def for op in self.get_operations()], seed=self.seed)
+        return PlainGraph([op.node_def for op in self.get_operations()], seed=self.seed)
 
     def _repr_html_(self) -> str | None:
         """This graph as HTML for a notebook; None (the notebook then shows `repr`) if no module draws graphs."""

@@ -9,7 +9,7 @@ from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.allowed_uses import checked_nodes
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.region import Region
 from tfray.framework.traversal import reachable_backward, topological_order
 
@@ -18,7 +18,7 @@ COPIES: Final = "copies_of_functions"
 
 
 def import_graph_def(
-    graph_def: GraphDef,
+    graph_def: PlainGraph,
     input_map: Mapping[str, Tensor] | None = None,
     return_elements: Iterable[str] | None = None,
     name: str | None = None,
@@ -53,7 +53,7 @@ def import_graph_def(
     return [made.element(element) for element in return_elements]
 
 
-def _add_nodes(nodes: Sequence[NodeDef], seed: int | None, replaced: Mapping[str, Tensor], name: str) -> _Importer:
+def _add_nodes(nodes: Sequence[PlainNode], seed: int | None, replaced: Mapping[str, Tensor], name: str) -> _Importer:
     graph = get_default_graph()
     prefix = graph.unique_name(name) + "/" if name else ""
     if graph.seed is None and not graph.get_operations():
@@ -108,7 +108,7 @@ def inlined(
     return [given[t] if t in given else copies[t.op].outputs[t.value_index] for t in outputs], copies
 
 
-def from_graph_def(graph_def: GraphDef) -> Graph:
+def from_graph_def(graph_def: PlainGraph) -> Graph:
     """A new graph equal to the one whose `Graph.as_graph_def` gave `graph_def`. Its operations may use anything."""
     graph = Graph()
     with graph.as_default():
@@ -127,7 +127,7 @@ class _Importer:
         self._names = names
         self._ops: dict[str, Operation] = {}
 
-    def add(self, node: NodeDef) -> None:
+    def add(self, node: PlainNode) -> None:
         inputs = [self._input(text, node) for text in node.input if not text.startswith("^")]
         controls = [self._ops[text[1:]] for text in node.input if text.startswith("^") and text[1:] in self._ops]
         try:
@@ -144,11 +144,11 @@ class _Importer:
                 op_name=node.name,
             ) from error
 
-    def _create(self, node: NodeDef, inputs: list[Tensor], controls: list[Operation]) -> Operation:
+    def _create(self, node: PlainNode, inputs: list[Tensor], controls: list[Operation]) -> Operation:
         attrs = dict(node.attr)
         if "_class" in attrs:
             attrs["_class"] = [self._prefix + name if self._local(name) else name for name in attrs["_class"]]
-        attrs.update((key, self._region(value)) for key, value in attrs.items() if isinstance(value, RegionDef))
+        attrs.update((key, self._region(value)) for key, value in attrs.items() if isinstance(value, PlainRegion))
         op = self._graph.create_op(
             node.op,
             inputs,
@@ -167,7 +167,7 @@ class _Importer:
         """Whether `name` is that of an operation that is added here, not of one that was there before."""
         return self._names is None or name in self._names
 
-    def _region(self, definition: RegionDef) -> Region:
+    def _region(self, definition: PlainRegion) -> Region:
         region = Region(self._graph)
         with region.as_default():
             made = _Importer(region, self._prefix, {})
@@ -183,7 +183,7 @@ class _Importer:
             (region.inputs if len(region.inputs) < len(inputs) else region.outputs).append(tensor)
         return region
 
-    def add_late_controls(self, nodes: Iterable[NodeDef]) -> None:
+    def add_late_controls(self, nodes: Iterable[PlainNode]) -> None:
         """Add the control inputs that are later operations: `Operation.add_control_inputs` makes such."""
         late = False
         for node in nodes:
@@ -198,7 +198,7 @@ class _Importer:
         if late:
             topological_order(self._ops.values())  # raises when they close a cycle
 
-    def _input(self, text: str, node: NodeDef) -> Tensor:
+    def _input(self, text: str, node: PlainNode) -> Tensor:
         text = _tensor_name(text)
         if text in self._replaced:
             return self._replaced[text]

@@ -15,7 +15,7 @@ from typing import Any, Final
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.graph_def import RegionDef
+from tfray.framework.plain_graph import PlainRegion
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_COPIED_CONSTANT_BYTES: Final = 1 << 12
@@ -185,10 +185,10 @@ class Region(Graph):
     def op_count(self) -> int:
         return self.outer.op_count
 
-    def as_region_def(self) -> RegionDef:
+    def as_region_def(self) -> PlainRegion:
         """This region as plain data."""
         nodes = [op.node_def for op in self.get_operations()]
-        return RegionDef(nodes, [tensor.name for tensor in self.inputs], [tensor.name for tensor in self.outputs])
+        return PlainRegion(nodes, [tensor.name for tensor in self.inputs], [tensor.name for tensor in self.outputs])
 
     def set_inputs(self, inputs: Sequence[Tensor]) -> None:
         """Fix the order of the inputs, once it is built."""

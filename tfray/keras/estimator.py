@@ -18,9 +18,9 @@ from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Tensor, get_default_graph
-from tfray.framework.graph_def import GraphDef, NodeDef
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
+from tfray.framework.plain_graph import PlainGraph, PlainNode
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
@@ -118,7 +118,7 @@ class _Recorded:
             wanted += [variable.op.name, variable.initializer.name]
             wanted += [variable._snapshot.op.name, variable._initial_value.op.name]
         part = extract_sub_graph(graph.as_graph_def(), wanted)
-        self._graph_def = GraphDef([self._renamed_node(node) for node in part.node])
+        self._graph_def = PlainGraph([self._renamed_node(node) for node in part.node])
         self._variables = [self._renamed_definition(definition) for definition in variables]
         self._name = model.name
         self._loss, self._metrics, self._loss_weights = model._loss, list(model._metrics), model._loss_weights
@@ -131,7 +131,7 @@ class _Recorded:
         is_own = bare.partition(":")[0] in self._own_names
         return name if is_own else f"{control}{_SCOPE}/{bare}"
 
-    def _renamed_node(self, node: NodeDef) -> NodeDef:
+    def _renamed_node(self, node: PlainNode) -> PlainNode:
         attributes = dict(node.attr)
         if "_class" in attributes:
             attributes["_class"] = [self._renamed(name) for name in attributes["_class"]]

@@ -10,7 +10,7 @@ import pytest
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import get_default_graph
-from tfray.framework.graph_def import GraphDef
+from tfray.framework.plain_graph import PlainGraph
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.library.platform import logging
 from tfray.ops.arrays.source_ops import constant, placeholder
@@ -234,7 +234,7 @@ def test_print_v2(capsys, stream):
 
 def test_print_v2_survives_serialisation(graph, capsys):
     print_assert_ops.print_("a", constant(1))
-    assert GraphDef.FromString(graph.as_graph_def().SerializeToString()) == graph.as_graph_def()
+    assert PlainGraph.FromString(graph.as_graph_def().SerializeToString()) == graph.as_graph_def()
 
 
 # -- print -----------------------------------------------------------------------------------------------

@@ -14,18 +14,18 @@ from tfray.formats import files
 from tfray.formats.events import (
     Event,
     EventFile,
-    MetaGraphProto,
     SessionLog,
     Summary,
     TaggedRunMetadata,
     as_summary,
 )
-from tfray.formats.graph_proto import GraphProto
+from tfray.formats.graph_proto import GraphDef
+from tfray.formats.meta_graph_proto import MetaGraphDef
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import draw_graph, rename_operations, to_graph_proto
 from tfray.framework.arguments import NonNegative, checked
 from tfray.framework.graph import Graph
-from tfray.framework.graph_def import GraphDef
+from tfray.framework.plain_graph import PlainGraph
 
 _STOP: Final = object()
 
@@ -195,10 +195,10 @@ class FileWriter:
     def __init__(
         self,
         logdir: files.PathLike,
-        graph: Graph | GraphDef | None = None,
+        graph: Graph | PlainGraph | None = None,
         max_queue: int = 10,
         flush_secs: NonNegative = 120,
-        graph_def: GraphDef | None = None,
+        graph_def: PlainGraph | None = None,
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
@@ -210,7 +210,7 @@ class FileWriter:
         """Names in the graph, as it is drawn, of operations of branches and loops."""
         if graph is not None or graph_def is not None:
             drawn = self._draw(graph, None, graph_def)
-            self._add(None, meta_graph_def=MetaGraphProto(graph_def=drawn).SerializeToString())
+            self._add(None, meta_graph_def=MetaGraphDef(graph_def=drawn).SerializeToString())
 
     def get_logdir(self) -> str:
         """The folder of the event file."""
@@ -244,7 +244,7 @@ class FileWriter:
         self._add(global_step, session_log=session_log)
 
     def add_graph(
-        self, graph: Graph | GraphDef | None = None, global_step: Any = None, graph_def: GraphDef | None = None
+        self, graph: Graph | PlainGraph | None = None, global_step: Any = None, graph_def: PlainGraph | None = None
     ) -> None:
         """Add a graph for TensorBoard to draw.
 
@@ -258,9 +258,9 @@ class FileWriter:
         """
         self._draw(graph, global_step, graph_def)
 
-    def _draw(self, graph: Graph | GraphDef | None, global_step: Any, graph_def: GraphDef | None) -> GraphProto:
+    def _draw(self, graph: Graph | PlainGraph | None, global_step: Any, graph_def: PlainGraph | None) -> GraphDef:
         found = graph_def if graph is None else graph
-        if not isinstance(found, (Graph, GraphDef)):
+        if not isinstance(found, (Graph, PlainGraph)):
             raise ValueError(f"{found!r} is no graph: expected a tf.Graph, such as session.graph")
         proto, self._drawn_names = draw_graph(found)
         self._add(global_step, graph_def=proto.SerializeToString())
@@ -277,9 +277,9 @@ class FileWriter:
             TypeError: It has no graph.
         """
         graph_def = getattr(meta_graph_def, "graph_def", None)
-        if not isinstance(graph_def, GraphDef):
+        if not isinstance(graph_def, PlainGraph):
             raise TypeError(f"{meta_graph_def!r} is no meta graph: its graph_def is no tf.GraphDef")
-        proto = MetaGraphProto(graph_def=to_graph_proto(graph_def))
+        proto = MetaGraphDef(graph_def=to_graph_proto(graph_def))
         self._add(global_step, meta_graph_def=proto.SerializeToString())
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:

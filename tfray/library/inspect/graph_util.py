@@ -12,7 +12,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation
-from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.tensor_shape import TensorShape
 
 # fmt: off
@@ -25,13 +25,13 @@ __all__ = [
 _VARIABLES = ("Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub", "ScatterUpdate", "Variable")
 
 
-def must_run_on_cpu(node: Operation | NodeDef, pin_variables_on_cpu: bool = False) -> bool:
+def must_run_on_cpu(node: Operation | PlainNode, pin_variables_on_cpu: bool = False) -> bool:
     """Whether TensorFlow has no GPU kernel for an operation. Here every operation that can runs on a GPU.
 
     So are strings and int32 constants, a `tf.dynamic_stitch` of int32, and a cast from int32.
 
     Args:
-        node: The operation, or its form in a `GraphDef`.
+        node: The operation, or its form in a `PlainGraph`.
         pin_variables_on_cpu: Whether variables and their updates count as such, too.
     """
     node = node.node_def if isinstance(node, Operation) else node
@@ -51,7 +51,7 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShap
     return graph.get_tensor_by_name(input_name if ":" in input_name else f"{input_name}:0").shape
 
 
-def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDef:
+def extract_sub_graph(graph_def: PlainGraph, dest_nodes: Iterable[str]) -> PlainGraph:
     """The part of a graph that computes `dest_nodes`: these operations and all that they depend on.
 
     Args:
@@ -77,7 +77,7 @@ def extract_sub_graph(graph_def: GraphDef, dest_nodes: Iterable[str]) -> GraphDe
     return replace(graph_def, node=[node for node in graph_def.node if node.name in needed])
 
 
-def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str] | None = None) -> GraphDef:
+def remove_training_nodes(input_graph: PlainGraph, protected_nodes: Collection[str] | None = None) -> PlainGraph:
     """A graph without operations that only pass their input on or check it.
 
     Args:
@@ -106,11 +106,11 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str
 
 def convert_variables_to_constants(
     sess: Any,
-    input_graph_def: GraphDef,
+    input_graph_def: PlainGraph,
     output_node_names: Sequence[str],
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
-) -> GraphDef:
+) -> PlainGraph:
     """A graph whose variables have become constants, cut down to what some operations need.
 
     Args:
@@ -136,7 +136,7 @@ def convert_variables_to_constants(
     return extract_sub_graph(frozen, output_node_names)
 
 
-def freeze(graph_def: GraphDef, values: Mapping[str, np.ndarray[Any, Any]]) -> GraphDef:
+def freeze(graph_def: PlainGraph, values: Mapping[str, np.ndarray[Any, Any]]) -> PlainGraph:
     """The graph with constants in place of variables.
 
     Args:
@@ -160,14 +160,14 @@ def _full(text: str) -> str:
     return text if ":" in text or text.startswith("^") else f"{text}:0"
 
 
-def _without_handles(node: NodeDef, known: Mapping[str, tuple[DType, TensorShape]]) -> NodeDef:
+def _without_handles(node: PlainNode, known: Mapping[str, tuple[DType, TensorShape]]) -> PlainNode:
     """An operation that takes values where it took handles."""
     taken = [known.get(_full(text)) for text in node.input]
     if not any(taken):
         return node
     attrs = {name: value for name, value in node.attr.items() if name != "_class"}
     inputs = list(node.input)
-    if any(isinstance(value, RegionDef) for value in attrs.values()):
+    if any(isinstance(value, PlainRegion) for value in attrs.values()):
         return replace(node, attr=_with_regions(node, attrs, taken))
     dtype, shape = next(each for each in taken if each is not None)
     if node.op in ("ReadVariable", "ReadOrDefault"):
@@ -193,21 +193,21 @@ def _controls(inputs: Iterable[str]) -> list[str]:
 
 
 def _with_regions(
-    node: NodeDef, attrs: Mapping[str, Any], taken: Sequence[tuple[DType, TensorShape] | None]
+    node: PlainNode, attrs: Mapping[str, Any], taken: Sequence[tuple[DType, TensorShape] | None]
 ) -> dict[str, Any]:
     """The attributes of a branch or a loop whose regions take values where they took handles."""
     taken = taken[: len(node.input) - len(_controls(node.input))]
     parameters = attrs.get("parameters", 0)
     changed = dict(attrs)
     for name, region in attrs.items():
-        if isinstance(region, RegionDef):
+        if isinstance(region, PlainRegion):
             passed = taken[len(taken) - len(region.inputs) + parameters :]
             entering = zip(region.inputs[parameters:], passed, strict=True)
             changed[name] = _region(region, {_full(inner): value for inner, value in entering if value is not None})
     return changed
 
 
-def _region(region: RegionDef, known: dict[str, tuple[DType, TensorShape]]) -> RegionDef:
+def _region(region: PlainRegion, known: dict[str, tuple[DType, TensorShape]]) -> PlainRegion:
     nodes = []
     for node in region.node:
         entered = known.get(f"{node.name}:0") if node.op == "RegionInput" else None
@@ -216,4 +216,4 @@ def _region(region: RegionDef, known: dict[str, tuple[DType, TensorShape]]) -> R
             nodes.append(replace(node, attr={**node.attr, "dtype": dtype, "shape": shape}, shapes=[shape]))
         else:
             nodes.append(_without_handles(node, known))
-    return RegionDef(nodes, region.inputs, region.outputs)
+    return PlainRegion(nodes, region.inputs, region.outputs)

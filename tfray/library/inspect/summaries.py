@@ -11,8 +11,8 @@ from tfray.formats.events import PluginData, SummaryDescription, SummaryMetadata
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
-from tfray.framework.graph_def import NodeDef
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.plain_graph import PlainNode
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.platform import logging
 from tfray.ops.system import summary_ops
@@ -247,7 +247,7 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
     return merge(found, name=name) if found else None
 
 
-def get_summary_description(node_def: NodeDef) -> SummaryDescription:
+def get_summary_description(node_def: PlainNode) -> SummaryDescription:
     """What a `tensor_summary` operation says of its tensor, in ``type_hint``.
 
     Args:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tfray.formats import files
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework.graph import Graph
-from tfray.framework.graph_def import GraphDef
+from tfray.framework.plain_graph import PlainGraph
 
 
-def write_graph(graph_or_graph_def: Graph | GraphDef, logdir: files.PathLike, name: str, as_text: bool = True) -> str:
+def write_graph(graph_or_graph_def: Graph | PlainGraph, logdir: files.PathLike, name: str, as_text: bool = True) -> str:
     """Write a graph to a file.
 
     Args:

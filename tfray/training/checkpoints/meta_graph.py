@@ -13,8 +13,8 @@ from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.library.variables.variables import Variable
 from tfray.training.threads.queue_runner import QueueRunner
 
@@ -32,7 +32,7 @@ class MetaGraphDef:
             runners, numbers or text, in plain form.
     """
 
-    graph_def: GraphDef
+    graph_def: PlainGraph
     saver_def: SaverDef | None = None
     collection_def: dict[str, list[Any]] = field(default_factory=dict)
 
@@ -61,7 +61,7 @@ class MetaGraphDef:
             graph = plain["graph"]
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise DataLossError(f"not a meta graph of tfray: {type(error).__name__}: {error}") from error
-        return cls(GraphDef.from_plain(graph), saver, collections)
+        return cls(PlainGraph.from_plain(graph), saver, collections)
 
 
 def saver_to_plain(definition: SaverDef) -> str:
@@ -85,7 +85,7 @@ def meta_graph_bytes(graph: Graph, saver_def: SaverDef | None) -> bytes:
 def export_meta_graph(
     filename: PathLike | None = None,
     meta_info_def: Any = None,
-    graph_def: GraphDef | None = None,
+    graph_def: PlainGraph | None = None,
     saver_def: SaverDef | None = None,
     collection_list: Sequence[str] | None = None,
     as_text: bool = False,
@@ -142,7 +142,7 @@ def _meta_graph_of(
     return MetaGraphDef(graph_def, saver_def, collections)
 
 
-def _within(node: NodeDef, prefix: str) -> NodeDef:
+def _within(node: PlainNode, prefix: str) -> PlainNode:
     outside = [text for text in node.input if not text.removeprefix("^").startswith(prefix)]
     if any(not text.startswith("^") for text in outside):
         raise InvalidArgumentError(
@@ -153,15 +153,15 @@ def _within(node: NodeDef, prefix: str) -> NodeDef:
     if "_class" in attrs:
         attrs["_class"] = [name.removeprefix(prefix) for name in attrs["_class"] if name.startswith(prefix)]
     renamed = [("^" if text[0] == "^" else "") + text.removeprefix("^").removeprefix(prefix) for text in inputs]
-    return NodeDef(node.name.removeprefix(prefix), node.op, renamed, node.device, attrs, node.site, node.shapes)
+    return PlainNode(node.name.removeprefix(prefix), node.op, renamed, node.device, attrs, node.site, node.shapes)
 
 
-def clear_devices_of(nodes: Iterable[NodeDef]) -> None:
+def clear_devices_of(nodes: Iterable[PlainNode]) -> None:
     """Let operations be placed anywhere."""
     for node in nodes:
         node.device = ""
         for value in node.attr.values():
-            if isinstance(value, RegionDef):
+            if isinstance(value, PlainRegion):
                 clear_devices_of(value.node)
 
 

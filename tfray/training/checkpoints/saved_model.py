@@ -29,8 +29,8 @@ from tfray.formats.value_file import read_values, write_values
 from tfray.framework.allowed_uses import checked_nodes
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
-from tfray.framework.graph_def import GraphDef, NodeDef, RegionDef
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
@@ -197,12 +197,12 @@ def _signature_from_plain(plain: Any) -> SignatureDef:
 # -- constants outside the graph -----------------------------------------------------------------------
 
 
-def _move_constants(node: NodeDef, values: dict[str, Any]) -> NodeDef:
+def _move_constants(node: PlainNode, values: dict[str, Any]) -> PlainNode:
     """The operation without its large constants, which go to `values`."""
 
     def moved(value: Any) -> Any:
-        if isinstance(value, RegionDef):
-            return RegionDef([_move_constants(each, values) for each in value.node], value.inputs, value.outputs)
+        if isinstance(value, PlainRegion):
+            return PlainRegion([_move_constants(each, values) for each in value.node], value.inputs, value.outputs)
         if isinstance(value, np.ndarray) and value.nbytes >= _LARGE_BYTES:
             key = f"_constants/{len(values)}"
             values[key] = value
@@ -212,10 +212,10 @@ def _move_constants(node: NodeDef, values: dict[str, Any]) -> NodeDef:
     return replace(node, attr={name: moved(value) for name, value in node.attr.items()})
 
 
-def _fetch_constants(node: NodeDef, values: ArrowCheckpoint) -> None:
+def _fetch_constants(node: PlainNode, values: ArrowCheckpoint) -> None:
     """Put the constants back in place."""
     for name, value in node.attr.items():
-        if isinstance(value, RegionDef):
+        if isinstance(value, PlainRegion):
             for each in value.node:
                 _fetch_constants(each, values)
         elif isinstance(value, dict) and set(value) == {_STORED}:
@@ -296,7 +296,7 @@ class SavedModelBuilder:
         self._add(graph, tags, signature_def_map, assets_collection, main_op or legacy_init_op, clear_devices)
 
     def add_frozen_graph(
-        self, graph_def: GraphDef, tags: Iterable[str], signature_def_map: Mapping[str, SignatureDef]
+        self, graph_def: PlainGraph, tags: Iterable[str], signature_def_map: Mapping[str, SignatureDef]
     ) -> None:
         """Add a graph without variables, such as `graph_util.convert_variables_to_constants` makes."""
         self._graphs.append(SavedGraph(MetaGraphDef(graph_def), sorted(tags), dict(signature_def_map)))
@@ -416,7 +416,7 @@ def export(
     builder.save()
 
 
-def _with_placeholders(graph_def: GraphDef, inputs: Iterable[Tensor]) -> GraphDef:
+def _with_placeholders(graph_def: PlainGraph, inputs: Iterable[Tensor]) -> PlainGraph:
     """The graph with placeholders in place of the tensors that are fed."""
     fed = {tensor.op.name: tensor for tensor in inputs if len(tensor.op.outputs) == 1}
     nodes = [

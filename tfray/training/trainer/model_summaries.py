@@ -15,9 +15,9 @@ from typing import Any, Final
 from tfray.framework import dtypes
 from tfray.framework.effects import access_of, is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.graph_def import GraphDef
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
+from tfray.framework.plain_graph import PlainGraph
 from tfray.framework.traversal import reachable_backward
 from tfray.library.inspect import summaries
 from tfray.library.platform import logging
@@ -139,7 +139,7 @@ def _copied(found: Sequence[Tensor], own: set[Operation]) -> Tensor:
         node.attr = {name: value for name, value in node.attr.items() if name != "_class"}
         nodes.append(node)
     outside = {tensor.name: tensor for op in own for tensor in op.inputs if tensor.op not in own}
-    copies: Any = import_graph_def(GraphDef(nodes), outside, [tensor.name for tensor in found], SCOPE)
+    copies: Any = import_graph_def(PlainGraph(nodes), outside, [tensor.name for tensor in found], SCOPE)
     return summaries.merge(copies)
 
 

@@ -18,7 +18,7 @@ FORMAT_VERSION: Final = 1
 
 
 @dataclass
-class NodeDef:
+class PlainNode:
     """One operation.
 
     Attributes:
@@ -42,11 +42,11 @@ class NodeDef:
     is_loaded: bool = field(default=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NodeDef) and _node_to_plain(self) == _node_to_plain(other)
+        return isinstance(other, PlainNode) and _node_to_plain(self) == _node_to_plain(other)
 
 
 @dataclass
-class RegionDef:
+class PlainRegion:
     """A region: the value of an attribute.
 
     Attributes:
@@ -55,13 +55,13 @@ class RegionDef:
         outputs: Names of the tensors that it returns.
     """
 
-    node: list[NodeDef]
+    node: list[PlainNode]
     inputs: list[str]
     outputs: list[str]
 
 
 @dataclass
-class GraphDef:
+class PlainGraph:
     """Operations in an order in which each comes after its inputs.
 
     Attributes:
@@ -70,7 +70,7 @@ class GraphDef:
         seed: Graph-level seed of random operations.
     """
 
-    node: list[NodeDef] = field(default_factory=list)
+    node: list[PlainNode] = field(default_factory=list)
     version: int = FORMAT_VERSION
     seed: int | None = None
 
@@ -79,7 +79,7 @@ class GraphDef:
         return {"version": self.version, "seed": self.seed, "node": [_node_to_plain(node) for node in self.node]}
 
     @classmethod
-    def from_plain(cls, plain: Any) -> GraphDef:
+    def from_plain(cls, plain: Any) -> PlainGraph:
         """The graph that `to_plain` gave. Raises `DataLossError` when `plain` is not of that form."""
         try:
             if plain["version"] != FORMAT_VERSION:
@@ -96,7 +96,7 @@ class GraphDef:
         return json.dumps(self.to_plain(), separators=(",", ":")).encode()
 
     @classmethod
-    def FromString(cls, data: bytes) -> GraphDef:
+    def FromString(cls, data: bytes) -> PlainGraph:
         """The graph that `SerializeToString` gave. Raises `DataLossError` for anything else."""
         try:
             plain = json.loads(data)
@@ -113,7 +113,7 @@ class GraphDef:
 # -- plain values --------------------------------------------------------------------------------------
 
 
-def _node_to_plain(node: NodeDef) -> dict[str, Any]:
+def _node_to_plain(node: PlainNode) -> dict[str, Any]:
     return {
         "name": node.name,
         "op": node.op,
@@ -125,8 +125,8 @@ def _node_to_plain(node: NodeDef) -> dict[str, Any]:
     }
 
 
-def _node_from_plain(plain: Mapping[str, Any]) -> NodeDef:
-    node = NodeDef(
+def _node_from_plain(plain: Mapping[str, Any]) -> PlainNode:
+    node = PlainNode(
         name=plain["name"],
         op=plain["op"],
         input=list(plain["input"]),
@@ -160,7 +160,7 @@ def _to_plain(value: Any) -> Any:
         return {"dict": [[_to_plain(key), _to_plain(item)] for key, item in value.items()]}
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, RegionDef):
+    if isinstance(value, PlainRegion):
         nodes = [_node_to_plain(node) for node in value.node]
         return {"region": {"node": nodes, "inputs": list(value.inputs), "outputs": list(value.outputs)}}
     if isinstance(value, (np.ndarray, np.generic)):
@@ -214,7 +214,7 @@ def _from_plain(value: Any) -> Any:
             return slice(*content)
         case "region":
             nodes = [_node_from_plain(node) for node in content["node"]]
-            return RegionDef(nodes, [str(name) for name in content["inputs"]], [str(n) for n in content["outputs"]])
+            return PlainRegion(nodes, [str(name) for name in content["inputs"]], [str(n) for n in content["outputs"]])
         case "array":
             return _array_from_plain(content)
     raise TypeError(f"unknown tag {tag!r}")

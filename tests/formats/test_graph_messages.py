@@ -1,0 +1,94 @@
+"""The messages of graphs and meta graphs beside TensorFlow's: their fields, and bytes and text that it has written."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from google.protobuf.descriptor import FieldDescriptor
+
+from tfray.formats.graph_proto import AttrValue, GraphDef, NodeDef
+from tfray.formats.meta_graph_proto import (
+    CondContextDef,
+    MetaGraphDef,
+    QueueRunnerDef,
+    SavedModel,
+    SaveSliceInfoDef,
+    VariableDef,
+)
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "messages"
+
+
+def fields(message, seen):
+    """The fields of a kind of message and of those within it, as scripts/golden_messages.py writes them."""
+    if message.full_name in seen:
+        return
+    seen[message.full_name] = lines = []
+    for field in message.fields:
+        entry = field.message_type and field.message_type.GetOptions().map_entry
+        inner = field.message_type.fields_by_name["value"] if entry else field
+        kind = "enum" if inner.enum_type else "message" if inner.message_type else str(inner.type)
+        form = ["map"] if entry else ["list"] if field.is_repeated else []
+        group = [field.containing_oneof.name] if field.containing_oneof else []
+        lines.append(" ".join([field.name, str(field.number), kind, *form, *group]))
+        if inner.message_type:
+            fields(inner.message_type, seen)
+
+
+def test_fields_are_those_of_tensorflow():
+    theirs: dict[str, list[str]] = {}
+    for line in (GOLDEN / "fields.txt").read_text().splitlines():
+        kind, rest = line.split(" ", 1)
+        theirs.setdefault(kind, []).append(rest)
+    ours: dict[str, list[str]] = {}
+    for kind in (SavedModel, VariableDef, SaveSliceInfoDef, QueueRunnerDef, CondContextDef):
+        fields(kind.DESCRIPTOR, ours)
+    # Classes within classes have names of their own here: fields tell them apart.
+    assert sorted(map(sorted, filter(None, ours.values()))) == sorted(map(sorted, theirs.values()))
+    top = {kind.rpartition(".")[2]: sorted(lines) for kind, lines in theirs.items() if kind.count(".") == 1}
+    assert {name: sorted(lines) for name, lines in top.items()}.items() <= {
+        kind.rpartition(".")[2]: sorted(lines) for kind, lines in ours.items()
+    }.items()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("meta_graph", MetaGraphDef), ("saved_model", SavedModel)])
+def test_messages_of_tensorflow_come_back(name, kind):
+    data = (GOLDEN / f"{name}.pb").read_bytes()
+    message = kind.FromString(data)
+    assert message.SerializeToString() == data
+    assert not unknown_fields(message)
+    text = (GOLDEN / f"{name}.pbtxt").read_text()
+    assert text_format.Parse(text, kind()) == message
+    assert sorted(text_format.MessageToString(message).splitlines()) == sorted(
+        text.splitlines()
+    )  # entries of maps have no order
+    assert pickle.loads(pickle.dumps(message)) == message
+
+
+def unknown_fields(message):
+    """Whether a message holds fields that its kind does not list."""
+    from google.protobuf.unknown_fields import UnknownFieldSet
+
+    if len(UnknownFieldSet(message)):
+        return True
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_MESSAGE:
+            held = value.values() if field.message_type.GetOptions().map_entry else value
+            for each in held if field.is_repeated else [value]:
+                if hasattr(each, "ListFields") and unknown_fields(each):
+                    return True
+    return False
+
+
+def test_messages_that_hold_their_own_kind_are_built_by_attributes():
+    value = AttrValue()
+    value.func.name = "body"
+    value.func.attr["T"].list.func.add(name="inner").attr["x"].i = 3
+    node = NodeDef(name="n", op="While", attr={"body": value})
+    again = GraphDef.FromString(GraphDef(node=[node]).SerializeToString())
+    assert again.node[0].attr["body"].func.attr["T"].list.func[0].attr["x"].i == 3
+    assert AttrValue(type=1).type == 1 and "DT_FLOAT" in str(AttrValue(type=1)) and AttrValue(type=99).type == 99
+    assert isinstance(AttrValue.ListValue(i=[1]), AttrValue.ListValue)
