@@ -9,12 +9,12 @@ tfray itself is not needed:
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["TF_USE_LEGACY_KERAS"] = "1"  # whose recurrent cells are those of TensorFlow 1
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -23,44 +23,46 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.support.cases.control_flow_cases import CASES, WITH_VARIABLES, Program  # noqa: E402
+from tests.support.golden_graphs import GoldenGraph, write_golden_graphs  # noqa: E402
 
 
-def write(name: str, program: Program, values: dict[str, np.ndarray]) -> None:
-    """Run one program, and add its graph, feeds and results."""
-    graph = tf.get_default_graph()
-    sparse = (tf.IndexedSlices,)
-    fetches = [tf.convert_to_tensor(each) if isinstance(each, sparse) else each for each in program.fetches]
-    values[f"{name}/graph"] = np.frombuffer(graph.as_graph_def().SerializeToString(), np.uint8)
-    names = {"fetches": [each.name for each in fetches], "setup": [each.name for each in program.setup]}
-    values[f"{name}/names"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
+def run(name: str, program: Program) -> GoldenGraph:
+    """Run one program in the default graph."""
+    fetches = [
+        tf.convert_to_tensor(each) if isinstance(each, tf.IndexedSlices) else each for each in program.fetches
+    ]
+    graph = tf.get_default_graph().as_graph_def().SerializeToString()
+    golden = GoldenGraph(name, graph, [each.name for each in fetches], [each.name for each in program.setup])
     with tf.Session() as session:
         for each in program.setup:
             session.run(each)
-        for step, feeds in enumerate(program.steps):
-            for tensor, value in feeds.items():
-                values[f"{name}/feed/{step}/{tensor.name}"] = np.asarray(value, tensor.dtype.as_numpy_dtype)
-            for index, value in enumerate(session.run(fetches, feeds)):
-                if value is not None:
-                    is_text = isinstance(value, bytes)
-                    values[f"{name}/result/{step}/{index}"] = np.asarray(value, "S" if is_text else None)
+        for feeds in program.steps:
+            results = session.run(fetches, feeds)
+            fed = {each.name: np.asarray(value, each.dtype.as_numpy_dtype) for each, value in feeds.items()}
+            golden.steps.append((fed, {i: array(value) for i, value in enumerate(results) if value is not None}))
+    return golden
+
+
+def array(value: object) -> np.ndarray:
+    """A result as an array that a file can hold."""
+    found = np.asarray(value)
+    return found.astype("S") if found.dtype == object else found
 
 
 def main() -> None:
     """Write the file."""
     tf.disable_v2_behavior()
     tf.disable_control_flow_v2()
-    values: dict[str, np.ndarray] = {}
-    count = 0
+    graphs = []
     for name, build in CASES.items():
         for resource in (False, True) if name in WITH_VARIABLES else (False,):
             (tf.enable_resource_variables if resource else tf.disable_resource_variables)()
             with tf.Graph().as_default():
                 tf.set_random_seed(1)
-                write(f"{name}_of_resources" if resource else name, build(tf), values)
-            count += 1
+                graphs.append(run(f"{name}_of_resources" if resource else name, build(tf)))
     path = ROOT / "tests" / "golden" / "control_flow.npz"
-    np.savez_compressed(path, **values)
-    print(f"{count} graphs, {path.stat().st_size} bytes in {path}")
+    write_golden_graphs(path, graphs)
+    print(f"{len(graphs)} graphs, {path.stat().st_size} bytes in {path}")
 
 
 if __name__ == "__main__":

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from tfray.errors import InternalError
-from tfray.exchange.flow_graph import MERGES, SWITCHES, Body, Node, Tensor, Workshop, in_order, sources
+from tfray.exchange.flow_graph import BOOL, INT32, MERGES, STRING, SWITCHES, Body, Node, Tensor, Workshop, in_order, sources
 from tfray.framework.traversal import reachable_backward
 
 Literal = tuple[Tensor, int]
@@ -27,9 +26,6 @@ Literal = tuple[Tensor, int]
 
 Place = tuple[Literal, ...]
 """What is known of predicates where an operation runs, outermost branch first."""
-
-INT32: Final = 3
-BOOL: Final = 10
 
 
 def with_branches(body: Body, workshop: Workshop) -> Body:
@@ -46,8 +42,8 @@ def graph_with_branches(nodes: Sequence[Node], workshop: Workshop, kept: Iterabl
     """As `with_branches`, for a graph that programs fetch from.
 
     Each Merge outside of branches becomes an Identity of its name. An operation with effects in a branch leaves an
-    operation of its name that runs the branch; so does each one of `kept`, which then returns what the one in the
-    branch returns, and fails where that did not run.
+    NoOp of its name that runs the branch, and so does each operation that `kept` names. For a tensor that it names there
+    is an operation that returns it, and fails where that branch did not run.
     """
     return _Branches(Body((), nodes), workshop, True, kept).rebuilt().nodes
 
@@ -71,6 +67,8 @@ class _Branches:
         self.is_graph = is_graph
         self.places: dict[Node, Place | None] = {arg: () for arg in body.args}
         self.joins: dict[Node, _Join] = {}
+        self.alone: list[Node] = []
+        self.within: set[Node] = set()
         self.single: dict[Node, tuple[Tensor, int]] = {}
         self.nodes: list[Node] = []
         for node in in_order(body.nodes):
@@ -85,7 +83,6 @@ class _Branches:
         wanted = reachable_backward(self._roots(), lambda node: self.before.get(node, ()))
         self.nodes = [node for node in self.nodes if node in wanted]
         self.readers = self._readers()
-        self.awaited = {each for node in self.nodes for each in self.before[node]}
         self.touched = self._touched() if is_graph else {}
 
     def rebuilt(self) -> Body:
@@ -121,14 +118,37 @@ class _Branches:
     def _place_of(self, tensor: Tensor) -> Place | None:
         node, index = tensor
         if node.op in SWITCHES:
-            return _both(self.places[node], ((self._predicate(node.inputs[1]), index),))
+            predicate, holds = self._predicate(node)
+            return _both(self.places[node], ((predicate, index if holds else 1 - index),))
         return self.places[node]
 
-    def _predicate(self, tensor: Tensor) -> Tensor:
-        """Where a predicate comes from: Switches on one predicate may read it by several names."""
-        while tensor[0].op == "Identity" or tensor[0].op in SWITCHES:
-            tensor = tensor[0].inputs[0]
-        return tensor
+    def _predicate(self, switch: Node) -> tuple[Tensor, bool]:
+        """What a Switch decides by, and whether by this or by its opposite.
+
+        Switches on one predicate may read it by several names, or ask which input a Merge on it has taken.
+        """
+        tensor, holds = switch.inputs[1], True
+        for node, takes in self._predicate_path(switch):
+            tensor, holds = self.joins[node].predicate if node in self.joins else node.inputs[0], holds == takes
+        return tensor, holds
+
+    def _predicate_path(self, switch: Node) -> Iterator[tuple[Node, bool]]:
+        """What a predicate comes through without being another one, and whether it stays the same or is negated."""
+        node, index = switch.inputs[1]
+        while True:
+            if node.op == "Identity" or node.op in SWITCHES:
+                yield node, True
+            elif node.op == "LogicalNot":
+                yield node, False
+            elif node.op == "Equal" and node.inputs[0][0] in self.joins and node.inputs[0][1] == 1:
+                node, asked = node.inputs[0][0], self.workshop.whole_number(node.inputs[1])
+                indices = self.joins[node].indices
+                if asked not in indices or any(isinstance(each, Node) for each in indices):
+                    return
+                yield node, indices.index(asked) == 1
+            else:
+                return
+            node, index = self.joins[node].predicate if node in self.joins else node.inputs[0]
 
     def _joined(self, node: Node) -> Place | None:
         """The place of a Merge; notes what it joins."""
@@ -137,6 +157,9 @@ class _Branches:
             place = self._place_of(each)
             if place is not None:
                 waiting.append((place, each, index))
+        # Of an input that is there whenever another one is, it takes this one, which can be no later.
+        others = [place for place, _, _ in waiting]
+        waiting = [part for part in waiting if not any(set(place) < set(part[0]) for place in others)]
         parts: list[tuple[Place, Tensor, int | Node]] = list(waiting)
         if len(parts) == 1:
             self.single[node] = parts[0][1], waiting[0][2]
@@ -176,8 +199,8 @@ class _Branches:
         raise node.error(f"merges what are not the two sides of one Switch: {names}")
 
     def _kept(self) -> list[Node]:
-        """The operations in branches that programs fetch by name."""
-        owners = {name.lstrip("^").partition(":")[0] for name in self.names}
+        """The operations in branches of which programs fetch tensors by name."""
+        owners = {name.partition(":")[0] for name in self.names if ":" in name}
         return [node for node in self.nodes if node.name in owners and self.places[node]]
 
     def _flag(self, node: Node) -> Node:
@@ -208,10 +231,7 @@ class _Branches:
             for each, _ in switch.inputs:
                 if each.op in SWITCHES:
                     passing.append(each)
-            predicate = switch.inputs[1][0]
-            while predicate.op == "Identity":
-                controls += predicate.controls
-                predicate = predicate.inputs[0][0]
+            controls += [each for node, _ in self._predicate_path(switch) for each in node.controls]
         return self._expanded(controls)
 
     def _expanded(self, controls: Iterable[Node]) -> list[Node]:
@@ -233,8 +253,17 @@ class _Branches:
     def _roots(self) -> list[Node]:
         if not self.is_graph:
             return [*(self.resolve(each)[0] for each in self.body.outputs), *self._expanded(self.body.controls)]
-        plain = [node for node in self.nodes if not self.places[node] or self.workshop.has_effects(node)]
-        return [*plain, *self.kept, *self.flags.values()]
+        plain = [node for node in self.nodes if not self.places[node]]
+        needed = reachable_backward(plain, lambda node: self.before.get(node, ()))
+        owners = {node.name for node in self.kept}
+        self.alone = [
+            node
+            for node in self.nodes
+            if self.places[node]
+            and node not in self.flags.values()
+            and (node.name in self.names - owners or (node not in needed and self.workshop.is_effect(node)))
+        ]
+        return [*plain, *self.alone, *self.kept, *self.flags.values()]
 
     def _readers(self) -> dict[Tensor, list[Node | None]]:
         """Who reads a tensor; None for who calls the function."""
@@ -259,7 +288,7 @@ class _Branches:
             touched = 0
             for each in self.before[node]:
                 touched |= all_touched.get(each, 0)
-            if self.workshop.is_sensitive(node):
+            if self.workshop.is_effect(node) or node.op.startswith("Placeholder"):
                 touched |= 1 << bits
                 bits += 1
             all_touched[node] = touched
@@ -282,6 +311,17 @@ class _Branches:
 
     # -- building --------------------------------------------------------------------------------------
 
+    def _before(self, node: Node) -> Iterator[Node]:
+        """What must have run before, with what is read by the Merges of the Ifs that are being built."""
+        waiting = list(self.before[node])
+        seen = set(waiting)
+        for each in waiting:  # grows
+            if each in self.within:
+                waiting += [further for further in self.before[each] if further not in seen]
+                seen.update(self.before[each])
+            else:
+                yield each
+
     def build(self, scope: _Scope, nodes: Sequence[Node], depth: int) -> None:
         """Add operations, all of places that begin with the same `depth` predicates, to `scope`."""
         for predicate, members in self._groups(nodes, depth):
@@ -301,7 +341,7 @@ class _Branches:
         left: dict[Hashable, int] = {}
         for node in nodes:
             left[groups[node]] = left.get(groups[node], 0) + 1
-            for each in self.before[node]:
+            for each in self._before(node):
                 if each in waiting:
                     waiting[node] += 1
                     readers[each].append(node)
@@ -345,7 +385,9 @@ class _Branches:
         workshop = self.workshop
         joins = [node for node in members if len(self.places[node] or ()) == depth]
         sides = _Scope(self, scope), _Scope(self, scope)
+        self.within.update(joins)
         for value, side in enumerate(sides):
+            side.joined = dict.fromkeys(joins, value)
             inner = [node for node in members if node not in joins and self._side(node, depth) == value]
             self.build(side, inner, depth + 1)
         results: list[tuple[Tensor, Tensor]] = []
@@ -377,7 +419,7 @@ class _Branches:
             if is_graph or self.waits[join]:
                 scope.name_join(join)
         for each in members:
-            if is_graph and workshop.has_effects(each) and each not in self.awaited and each not in self.flags:
+            if is_graph and each in self.alone and each not in self.flags:
                 scope.nodes.append(Node(each.name, "NoOp", workshop.message(), controls=[node]))
 
     def _side(self, node: Node, depth: int) -> int:
@@ -428,9 +470,9 @@ class _Branches:
         """Leave an operation of the name of one in a branch, which fails where that did not run."""
         workshop = self.workshop
         message = f"{node.name!r} is fetched, and stands in a branch that was not taken"
-        data = workshop.constant(f"{node.name}/message", 7, "string_val", message.encode())
+        data = workshop.constant(f"{node.name}/message", STRING, "string_val", message.encode())
         check = workshop.node("Assert", f"{node.name}/check", [whole.value((self.flags[node], 0)), (data, 0)])
-        check.message.attr["T"].list.type.append(7)
+        check.message.attr["T"].list.type.append(STRING)
         values = [whole.value((node, index)) for index in range(workshop.output_count(node))]
         if values:
             kept = workshop.identity(node.name, values, [check])
@@ -451,6 +493,7 @@ class _Scope:
         done: What stands here for operations, on their own or in an If.
         args: Its inputs, by the tensors around it that they stand for.
         controls: What must have run around it before it runs.
+        joined: The Merges of the If whose branch it is, and their values' number in this branch.
     """
 
     branches: _Branches
@@ -462,6 +505,7 @@ class _Scope:
     args: dict[Tensor, Node] = field(default_factory=dict)
     variables: dict[Node, Node] = field(default_factory=dict)
     controls: dict[Node, None] = field(default_factory=dict)
+    joined: dict[Node, int] = field(default_factory=dict)
 
     def add(self, node: Node) -> None:
         """Add an operation of its own."""
@@ -498,6 +542,9 @@ class _Scope:
         found = self.values.get(tensor)
         if found is None and tensor[0] in self.copies:
             found = self.copies[tensor[0]], tensor[1]
+        if found is None and tensor[0] in self.joined:
+            join, side = self.branches.joins[tensor[0]], self.joined[tensor[0]]
+            found = self.values[tensor] = self.index(join.indices[side]) if tensor[1] else self.value(join.values[side])
         if found is None:
             found = self.values[tensor] = self._from_outside(tensor)
         return found
@@ -542,6 +589,9 @@ class _Scope:
         for node in nodes:
             if node in self.done:
                 found[self.done[node]] = None
+            elif node in self.joined:
+                awaited = [self.branches.joins[node].values[self.joined[node]][0], *self.branches.waits[node]]
+                found.update(dict.fromkeys(self.wait_for(each for each in awaited if each.op)))
             elif self.outer is not None:
                 self.controls.update(dict.fromkeys(self.outer.wait_for([node])))
         return list(found)

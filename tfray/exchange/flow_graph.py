@@ -16,7 +16,9 @@ NEXT_ITERATIONS: Final = frozenset({"NextIteration", "RefNextIteration"})
 LOW_LEVEL: Final = SWITCHES | MERGES | ENTERS | EXITS | NEXT_ITERATIONS | {"LoopCond", "ControlTrigger"}
 """The operations of dead tensors and frames."""
 
-RESOURCE_ATTRS: Final = ("container", "shared_name")
+INT32: Final = 3
+STRING: Final = 7
+BOOL: Final = 10
 
 Tensor = tuple["Node", int]
 """An output of a node."""
@@ -160,12 +162,20 @@ class Workshop:
         entry = self._entry(node)
         return bool(node.op) and (entry is None or entry.has_effects)
 
-    def is_sensitive(self, node: Node) -> bool:
-        """Whether a step can tell that it has run: it has effects other than to read a variable, or must be fed."""
-        if node.op.startswith("Placeholder"):
-            return True
+    def is_effect(self, node: Node) -> bool:
+        """Whether a step can tell that it has run: it has effects other than to read a variable."""
         entry = self._entry(node)
         return self.has_effects(node) and not (entry is not None and entry.is_shared) and node.op != "ReadVariableOp"
+
+    def whole_number(self, tensor: Tensor) -> int | None:
+        """The value of a constant scalar of int32; None for anything else."""
+        node = tensor[0]
+        value = node.attr("value").tensor
+        if node.op != "Const" or value.dtype != INT32 or value.tensor_shape.dim:
+            return None
+        if value.tensor_content:
+            return int.from_bytes(value.tensor_content, "little", signed=True)
+        return value.int_val[0] if value.int_val else 0
 
     def dtype(self, tensor: Tensor) -> int:
         """Number of the dtype of a tensor, of the values behind a reference."""

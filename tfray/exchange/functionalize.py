@@ -31,8 +31,9 @@ def functionalize(graph: Any, keep: Iterable[str] = ()) -> Any:
 
     Args:
         graph: A GraphDef message. It is not changed.
-        keep: Names of operations, or of tensors, in branches that will be fetched by these names. To fetch one fails
-            in a step whose predicates do not lead to it, as in TensorFlow.
+        keep: Names of tensors (``name:0``) and of operations in branches that will be fetched by these names. To fetch
+            such a tensor fails in a step whose predicates do not lead to it, as in TensorFlow; an operation just does
+            not run then.
 
     Returns:
         `graph` itself, where it has none of these operations; otherwise a new message, its functions in its library.

@@ -303,7 +303,7 @@ class _Loop:
                 continue
             if self._decides(node) or node is self.condition:
                 waiting.append(node.inputs[0][0])
-            elif node.op == "Identity":
+            elif node.op == "Identity" and (self._decides(node.inputs[0][0]) or node.inputs[0][0] in self.merges):
                 waiting += sources(node)
             elif self.phases[node] < phase:
                 if any(map(self.workshop.has_effects, reachable_backward([node], self._sources_within))):

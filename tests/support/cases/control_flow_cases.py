@@ -72,7 +72,8 @@ def chosen_twice(tf: Any) -> tuple[Any, Any, Any, list[dict[Any, Any]]]:
 
 def initialized(tf: Any) -> list[Any]:
     """What gives all variables their values."""
-    return [tf.global_variables_initializer()]
+    with tf.control_dependencies(None):
+        return [tf.global_variables_initializer()]
 
 
 def known_values(tf: Any) -> list[Any]:
@@ -538,7 +539,7 @@ def check_in_loop(tf):
 @case
 def tensor_array(tf):
     x, steps = vector(tf)
-    array = tf.TensorArray(tf.float32, size=4)
+    array = tf.TensorArray(tf.float32, size=4, clear_after_read=False)
     array = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a.write(i, x * tf.cast(i, tf.float32))), [0, array])[1]
     return Program([array.stack(), array.read(2)], steps)
 
@@ -623,9 +624,10 @@ def bidirectional_rnn_training(tf):
     cells = [tf.nn.rnn_cell.GRUCell(3) for _ in range(2)]
     outputs, _ = tf.nn.bidirectional_dynamic_rnn(*cells, x, sequence_length=[4, 3], dtype=tf.float32)
     loss = tf.reduce_mean(tf.square(tf.concat(outputs, 2) - tf.concat([x, x], 2)))
-    variables = tf.trainable_variables()
     train = tf.train.MomentumOptimizer(0.5, 0.9).minimize(loss)
-    return Program([loss, train, *variables], [{x: some(2, 4, 3)}] * 3, known_values(tf))
+    with tf.control_dependencies([train]):
+        variables = [tf.identity(each.read_value()) for each in tf.trainable_variables()]
+    return Program([loss, *variables], [{x: some(2, 4, 3)}] * 3, known_values(tf))
 
 
 @with_variables
@@ -649,8 +651,9 @@ def raw_rnn(tf):
         return ended, following, tf.zeros([2, 3]) if output is None else state, output, None
 
     outputs, state, _ = tf.nn.raw_rnn(cell, loop_fn)
-    gradients = tf.gradients(tf.reduce_sum(tf.square(outputs.stack())), tf.trainable_variables())
-    return Program([outputs.stack(), state, *gradients], [{x: some(4, 2, 3)}], known_values(tf))
+    outputs = outputs.stack()
+    gradients = tf.gradients(tf.reduce_sum(tf.square(outputs)), tf.trainable_variables())
+    return Program([outputs, state, *gradients], [{x: some(4, 2, 3)}], known_values(tf))
 
 
 # -- variables and effects -----------------------------------------------------------------------------
@@ -715,7 +718,10 @@ def order_of_effects_in_branch(tf):
 @with_variables
 def value_before_initialization(tf):
     v = counter(tf)
-    return Program([v.initialized_value() if hasattr(v, "initialized_value") else v.read_value()])
+    initial = lambda: tf.constant(4.0)  # noqa: E731
+    y = tf.cond(tf.is_variable_initialized(v), v.read_value, initial)
+    with tf.control_dependencies([y]):
+        return Program([y, tf.assign(v, 3.0).op], [{}, {}])
 
 
 @with_variables
