@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Write ``tests/golden/control_flow.npz``: graphs with TensorFlow 1's control flow, what to feed, and what they give.
+"""Write ``tests/golden/control_flow.npz.xz``: graphs with TensorFlow 1's control flow, what to feed, and what they give.
 
 The programs stand in ``tests/support/cases/control_flow_cases.py``. Run it with an interpreter that has TensorFlow;
 tfray itself is not needed:
@@ -60,7 +60,7 @@ def main() -> None:
             with tf.Graph().as_default():
                 tf.set_random_seed(1)
                 graphs.append(run(f"{name}_of_resources" if resource else name, build(tf)))
-    path = ROOT / "tests" / "golden" / "control_flow.npz"
+    path = ROOT / "tests" / "golden" / "control_flow.npz.xz"
     write_golden_graphs(path, graphs)
     print(f"{len(graphs)} graphs, {path.stat().st_size} bytes in {path}")
 

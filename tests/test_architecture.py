@@ -42,6 +42,7 @@ LAYERS = (
     ("tfray.actors.clusters",),
     ("tfray.actors.replicas", "tfray.actors.launching", "tfray.actors"),
     ("tfray.session",),
+    ("tfray.exchange",),
     ("tfray.library.distributions", "tfray.library.variables"),
     ("tfray.library.input", "tfray.library.metrics", "tfray.library.platform"),
     ("tfray.library.functions", "tfray.library.inspect", "tfray.library.layers"),

@@ -1,6 +1,6 @@
 """Graphs that TensorFlow has written, with what to feed and what it computed of it.
 
-Files ``.npz``, in which each graph has
+Files ``.npz.xz``, in which each graph has
 
     NAME/graph              the GraphDef
     NAME/names              JSON: the names of what steps fetch, and of what is run before, one after the other
@@ -12,7 +12,9 @@ This module is also run by TensorFlow's interpreter (see `compare_with_tensorflo
 
 from __future__ import annotations
 
+import io
 import json
+import lzma
 import os
 import sys
 from dataclasses import dataclass, field
@@ -44,7 +46,7 @@ class GoldenGraph:
 def read_golden_graphs(path: Path) -> dict[str, GoldenGraph]:
     """The graphs of a file, by name."""
     found: dict[str, GoldenGraph] = {}
-    with np.load(path) as values:
+    with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as values:
         for key in values.files:
             name, _, rest = key.partition("/")
             if rest == "graph":
@@ -71,7 +73,9 @@ def write_golden_graphs(path: Path, graphs: list[GoldenGraph]) -> None:
         for step, (feeds, results) in enumerate(each.steps):
             values |= {f"{each.name}/feed/{step}/{tensor}": value for tensor, value in feeds.items()}
             values |= {f"{each.name}/result/{step}/{index}": value for index, value in results.items()}
-    np.savez_compressed(path, **values)
+    file = io.BytesIO()
+    np.savez(file, **values)
+    path.write_bytes(lzma.compress(file.getvalue()))
 
 
 def difference(expected: np.ndarray, value: Any) -> str:

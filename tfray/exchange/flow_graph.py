@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
-from tfray.exchange.op_table import OpEntry, entry_of, entry_of_signature
+from tfray.exchange.op_results import OpEntry, entry_of, entry_of_signature
 
 SWITCHES: Final = frozenset({"Switch", "RefSwitch"})
 MERGES: Final = frozenset({"Merge", "RefMerge"})

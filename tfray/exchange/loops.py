@@ -62,9 +62,17 @@ def with_loops(nodes: Sequence[Node], workshop: Workshop) -> list[Node]:
     The operations are changed. Raises `InvalidArgumentError` for frames that are not those of a loop.
     """
     graph = Frame()
-    frames = find_frames(nodes, graph)
-    for frame in sorted(frames, key=lambda frame: -frame.depth):
-        _Loop(frame, workshop).collapse()
+    frames = sorted(find_frames(nodes, graph), key=lambda frame: -frame.depth)
+    for frame in frames:
+        if not frame.exits:
+            raise frame.enters[0].error(f"enters frame {frame.name!r}, which no Exit leaves")
+    wanted = reachable_backward(graph.nodes, sources)  # what stands in frames cannot be fetched
+    for frame in frames:
+        for kept in (frame.nodes, frame.enters, frame.exits):
+            kept[:] = [node for node in kept if node in wanted]
+    for frame in frames:
+        if frame.exits:
+            _Loop(frame, workshop).collapse()
     return graph.nodes
 
 
@@ -102,11 +110,13 @@ def _sources_in_turn(node: Node) -> Iterable[Node]:
 
 def _common_frame(node: Node, places: dict[Node, Frame], graph: Frame) -> Frame:
     """The frame that its inputs come from. What it must only wait for may stand outside: then the frame waits."""
-    read = [places[each] for each, _ in node.inputs if each in places]
-    frame = read[0] if read else max((places[each] for each in node.controls), key=lambda each: each.depth, default=graph)
-    for (each, _), place in zip([pair for pair in node.inputs if pair[0] in places], read, strict=True):
-        if place is not frame:
-            raise node.error(f"has inputs from different frames: {each.name!r} comes from {_called(place)}")
+    read = [each for each, _ in node.inputs if each in places]
+    around = read[:1] or node.controls
+    frame = max((places[each] for each in around), key=lambda each: each.depth, default=graph)
+    for each in read:
+        if places[each] is not frame:
+            found = f"{_called(frame)} and, by way of {each.name!r}, {_called(places[each])}"
+            raise node.error(f"has inputs from different frames: {found}")
     for each in list(node.controls):
         outermost = frame
         while outermost.outer is not None and outermost.outer is not places[each] and outermost is not places[each]:
@@ -176,8 +186,6 @@ class _Loop:
         self._leave(loop, results)
 
     def _condition(self) -> Node:
-        if not self.frame.exits:
-            raise self.frame.enters[0].error(f"enters frame {self.frame.name!r}, which no Exit leaves")
         found = [node for node in self.nodes if node.op == "LoopCond"]
         if len(found) != 1:
             what = "has no LoopCond" if not found else f"has more than one LoopCond: {found[1].name!r} is another"
@@ -331,7 +339,7 @@ class _Loop:
         if self.phases.get(tensor[0], ALWAYS) == AT_END and not self._decides(tensor[0]):
             return tensor
         if node.op in EXITS and not (self._decides(tensor[0]) and tensor[1] == 0):
-            raise node.error(f"must read the false side of a Switch on the LoopCond of its frame, not {tensor[0].name!r}")
+            raise node.error(f"must read the false side of a Switch on its frame's LoopCond, not {tensor[0].name!r}")
         found = self._resolve(tensor)
         if found not in results:
             raise node.error("reads, when a loop has ended, what its last turn has computed and no Merge carries")

@@ -1,4 +1,4 @@
-"""Programs of TensorFlow 1 with control flow, whose graphs and results are in ``tests/golden/control_flow.npz``.
+"""Programs of TensorFlow 1 with control flow, whose graphs and results are in ``tests/golden/control_flow.npz.xz``.
 
 Each function takes the module ``tensorflow.compat.v1`` and builds one into the default graph. Those that read a
 variable are built twice, with references and with resources.

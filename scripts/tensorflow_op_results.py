@@ -1,9 +1,9 @@
 #!/usr/bin/env python
-"""Write ``tfray/exchange/tensorflow_ops.txt``: what each operation of TensorFlow returns, and whether it has effects.
+"""Write ``tfray/exchange/op_results.txt``: what each operation of TensorFlow returns, and whether it has effects.
 
 Run it with an interpreter that has TensorFlow; tfray itself is not needed:
 
-    /path/to/python scripts/tensorflow_ops.py
+    /path/to/python scripts/tensorflow_op_results.py
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> None:
-    """Write the file. Its form is told in ``tfray/exchange/op_table.py``."""
+    """Write the file. Its form is told in ``tfray/exchange/op_results.py``."""
     ops = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     lines = [line(op) for op in sorted(ops.op, key=lambda op: op.name) if not op.name.startswith("_")]
-    path = ROOT / "tfray" / "exchange" / "tensorflow_ops.txt"
+    path = ROOT / "tfray" / "exchange" / "op_results.txt"
     path.write_text("\n".join(lines) + "\n")
     print(f"{len(lines)} operations, {path.stat().st_size} bytes in {path}")
 

@@ -1,6 +1,6 @@
 """What TensorFlow's operations return, and which have effects: what functions of a GraphDef must say of their nodes.
 
-The table, ``tensorflow_ops.txt``, is written by ``scripts/tensorflow_ops.py``. A line is an operation and its outputs:
+The table, ``op_results.txt``, is written by ``scripts/tensorflow_op_results.py``. A line is an operation and its outputs:
 
     TopKV2 values:T indices:index_type=3
 
@@ -101,7 +101,7 @@ def entry_of_signature(signature: Any) -> OpEntry:
 
 @functools.cache
 def _lines() -> dict[str, str]:
-    text = resources.files("tfray.exchange").joinpath("tensorflow_ops.txt").read_text("ascii")
+    text = resources.files("tfray.exchange").joinpath("op_results.txt").read_text("ascii")
     return {line.partition(" ")[0].rstrip("!@"): line for line in text.splitlines()}
 
 
