@@ -43,6 +43,8 @@ class LowLevelProgram:
         self.random = random
         self.graph: Any = GraphDef()
         self.contexts: dict[str, Context] = {}
+        self.predicates: set[str] = set()
+        self.constant: set[str] = set()
         self.left = size
         top = Context()
         self.feeds = [self.add("Placeholder", [], top, dtype=INT32) for _ in range(2)]
@@ -57,6 +59,10 @@ class LowLevelProgram:
         node = self.graph.node.add()
         node.name, node.op = f"n{len(self.graph.node)}", op
         node.input.extend(inputs)
+        if context.frame and op not in ("Enter", "Exit") and inputs and all(each in self.constant for each in inputs):
+            node.input.append(f"^{context.pivot}")  # or it would run once more than the turns
+        if types.get("is_constant"):
+            self.constant.add(node.name)
         for name, value in types.items():
             if isinstance(value, bool):
                 node.attr[name].b = value
@@ -121,10 +127,6 @@ class LowLevelProgram:
         self.predicates.add(name)
         return name
 
-    @property
-    def predicates(self) -> set[str]:
-        return self.__dict__.setdefault("_predicates", set())
-
     def branches(self, values: list[str], context: Context, depth: int) -> list[str]:
         """A conditional of one or two results."""
         predicate = self.predicate(values, context)
@@ -161,7 +163,7 @@ class LowLevelProgram:
         mine = [*values, *turned[1:]]
         for _ in range(self.random.randint(1, 4)):
             self.statement(mine, inner, depth + 1)
-        following = [self.add("AddV2", [turned[0], self.one(inner)], inner, T=INT32)]
+        following = [self.add("AddV2", [turned[0], self.known(1, inner)], inner, T=INT32)]
         following += [self.taken(self.random.choice(mine[-3:]), inner) for _ in turned[1:]]
         nodes = {node.name: node for node in self.graph.node}
         for merge, each in zip(merges, following, strict=True):
@@ -171,13 +173,12 @@ class LowLevelProgram:
             self.contexts[each] = context
         return exits
 
-    def one(self, context: Context) -> str:
-        """The number 1."""
+    def known(self, value: int, context: Context) -> str:
+        """A constant of this value."""
         name = self.number(context)
-        self.graph.node[-1].attr["value"].tensor.int_val[0] = 1
+        self.graph.node[-1].attr["value"].tensor.int_val[0] = value
         return name
 
     def turned(self, value: str, context: Context) -> str:
         """A value that is there only when a turn is: what enters a loop is there at its end too."""
-        zero = self.number(context)
-        return self.add("AddV2", [value, zero], context, T=INT32)
+        return self.add("AddV2", [value, self.known(0, context)], context, T=INT32)

@@ -136,11 +136,13 @@ class _Branches:
         """What a predicate comes through without being another one, and whether it stays the same or is negated."""
         node, index = switch.inputs[1]
         while True:
+            if not node.inputs:
+                return
             if node.op == "Identity" or node.op in SWITCHES:
                 yield node, True
             elif node.op == "LogicalNot":
                 yield node, False
-            elif node.op == "Equal" and node.inputs[0][0] in self.joins and node.inputs[0][1] == 1:
+            elif node.op == "Equal" and len(node.inputs) == 2 and node.inputs[0][0] in self.joins and node.inputs[0][1] == 1:
                 node, asked = node.inputs[0][0], self.workshop.whole_number(node.inputs[1])
                 indices = self.joins[node].indices
                 if asked not in indices or any(isinstance(each, Node) for each in indices):

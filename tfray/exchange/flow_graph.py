@@ -239,6 +239,18 @@ class _Typed:
         self.name, self.op, self.attr = node.name, node.op, node.message.attr
 
 
+def check_low_level(node: Node) -> None:
+    """Raise `InvalidArgumentError` where an operation of control flow has too many inputs, or is read where it is none."""
+    for each, index in node.inputs:
+        count = 2 if each.op in SWITCHES | MERGES else 0 if each.op == "ControlTrigger" else 1
+        if each.op in LOW_LEVEL and index >= count:
+            raise each.error(f"has no output {index}, which {node.name!r} reads")
+    if node.op in LOW_LEVEL:
+        expected = 2 if node.op in SWITCHES else 0 if node.op == "ControlTrigger" else 1
+        if node.op in MERGES and not node.inputs or node.op not in MERGES and len(node.inputs) != expected:
+            raise node.error(f"has {len(node.inputs)} inputs, and must have {expected}")
+
+
 def sources(node: Node) -> list[Node]:
     """The nodes that it reads, or that must run before it."""
     return [*(each for each, _ in node.inputs), *node.controls]

@@ -14,7 +14,7 @@ from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.exchange.branches import graph_with_branches
-from tfray.exchange.flow_graph import LOW_LEVEL, Body, Node, Tensor, Workshop
+from tfray.exchange.flow_graph import LOW_LEVEL, Body, Node, Tensor, Workshop, check_low_level
 from tfray.exchange.loops import with_loops
 
 
@@ -76,6 +76,8 @@ def read_nodes(messages: Iterable[Any]) -> list[Node]:
                 node.controls.append(nodes[name])
             else:
                 node.inputs.append((nodes[name], int(index or 0)))
+    for node in nodes.values():
+        check_low_level(node)
     return list(nodes.values())
 
 

@@ -311,7 +311,9 @@ class _Loop:
                 continue
             if self._decides(node) or node is self.condition:
                 waiting.append(node.inputs[0][0])
-            elif node.op == "Identity" and (self._decides(node.inputs[0][0]) or node.inputs[0][0] in self.merges):
+            elif node not in self.phases:
+                raise node.error(f"stands elsewhere than in frame {self.frame.name!r}, where something waits for it")
+            elif node.op == "Identity" and self._is_pivot(node):
                 waiting += sources(node)
             elif self.phases[node] < phase:
                 if any(map(self.workshop.has_effects, reachable_backward([node], self._sources_within))):
@@ -319,6 +321,10 @@ class _Loop:
             else:
                 found[node] = None
         return list(reversed(found))
+
+    def _is_pivot(self, node: Node) -> bool:
+        """Whether it only passes on a carried value."""
+        return any(self._decides(each) or each in self.merges for each, _ in node.inputs)
 
     def _sources_within(self, node: Node) -> list[Node]:
         return [] if node in self.merges or node.op in ENTERS else sources(node)

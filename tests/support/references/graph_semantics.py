@@ -59,8 +59,9 @@ class DeadTensorRun:
         if node.op == "Exit":
             return self._leave(data[0], turns)
         around = turns[:-1] if node.op == "Enter" else turns
-        if node.op == "Merge" and any(self.nodes[each].op == "NextIteration" for each in data):
-            enter, following = sorted(data, key=lambda each: self.nodes[each].op)
+        kinds = {self.nodes[each.partition(":")[0]].op: each for each in data}
+        if node.op == "Merge" and "NextIteration" in kinds:
+            enter, following = kinds["Enter"], kinds["NextIteration"]
             return self.fetch(following, (*turns[:-1], turns[-1] - 1)) if turns[-1] else self.fetch(enter, turns)
         waits = [self.fetch(each, around) for each in node.input if each.startswith("^")]
         values = [self.fetch(each, around) for each in data]
