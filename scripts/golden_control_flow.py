@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Write ``tests/golden/control_flow.npz.xz``: graphs with TensorFlow 1's control flow, what to feed, and what they give.
+"""Write ``tests/golden/control_flow.npz.xz``: graphs with TensorFlow 1's control flow, and their results.
 
 The programs stand in ``tests/support/cases/control_flow_cases.py``. Run it with an interpreter that has TensorFlow;
 tfray itself is not needed:
@@ -28,9 +28,7 @@ from tests.support.golden_graphs import GoldenGraph, write_golden_graphs  # noqa
 
 def run(name: str, program: Program) -> GoldenGraph:
     """Run one program in the default graph."""
-    fetches = [
-        tf.convert_to_tensor(each) if isinstance(each, tf.IndexedSlices) else each for each in program.fetches
-    ]
+    fetches = [tf.convert_to_tensor(each) if isinstance(each, tf.IndexedSlices) else each for each in program.fetches]
     graph = tf.get_default_graph().as_graph_def().SerializeToString()
     golden = GoldenGraph(name, graph, [each.name for each in fetches], [each.name for each in program.setup])
     with tf.Session() as session:

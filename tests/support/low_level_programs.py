@@ -116,7 +116,9 @@ class LowLevelProgram:
             values.append(self.random.choice([name, self.add("Identity", [value, f"^{name}"], context, T=INT32)]))
         else:
             op = self.random.choice(["AddV2", "Sub", "Mul"])
-            values.append(self.add(op, [self.taken(self.random.choice(values), context) for _ in "ab"], context, T=INT32))
+            values.append(
+                self.add(op, [self.taken(self.random.choice(values), context) for _ in "ab"], context, T=INT32)
+            )
 
     def predicate(self, values: list[str], context: Context) -> str:
         """A comparison of two values; now and then one that is there already."""

@@ -18,7 +18,19 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tfray.errors import InternalError
-from tfray.exchange.flow_graph import BOOL, INT32, MERGES, STRING, SWITCHES, Body, Node, Tensor, Workshop, in_order, sources
+from tfray.exchange.flow_graph import (
+    BOOL,
+    INT32,
+    MERGES,
+    STRING,
+    SWITCHES,
+    Body,
+    Node,
+    Tensor,
+    Workshop,
+    in_order,
+    sources,
+)
 from tfray.framework.traversal import reachable_backward
 
 Literal = tuple[Tensor, int]
@@ -42,10 +54,14 @@ def graph_with_branches(nodes: Sequence[Node], workshop: Workshop, kept: Iterabl
     """As `with_branches`, for a graph that programs fetch from.
 
     Each Merge outside of branches becomes an Identity of its name. An operation with effects in a branch leaves an
-    NoOp of its name that runs the branch, and so does each operation that `kept` names. For a tensor that it names there
-    is an operation that returns it, and fails where that branch did not run.
+    NoOp of its name that runs the branch, and so does each operation that `kept` names. For a tensor that it names
+    there is an operation that returns it, and fails where that branch did not run.
     """
     return _Branches(Body((), nodes), workshop, True, kept).rebuilt().nodes
+
+
+_Part = tuple[Place, Tensor, int | Node]
+"""An input of a Merge: where it is alive, what it is, and its number, or the Merge of several inputs that knows it."""
 
 
 @dataclass
@@ -65,9 +81,10 @@ class _Branches:
         self.body = body
         self.workshop = workshop
         self.is_graph = is_graph
-        self.places: dict[Node, Place | None] = {arg: () for arg in body.args}
+        self.places: dict[Node, Place | None] = dict.fromkeys(body.args, ())
         self.joins: dict[Node, _Join] = {}
-        self.alone: list[Node] = []
+        self.alone: frozenset[Node] = frozenset()
+        self.flags: dict[Node, Node] = {}
         self.within: set[Node] = set()
         self.single: dict[Node, tuple[Tensor, int]] = {}
         self.nodes: list[Node] = []
@@ -75,9 +92,12 @@ class _Branches:
             self.places[node] = self._joined(node) if node.op in MERGES else self._place(node)
             self.nodes.append(node)
         self.nodes = [node for node in self.nodes if self.places[node] is not None and node.op not in SWITCHES]
+        for node, _ in map(self.resolve, body.outputs):
+            if self.places[node] is None:
+                raise node.error("can never run: it needs both sides of one Switch")
         self.names = frozenset(kept)
         self.kept = self._kept()
-        self.flags = {node: self._flag(node) for node in self.kept}
+        self.flags |= {node: self._flag(node) for node in self.kept}
         self.waits = {node: self._waits(node) for node in self.nodes}
         self.before = {node: [*self._read(node), *self.waits[node]] for node in self.nodes}
         wanted = reachable_backward(self._roots(), lambda node: self.before.get(node, ()))
@@ -109,11 +129,9 @@ class _Branches:
         if node.op == "ControlTrigger":  # never dead
             return ()
         place: Place | None = ()
-        for each in node.inputs:
-            place = _both(place, self._place_of(each))
-        for each in node.controls:
-            place = _both(place, self.places[each])
-        return place
+        for tensor in node.inputs:
+            place = _both(place, self._place_of(tensor))
+        return _both(place, self._waited(node))
 
     def _place_of(self, tensor: Tensor) -> Place | None:
         node, index = tensor
@@ -134,7 +152,7 @@ class _Branches:
 
     def _predicate_path(self, switch: Node) -> Iterator[tuple[Node, bool]]:
         """What a predicate comes through without being another one, and whether it stays the same or is negated."""
-        node, index = switch.inputs[1]
+        node = switch.inputs[1][0]
         while True:
             if not node.inputs:
                 return
@@ -142,7 +160,12 @@ class _Branches:
                 yield node, True
             elif node.op == "LogicalNot":
                 yield node, False
-            elif node.op == "Equal" and len(node.inputs) == 2 and node.inputs[0][0] in self.joins and node.inputs[0][1] == 1:
+            elif (
+                node.op == "Equal"
+                and len(node.inputs) == 2
+                and node.inputs[0][0] in self.joins
+                and node.inputs[0][1] == 1
+            ):
                 node, asked = node.inputs[0][0], self.workshop.whole_number(node.inputs[1])
                 indices = self.joins[node].indices
                 if asked not in indices or any(isinstance(each, Node) for each in indices):
@@ -150,7 +173,7 @@ class _Branches:
                 yield node, indices.index(asked) == 1
             else:
                 return
-            node, index = self.joins[node].predicate if node in self.joins else node.inputs[0]
+            node = (self.joins[node].predicate if node in self.joins else node.inputs[0])[0]
 
     def _joined(self, node: Node) -> Place | None:
         """The place of a Merge; notes what it joins."""
@@ -162,7 +185,7 @@ class _Branches:
         # Of an input that is there whenever another one is, it takes this one, which can be no later.
         others = [place for place, _, _ in waiting]
         waiting = [part for part in waiting if not any(set(place) < set(part[0]) for place in others)]
-        parts: list[tuple[Place, Tensor, int | Node]] = list(waiting)
+        parts: list[_Part] = list(waiting)
         if len(parts) == 1:
             self.single[node] = parts[0][1], waiting[0][2]
             return _both(parts[0][0], self._waited(node))
@@ -187,7 +210,7 @@ class _Branches:
             place = _both(place, self.places[each])
         return place
 
-    def _pair(self, node: Node, parts: list[tuple[Place, Tensor, int | Node]]) -> tuple:  # type: ignore[type-arg]
+    def _pair(self, node: Node, parts: list[_Part]) -> tuple[_Part, _Part, Tensor, Place]:
         """Two of the inputs of a Merge that are sides of one predicate, this, and the place of both."""
         for position, first in enumerate(parts):
             for second in parts[position + 1 :]:
@@ -257,14 +280,15 @@ class _Branches:
             return [*(self.resolve(each)[0] for each in self.body.outputs), *self._expanded(self.body.controls)]
         plain = [node for node in self.nodes if not self.places[node]]
         needed = reachable_backward(plain, lambda node: self.before.get(node, ()))
-        owners = {node.name for node in self.kept}
-        self.alone = [
+        owners, flags = {node.name for node in self.kept}, set(self.flags.values())
+        by_name = self.names - owners
+        self.alone = frozenset(
             node
             for node in self.nodes
             if self.places[node]
-            and node not in self.flags.values()
-            and (node.name in self.names - owners or (node not in needed and self.workshop.is_effect(node)))
-        ]
+            and node not in flags
+            and (node.name in by_name or (node not in needed and self.workshop.is_effect(node)))
+        )
         return [*plain, *self.alone, *self.kept, *self.flags.values()]
 
     def _readers(self) -> dict[Tensor, list[Node | None]]:
@@ -421,7 +445,7 @@ class _Branches:
             if is_graph or self.waits[join]:
                 scope.name_join(join)
         for each in members:
-            if is_graph and each in self.alone and each not in self.flags:
+            if is_graph and each in self.alone:
                 scope.nodes.append(Node(each.name, "NoOp", workshop.message(), controls=[node]))
 
     def _side(self, node: Node, depth: int) -> int:

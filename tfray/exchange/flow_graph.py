@@ -240,14 +240,14 @@ class _Typed:
 
 
 def check_low_level(node: Node) -> None:
-    """Raise `InvalidArgumentError` where an operation of control flow has too many inputs, or is read where it is none."""
+    """Raise `InvalidArgumentError` where an operation of control flow has too many inputs, or is read in vain."""
     for each, index in node.inputs:
         count = 2 if each.op in SWITCHES | MERGES else 0 if each.op == "ControlTrigger" else 1
         if each.op in LOW_LEVEL and index >= count:
             raise each.error(f"has no output {index}, which {node.name!r} reads")
     if node.op in LOW_LEVEL:
         expected = 2 if node.op in SWITCHES else 0 if node.op == "ControlTrigger" else 1
-        if node.op in MERGES and not node.inputs or node.op not in MERGES and len(node.inputs) != expected:
+        if (node.op in MERGES and not node.inputs) or (node.op not in MERGES and len(node.inputs) != expected):
             raise node.error(f"has {len(node.inputs)} inputs, and must have {expected}")
 
 
@@ -262,7 +262,7 @@ def in_order(nodes: Iterable[Node], before: Callable[[Node], Iterable[Node]] = s
     Raises `InvalidArgumentError` when some stand in a circle.
     """
     nodes = list(nodes)
-    waiting = {node: 0 for node in nodes}
+    waiting = dict.fromkeys(nodes, 0)
     readers: dict[Node, list[Node]] = {node: [] for node in nodes}
     for node in nodes:
         for source in before(node):

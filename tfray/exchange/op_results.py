@@ -1,6 +1,7 @@
 """What TensorFlow's operations return, and which have effects: what functions of a GraphDef must say of their nodes.
 
-The table, ``op_results.txt``, is written by ``scripts/tensorflow_op_results.py``. A line is an operation and its outputs:
+The table, ``op_results.txt``, is written by ``scripts/tensorflow_op_results.py``. A line is an operation, and what it
+returns:
 
     TopKV2 values:T indices:index_type=3
 

@@ -1,3 +1,4 @@
+# ruff: noqa: E731 (short functions are named where they are used)
 """Programs of TensorFlow 1 with control flow, whose graphs and results are in ``tests/golden/control_flow.npz.xz``.
 
 Each function takes the module ``tensorflow.compat.v1`` and builds one into the default graph. Those that read a
@@ -146,22 +147,22 @@ def conds_in_both_branches(tf):
 @case
 def cond_in_cond_on_one_predicate(tf):
     x, p, steps = chosen(tf)
-    inner = lambda: tf.cond(p, lambda: x * 2, lambda: x * 3)  # noqa: E731
+    inner = lambda: tf.cond(p, lambda: x * 2, lambda: x * 3)
     return Program([tf.cond(p, inner, lambda: inner() + 1)], steps)
 
 
 @case
 def cond_in_cond_on_computed_predicate(tf):
     x, p, steps = chosen(tf)
-    inner = lambda: tf.cond(tf.reduce_sum(tf.square(x)) > 1, lambda: x * 2, lambda: x * 3)  # noqa: E731
+    inner = lambda: tf.cond(tf.reduce_sum(tf.square(x)) > 1, lambda: x * 2, lambda: x * 3)
     return Program([tf.cond(p, inner, lambda: inner() + 1)], steps)
 
 
 @case
 def three_conds_deep(tf):
     x, p, q, steps = chosen_twice(tf)
-    deepest = lambda: tf.cond(x[0] > 0, lambda: x * 10, lambda: x / 10)  # noqa: E731
-    inner = lambda: tf.cond(q, deepest, lambda: deepest() + 1)  # noqa: E731
+    deepest = lambda: tf.cond(x[0] > 0, lambda: x * 10, lambda: x / 10)
+    inner = lambda: tf.cond(q, deepest, lambda: deepest() + 1)
     y = tf.cond(p, inner, lambda: x)
     return Program([y, *tf.gradients(y * y, [x])], steps)
 
@@ -277,7 +278,9 @@ def static_rnn_of_lengths(tf):
     cell = tf.nn.rnn_cell.BasicRNNCell(3, name="cell")
     outputs, state = tf.nn.static_rnn(cell, tf.unstack(x, axis=1), tf.zeros([2, 3]), sequence_length=lengths)
     loss = tf.reduce_sum(tf.square(tf.stack(outputs)))
-    return Program([outputs[-1], state, *tf.gradients(loss, [x])], [{x: some(2, 3, 4), lengths: [3, 1]}], known_values(tf))
+    return Program(
+        [outputs[-1], state, *tf.gradients(loss, [x])], [{x: some(2, 3, 4), lengths: [3, 1]}], known_values(tf)
+    )
 
 
 # -- loops ---------------------------------------------------------------------------------------------
@@ -304,7 +307,7 @@ def loop_with_unchanged_value(tf):
 @case
 def loop_that_swaps(tf):
     x, steps = vector(tf)
-    body = lambda i, y, z: (i + 1, z, y + z)  # noqa: E731
+    body = lambda i, y, z: (i + 1, z, y + z)
     return Program(list(tf.while_loop(lambda i, y, z: i < 6, body, [0, x, x * 2])), steps)
 
 
@@ -325,13 +328,13 @@ def loop_with_limit(tf):
 def loop_that_grows(tf):
     x, steps = vector(tf)
     shapes = [tf.TensorShape([]), tf.TensorShape([None])]
-    body = lambda i, y: (i + 1, tf.concat([y, x], 0))  # noqa: E731
+    body = lambda i, y: (i + 1, tf.concat([y, x], 0))
     return Program(list(tf.while_loop(lambda i, y: i < 3, body, [0, x], shape_invariants=shapes)), steps)
 
 
 @case
 def loop_over_strings(tf):
-    body = lambda i, s: (i + 1, tf.strings.join([s, tf.as_string(i)]))  # noqa: E731
+    body = lambda i, s: (i + 1, tf.strings.join([s, tf.as_string(i)]))
     return Program(list(tf.while_loop(lambda i, s: i < 4, body, [0, "n"])))
 
 
@@ -345,7 +348,7 @@ def loop_gradient(tf):
 @case
 def loop_gradient_one_turn_at_a_time(tf):
     x, steps = vector(tf)
-    body = lambda i, y: (i + 1, tf.sin(y) * x + 1)  # noqa: E731
+    body = lambda i, y: (i + 1, tf.sin(y) * x + 1)
     _, y = tf.while_loop(lambda i, y: i < 5, body, [0, x], parallel_iterations=1)
     return Program([y, *tf.gradients(y * y, [x])], steps)
 
@@ -353,7 +356,7 @@ def loop_gradient_one_turn_at_a_time(tf):
 @case
 def loop_gradient_with_swapped_memory(tf):
     x, steps = vector(tf)
-    body = lambda i, y: (i + 1, tf.exp(-y) * x)  # noqa: E731
+    body = lambda i, y: (i + 1, tf.exp(-y) * x)
     _, y = tf.while_loop(lambda i, y: i < 3, body, [0, x], swap_memory=True)
     return Program(tf.gradients(y, [x]), steps)
 
@@ -423,21 +426,21 @@ def three_loops_deep_gradient(tf):
 @case
 def loop_in_condition(tf):
     x, steps = vector(tf)
-    limit = lambda y: tf.while_loop(lambda i, t: i < 3, lambda i, t: (i + 1, t + tf.reduce_sum(y)), [0, 0.0])[1]  # noqa: E731
+    limit = lambda y: tf.while_loop(lambda i, t: i < 3, lambda i, t: (i + 1, t + tf.reduce_sum(y)), [0, 0.0])[1]
     return Program([tf.while_loop(lambda y: limit(y) < 50, lambda y: y + 1, [x])], steps)
 
 
 @case
 def loop_in_branch(tf):
     x, p, steps = chosen(tf)
-    repeated = lambda: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x])[1]  # noqa: E731
+    repeated = lambda: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, x])[1]
     return Program([tf.cond(p, repeated, lambda: x)], steps)
 
 
 @case
 def loop_in_branch_gradient(tf):
     x, p, steps = chosen(tf)
-    repeated = lambda: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.sin(y) * x), [0, x])[1]  # noqa: E731
+    repeated = lambda: tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, tf.sin(y) * x), [0, x])[1]
     y = tf.cond(p, repeated, lambda: x * x)
     return Program([y, *tf.gradients(y, [x])], steps)
 
@@ -456,14 +459,14 @@ def loops_in_both_branches_gradient(tf):
 @case
 def branch_in_loop(tf):
     x, steps = vector(tf)
-    body = lambda i, y: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: y * x, lambda: y + 1))  # noqa: E731
+    body = lambda i, y: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: y * x, lambda: y + 1))
     return Program(list(tf.while_loop(lambda i, y: i < 5, body, [0, x])), steps)
 
 
 @case
 def branch_in_loop_gradient(tf):
     x, steps = vector(tf)
-    body = lambda i, y: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.sin(y) * x, lambda: y * y))  # noqa: E731
+    body = lambda i, y: (i + 1, tf.cond(tf.equal(i % 2, 0), lambda: tf.sin(y) * x, lambda: y * y))
     y = tf.while_loop(lambda i, y: i < 4, body, [0, x])[1]
     return Program([y, *tf.gradients(y, [x])], steps)
 
@@ -484,7 +487,7 @@ def branches_deep_in_loop_gradient(tf):
     x, p, steps = chosen(tf)
 
     def body(i, y):
-        inner = lambda: tf.cond(p, lambda: tf.sin(y) * x, lambda: y * y * x)  # noqa: E731
+        inner = lambda: tf.cond(p, lambda: tf.sin(y) * x, lambda: y * y * x)
         return i + 1, tf.cond(tf.equal(i % 2, 0), inner, lambda: tf.tanh(y))
 
     y = tf.while_loop(lambda i, y: i < 4, body, [0, x])[1]
@@ -496,7 +499,7 @@ def loop_in_branch_in_loop_gradient(tf):
     x, steps = vector(tf)
 
     def body(i, y):
-        inner = lambda: tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, tf.tanh(z * x)), [0, y])[1]  # noqa: E731
+        inner = lambda: tf.while_loop(lambda j, z: j < i, lambda j, z: (j + 1, tf.tanh(z * x)), [0, y])[1]
         return i + 1, tf.cond(tf.equal(i % 2, 0), inner, lambda: y * tf.sin(y))
 
     y = tf.while_loop(lambda i, y: i < 5, body, [0, x])[1]
@@ -506,7 +509,7 @@ def loop_in_branch_in_loop_gradient(tf):
 @case
 def branch_in_condition(tf):
     x, steps = vector(tf)
-    goes_on = lambda i, y: tf.cond(i < 2, lambda: True, lambda: tf.reduce_sum(y) < 20)  # noqa: E731
+    goes_on = lambda i, y: tf.cond(i < 2, lambda: True, lambda: tf.reduce_sum(y) < 20)
     return Program(list(tf.while_loop(goes_on, lambda i, y: (i + 1, y + 1), [0, x])), steps)
 
 
@@ -540,7 +543,9 @@ def check_in_loop(tf):
 def tensor_array(tf):
     x, steps = vector(tf)
     array = tf.TensorArray(tf.float32, size=4, clear_after_read=False)
-    array = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a.write(i, x * tf.cast(i, tf.float32))), [0, array])[1]
+    array = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a.write(i, x * tf.cast(i, tf.float32))), [0, array])[
+        1
+    ]
     return Program([array.stack(), array.read(2)], steps)
 
 
@@ -549,7 +554,7 @@ def tensor_array_gradient(tf):
     x, steps = vector(tf)
     read = tf.TensorArray(tf.float32, size=3, clear_after_read=False).unstack(x)
     written = tf.TensorArray(tf.float32, size=3)
-    body = lambda i, y, a: (i + 1, y * read.read(i), a.write(i, tf.sin(y)))  # noqa: E731
+    body = lambda i, y, a: (i + 1, y * read.read(i), a.write(i, tf.sin(y)))
     _, y, written = tf.while_loop(lambda i, y, a: i < 3, body, [0, 1.0, written])
     return Program([y, *tf.gradients([y, written.stack()], [x])], steps)
 
@@ -718,7 +723,7 @@ def order_of_effects_in_branch(tf):
 @with_variables
 def value_before_initialization(tf):
     v = counter(tf)
-    initial = lambda: tf.constant(4.0)  # noqa: E731
+    initial = lambda: tf.constant(4.0)
     y = tf.cond(tf.is_variable_initialized(v), v.read_value, initial)
     with tf.control_dependencies([y]):
         return Program([y, tf.assign(v, 3.0).op], [{}, {}])
@@ -747,7 +752,7 @@ def assignment_in_branch_in_loop(tf):
         added = tf.cond(tf.equal(i % 2, 0), lambda: tf.identity(tf.assign_add(v, 1.0)), lambda: v.read_value() * 10)
         return i + 1, y + added
 
-    i, y = tf.while_loop(lambda i, y: i < 4, body, [0, x], parallel_iterations=1)
+    _, y = tf.while_loop(lambda i, y: i < 4, body, [0, x], parallel_iterations=1)
     with tf.control_dependencies([y]):
         return Program([y, tf.identity(v.read_value())], steps, initialized(tf))
 
