@@ -31,6 +31,7 @@ from tfray.compat import (
 )
 from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunOptions
 from tfray.errors import OpError
+from tfray.exchange.graph_import import import_graph_def
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
@@ -70,7 +71,6 @@ from tfray.framework.dtypes import float16 as half
 from tfray.framework.dtypes import float64 as double
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph, get_default_session, reset_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.importer import import_graph_def
 from tfray.framework.indexed_slices import (
     IndexedSlices,
     IndexedSlicesValue,

@@ -107,10 +107,14 @@ class _KeyWriter:
             self.bounds.append(bound)
             return "$"
 
-    def apply(self, tensor: Tensor, name: str | None, var: Any = None) -> Tensor:
+    def key(self) -> tuple[str, list[Tensor]]:
+        """The text, and the tensors in it, which have one dtype."""
         if len({bound.dtype for bound in self.bounds}) > 1:
             self.bounds = [cast(bound, dtypes.int64) for bound in self.bounds]
-        key = ",".join(self.items) or "..."
+        return ",".join(self.items) or "...", self.bounds
+
+    def apply(self, tensor: Tensor, name: str | None, var: Any = None) -> Tensor:
+        key, _ = self.key()
         part: Tensor = add_op(STRIDED_SLICE, tensor, self.bounds, name=name, key=key)
         if var is not None:
             part.assign = partial(var._assign_part, key, self.bounds)
@@ -207,6 +211,29 @@ def strided_slice(
         >>> session.run(tf.strided_slice([0, 1, 2, 3, 4, 5], [1], [5], [2]))
         array([1, 3], dtype=int32)
     """
+    masks = begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask
+    writer = _strided_writer(begin, end, strides, *masks)
+    return writer.apply(convert_to_tensor(input_), name or "StridedSlice", var)
+
+
+def strided_key(
+    begin: TensorLike, end: TensorLike, strides: TensorLike | None, **masks: int
+) -> tuple[str, list[Tensor]]:
+    """The attribute ``key``, and the tensors it takes, for the part that `strided_slice` describes so."""
+    writer = _strided_writer(begin, end, strides, **masks)
+    return writer.key()
+
+
+def _strided_writer(
+    begin: TensorLike,
+    end: TensorLike,
+    strides: TensorLike | None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+) -> _KeyWriter:
     begins = _entries_or_tensors(begin, "begin")
     ends = _entries_or_tensors(end, "end")
     steps = [None] * len(begins) if strides is None else _entries_or_tensors(strides, "strides")
@@ -225,7 +252,7 @@ def strided_slice(
             writer.add(first)
         else:
             writer.add(slice(None if begin_mask & bit else first, None if end_mask & bit else last, step))
-    return writer.apply(convert_to_tensor(input_), name or "StridedSlice", var)
+    return writer
 
 
 def _entries_or_tensors(vector: TensorLike, what: str) -> list[Any]:

@@ -324,18 +324,48 @@ TENSOR_ARRAY_READ = register(
 )
 
 
+def _pop_kernel(ctx: KernelContext, flow: TensorList) -> tuple[TensorList, Any]:
+    if not flow.size:
+        raise InvalidArgumentError("an element is taken off the end of an empty list")
+    return flow.without_last(), _read_kernel(ctx, flow, np.array(flow.size - 1))
+
+
+TENSOR_ARRAY_POP = register(
+    OpDef(
+        name="TensorArrayPop",
+        inputs=("flow: variant",),
+        outputs=("changed: variant", "value: dtype"),
+        attrs=("element_shape",),
+        types={"dtype": dtypes.ALL},
+        shape=lambda op: [TensorShape([]), op.attrs["element_shape"]],
+        kernels=on_every_device(_pop_kernel),
+    )
+)
+"""Takes the last element off: loops of TensorFlow 2 keep values for their gradients on such stacks."""
+
+
 def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
     position = _index(index)
     _check_writable(ctx, flow, position)
     return flow.set(position, value)
 
 
-def _check_writable(ctx: KernelContext, flow: TensorList, index: int) -> None:
+def _replace_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
+    position = _index(index)
+    _check_in_range(ctx, flow, position)
+    return flow.set(position, value)
+
+
+def _check_in_range(ctx: KernelContext, flow: TensorList, index: int) -> None:
     if index < 0 or (index >= flow.size and not ctx.attr("dynamic")):
         raise InvalidArgumentError(
             f"cannot write element {index}: the TensorArray has {flow.size}; make it with a larger size, "
             "or with dynamic_size=True"
         )
+
+
+def _check_writable(ctx: KernelContext, flow: TensorList, index: int) -> None:
+    _check_in_range(ctx, flow, index)
     if flow.element(index) is not MISSING:
         raise InvalidArgumentError(f"element {index} of the TensorArray was written already: write each once")
 
@@ -363,6 +393,18 @@ TENSOR_ARRAY_WRITE = register(
         gradient=_write_gradient,
     )
 )
+TENSOR_ARRAY_REPLACE = register(
+    OpDef(
+        name="TensorArrayReplace",
+        inputs=("flow: variant", "index: int32", "value: any"),
+        outputs=("changed: variant",),
+        attrs=("dynamic",),
+        shape=_flow_shape,
+        kernels=on_every_device(_replace_kernel),
+        keeps_inputs=True,
+    )
+)
+"""A write to an element that may have been written: for the lists of TensorFlow 2, which allow it."""
 
 
 # -- many elements -------------------------------------------------------------------------------------

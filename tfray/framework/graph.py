@@ -354,9 +354,11 @@ class Graph:
 
     is_fetchable = is_feedable
 
-    def as_graph_def(self) -> PlainGraph:
+    def as_plain(self) -> PlainGraph:
         """This graph as plain data."""
         return PlainGraph([op.node_def for op in self.get_operations()], seed=self.seed)
+
+    as_graph_def = as_plain
 
     def _repr_html_(self) -> str | None:
         """This graph as HTML for a notebook; None (the notebook then shows `repr`) if no module draws graphs."""

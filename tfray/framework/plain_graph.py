@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,14 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.tensor_shape import TensorShape
 
 FORMAT_VERSION: Final = 1
+
+_reader = ""
+
+
+def read_other_forms_by(module: str) -> None:
+    """Let ``from_bytes`` of a module, which is loaded when it is needed, read bytes that are no JSON."""
+    global _reader
+    _reader = module
 
 
 @dataclass
@@ -97,7 +106,15 @@ class PlainGraph:
 
     @classmethod
     def FromString(cls, data: bytes) -> PlainGraph:
-        """The graph that `SerializeToString` gave. Raises `DataLossError` for anything else."""
+        """The graph that `SerializeToString` gave, or that TensorFlow has written as a protocol buffer.
+
+        Raises:
+            DataLossError: It is neither.
+            UnimplementedError: TensorFlow's graph has operation types that tfray has no equivalent of.
+        """
+        if _reader and data.lstrip()[:1] != b"{":
+            found: PlainGraph = importlib.import_module(_reader).from_bytes(data)
+            return found
         try:
             plain = json.loads(data)
         except (ValueError, RecursionError) as error:

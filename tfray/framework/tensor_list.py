@@ -42,11 +42,23 @@ class TensorList:
     def set(self, index: int, value: Any) -> TensorList:
         """The list in which that element is `value`, grown if need be."""
         items = self._own_items()
-        newer = TensorList(items, max(self.size, index + 1))
+        newer = self._replaced(items, index, max(self.size, index + 1))
+        items[index] = value
+        return newer
+
+    def without_last(self) -> TensorList:
+        """The list without its last element. It must have one."""
+        items = self._own_items()
+        newer = self._replaced(items, self.size - 1, self.size - 1)
+        items.pop(newer.size, None)
+        return newer
+
+    def _replaced(self, items: dict[int, Array], index: int, size: int) -> TensorList:
+        """The newest version, of which the element `index` is about to change. This one keeps its own."""
+        newer = TensorList(items, size)
         self._change = (index, items.get(index, MISSING))
         self._newer = newer
         self._items = None
-        items[index] = value
         return newer
 
     def detached(self) -> TensorList:

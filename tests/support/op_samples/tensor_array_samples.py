@@ -91,6 +91,7 @@ SAMPLES = [
 TESTED_ELSEWHERE = {
     "RegionInput": "the input of a branch or a loop: test_control_flow.py",
     "StackTimesMatrix": "the gradient of ProductOfStacks, which checks it",
+    **dict.fromkeys(["TensorArrayPop", "TensorArrayReplace"], "imported graphs use them: test_graphs_of_tensorflow.py"),
     "NoValue": "has no value: test_control_flow_gradients.py",
     **dict.fromkeys(
         [

@@ -1,0 +1,94 @@
+#!/usr/bin/env python
+"""Write ``tfray/exchange/tensorflow_ops.txt``: TensorFlow's definitions of the operation types that tfray reads.
+
+A type is listed if its name, or that of a relative, stands in ``ops/`` or ``tfray/exchange/``. Run it again after
+a change there, with an interpreter that has TensorFlow 2.21; tfray itself is not needed:
+
+    /path/to/python scripts/tensorflow_ops.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from tensorflow.core.framework import op_def_pb2
+from tensorflow.python.client import pywrap_tf_session
+from tensorflow.python.framework import dtypes
+
+ROOT = Path(__file__).resolve().parent.parent
+
+BEFORE = ("", "Resource", "Apply", "SparseApply", "ResourceApply", "ResourceSparseApply")
+AFTER = ("", "V2", "V3")
+"""What TensorFlow puts before and after the names of related types."""
+
+
+def argument(arg: Any) -> str:
+    """``name:type``, ``name:number*type`` or ``name:*types``, with ``&`` for a reference."""
+    one = arg.type_attr or (dtypes.as_dtype(arg.type).name if arg.type else "")
+    kind = f"*{arg.type_list_attr}" if arg.type_list_attr else f"{arg.number_attr}*{one}" if arg.number_attr else one
+    return f"{arg.name}:{kind}{'&' if arg.is_ref else ''}"
+
+
+def plain(value: Any) -> Any:
+    """The value of an attribute for JSON: types by name, shapes as lists of sizes."""
+    kind = value.WhichOneof("value")
+    if kind == "list":
+        ((_, values),) = value.list.ListFields() or ((None, ()),)
+        field = value.list.ListFields()[0][0].name if value.list.ListFields() else ""
+        return [one(field, each) for each in values]
+    return one(kind, getattr(value, kind))
+
+
+def one(kind: str, value: Any) -> Any:
+    if kind == "s":
+        return value.decode()
+    if kind == "type":
+        return dtypes.as_dtype(value).name
+    if kind == "shape":
+        return None if value.unknown_rank else [dim.size for dim in value.dim]
+    if kind == "f":
+        return float(f"{value:.7g}")
+    return value if kind in ("i", "b") else None
+
+
+def attribute(attr: Any) -> str:
+    """``name:type``, ``=default`` and the allowed values in braces."""
+    text = f"{attr.name}:{attr.type}"
+    if attr.HasField("default_value"):
+        text += "=" + json.dumps(plain(attr.default_value), separators=(",", ":"))
+    if attr.HasField("allowed_values") and attr.type == "string":
+        text += "{" + ",".join(plain(attr.allowed_values)) + "}"
+    return text
+
+
+def lines(wanted: Iterable[str]) -> list[str]:
+    """A line of four columns for each operation type: name, inputs, outputs, attributes."""
+    listed = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
+    found = []
+    for op in sorted(listed.op, key=lambda op: op.name):
+        if op.name in wanted:
+            columns = [op.name, *(" ".join(map(argument, args)) for args in (op.input_arg, op.output_arg))]
+            found.append("\t".join([*columns, *map(attribute, op.attr)]))
+    return found
+
+
+def main() -> None:
+    """Write the file."""
+    sources = [*(ROOT / "ops").rglob("*.py"), *(ROOT / "tfray" / "exchange").glob("*.py")]
+    named = {name for path in sources for name in re.findall(r"\b_?[A-Z]\w+\b", path.read_text())}
+    wanted = {f"{before}{name}{after}" for name in named for before in BEFORE for after in AFTER}
+    path = ROOT / "tfray" / "exchange" / "tensorflow_ops.txt"
+    text = "\n".join(lines(wanted)) + "\n"
+    path.write_text(text)
+    print(f"{text.count(chr(10))} types, {len(text)} bytes in {path}")
+
+
+if __name__ == "__main__":
+    main()

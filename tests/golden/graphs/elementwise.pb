@@ -1,0 +1,214 @@
+
+;
+xPlaceholder*
+dtype0*
+shape:ÿÿÿÿÿÿÿÿÿ
+
+AbsAbsx*
+T0
+
+ExpExpx*
+T0
+
+LogLogx*
+T0
+
+Log1pLog1px*
+T0
+
+Expm1Expm1x*
+T0
+
+SqrtSqrtx*
+T0
+
+RsqrtRsqrtx*
+T0
+
+SquareSquarex*
+T0
+
+SinSinx*
+T0
+
+CosCosx*
+T0
+
+TanTanx*
+T0
+
+AsinAsinx*
+T0
+
+AcosAcosx*
+T0
+
+AtanAtanx*
+T0
+
+SinhSinhx*
+T0
+
+CoshCoshx*
+T0
+
+TanhTanhx*
+T0
+
+SigmoidSigmoidx*
+T0
+
+SignSignx*
+T0
+
+FloorFloorx*
+T0
+
+CeilCeilx*
+T0
+
+RintRintx*
+T0
+
+RoundRoundx*
+T0
+$
+
+Reciprocal
+Reciprocalx*
+T0
+
+LgammaLgammax*
+T0
+
+DigammaDigammax*
+T0
+
+ErfErfx*
+T0
+
+ErfcErfcx*
+T0
+
+AsinhAsinhx*
+T0
+
+AtanhAtanhx*
+T0
+ 
+IsFiniteIsFinitex*
+T0
+
+IsNanIsNanx*
+T0
+ 
+SoftplusSoftplusx*
+T0
+ 
+SoftsignSoftsignx*
+T0
+"
+result_0IdentityAbs*
+T0
+"
+result_1IdentityExp*
+T0
+"
+result_2IdentityLog*
+T0
+$
+result_3IdentityLog1p*
+T0
+$
+result_4IdentityExpm1*
+T0
+#
+result_5IdentitySqrt*
+T0
+$
+result_6IdentityRsqrt*
+T0
+%
+result_7IdentitySquare*
+T0
+"
+result_8IdentitySin*
+T0
+"
+result_9IdentityCos*
+T0
+#
+	result_10IdentityTan*
+T0
+$
+	result_11IdentityAsin*
+T0
+$
+	result_12IdentityAcos*
+T0
+$
+	result_13IdentityAtan*
+T0
+$
+	result_14IdentitySinh*
+T0
+$
+	result_15IdentityCosh*
+T0
+$
+	result_16IdentityTanh*
+T0
+'
+	result_17IdentitySigmoid*
+T0
+$
+	result_18IdentitySign*
+T0
+%
+	result_19IdentityFloor*
+T0
+$
+	result_20IdentityCeil*
+T0
+$
+	result_21IdentityRint*
+T0
+%
+	result_22IdentityRound*
+T0
+*
+	result_23Identity
+Reciprocal*
+T0
+&
+	result_24IdentityLgamma*
+T0
+'
+	result_25IdentityDigamma*
+T0
+#
+	result_26IdentityErf*
+T0
+$
+	result_27IdentityErfc*
+T0
+%
+	result_28IdentityAsinh*
+T0
+%
+	result_29IdentityAtanh*
+T0
+(
+	result_30IdentityIsFinite*
+T0
+
+%
+	result_31IdentityIsNan*
+T0
+
+(
+	result_32IdentitySoftplus*
+T0
+(
+	result_33IdentitySoftsign*
+T0"ª

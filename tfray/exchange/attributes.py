@@ -1,0 +1,95 @@
+"""Values of attributes as TensorFlow's messages hold them, and as tfray's operations do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.exchange.op_table import REQUIRED, TensorFlowOp
+from tfray.formats.graph_proto import AttrValue
+from tfray.formats.tensor_proto import DTYPE_NUMBERS, REFERENCE, TensorShapeProto, make_ndarray
+from tfray.framework import dtypes
+from tfray.framework.dtypes import DType
+from tfray.framework.tensor_shape import TensorShape
+
+_DTYPES = {number: dtype for dtype, number in DTYPE_NUMBERS.items()} | {21: dtypes.variant}
+
+
+def dtype_of(number: int) -> DType:
+    """The dtype of a number in a message; that of the value for a reference. Raises `DataLossError`."""
+    found = _DTYPES.get(number - REFERENCE if number > REFERENCE else number)
+    if found is None:
+        raise DataLossError(f"dtype {number} is not known")
+    return found
+
+
+def shape_of(proto: TensorShapeProto) -> TensorShape:
+    """The shape in a message."""
+    if proto.unknown_rank:
+        return TensorShape(None)
+    return TensorShape([None if dim.size < 0 else dim.size for dim in proto.dim])
+
+
+def array_of(proto: Any) -> np.ndarray[Any, Any]:
+    """The array in a message. Raises `DataLossError` for a broken one, and for one that asks for too much memory."""
+    array = make_ndarray(proto)
+    array.flags.writeable = False
+    return array
+
+
+def read_attr(value: AttrValue) -> Any:
+    """The Python value of an attribute. Functions stay messages; text is a string, or bytes where it is not UTF-8."""
+    kind = value.WhichOneof("value")
+    if kind == "list":
+        fields = value.list.ListFields()
+        return [_read(fields[0][0].name, each) for each in fields[0][1]] if fields else []
+    if kind is None:
+        return None
+    return _read(kind, getattr(value, kind))
+
+
+def _read(kind: str, value: Any) -> Any:
+    if kind in ("i", "f", "b", "func"):
+        return value
+    if kind == "s":
+        return _text(value)
+    if kind == "type":
+        return dtype_of(value)
+    if kind == "shape":
+        return shape_of(value)
+    if kind == "tensor":
+        return array_of(value)
+    raise InvalidArgumentError(f"an attribute holds {value!r}, which a function's definition has to replace")
+
+
+def _text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def attrs_of(definition: TensorFlowOp, given: Mapping[str, AttrValue], bound: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of all attributes of a node: given ones, and TensorFlow's defaults.
+
+    Args:
+        definition: The node's type.
+        given: The attributes in the node's message.
+        bound: Values of the attributes of the function that holds the node.
+
+    Raises:
+        InvalidArgumentError: One is missing that has no default.
+    """
+    attrs = {name: attr.default for name, attr in definition.attrs.items() if attr.default is not REQUIRED}
+    for name, value in given.items():
+        if value.WhichOneof("value") == "placeholder":
+            attrs[name] = bound[value.placeholder]
+        elif name in definition.attrs:
+            attrs[name] = read_attr(value)
+    missing = [name for name in definition.attrs if name not in attrs]
+    if missing:
+        raise InvalidArgumentError(f"attribute {', '.join(missing)} of {definition.name} is missing")
+    return attrs

@@ -1,0 +1,322 @@
+"""Rules for functions, branches, loops, lists of tensors and TensorArrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.exchange.attributes import read_attr
+from tfray.exchange.node import Imported, Node, TensorArrayHandle, rule
+from tfray.formats.graph_proto import FunctionDef
+from tfray.framework import dtypes
+from tfray.framework.graph import Tensor
+from tfray.framework.region import Region
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.control.control_flow_ops import add_cond, add_while
+
+# -- functions -----------------------------------------------------------------------------------------
+
+
+def _function(node: Node, attr: str) -> tuple[str, dict[str, Any]]:
+    named = node.attrs[attr]
+    return named.name, {name: read_attr(value) for name, value in named.attr.items()}
+
+
+def call(node: Node, function: str, attrs: Mapping[str, Any], inputs: Sequence[Imported]) -> list[Imported]:
+    """Add what a function does with `inputs` in the place of a node that calls it."""
+    given = {name: read_attr(value) for name, value in attrs.items() if not name.startswith("_")}
+    outputs, effects = node.body.call(function, given, inputs, node)
+    node.controls += effects
+    return node.named(outputs)
+
+
+@rule("PartitionedCall", "StatefulPartitionedCall")
+def _partitioned_call(node: Node) -> Sequence[Imported]:
+    named = node.attrs["f"]
+    return call(node, named.name, named.attr, node.given)
+
+
+def _truth(node: Node, tensor: Tensor) -> Tensor:
+    """Whether a scalar is not 0."""
+    if tensor.dtype is dtypes.bool_:
+        return tensor
+    return node.part("NotEqual", [tensor, node.known(0, tensor.dtype)])
+
+
+@rule("If", "StatelessIf")
+def _if(node: Node) -> Sequence[Imported]:
+    pred = _truth(node, node.value(node.given[0]))
+    branches = []
+    for attr, scope in (("then_branch", "then"), ("else_branch", "orelse")):
+        region, outputs = node.body.region(*_function(node, attr), node.given[1:], node, scope)
+        region.outputs = [node.value(output) for output in outputs]
+        branches.append(region)
+    return _chosen(node, pred, *branches)
+
+
+def _chosen(node: Node, pred: Tensor, then: Region, orelse: Region) -> list[Imported]:
+    with node.building():
+        made = add_cond(pred, then, orelse, name="cond")
+    node.controls.append(made)
+    return node.named(made.outputs)
+
+
+@rule("Case", "StatelessCase")
+def _case(node: Node) -> Sequence[Imported]:
+    index, *inputs = node.given
+    first, *others = node.attrs["branches"]
+    if not others:
+        return call(node, first.name, first.attr, inputs)
+    number = node.value(index)
+    pred = node.part("Equal", [number, node.known(0, number.dtype)])
+    next_number = node.part("Sub", [number, node.known(1, number.dtype)])
+    given = {name: read_attr(value) for name, value in first.attr.items()}
+    region, outputs = node.body.region(first.name, given, inputs, node, "then")
+    region.outputs = [node.value(output) for output in outputs]
+    rest, outputs = node.body.region(_cases(node, others), {}, [next_number, *inputs], node, "orelse")
+    rest.outputs = [node.value(output) for output in outputs]
+    return _chosen(node, pred, region, rest)
+
+
+def _cases(node: Node, branches: Sequence[Any]) -> str:
+    """The name of a function that takes a number and runs one of the functions `branches`."""
+    functions = node.body.functions
+    name = f"{branches[0].name} and further cases"
+    if name not in functions:
+        whole = functions[branches[0].name].signature
+        function = functions[name] = FunctionDef()
+        function.signature.name = name
+        function.signature.input_arg.add(name="number", type=int(dtypes.int32))
+        function.signature.input_arg.extend(whole.input_arg)
+        function.signature.output_arg.extend(whole.output_arg)
+        inner = function.node_def.add(name="case", op="Case")
+        inner.input.extend(["number", *(arg.name for arg in whole.input_arg)])
+        inner.attr["branches"].list.func.extend(branches)
+        inner.attr["Tin"].list.type.extend(arg.type for arg in whole.input_arg)
+        inner.attr["Tout"].list.type.extend(arg.type for arg in whole.output_arg)
+        function.ret.update({arg.name: f"case:output:{i}" for i, arg in enumerate(whole.output_arg)})
+    return name
+
+
+@rule("While", "StatelessWhile")
+def _while(node: Node) -> Sequence[Imported]:
+    fixed = _fixed_variables(node)
+    variables = [i for i in range(len(node.given)) if i not in fixed]
+    condition, results = node.body.region(*_function(node, "cond"), node.given, node, "condition", variables)
+    condition.outputs = [node.value(results[0])]
+    body, outputs = node.body.region(*_function(node, "body"), node.given, node, "body", variables)
+    body.outputs = [node.value(outputs[i]) for i in variables]
+    initial = [node.value(node.given[i]) for i in variables]
+    with node.building():
+        made = add_while(condition, body, initial, "while")
+    ends: list[Imported] = list(node.given)
+    for index, tensor in zip(variables, made.outputs[1:], strict=False):
+        ends[index] = tensor
+    node.controls.append(made)
+    return node.named(ends)
+
+
+def _fixed_variables(node: Node) -> set[int]:
+    """The variables of a loop that keep their values: they are captured, as handles have to be."""
+    function = node.body.functions[node.attrs["body"].name]
+    sources = {inner.name: inner.input[0] for inner in function.node_def if inner.op == "Identity" and inner.input}
+    fixed = set()
+    for index, (arg, result) in enumerate(
+        zip(function.signature.input_arg, function.signature.output_arg, strict=True)
+    ):
+        source = function.ret[result.name].partition(":")[0]
+        while source in sources:
+            source = sources[source].partition(":")[0]
+        if source == arg.name:
+            fixed.add(index)
+    return fixed
+
+
+# -- lists of tensors ----------------------------------------------------------------------------------
+
+
+def _element_shape(node: Node, name: str = "element_shape") -> TensorShape:
+    found = node.constant(name)
+    if found is None or found.ndim == 0:
+        return TensorShape(None)
+    return TensorShape([None if size < 0 else size for size in found.tolist()])
+
+
+def _all_indices(node: Node, flow: Tensor) -> Tensor:
+    size = node.part("TensorArraySize", [flow])
+    return node.part("Range", [node.known(0, dtypes.int32), size, node.known(1, dtypes.int32)])
+
+
+@rule("EmptyTensorList")
+def _empty_list(node: Node) -> Sequence[Imported]:
+    return [node.make("TensorArray", [node.known(0, dtypes.int32)]).outputs[0]]
+
+
+@rule("TensorListElementShape")
+def _list_element_shape(node: Node) -> Sequence[Imported]:
+    # Lists here do not hold their elements to a shape. -1 stands for any.
+    return [
+        node.make(
+            "Const", [], value=np.asarray(-1, node.attrs["shape_type"].numpy), dtype=node.attrs["shape_type"]
+        ).outputs[0]
+    ]
+
+
+@rule("AddN")
+def _sum(node: Node) -> Sequence[Imported]:
+    is_list = node.inputs[0].dtype is dtypes.variant
+    return [node.make("TensorArraySum" if is_list else "AddN", node.inputs).outputs[0]]
+
+
+@rule("TensorListReserve")
+def _reserved_list(node: Node) -> Sequence[Imported]:
+    return [node.make("TensorArray", node.arg("num_elements")).outputs[0]]
+
+
+@rule("TensorListPushBack")
+def _push(node: Node) -> Sequence[Imported]:
+    flow, value = node.inputs
+    return [node.make("TensorArrayWrite", [flow, node.part("TensorArraySize", [flow]), value], dynamic=True).outputs[0]]
+
+
+@rule("TensorListPopBack")
+def _pop(node: Node) -> Sequence[Imported]:
+    shape, dtype = _element_shape(node), node.attrs["element_dtype"]
+    return list(node.make("TensorArrayPop", node.inputs[:1], dtype=dtype, element_shape=shape).outputs)
+
+
+@rule("TensorListSetItem")
+def _set_item(node: Node) -> Sequence[Imported]:
+    dynamic = bool(node.attrs["resize_if_index_out_of_bounds"])
+    return [node.make("TensorArrayReplace", node.inputs, dynamic=dynamic).outputs[0]]
+
+
+@rule("TensorListGetItem")
+def _get_item(node: Node) -> Sequence[Imported]:
+    shape, dtype = _element_shape(node), node.attrs["element_dtype"]
+    return [node.make("TensorArrayRead", node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
+
+
+@rule("TensorListStack")
+def _stack_list(node: Node) -> Sequence[Imported]:
+    flow = node.inputs[0]
+    shape, dtype = _element_shape(node), node.attrs["element_dtype"]
+    inputs = [flow, _all_indices(node, flow)]
+    return [node.make("TensorArrayGather", inputs, dtype=dtype, element_shape=shape).outputs[0]]
+
+
+@rule("TensorListGather")
+def _gather_list(node: Node) -> Sequence[Imported]:
+    shape, dtype = _element_shape(node), node.attrs["element_dtype"]
+    return [node.make("TensorArrayGather", node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
+
+
+@rule("TensorListFromTensor")
+def _list_of(node: Node) -> Sequence[Imported]:
+    (value,) = node.arg("tensor")
+    shape = node.part("Shape", [value], out_type=dtypes.int32)
+    size = node.part("StridedSlice", [shape], key="0")
+    flow = node.part("TensorArray", [size])
+    return [node.make("TensorArrayScatter", [flow, _all_indices(node, flow), value], dynamic=False).outputs[0]]
+
+
+@rule("TensorListLength")
+def _list_length(node: Node) -> Sequence[Imported]:
+    return [node.make("TensorArraySize", node.inputs).outputs[0]]
+
+
+@rule("OptionalFromValue")
+def _optional(node: Node) -> Sequence[Imported]:
+    flow = node.part("TensorArray", [node.known(len(node.inputs), dtypes.int32)])
+    for index, value in enumerate(node.inputs):
+        flow = node.part("TensorArrayWrite", [flow, node.known(index, dtypes.int32), value], dynamic=False)
+    return node.named([flow])
+
+
+@rule("OptionalNone")
+def _no_optional(node: Node) -> Sequence[Imported]:
+    return [node.make("TensorArray", [node.known(0, dtypes.int32)]).outputs[0]]
+
+
+@rule("OptionalGetValue")
+def _optional_value(node: Node) -> Sequence[Imported]:
+    found = [
+        node.part("TensorArrayRead", [*node.inputs, node.known(i, dtypes.int32)], dtype=dtype, element_shape=shape)
+        for i, (dtype, shape) in enumerate(zip(node.attrs["output_types"], node.attrs["output_shapes"], strict=True))
+    ]
+    return node.named(found)
+
+
+@rule("TensorArrayV3")
+def _tensor_array(node: Node) -> Sequence[Imported]:
+    flow = node.make("TensorArray", node.inputs).outputs[0]
+    attrs = node.attrs
+    return [TensorArrayHandle(attrs["dtype"], attrs["element_shape"], bool(attrs["dynamic_size"])), flow]
+
+
+def _array(node: Node) -> tuple[TensorArrayHandle, list[Tensor]]:
+    handle, *inputs = node.given
+    if not isinstance(handle, TensorArrayHandle):
+        raise InvalidArgumentError("its first input is not the handle of a TensorArray")
+    *inputs, flow = inputs
+    return handle, [node.value(flow), *map(node.value, inputs)]
+
+
+@rule("TensorArrayWriteV3")
+def _write(node: Node) -> Sequence[Imported]:
+    handle, inputs = _array(node)
+    if handle.is_gradient:
+        return [node.make("TensorArrayAccumulate", inputs).outputs[0]]
+    return [node.make("TensorArrayWrite", inputs, dynamic=handle.dynamic).outputs[0]]
+
+
+@rule("TensorArrayScatterV3")
+def _scatter(node: Node) -> Sequence[Imported]:
+    handle, inputs = _array(node)
+    if handle.is_gradient:
+        return [node.make("TensorArrayAccumulateRows", inputs).outputs[0]]
+    return [node.make("TensorArrayScatter", inputs, dynamic=handle.dynamic).outputs[0]]
+
+
+@rule("TensorArrayReadV3")
+def _read(node: Node) -> Sequence[Imported]:
+    handle, inputs = _array(node)
+    attrs = {"dtype": node.attrs["dtype"], "element_shape": handle.element_shape}
+    return [node.make("TensorArrayRead", inputs, **attrs).outputs[0]]
+
+
+@rule("TensorArrayGatherV3")
+def _gather(node: Node) -> Sequence[Imported]:
+    handle, inputs = _array(node)
+    shape = node.attrs["element_shape"]
+    attrs = {"dtype": node.attrs["dtype"], "element_shape": handle.element_shape if shape.rank is None else shape}
+    return [node.make("TensorArrayGather", inputs, **attrs).outputs[0]]
+
+
+@rule("TensorArrayConcatV3")
+def _concat(node: Node) -> Sequence[Imported]:
+    _, inputs = _array(node)
+    attrs = {"dtype": node.attrs["dtype"], "rest": node.attrs["element_shape_except0"]}
+    made = node.make("TensorArrayConcat", inputs, **attrs)
+    return [made.outputs[0], node.part("Cast", [made.outputs[1]], SrcT=dtypes.int32, DstT=dtypes.int64)]
+
+
+@rule("TensorArraySplitV3")
+def _split(node: Node) -> Sequence[Imported]:
+    _, (flow, value, lengths) = _array(node)
+    lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
+    return [node.make("TensorArraySplit", [flow, value, lengths]).outputs[0]]
+
+
+@rule("TensorArraySizeV3")
+def _size(node: Node) -> Sequence[Imported]:
+    return [node.make("TensorArraySize", _array(node)[1]).outputs[0]]
+
+
+@rule("TensorArrayCloseV3")
+def _close(node: Node) -> Sequence[Imported]:
+    node.make("NoOp", [])
+    return []

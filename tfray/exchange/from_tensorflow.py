@@ -1,0 +1,296 @@
+"""From TensorFlow's `GraphDef` to tfray's operations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import tfray.exchange.array_rules  # noqa: F401  (declares rules)
+from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
+from tfray.exchange.attributes import attrs_of
+from tfray.exchange.flow_rules import call
+from tfray.exchange.functionalize import functionalize
+from tfray.exchange.import_rules import importable, imported
+from tfray.exchange.node import Imported, Node, Reference
+from tfray.exchange.op_table import tensorflow_op
+from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
+from tfray.framework.device_spec import canonical_name
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
+from tfray.framework.region import Region
+from tfray.framework.tensor_shape import TensorShape
+
+MAX_CALLS: Final = 64
+"""Most functions that call one another in a row: a function that calls itself never ends."""
+
+
+def from_tensorflow(graph_def: GraphDef) -> PlainGraph:
+    """The graph that a message of TensorFlow describes.
+
+    Operations keep their names. What tfray needs besides, such as reads of variables, is named below the operation that
+    needs it.
+
+    Raises:
+        UnimplementedError: There are operation types that have no equivalent. The error names each, how often it
+            stands, and the first operation of it.
+        InvalidArgumentError: The message is no valid graph.
+        DataLossError: A constant in it cannot be read.
+    """
+    graph_def = functionalize(graph_def)
+    functions = {function.signature.name: function for function in graph_def.library.function}
+    _check_types(graph_def, functions)
+    graph = Graph()
+    with graph.as_default():
+        for node in graph_def.node:
+            graph.unique_name(node.name)
+        body = _Body(functions, graph, "", {}, 0)
+        body.add_all(graph_def.node)
+    plain = graph.as_plain()
+    return PlainGraph([_loaded(node) for node in plain.node], seed=plain.seed)
+
+
+def from_bytes(data: bytes) -> PlainGraph:
+    """The graph that a file of TensorFlow's holds. Raises `DataLossError` for other bytes; see `from_tensorflow`."""
+    message = GraphDef.FromString(data)
+    if not message.node and not message.HasField("versions"):
+        raise DataLossError(f"these {len(data)} bytes are no graph")
+    return from_tensorflow(message)
+
+
+def _loaded(node: PlainNode) -> PlainNode:
+    attrs = {
+        name: replace(value, node=[_loaded(inner) for inner in value.node]) if isinstance(value, PlainRegion) else value
+        for name, value in node.attr.items()
+    }
+    return replace(node, attr=attrs, site="", is_loaded=True)
+
+
+def _check_types(graph_def: GraphDef, functions: Mapping[str, FunctionDef]) -> None:
+    """Raise one error that names all operation types that cannot be imported."""
+    unknown: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    bodies = [graph_def.node, *(function.node_def for function in functions.values())]
+    for node in (node for body in bodies for node in body):
+        if node.op not in functions and not importable(node.op):
+            unknown[node.op] += 1
+            first.setdefault(node.op, node.name)
+    if unknown:
+        listed = ", ".join(f"{op} ({unknown[op]}, the first is {first[op]!r})" for op in sorted(unknown))
+        raise UnimplementedError(
+            f"the graph has operation types that tfray has no equivalent of: {listed}; "
+            "tf.graph_util.extract_sub_graph takes the part that does without them"
+        )
+
+
+@dataclass
+class _Body:
+    """The operations of a graph or of a function that are being added to a graph.
+
+    Attributes:
+        functions: The functions of the library by name.
+        graph: Where to.
+        prefix: Before the names of all operations.
+        bound: Values of the attributes of the function.
+        depth: How many functions are around this one.
+        controls: Operations that all operations here wait for.
+    """
+
+    functions: dict[str, FunctionDef]
+    graph: Graph
+    prefix: str
+    bound: Mapping[str, Any]
+    depth: int
+    controls: Sequence[Operation] = ()
+
+    def __post_init__(self) -> None:
+        self.values: dict[str, list[Imported]] = {}
+        self.named: dict[str, dict[str, tuple[int, int]]] = {}
+        self.ends: dict[str, list[Operation]] = {}
+        if self.depth > MAX_CALLS:
+            raise InvalidArgumentError(f"functions of the graph call one another more than {MAX_CALLS} deep")
+
+    # -- nodes -------------------------------------------------------------------------------------
+
+    def add_all(self, nodes: Iterable[NodeDef]) -> None:
+        """Add operations, given in any order. Raises `InvalidArgumentError` where they go round in a circle."""
+        for node in _ordered(nodes, self.values):
+            self._add(node)
+
+    def _add(self, message: NodeDef) -> None:
+        controls = [op for text in message.input if text[0] == "^" for op in self._waited_for(text[1:], message)]
+        inputs = [self.value(text, message) for text in message.input if text[0] != "^"]
+        name = self.prefix + message.name
+        try:
+            device = canonical_name(message.device)
+            function = self.functions.get(message.op)
+            definition = tensorflow_op(message.op)
+            if definition is None and function is not None:
+                node = Node(self, name, message.op, {"f": message}, inputs, device, [*self.controls, *controls], None)
+                made = call(node, message.op, message.attr, inputs)
+            else:
+                assert definition is not None
+                attrs = attrs_of(definition, message.attr, self.bound)
+                node = Node(self, name, message.op, attrs, inputs, device, [*self.controls, *controls], definition)
+                if "_class" in message.attr:
+                    texts = (text.decode().removeprefix("loc:@") for text in message.attr["_class"].list.s)
+                    node.extra["_class"] = [self.prefix + text for text in texts]
+                made = imported(node)
+        except (OpError, RecursionError):
+            raise
+        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, AssertionError) as error:
+            raise InvalidArgumentError(
+                f"operation {message.name!r} of the imported graph is not a valid {message.op}: "
+                f"{type(error).__name__}: {error}",
+                op_name=message.name,
+            ) from error
+        self.values[message.name] = made
+        self.ends[message.name] = node.ends
+        if definition is not None and self.depth:
+            self.named[message.name] = _named_outputs(definition, node.attrs)
+        elif function is not None:
+            args = function.signature.output_arg
+            self.named[message.name] = {arg.name: (index, 1) for index, arg in enumerate(args)}
+
+    def _waited_for(self, name: str, message: NodeDef) -> list[Operation]:
+        if name not in self.ends:
+            raise InvalidArgumentError(f"control input {name!r} of {message.name!r} is not in the graph")
+        return self.ends[name]
+
+    def value(self, text: str, message: NodeDef) -> Imported:
+        """What an input names: ``name``, ``name:index``, or in functions ``name:output:index``."""
+        name, *rest = text.split(":")
+        values = self.values.get(name)
+        index = int(rest[-1]) if rest and rest[-1].isdecimal() else 0 if not rest else -1
+        if len(rest) == 2:
+            start, count = self.named.get(name, {}).get(rest[0], (0, 0))
+            index = start + index if 0 <= index < count else -1
+        if values is None or not 0 <= index < len(values):
+            raise InvalidArgumentError(f"input {text!r} of {message.name!r} is not a tensor of the graph")
+        return values[index]
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    def call(
+        self, function: str, given: Mapping[str, Any], inputs: Sequence[Imported], node: Node
+    ) -> tuple[list[Imported], list[Operation]]:
+        """Add the operations of a function to the graph, as part of a node.
+
+        Returns:
+            What it returns, and the operations that run for their effect.
+        """
+        body = _Body(self.functions, self.graph, f"{node.name}/", given, self.depth + 1, node.controls)
+        return body._fill(function, inputs)
+
+    def region(
+        self,
+        function: str,
+        given: Mapping[str, Any],
+        inputs: Sequence[Imported],
+        node: Node,
+        scope: str,
+        parameters: Sequence[int] = (),
+    ) -> tuple[Region, list[Imported]]:
+        """A region that does what a function does.
+
+        Args:
+            function: Name of the function.
+            given: Its attributes.
+            inputs: What it is given.
+            node: The operation that will hold it.
+            scope: Below the node's name, before the names of its operations.
+            parameters: Indices of those inputs that the operation passes in. The others are captured.
+
+        Returns:
+            The region, whose outputs have not been set, and what the function returns.
+        """
+        region = Region(self.graph)
+        with region.as_default():
+            body = _Body(self.functions, region, f"{node.name}/{scope}/", given, self.depth + 1)
+            own = list(inputs)
+            for index in parameters:  # before the captures
+                value = inputs[index]
+                if isinstance(value, Tensor):
+                    shape = self._parameter_shape(value, index, node)
+                    own[index] = region.add_input(value.dtype, shape, f"{body.prefix}input_{index}")
+            for index in set(range(len(inputs))) - set(parameters):
+                value = inputs[index]
+                if isinstance(value, (Tensor, Reference)):
+                    own[index] = value.in_region(region) if isinstance(value, Reference) else region.own(value)
+            outputs, effects = body._fill(function, own)
+            outputs = [_after(value, effects, f"{body.prefix}result_{i}") for i, value in enumerate(outputs)]
+        return region, outputs
+
+    @staticmethod
+    def _parameter_shape(value: Tensor, index: int, node: Node) -> TensorShape:
+        shapes = node.attrs.get("output_shapes") or ()
+        return shapes[index] if index < len(shapes) and value.dtype.is_numpy_compatible else TensorShape(None)
+
+    def _fill(self, name: str, inputs: Sequence[Imported]) -> tuple[list[Imported], list[Operation]]:
+        function = self.functions.get(name)
+        if function is None:
+            raise InvalidArgumentError(f"the graph has no function {name!r}")
+        signature = function.signature
+        places = iter(inputs)
+        for arg in signature.input_arg:
+            count = 1
+            if arg.number_attr:
+                count = self.bound[arg.number_attr]
+            elif arg.type_list_attr:
+                count = len(self.bound[arg.type_list_attr])
+            self.values[arg.name] = [next(places) for _ in range(count)]
+            self.named[arg.name] = {arg.name: (0, count)}
+            self.ends[arg.name] = []
+        self.add_all(function.node_def)
+        results = [self.value(function.ret[arg.name], _RETURN) for arg in signature.output_arg]
+        effects = [op for node in function.control_ret.values() for op in self.ends[node]]
+        return results, effects
+
+
+_RETURN: Any = type("_Return", (), {"name": "the function's result"})
+
+
+def _after(value: Imported, effects: Sequence[Operation], name: str) -> Imported:
+    """A value that is there when operations that run for their effect have run."""
+    if not effects or not isinstance(value, Tensor) or not value.dtype.is_numpy_compatible:
+        return value
+    return value.graph.create_op("Identity", [value], {}, name, exact_name=True, control_inputs=effects).outputs[0]
+
+
+def _named_outputs(definition: Any, attrs: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Of each output of an operation, the index of its first tensor and their number."""
+    found, start = {}, 0
+    for arg in definition.outputs:
+        count = arg.count(attrs)
+        found[arg.name] = start, count
+        start += count
+    return found
+
+
+def _ordered(nodes: Iterable[NodeDef], known: Mapping[str, Any]) -> Iterator[NodeDef]:
+    """Operations, each after its inputs, otherwise in their order."""
+    waiting = {node.name: node for node in nodes}
+    done: set[str] = set(known)
+    for first in list(waiting.values()):
+        stack = [first]
+        opened: set[str] = set()
+        while stack:
+            node = stack[-1]
+            if node.name in done:
+                stack.pop()
+                continue
+            ahead = [
+                waiting[name]
+                for text in node.input
+                if (name := text.lstrip("^").partition(":")[0]) not in done and name in waiting
+            ]
+            if not ahead:
+                done.add(node.name)
+                stack.pop()
+                yield node
+            elif node.name in opened:
+                raise InvalidArgumentError(f"operations of the graph wait for one another in a circle: {node.name!r}")
+            else:
+                opened.add(node.name)
+                stack += ahead

@@ -1,0 +1,54 @@
+"""`tf.import_graph_def`. The rules for TensorFlow's graphs are loaded with the first such graph."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from tfray.formats.graph_proto import GraphDef
+from tfray.framework import importer
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.plain_graph import PlainGraph, read_other_forms_by
+
+_READER: Final = "tfray.exchange.from_tensorflow"
+
+
+def import_graph_def(
+    graph_def: PlainGraph | GraphDef,
+    input_map: Mapping[str, Tensor] | None = None,
+    return_elements: Iterable[str] | None = None,
+    name: str | None = None,
+    op_dict: None = None,
+    producer_op_list: Any = None,
+    *,
+    allow: Collection[str] = (),
+) -> list[Tensor | Operation] | None:
+    """Add the operations of `graph_def` to the current graph.
+
+    TensorFlow has no `allow`: there a graph from a file may read and write whatever its user may.
+
+    Args:
+        graph_def: The graph to add: one of tfray's, or a message of TensorFlow's.
+        input_map: Tensor name in `graph_def` to the tensor of the current graph that replaces it.
+        return_elements: Names in `graph_def` of operations and tensors to return.
+        name: Prefix of the new names; ``import`` when None, none at all when ``""``.
+        op_dict: Not used, as in TensorFlow 1.
+        producer_op_list: Not used: tfray knows the definitions of TensorFlow's operation types.
+        allow: What operations that come from a file or other bytes may use: ``"files"`` (to read and write them),
+            ``"python"`` (functions of this process). A graph that was made in this process may use what it likes.
+            Savers need no permission: they use the path that they are given.
+
+    Raises:
+        PermissionDeniedError: Operations use what is not in `allow`; the error lists them.
+        UnimplementedError: Operation types have no equivalent. The error names each, how often it stands, and the
+            first operation of it.
+        InvalidArgumentError: An operation type, an input or a returned element is not there, or an operation does
+            not fit its type.
+    """
+    if isinstance(graph_def, GraphDef):
+        graph_def = importlib.import_module(_READER).from_tensorflow(graph_def)
+    return importer.import_graph_def(graph_def, input_map, return_elements, name, allow=allow)
+
+
+read_other_forms_by(_READER)
