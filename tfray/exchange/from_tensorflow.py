@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
 import tfray.exchange.array_rules  # noqa: F401  (declares rules)
 from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from tfray.exchange.attributes import attrs_of
@@ -16,6 +18,7 @@ from tfray.exchange.import_rules import importable, imported
 from tfray.exchange.node import Imported, Node, Reference
 from tfray.exchange.op_table import tensorflow_op
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
+from tfray.framework import dtypes
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
@@ -220,6 +223,12 @@ class _Body:
                     own[index] = value.in_region(region) if isinstance(value, Reference) else region.own(value)
             outputs, effects = body._fill(function, own)
             outputs = [_after(value, effects, f"{body.prefix}result_{i}") for i, value in enumerate(outputs)]
+            if effects and not outputs:
+                attrs = {"value": np.array(True), "dtype": dtypes.bool_}
+                name = f"{body.prefix}done"
+                outputs = [
+                    region.create_op("Const", [], attrs, name, exact_name=True, control_inputs=effects).outputs[0]
+                ]
         return region, outputs
 
     @staticmethod
