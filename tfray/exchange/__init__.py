@@ -1,1 +1,1 @@
-"""TensorFlow's own graphs, in and out."""
+"""Graphs in TensorFlow's own form: `functionalize` turns TensorFlow 1's control flow into functions."""

@@ -92,6 +92,7 @@ TESTED_ELSEWHERE = {
     "RegionInput": "the input of a branch or a loop: test_control_flow.py",
     "StackTimesMatrix": "the gradient of ProductOfStacks, which checks it",
     "NoValue": "has no value: test_control_flow_gradients.py",
+    **dict.fromkeys(["StackV2", "StackPushV2", "StackPopV2"], "works in place: test_stack_ops.py"),
     **dict.fromkeys(
         [
             "TensorArray",
