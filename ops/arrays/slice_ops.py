@@ -271,6 +271,11 @@ def _strided_slice_kernel(ctx: KernelContext, input: Array, *bounds: Array) -> A
     return result
 
 
+def key_items(key: str, bounds: Sequence[Any]) -> tuple[Any, ...]:
+    """The index that the attribute ``key`` describes, with `bounds` in the places of its tensors."""
+    return _substitute(_parse_key(key), bounds)
+
+
 def run_time_key(ctx: KernelContext, bounds: Sequence[Array]) -> tuple[Any, ...]:
     """The index that the attribute ``key`` of an operation describes, with the values of its tensors."""
     key = _parse_key(ctx.attr("key"))

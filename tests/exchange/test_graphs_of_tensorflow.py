@@ -2,65 +2,45 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support.golden_graphs import CASES, FOLDER, feeds, message, values
 from tfray.errors import DataLossError, InvalidArgumentError, PermissionDeniedError, UnimplementedError
 from tfray.formats.graph_proto import AttrValue, GraphDef
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "graphs"
-CASES = json.loads((GOLDEN / "cases.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def values():
-    with np.load(GOLDEN / "values.npz") as found:
-        return dict(found)
-
-
-def message(name):
-    return GraphDef.FromString((GOLDEN / f"{name}.pb").read_bytes())
-
-
-def feeds(name, values):
-    prefix = f"{name}/feed/"
-    return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
-
 
 @pytest.mark.parametrize("name", CASES)
-def test_results_are_equal(name, values):
+def test_results_are_equal(name):
     case = CASES[name]
     tf.import_graph_def(message(name), name="")
     with tf.Session() as session:
         if "init" in case:
             session.run(case["init"])
-        found = session.run(case["fetches"], feeds(name, values))
+        found = session.run(case["fetches"], feeds(name))
         for index, result in enumerate(found):
-            wanted = values[f"{name}/fetch/{index}"]
+            wanted = values()[f"{name}/fetch/{index}"]
             if wanted.dtype.kind == "S":
                 assert np.asarray(result).astype(bytes).tolist() == wanted.tolist(), case["fetches"][index]
             else:
                 assert np.shape(result) == wanted.shape and np.asarray(result).dtype == wanted.dtype
                 np.testing.assert_allclose(result, wanted, 1e-5, 1e-5, err_msg=case["fetches"][index])
-        if f"{name}/losses" in values:
+        if f"{name}/losses" in values():
             session.run(case["init"])
-            losses = [session.run(["loss:0", "train"], feeds(name, values))[0] for _ in range(20)]
-            np.testing.assert_allclose(losses, values[f"{name}/losses"], 1e-5, 1e-5)
+            losses = [session.run(["loss:0", "train"], feeds(name))[0] for _ in range(20)]
+            np.testing.assert_allclose(losses, values()[f"{name}/losses"], 1e-5, 1e-5)
 
 
-def test_a_frozen_graph_is_read_by_the_program_that_read_it_in_tensorflow(values):
+def test_a_frozen_graph_is_read_by_the_program_that_read_it_in_tensorflow():
     definition = tf.GraphDef()
-    definition.ParseFromString((GOLDEN / "frozen_perceptron.pb").read_bytes())
-    fed = values["frozen_perceptron/feed/x:0"]
+    definition.ParseFromString((FOLDER / "frozen_perceptron.pb").read_bytes())
+    fed = values()["frozen_perceptron/feed/x:0"]
     x = tf.constant(fed)
     (found,) = tf.import_graph_def(definition, {"x": x}, ["result_0:0"])
     assert found.op.name == "import/result_0"
     with tf.Session() as session:
-        np.testing.assert_allclose(session.run(found), values["frozen_perceptron/fetch/0"], 1e-5, 1e-6)
+        np.testing.assert_allclose(session.run(found), values()["frozen_perceptron/fetch/0"], 1e-5, 1e-6)
 
 
 def small_graph(*nodes):

@@ -9,8 +9,8 @@ import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.exchange.op_table import REQUIRED, TensorFlowOp
-from tfray.formats.graph_proto import AttrValue
-from tfray.formats.tensor_proto import DTYPE_NUMBERS, REFERENCE, TensorShapeProto, make_ndarray
+from tfray.formats.graph_proto import AttrValue, NameAttrList
+from tfray.formats.tensor_proto import DTYPE_NUMBERS, REFERENCE, TensorShapeProto, make_ndarray, make_tensor_proto
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import TensorShape
@@ -93,3 +93,37 @@ def attrs_of(definition: TensorFlowOp, given: Mapping[str, AttrValue], bound: Ma
     if missing:
         raise InvalidArgumentError(f"attribute {', '.join(missing)} of {definition.name} is missing")
     return attrs
+
+
+def write_attr(message: AttrValue, kind: str, value: Any) -> None:
+    """Put the value of an attribute of a kind, such as ``list(int)``, into its message."""
+    if kind.startswith("list("):
+        message.list.SetInParent()
+        name = _FIELDS[kind[5:-1]]
+        getattr(message.list, name).extend([_written(kind[5:-1], each) for each in value])
+    elif kind in ("shape", "tensor", "func"):
+        getattr(message, _FIELDS[kind]).CopyFrom(_written(kind, value))
+    else:
+        setattr(message, _FIELDS[kind], _written(kind, value))
+
+
+_FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"} | {
+    name: name for name in ("type", "shape", "tensor", "func")
+}
+
+
+def _written(kind: str, value: Any) -> Any:
+    match kind:
+        case "string":
+            return value.encode() if isinstance(value, str) else value
+        case "int" | "type":
+            return int(value)
+        case "float":
+            return float(value)
+        case "bool":
+            return bool(value)
+        case "shape":
+            return TensorShape(value).as_proto()
+        case "tensor":
+            return make_tensor_proto(value)
+    return NameAttrList(**value)

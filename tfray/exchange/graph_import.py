@@ -46,9 +46,10 @@ def import_graph_def(
         InvalidArgumentError: An operation type, an input or a returned element is not there, or an operation does
             not fit its type.
     """
+    plain: Any = graph_def
     if isinstance(graph_def, GraphDef):
-        graph_def = importlib.import_module(_READER).from_tensorflow(graph_def)
-    return importer.import_graph_def(graph_def, input_map, return_elements, name, allow=allow)
+        plain = importlib.import_module(_READER).from_tensorflow(graph_def)
+    return importer.import_graph_def(plain, input_map, return_elements, name, allow=allow)
 
 
 read_other_forms_by(_READER)

@@ -106,6 +106,9 @@ RULES: Final[dict[str, Rule]] = {
     "ReadVariableOp": Rule("ReadVariable"),
     "ReverseV2": Rule(known={"axis": "axis"}),
     "Roll": Rule(known={"axis": "axis"}, given={"backwards": False}),
+    "SparseSegmentMeanWithNumSegments": Rule("SparseSegmentMean"),
+    "SparseSegmentSqrtNWithNumSegments": Rule("SparseSegmentSqrtN"),
+    "SparseSegmentSumWithNumSegments": Rule("SparseSegmentSum"),
     "Split": Rule(known={"split_dim": "axis"}),
     "SplitV": Rule(known={"split_dim": "axis"}),
     "TruncatedNormal": Rule(given={"mean": 0.0, "stddev": 1.0}),
@@ -128,7 +131,8 @@ def target_of(op: str) -> tuple[Rule, str] | None:
     """The rule for a type of TensorFlow's and the type here; None if there is no equivalent."""
     found = RULES.get(op)
     if found is None:
-        names = (op, op.removeprefix("Resource"), op.removesuffix("V2"), op.removesuffix("V3"))
+        bare = op.removeprefix("Resource")
+        names = (op, bare, bare.removesuffix("V2"), bare.removesuffix("V3"))
         return next(((Rule(name), name) for name in names if name in registered_ops()), None)
     name = found.op or op
     return (found, name) if name in registered_ops() else None

@@ -1,0 +1,104 @@
+"""Graphs that tfray writes in TensorFlow's form: read again here, and run by TensorFlow itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.golden_graphs import CASES, feeds, message, values
+from tfray.errors import UnimplementedError
+from tfray.exchange.to_tensorflow import to_tensorflow
+from tfray.formats.graph_proto import GraphDef
+
+ONLY_HERE = {
+    "branches",
+    "gradients_of_arithmetic",
+    "loops",
+    "nested_loops",
+    "recurrent",
+    "strings",
+    "tensor_arrays",
+}
+"""Cases that, once they are imported, hold operation types which have no counterpart: TensorArrays and formats."""
+
+PEER = os.environ.get("TFRAY_PEER_PYTHON", "")
+"""An interpreter that has TensorFlow."""
+
+
+def written(name):
+    """A golden graph as tfray writes it."""
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(message(name), name="")
+    return to_tensorflow(graph)
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - ONLY_HERE))
+def test_written_graphs_compute_the_same(name):
+    definition = GraphDef.FromString(written(name).SerializeToString())
+    tf.import_graph_def(definition, name="")
+    with tf.Session() as session:
+        if "init" in CASES[name]:
+            session.run(CASES[name]["init"])
+        for index, found in enumerate(session.run(CASES[name]["fetches"], feeds(name))):
+            np.testing.assert_allclose(found, values()[f"{name}/fetch/{index}"], 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(ONLY_HERE))
+def test_types_without_counterpart_are_named(name):
+    with pytest.raises(UnimplementedError, match=r"no equivalent of: \w+ \(\d+, the first is"):
+        written(name)
+
+
+def test_branches_and_loops_become_functions():
+    x = tf.placeholder(tf.float32, [], name="x")
+    y = tf.cond(x > 0, lambda: x * 2, lambda: -x)
+    tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a + y), [0, x])
+    definition = to_tensorflow(tf.get_default_graph())
+    ops = {node.op: node for node in definition.node}
+    names = {function.signature.name for function in definition.library.function}
+    assert {ops["If"].attr[key].func.name for key in ("then_branch", "else_branch")} < names
+    assert {ops["While"].attr[key].func.name for key in ("cond", "body")} < names
+    tf.reset_default_graph()
+    tf.import_graph_def(definition, name="")
+    with tf.Session() as session:
+        assert session.run("while/Exit_1:0", {"x:0": -1.5}) == 3.0
+
+
+PROGRAM = """
+import sys
+import numpy as np, tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+folder, name, init, *fetches = sys.argv[1:]
+with tf.Graph().as_default(), tf.Session() as session:
+    tf.import_graph_def(tf.GraphDef.FromString(open(f"{folder}/graph.pb", "rb").read()), name="")
+    fed = dict(np.load(f"{folder}/feeds.npz"))
+    if init:
+        session.run(init)
+    found = {f"{i}": value for i, value in enumerate(session.run(fetches, fed))}
+    if name.startswith("trained"):
+        session.run(init)
+        found["losses"] = [session.run(["loss:0", "train"], fed)[0] for _ in range(20)]
+np.savez(f"{folder}/found.npz", **found)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PEER, reason="TFRAY_PEER_PYTHON names no interpreter that has TensorFlow")
+@pytest.mark.parametrize("name", sorted(set(CASES) - ONLY_HERE))
+def test_tensorflow_runs_what_is_written(name, tmp_path):
+    (tmp_path / "graph.pb").write_bytes(written(name).SerializeToString())
+    np.savez(tmp_path / "feeds.npz", **feeds(name))
+    case = CASES[name]
+    arguments = [str(tmp_path), name, case.get("init", ""), *case["fetches"]]
+    environment = {**os.environ, "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    subprocess.run([PEER, "-c", PROGRAM, *arguments], check=True, timeout=300, env=environment, capture_output=True)
+    with np.load(tmp_path / "found.npz") as found:
+        for index in range(len(case["fetches"])):
+            np.testing.assert_allclose(found[f"{index}"], values()[f"{name}/fetch/{index}"], 1e-5, 1e-5)
+        if f"{name}/losses" in values():
+            np.testing.assert_allclose(found["losses"], values()[f"{name}/losses"], 1e-5, 1e-5)

@@ -1,0 +1,453 @@
+"""From tfray's operations to TensorFlow's `GraphDef`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+import tfray.exchange.array_rules
+import tfray.exchange.flow_rules  # noqa: F401  (declares rules)
+from tfray.errors import UnimplementedError
+from tfray.exchange.attributes import write_attr
+from tfray.exchange.import_rules import RULES, Rule, importable, target_of
+from tfray.exchange.node import FUNCTIONS
+from tfray.exchange.op_table import REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
+from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
+from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.importer import from_graph_def
+from tfray.framework.op_def import lookup, registered_ops, variant_name
+from tfray.framework.plain_graph import PlainGraph
+from tfray.framework.region import Region
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.arrays.slice_ops import key_items
+
+PRODUCER: Final = 2119
+"""The version of the form of graphs that is written: that of TensorFlow 2.21 and earlier ones."""
+
+
+def to_tensorflow(graph: Graph | PlainGraph) -> GraphDef:
+    """The message with which TensorFlow describes a graph.
+
+    Variables become resource variables; branches and loops become functional ones, with functions in the library.
+
+    Raises:
+        UnimplementedError: There are operation types that TensorFlow has no equivalent of. The error names each, how
+            often it stands, and the first operation of it.
+    """
+    if isinstance(graph, PlainGraph):
+        graph = from_graph_def(graph)
+    _check_types(graph)
+    message = GraphDef()
+    message.versions.producer = PRODUCER
+    body = _Body(message.node, message, False, taken={op.name for op in graph.get_operations()})
+    for op in graph.get_operations():
+        body.add(op)
+    return message
+
+
+def _check_types(graph: Graph) -> None:
+    missing: dict[str, list[str]] = {}
+    ahead: list[Graph] = [graph]
+    while ahead:
+        for op in ahead.pop().get_operations():
+            ahead += [op.attrs[name] for name in op.op_def.regions]
+            is_input = op.type == "RegionInput" and isinstance(op.graph, Region)
+            if not is_input and op.type not in _EXPORTS and _counterpart(op.type) is None:
+                missing.setdefault(op.type, []).append(op.name)
+    if missing:
+        listed = ", ".join(f"{op} ({len(names)}, the first is {names[0]!r})" for op, names in sorted(missing.items()))
+        raise UnimplementedError(f"the graph has operation types that TensorFlow has no equivalent of: {listed}")
+
+
+@functools.cache
+def _counterpart(op: str) -> tuple[str, Rule] | None:
+    """The type there of which a type here is made, and the rule for it."""
+    op = _without_late_axis(op)
+    if op not in registered_ops():
+        return None
+    renamed = (there for there, rule in RULES.items() if rule.op == op)
+    on_variables = (f"Resource{op}", f"Resource{op}V2") if lookup(op).access is not None else ()
+    for name in (*on_variables, op, *renamed):
+        if name in _ALIKE:
+            return name, Rule(name)
+        definition = tensorflow_op(name)
+        if definition is None or any(arg.is_ref for arg in definition.inputs):
+            continue
+        found = None if name in FUNCTIONS or not importable(name) else target_of(name)
+        if found is not None and found[1] == op:
+            return name, found[0]
+    return None
+
+
+_ALIKE: Final = frozenset({"AddN", "Identity", "MirrorPad", "PadV2", "Select", "UniqueWithCounts"})
+"""Types that are alike on both sides, although there are functions that import them."""
+
+
+def _without_late_axis(op: str) -> str:
+    """The type of which a type is the variant that takes its axis as an input; that type itself otherwise."""
+    base = op.removesuffix("ByAxis")
+    is_variant = base != op and base in registered_ops() and variant_name(lookup(base)) == op
+    return base if is_variant else op
+
+
+@dataclass
+class _Body:
+    """The nodes of a graph or of a function.
+
+    Attributes:
+        nodes: Where they go.
+        message: The graph's message, for its library.
+        in_function: Whether inputs are named as functions name them.
+    """
+
+    nodes: Any
+    message: GraphDef
+    in_function: bool
+    texts: dict[Tensor, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    def add(self, op: Operation) -> None:
+        """Add an operation."""
+        export = _EXPORTS.get(op.type)
+        if export is not None:
+            export(self, op)
+        else:
+            self.by_rule(op)
+
+    def node(
+        self, op: Operation, there: str, inputs: Sequence[str], attrs: Mapping[str, Any], name: str = ""
+    ) -> NodeDef:
+        """Add a node. Only the one that has the operation's name waits for what the operation waits for."""
+        made: NodeDef = self.nodes.add(name=name or op.name, op=there, device=op.device)
+        made.input.extend(inputs)
+        made.input.extend(f"^{control.name}" for control in op.control_inputs)
+        definition = tensorflow_op(there)
+        assert definition is not None
+        for key, value in attrs.items():
+            write_attr(made.attr[key], definition.attrs[key].type, value)
+        for colocated in op.attrs.get("_class", ()):
+            made.attr["_class"].list.s.append(f"loc:@{colocated}".encode())
+        return made
+
+    def part(self, op: Operation, suffix: str, there: str, inputs: Sequence[str], **attrs: Any) -> str:
+        """The first output of a node that is needed besides."""
+        name = self._free(f"{op.name}/{suffix}")
+        self.node(op, there, inputs, attrs, name)
+        return self.named(name, there, 0, attrs)
+
+    def constant(self, op: Operation, suffix: str, value: Any, dtype: DType = dtypes.int32) -> str:
+        """A constant that is needed besides."""
+        return self.part(op, suffix, "Const", [], value=np.asarray(value, dtype.numpy), dtype=dtype)
+
+    def named(self, name: str, there: str, index: int, attrs: Mapping[str, Any]) -> str:
+        """How an output of a node is named as an input."""
+        if not self.in_function:
+            return f"{name}:{index}" if index else name
+        definition = tensorflow_op(there)
+        assert definition is not None
+        for arg in definition.outputs:
+            count = arg.count(attrs)
+            if index < count:
+                return f"{name}:{arg.name}:{index}"
+            index -= count
+        raise IndexError(index)
+
+    def text(self, tensor: Tensor) -> str:
+        """How a tensor is named as an input."""
+        return self.texts[tensor]
+
+    def give(self, op: Operation, there: str, attrs: Mapping[str, Any], outputs: Sequence[int] | None = None) -> None:
+        """Let the node of an operation's name give the operation's outputs."""
+        for index, tensor in enumerate(op.outputs):
+            place = index if outputs is None else outputs.index(index)
+            self.texts[tensor] = self.named(op.name, there, place, attrs)
+
+    # -- by rule -----------------------------------------------------------------------------------
+
+    def by_rule(self, op: Operation) -> None:
+        """Add an operation whose type there agrees, or differs by a `Rule`."""
+        found = _counterpart(op.type)
+        assert found is not None
+        there, rule = found
+        definition = tensorflow_op(there)
+        assert definition is not None
+        inputs, tensors = self._inputs(op, rule, definition)
+        attrs = _attrs(op, rule, definition, tensors)
+        self.node(op, there, inputs, attrs)
+        if definition.outputs or not op.outputs:
+            self.give(op, there, attrs, rule.outputs)
+        else:
+            self.read_after(op)
+
+    def read_after(self, op: Operation) -> None:
+        """Read a variable when an operation has changed it: the operation returns the new value here, not there."""
+        name = self._free(f"{op.name}/value")
+        read = self.nodes.add(name=name, op="ReadVariableOp", device=op.device)
+        read.input.extend([self.text(op.inputs[0]), f"^{op.name}"])
+        read.attr["dtype"].type = int(op.outputs[0].dtype)
+        self.texts[op.outputs[0]] = self.named(name, read.op, 0, {})
+
+    def _free(self, wanted: str) -> str:
+        """A name that no other node has."""
+        name, count = wanted, 0
+        while name in self.taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.taken.add(name)
+        return name
+
+    def _inputs(
+        self, op: Operation, rule: Rule, definition: TensorFlowOp
+    ) -> tuple[list[str], dict[str, list[Tensor | DType]]]:
+        """The inputs, and the tensors or dtypes behind each of the type's."""
+        here = [argument.name for argument in lookup(_without_late_axis(op.type)).input_arguments]
+        args = {arg.name: arg for arg in definition.inputs}
+        passed = rule.inputs or tuple(name for name in args if name not in rule.known)
+        order = here if op.op_def.access is not None and sorted(here) == sorted(passed) else passed
+        groups: dict[str, list[Tensor]] = {}
+        ahead = list(op.inputs)
+        if _without_late_axis(op.type) != op.type:
+            (late,) = (name for name, attr in rule.known.items() if attr not in op.attrs)
+            groups[late] = [ahead.pop(0)]
+        many = len(ahead) - len(order) + 1
+        for name in order:
+            arg: TensorFlowArg = args[name]
+            count = many if arg.number or arg.types else 1
+            groups[name], ahead = ahead[:count], ahead[count:]
+        texts: list[str] = []
+        kinds: dict[str, list[Tensor | DType]] = {}
+        for name in args:
+            if name in groups:
+                texts += map(self.text, groups[name])
+                kinds[name] = list(groups[name])
+            else:
+                texts.append(self.constant(op, name, op.attrs[rule.known[name]]))
+                kinds[name] = [dtypes.int32]
+        return texts, kinds
+
+
+def _attrs(
+    op: Operation, rule: Rule, definition: TensorFlowOp, tensors: Mapping[str, Sequence[Tensor | DType]]
+) -> dict[str, Any]:
+    """The attributes of an operation there."""
+    attrs: dict[str, Any] = {}
+    for arg in definition.inputs:
+        kinds = [value.dtype if isinstance(value, Tensor) else value for value in tensors[arg.name]]
+        implied = {arg.number: len(kinds), arg.types: kinds, arg.type: kinds[0] if kinds else None}
+        attrs |= {name: value for name, value in implied.items() if name in definition.attrs and value is not None}
+    for arg, tensor in zip(definition.outputs, op.outputs, strict=False):
+        if arg.type in definition.attrs:
+            attrs.setdefault(arg.type, tensor.dtype)
+    for name, attr in definition.attrs.items():
+        value = op.attrs.get(rule.attrs.get(name, name), REQUIRED)
+        if name not in attrs and value is not REQUIRED and (value is not None or attr.default is REQUIRED):
+            attrs[name] = value
+    return attrs
+
+
+# -- operations that differ ----------------------------------------------------------------------------
+
+Export = Callable[[_Body, Operation], None]
+_EXPORTS: Final[dict[str, Export]] = {}
+
+
+def _export(*types: str) -> Callable[[Export], Export]:
+    def declare(function: Export) -> Export:
+        _EXPORTS.update(dict.fromkeys(types, function))
+        return function
+
+    return declare
+
+
+@_export("Const")
+def _const(body: _Body, op: Operation) -> None:
+    attrs = {"value": op.attrs["value"], "dtype": op.attrs["dtype"]}
+    body.node(op, "Const", [], attrs)
+    body.give(op, "Const", attrs)
+
+
+@_export("Variable")
+def _variable(body: _Body, op: Operation) -> None:
+    attrs = {key: op.attrs[key] for key in ("dtype", "shape")} | {"shared_name": op.attrs["shared_name"] or op.name}
+    body.node(op, "VarHandleOp", [], attrs)
+    body.give(op, "VarHandleOp", attrs)
+
+
+@_export("Assign")
+def _assign(body: _Body, op: Operation) -> None:
+    handle, value = op.inputs
+    body.node(op, "AssignVariableOp", [body.text(handle), body.text(value)], {"dtype": value.dtype})
+    body.read_after(op)
+
+
+@_export("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+def _sparse_segments(body: _Body, op: Operation) -> None:
+    *inputs, number = op.inputs
+    dtype_of = dict(zip(("T", "Tidx", "Tsegmentids"), (tensor.dtype for tensor in inputs), strict=True))
+    known = constant_value(number)
+    if known is not None and known < 0:  # as many as there are
+        there, texts, attrs = op.type, inputs, dtype_of
+    else:
+        there, texts = f"{op.type}WithNumSegments", [*inputs, number]
+        attrs = dtype_of | {"Tnumsegments": number.dtype}
+    body.node(op, there, [body.text(tensor) for tensor in texts], attrs)
+    body.give(op, there, attrs)
+
+
+@_export("DynamicStitch")
+def _stitch(body: _Body, op: Operation) -> None:
+    attrs = {"N": len(op.inputs) // 2, "T": op.outputs[0].dtype}
+    body.node(op, "DynamicStitch", [body.text(tensor) for tensor in op.inputs], attrs)
+    body.give(op, "DynamicStitch", attrs)
+
+
+@_export("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2")
+def _diagonals(body: _Body, op: Operation) -> None:
+    first, second = map(body.text, op.inputs)
+    k = body.constant(op, "k", [op.attrs["low"], op.attrs["high"]])
+    if op.type == "MatrixDiagV2":
+        sizes = [body.constant(op, name, op.attrs[name]) for name in ("num_rows", "num_cols")]
+        inputs = [first, k, *sizes, second]
+    else:
+        inputs = [first, k, second] if op.type == "MatrixDiagPartV2" else [first, second, k]
+    attrs = {"T": op.outputs[0].dtype}
+    body.node(op, op.type, inputs, attrs)
+    body.give(op, op.type, attrs)
+
+
+@_export("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
+def _conv3d(body: _Body, op: Operation) -> None:
+    attrs = {"T": op.outputs[0].dtype} | {key: op.attrs[key] for key in ("padding", "data_format")}
+    for key in ("strides", "dilations"):
+        sizes = list(op.attrs[key])
+        attrs[key] = [1, *sizes, 1] if attrs["data_format"] == "NDHWC" else [1, 1, *sizes]
+    if op.type == "Conv3DBackpropInputV2":
+        attrs["Tshape"] = op.inputs[0].dtype
+    body.node(op, op.type, [body.text(tensor) for tensor in op.inputs], attrs)
+    body.give(op, op.type, attrs)
+
+
+@_export("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
+def _random(body: _Body, op: Operation) -> None:
+    dtype = op.outputs[0].dtype
+    low, high = (op.attrs[key] for key in (("minval", "maxval") if op.type == "RandomUniform" else ("mean", "stddev")))
+    scale = high - low if op.type == "RandomUniform" else high
+    attrs = {"T": op.inputs[0].dtype, "dtype": dtype, "seed": op.attrs["seed"], "seed2": op.attrs["seed2"]}
+    drawn = body.part(op, op.type, op.type, [body.text(op.inputs[0])], **attrs)
+    scaled = body.part(op, "scaled", "Mul", [drawn, body.constant(op, "scale", scale, dtype)], T=dtype)
+    body.node(op, "AddV2", [scaled, body.constant(op, "low", low, dtype)], {"T": dtype})
+    body.give(op, "AddV2", {})
+
+
+@_export("StridedSlice", "StridedSliceGrad")
+def _strided_slice(body: _Body, op: Operation) -> None:
+    first = 1 if op.type == "StridedSlice" else 2
+    index = op.inputs[first].dtype if len(op.inputs) > first else dtypes.int32
+    columns: dict[str, list[Any]] = {"begin": [], "end": [], "strides": []}
+    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    for place, item in enumerate(key_items(op.attrs["key"], op.inputs[first:])):
+        bit, parts = 1 << place, [0, 0, 1]
+        if item is Ellipsis:
+            masks["ellipsis_mask"] |= bit
+        elif item is None:
+            masks["new_axis_mask"] |= bit
+        elif isinstance(item, slice):
+            masks["begin_mask"] |= bit if item.start is None else 0
+            masks["end_mask"] |= bit if item.stop is None else 0
+            given = (item.start, item.stop, item.step)
+            parts = [value if part is None else part for part, value in zip(given, parts, strict=True)]
+        else:  # TensorFlow does not look at the end
+            masks["shrink_axis_mask"] |= bit
+            parts = [item, item, 1]
+        for column, value in zip(columns.values(), parts, strict=True):
+            column.append(value)
+    vectors = [_vector(body, op, name, column, index) for name, column in columns.items()]
+    attrs = {"T": op.inputs[0].dtype, "Index": index, **masks}
+    if op.type == "StridedSlice":
+        inputs = [body.text(op.inputs[0]), *vectors]
+    else:
+        inputs = [body.text(op.inputs[1]), *vectors, body.text(op.inputs[0])]
+    body.node(op, op.type, inputs, attrs)
+    body.give(op, op.type, attrs)
+
+
+def _vector(body: _Body, op: Operation, name: str, values: Sequence[Any], dtype: DType) -> str:
+    if all(isinstance(value, int) for value in values):
+        return body.constant(op, name, values, dtype)
+    parts = [
+        body.text(value) if isinstance(value, Tensor) else body.constant(op, f"{name}_{i}", value, dtype)
+        for i, value in enumerate(values)
+    ]
+    return body.part(op, name, "Pack", parts, N=len(parts), T=dtype)
+
+
+# -- regions -------------------------------------------------------------------------------------------
+
+
+def _function(body: _Body, op: Operation, attr: str, also: Sequence[int] = ()) -> Any:
+    """The function that does what a region does, and returns the inputs of the indices `also` besides."""
+    region: Region = op.attrs[attr]
+    function: FunctionDef = body.message.library.function.add()
+    name = f"{op.name}_{attr}".replace("/", "_").replace(".", "_")
+    taken = {other.signature.name for other in body.message.library.function}
+    while name in taken:
+        name += "_"
+    function.signature.name = name
+    inner = _Body(function.node_def, body.message, True)
+    for index, tensor in enumerate(region.inputs):
+        function.signature.input_arg.add(name=f"input_{index}", type=int(tensor.dtype))
+        inner.texts[tensor] = f"input_{index}"
+    for inside in region.get_operations():
+        if inside.type != "RegionInput":
+            inner.add(inside)
+    for index, tensor in enumerate([*region.outputs, *(region.inputs[i] for i in also)]):
+        function.signature.output_arg.add(name=f"output_{index}", type=int(tensor.dtype))
+        function.ret[f"output_{index}"] = inner.text(tensor)
+    effects = [inside for inside in region.get_operations() if inside.op_def.stateful and inside.type != "RegionInput"]
+    for inside in effects:
+        function.signature.control_output.append(inside.name)
+        function.control_ret[inside.name] = inside.name
+    function.signature.is_stateful = bool(effects)
+    return {"name": name}
+
+
+@_export("Cond")
+def _cond(body: _Body, op: Operation) -> None:
+    pred, *inputs = op.inputs
+    attrs = {
+        "Tcond": pred.dtype,
+        "Tin": [tensor.dtype for tensor in inputs],
+        "Tout": [tensor.dtype for tensor in op.outputs],
+        "then_branch": _function(body, op, "then"),
+        "else_branch": _function(body, op, "orelse"),
+    }
+    body.node(op, "If", [body.text(tensor) for tensor in op.inputs], attrs)
+    body.give(op, "If", attrs)
+
+
+@_export("While")
+def _while(body: _Body, op: Operation) -> None:
+    count = op.attrs["variables"]
+    if len(op.outputs) > count + 1:
+        raise UnimplementedError(
+            f"the loop {op.name!r} keeps values for its gradient: TensorFlow has no equivalent; "
+            "take the part without gradients, by tf.graph_util.extract_sub_graph"
+        )
+    captures = list(range(count, len(op.inputs)))
+    shapes = [tensor.shape for tensor in op.attrs["body"].inputs[:count]]
+    attrs = {
+        "T": [tensor.dtype for tensor in op.inputs],
+        "cond": _function(body, op, "condition"),
+        "body": _function(body, op, "body", captures),
+        "output_shapes": [*shapes, *(TensorShape(None) for _ in captures)],
+    }
+    body.node(op, "While", [body.text(tensor) for tensor in op.inputs], attrs)
+    for index, tensor in enumerate(op.outputs[1:]):
+        body.texts[tensor] = body.named(op.name, "While", index, attrs)
