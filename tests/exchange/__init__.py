@@ -1,0 +1,1 @@
+"""Tests of TensorFlow's own graphs, in and out."""

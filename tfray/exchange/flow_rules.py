@@ -54,10 +54,15 @@ def _if(node: Node) -> Sequence[Imported]:
         region, outputs = node.body.region(*_function(node, attr), node.given[1:], node, scope)
         region.outputs = [node.value(output) for output in outputs]
         branches.append(region)
-    return _chosen(node, pred, *branches)
+    return _chosen(node, pred, *branches)[: len(node.attrs["Tout"])]
 
 
 def _chosen(node: Node, pred: Tensor, then: Region, orelse: Region) -> list[Imported]:
+    for short, long in ((then, orelse), (orelse, then)):
+        if len(short.outputs) < len(long.outputs):  # the other one also says that its effects are done
+            short.outputs.append(
+                short.create_op("Const", [], {"value": np.array(True), "dtype": dtypes.bool_}).outputs[0]
+            )
     with node.building():
         made = add_cond(pred, then, orelse, name="cond")
     node.controls.append(made)
@@ -133,6 +138,29 @@ def _fixed_variables(node: Node) -> set[int]:
         if source == arg.name:
             fixed.add(index)
     return fixed
+
+
+@rule("FakeParam")
+def _no_value(node: Node) -> Sequence[Imported]:
+    dtype = node.attrs["dtype"]
+    return [node.make("NoValue", [], dtype=dtypes.variant if dtype is dtypes.resource else dtype).outputs[0]]
+
+
+@rule("StackV2")
+def _stack(node: Node) -> Sequence[Imported]:
+    return [node.make("StackV2", node.inputs).outputs[0]]
+
+
+@rule("StackPushV2")
+def _push_on_stack(node: Node) -> Sequence[Imported]:
+    return [node.make("StackPushV2", node.inputs).outputs[0]]
+
+
+@rule("StackPopV2")
+def _pop_off_stack(node: Node) -> Sequence[Imported]:
+    dtype = node.attrs["elem_type"]
+    dtype = dtypes.variant if dtype is dtypes.resource else dtype
+    return [node.make("StackPopV2", node.inputs, elem_type=dtype).outputs[0]]
 
 
 # -- lists of tensors ----------------------------------------------------------------------------------

@@ -7,14 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+import numpy as np
+
 import tfray.exchange.array_rules  # noqa: F401  (declares rules)
 from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from tfray.exchange.attributes import attrs_of
 from tfray.exchange.flow_rules import call
+from tfray.exchange.functionalize import functionalize
 from tfray.exchange.import_rules import importable, imported
 from tfray.exchange.node import Imported, Node, Reference
 from tfray.exchange.op_table import tensorflow_op
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
+from tfray.framework import dtypes
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
@@ -37,8 +41,8 @@ def from_tensorflow(graph_def: GraphDef) -> PlainGraph:
         InvalidArgumentError: The message is no valid graph.
         DataLossError: A constant in it cannot be read.
     """
+    graph_def = functionalize(graph_def)
     functions = {function.signature.name: function for function in graph_def.library.function}
-    graph_def = _functional(graph_def)
     _check_types(graph_def, functions)
     graph = Graph()
     with graph.as_default():
@@ -56,11 +60,6 @@ def from_bytes(data: bytes) -> PlainGraph:
     if not message.node and not message.HasField("versions"):
         raise DataLossError(f"these {len(data)} bytes are no graph")
     return from_tensorflow(message)
-
-
-def _functional(graph_def: GraphDef) -> GraphDef:
-    """The graph with TensorFlow 1's low-level control flow turned into functional one."""
-    return graph_def
 
 
 def _loaded(node: PlainNode) -> PlainNode:
@@ -224,6 +223,12 @@ class _Body:
                     own[index] = value.in_region(region) if isinstance(value, Reference) else region.own(value)
             outputs, effects = body._fill(function, own)
             outputs = [_after(value, effects, f"{body.prefix}result_{i}") for i, value in enumerate(outputs)]
+            if effects and not outputs:
+                attrs = {"value": np.array(True), "dtype": dtypes.bool_}
+                name = f"{body.prefix}done"
+                outputs = [
+                    region.create_op("Const", [], attrs, name, exact_name=True, control_inputs=effects).outputs[0]
+                ]
         return region, outputs
 
     @staticmethod

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar, overload
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation
@@ -14,11 +15,20 @@ def predecessors(op: Operation) -> list[Operation]:
     return [tensor.op for tensor in op.inputs] + list(op.control_inputs)
 
 
-def reachable_backward(
-    targets: Iterable[Operation], follow: Callable[[Operation], Iterable[Operation]] = predecessors
-) -> set[Operation]:
-    """Every operation from which some target is reachable, targets included."""
-    seen: set[Operation] = set()
+Item = TypeVar("Item", bound=Hashable)
+
+
+@overload
+def reachable_backward(targets: Iterable[Operation]) -> set[Operation]: ...
+
+
+@overload
+def reachable_backward(targets: Iterable[Item], follow: Callable[[Item], Iterable[Item]]) -> set[Item]: ...
+
+
+def reachable_backward(targets: Iterable[Any], follow: Callable[[Any], Iterable[Any]] = predecessors) -> set[Any]:
+    """Every operation, or other thing, from which some target is reachable, targets included."""
+    seen: set[Any] = set()
     stack = list(targets)
     while stack:
         op = stack.pop()

@@ -93,6 +93,7 @@ TESTED_ELSEWHERE = {
     "StackTimesMatrix": "the gradient of ProductOfStacks, which checks it",
     **dict.fromkeys(["TensorArrayPop", "TensorArrayReplace"], "imported graphs use them: test_graphs_of_tensorflow.py"),
     "NoValue": "has no value: test_control_flow_gradients.py",
+    **dict.fromkeys(["StackV2", "StackPushV2", "StackPopV2"], "works in place: test_stack_ops.py"),
     **dict.fromkeys(
         [
             "TensorArray",

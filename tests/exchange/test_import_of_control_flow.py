@@ -1,0 +1,40 @@
+"""tfray runs TensorFlow 1's control flow, from graphs that TensorFlow has written."""
+
+from __future__ import annotations
+
+import pytest
+
+import tfray as tf
+from tests.support import GOLDEN
+from tests.support.control_flow_graphs import difference, read_golden_graphs
+from tfray.exchange.functionalize import functionalize
+from tfray.formats.graph_proto import GraphDef
+
+GRAPHS = read_golden_graphs(GOLDEN / "control_flow.npz.xz")
+MESSAGES = {name: GraphDef.FromString(golden.graph) for name, golden in GRAPHS.items()}
+WITH_GRADIENTS_OF_ARRAYS = {
+    name for name, graph in MESSAGES.items() if any(node.op == "TensorArrayGradV3" for node in graph.node)
+}
+"""Those that need gradients of TensorArrays, which have no equivalent yet."""
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS.keys() - WITH_GRADIENTS_OF_ARRAYS))
+def test_results_are_equal(name):
+    golden = GRAPHS[name]
+    tf.import_graph_def(functionalize(MESSAGES[name], keep=golden.fetches), name="")
+    with tf.Session() as session:
+        for operation in golden.setup:
+            session.run(operation)
+        for feeds, results in golden.steps:
+            values = session.run(golden.fetches, feeds)
+            assert [difference(expected, values[index]) for index, expected in results.items()] == [""] * len(results)
+
+
+def test_control_flow_needs_no_call_of_its_own():
+    tf.import_graph_def(MESSAGES["loop_in_branch_gradient"], name="imported")
+    golden = GRAPHS["loop_in_branch_gradient"]
+    with tf.Session() as session:
+        for feeds, results in golden.steps:
+            fed = {f"imported/{name}": value for name, value in feeds.items()}
+            values = session.run([f"imported/{name}" for name in golden.fetches], fed)
+            assert not any(difference(expected, values[index]) for index, expected in results.items())
