@@ -50,7 +50,8 @@ class JobSpec:
         num_cpus: CPUs that each task's CPU device asks of Ray, possibly a fraction.
         num_gpus: GPUs of each task; each becomes a device ``GPU:i`` with an actor of its own.
         resources: Custom Ray resources that each task asks for.
-        scheduling_strategy: Ray's scheduling strategy, such as ``"SPREAD"`` or a placement group strategy.
+        scheduling_strategy: Ray's scheduling strategy, such as ``"SPREAD"`` or a placement group strategy. A list or
+            tuple has one for each task; None is Ray's default.
         memory_bytes: Memory that each task asks of Ray.
         runtime_env: Ray runtime environment of each task.
     """
@@ -79,8 +80,11 @@ class JobSpec:
         }
         if self.resources and not is_gpu:
             options["resources"] = dict(self.resources)
-        if self.scheduling_strategy is not None:
-            options["scheduling_strategy"] = self.scheduling_strategy
+        strategy = self.scheduling_strategy
+        if isinstance(strategy, (list, tuple)):
+            strategy = strategy[DeviceSpec.from_string(device).task or 0]
+        if strategy is not None:
+            options["scheduling_strategy"] = strategy
         if self.memory_bytes is not None and not is_gpu:
             options["memory"] = self.memory_bytes
         if self.runtime_env is not None:
@@ -123,10 +127,10 @@ class Cluster(ActorDirectory):
     ) -> None:
         if not jobs:
             raise InvalidArgumentError("a cluster needs at least one job, such as {'worker': 1}")
-        for name in jobs:
-            if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise InvalidArgumentError(f"{name!r} is not the name of a job: use letters, digits and '_'")
-        self._jobs = {name: spec if isinstance(spec, JobSpec) else JobSpec(spec) for name, spec in jobs.items()}
+        for job in jobs:
+            if not re.fullmatch(r"[A-Za-z_]\w*", job):
+                raise InvalidArgumentError(f"{job!r} is not the name of a job: use letters, digits and '_'")
+        self._jobs = {job: spec if isinstance(spec, JobSpec) else JobSpec(spec) for job, spec in jobs.items()}
         self._op_modules = tuple(op_modules)
         self._name = f"tfray/{name or 'cluster'}-{secrets.token_hex(4)}"
         self._made: Counter[str] = Counter()

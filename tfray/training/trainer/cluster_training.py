@@ -39,13 +39,16 @@ STEPS_AHEAD: Final = 2
 def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
     """Start the parameter servers and workers. For an elastic run that is the least number of workers."""
     ps = JobSpec(
-        scaling.shards, num_cpus=scaling.cpus_per_parameter_server, resources=scaling.parameter_server_resources
+        scaling.shards,
+        num_cpus=scaling.cpus_per_parameter_server,
+        resources=scaling.parameter_server_resources,
+        scheduling_strategy=scaling.strategy_of("ps"),
     )
     worker = JobSpec(
         scaling.min_workers,
         num_cpus=scaling.cpus_per_worker,
         resources=scaling.worker_resources,
-        scheduling_strategy=scaling.scheduling_strategy,
+        scheduling_strategy=scaling.strategy_of("worker"),
     )
     return Cluster(
         {"ps": ps, "worker": worker},

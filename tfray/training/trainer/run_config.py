@@ -56,7 +56,8 @@ class ScalingConfig:
             embeddings, but not for scalars. Parameters are stored, and gradients added up, in 32 bits all the same.
             bfloat16 keeps the range of the numbers, with 8 significant bits. float16 keeps 11 significant bits; values
             above 65504 become infinite, and CPUs take several times as long to convert.
-        scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``.
+        scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``. A mapping has one for the job
+            ``"worker"`` and one for ``"ps"``; see `JobSpec.scheduling_strategy`.
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
     """
 
@@ -93,6 +94,12 @@ class ScalingConfig:
     def replica_options(self, run: RunConfig) -> ReplicaOptions:
         """How the replicas of a run compute, and what they send."""
         return ReplicaOptions(run.accumulate, run.bad_gradients, self.wire_dtype)
+
+    def strategy_of(self, job: str) -> Any:
+        """Ray's scheduling strategy of ``"worker"`` or ``"ps"``."""
+        strategy = self.scheduling_strategy
+        by_job = strategy if isinstance(strategy, Mapping) else {"worker": strategy}
+        return by_job.get(job)
 
     @property
     def shards(self) -> int:
