@@ -4,8 +4,8 @@ Run it::
 
     python examples/tune_mlp.py --trials 4 --steps 60
 
-A trial takes as much room as its actors ask for, and ASHA stops the trials that learn least. It needs Ray Tune: ``pip
-install 'tfray[tune,examples]'``.
+A trial takes as much room as its actors ask for, and ASHA stops those that learn least. It needs
+Ray Tune: ``pip install 'tfray[tune,examples]'``.
 """
 
 import argparse
@@ -63,8 +63,7 @@ def main() -> None:
         print(f"hidden {result.config['hidden']:4d}  rate {result.config['rate']:.5f}  loss {told['loss']:.4f}", end="")
         print(f"  after {told['step']} steps")
     best = found.get_best_result()
-    step = tf.train.load_checkpoint(best.checkpoint.path).get_tensor("global_step")
-    print(f"best: loss {best.metrics['loss']:.4f}, accuracy {best.metrics['accuracy']:.4f}, checkpoint of step {step}")
+    print(f"best: loss {best.metrics['loss']:.4f}, accuracy {best.metrics['accuracy']:.4f}, saved in {best.path}")
 
 
 if __name__ == "__main__":
