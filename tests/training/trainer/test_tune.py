@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,10 +21,25 @@ tune = pytest.importorskip("ray.tune")
 SCALING = tf.train.ScalingConfig(workers=2, cpus_per_worker=0.5, cpus_per_parameter_server=0.25)
 
 
+class FailingOnce(tf.train.Callback):
+    """Fails in step 5, unless it has done so already: then the file is there."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+
+    def on_step(self, record):
+        if record.step == 5 and not self.path.exists():
+            self.path.touch()
+            raise ValueError("the first life ends")
+
+
 def build(config):
     """The trainer of a trial of `config["steps"]` steps."""
     batches = tf.train.array_input(*classification_data(), batch_size=24, shuffle_seed=4)
-    run = tf.train.RunConfig(config["steps"], seed=3, local=config.get("local", False), logdir=None)
+    callbacks = [FailingOnce(config["fails"])] if "fails" in config else []
+    run = tf.train.RunConfig(
+        config["steps"], seed=3, local=config.get("local", False), logdir=None, callbacks=callbacks
+    )
     return tf.train.Trainer(dense_model(OPTIMIZERS["sgd"]), batches, run=run)
 
 
@@ -93,23 +109,26 @@ def test_a_step_and_its_checkpoint_are_one_report(every, save_every_steps, expec
 # -- trials ----------------------------------------------------------------------------------------------
 
 
-def tuner(function, folder, config, **options):
+def tuner(function, folder, config, failures=0, **options):
     return tune.Tuner(
         function,
         param_space=config,
         tune_config=tune.TuneConfig(metric="loss", mode="min", **options),
-        run_config=tune.RunConfig(name="trials", storage_path=str(folder), verbose=0),
+        run_config=tune.RunConfig(
+            name="trials", storage_path=str(folder), verbose=0, failure_config=tune.FailureConfig(failures)
+        ),
     )
 
 
 @pytest.mark.ray
 @pytest.mark.timeout(300)
-def test_a_trial_reports_stops_and_goes_on(ray_local, tmp_path):
+def test_a_trial_reports_each_step_and_goes_on_from_its_checkpoint(ray_local, tmp_path):
     function = tf.tune.trainable(build, save_every_steps=4)
-    (result,) = tuner(function, tmp_path, {"steps": 6, "local": True}).fit()
-    assert result.error is None
+    config = {"steps": 6, "local": True, "fails": str(tmp_path / "failed")}
+    (result,) = tuner(function, tmp_path, config, failures=1).fit()
+    assert result.error is None and (tmp_path / "failed").exists()
     frame = result.metrics_dataframe
-    assert list(frame["step"]) == [1, 2, 3, 4, 5, 6]
+    assert list(frame["step"]) == [1, 2, 3, 4, 5, 6]  # the second life begins behind the checkpoint of step 4
     alone = build({"steps": 6, "local": True}).fit()
     np.testing.assert_allclose(frame["loss"], [record.metrics["loss"] for record in alone.history], rtol=1e-6)
     assert tf.train.load_checkpoint(result.checkpoint.path).get_tensor("global_step") == 6
@@ -150,6 +169,7 @@ def test_stopped_trials_leave_no_actor_behind(ray_local, tmp_path):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_trial_without_room_for_its_actors_says_what_to_do(ray_local, tmp_path):
     (result,) = tuner(tf.tune.trainable(build), tmp_path, {"steps": 4}).fit()
