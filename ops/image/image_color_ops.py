@@ -217,7 +217,7 @@ def _hsv(xp: ArrayModule, red: Array, green: Array, blue: Array) -> tuple[Array,
     value = xp.maximum(xp.maximum(red, green), blue)
     chroma = value - xp.minimum(xp.minimum(red, green), blue)
     one = red.dtype.type(1)
-    saturation = chroma / xp.where(value > 0, value, one)
+    saturation = xp.where(value > 0, chroma / xp.where(value > 0, value, one), 0 * one)
     per_step = one / (6 * xp.where(chroma > 0, chroma, one))
     hue = xp.where(
         red == value,
@@ -411,9 +411,7 @@ def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike 
             checked = Assert(greater_equal(gamma, cast(0, gamma.dtype)), ["adjust_gamma: gamma must be at least 0"])
             with control_dependencies([checked]):
                 gamma = identity(gamma)
-        return _in_floats(
-            image, lambda colors: multiply(pow(colors, cast(gamma, colors.dtype)), cast(gain, colors.dtype))
-        )
+        return _in_floats(image, lambda colors: multiply(gain, pow(colors, gamma)))
 
 
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:

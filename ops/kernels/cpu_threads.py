@@ -14,6 +14,7 @@ shapes alone.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
 import time
@@ -265,6 +266,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_pool)
 
 
+_SMALL_BYTES: Final = 1 << 16
+"""Up to this size a new array takes less time than a view of a buffer: the allocator has its pages at hand."""
+
+
 def scratch(slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Any:
     """An uninitialised array that the calling thread reuses. Its memory pages are mapped already, unlike a new one's.
 
@@ -275,11 +280,16 @@ def scratch(slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Any:
         dtype: NumPy dtype of the array.
     """
     dtype = np.dtype(dtype)
-    size_bytes = dtype.itemsize
-    for size in shape:
-        size_bytes *= size
+    size_bytes = math.prod(shape) * dtype.itemsize
+    if size_bytes <= _SMALL_BYTES:
+        return np.empty(shape, dtype)
+    return kept_bytes(slot, size_bytes)[:size_bytes].view(dtype).reshape(shape)
+
+
+def kept_bytes(slot: str, size_bytes: int) -> Any:
+    """The calling thread's buffer of that name, of at least that size. It stays until a larger one is asked for."""
     buffers: dict[str, Any] = _local.__dict__
     buffer = buffers.get(slot)
     if buffer is None or buffer.nbytes < size_bytes:
         buffer = buffers[slot] = np.empty(size_bytes, np.uint8)
-    return buffer[:size_bytes].view(dtype).reshape(shape)
+    return buffer

@@ -19,11 +19,9 @@ from ctypes import byref, c_int, c_int64, c_size_t, c_void_p
 from functools import cache
 from typing import Any, Final
 
-import numpy as np
-
 from tfray.errors import UnknownError
 from tfray.ops.kernels.addresses import address_of
-from tfray.ops.kernels.cpu_threads import scratch
+from tfray.ops.kernels.cpu_threads import kept_bytes
 
 PATHS_VARIABLE: Final = "TFRAY_KERNELS"
 """The environment variable that may say ``numpy``: then no kernel uses an optional library."""
@@ -271,6 +269,6 @@ def reorder(dnnl: Library, source: Any, target: Any) -> Primitive | None:
 
 
 def aligned_scratch(slot: str, size_bytes: int) -> int:
-    """The address of memory that the calling thread reuses; see `cpu_threads.scratch`."""
-    address = address_of(scratch(slot, (size_bytes + _ALIGNMENT,), np.uint8))
+    """The address of memory that the calling thread reuses; see `cpu_threads.kept_bytes`."""
+    address = address_of(kept_bytes(slot, size_bytes + _ALIGNMENT))
     return address + -address % _ALIGNMENT

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
+from tfray.framework.arguments import abbreviated
 from tfray.framework.op_def import Array
 
 UNITS = ("BYTE", "UTF8_CHAR")
@@ -24,6 +25,24 @@ def as_string(value: Array) -> bytes:
     """A kernel's scalar input as a bytes object."""
     string: bytes = as_strings(value).item()
     return string
+
+
+def text_attr(what: str, value: Any) -> str:
+    """An attribute that is a string: text, or bytes of it; None, as in TensorFlow, stands for none.
+
+    Raises:
+        ArgumentError: It is something else.
+    """
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    if value is not None and not isinstance(value, str):
+        raise ArgumentError(f"{what} is {abbreviated(value)}, expected a string")
+    return value or ""
+
+
+def octets(attr: str) -> bytes:
+    """The bytes of an attribute that `text_attr` gave."""
+    return attr.encode("utf-8", "surrogateescape")
 
 
 def filled(shape: tuple[int, ...], items: Iterable[bytes]) -> Array:

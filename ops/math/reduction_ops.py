@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,9 +43,9 @@ from tfray.ops.arrays.shape_ops import (
     stop_gradient,
     transpose,
 )
+from tfray.ops.kernels import sums
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.kernels.precision import assign, is_half
-from tfray.ops.kernels.products import matrix_product
 from tfray.ops.math.arithmetic_ops import (
     add,
     conj,
@@ -149,13 +149,13 @@ class Reduction(NamedTuple):
     Attributes:
         axes: The reduced dimensions, ascending.
         result: Shape of the result.
-        blocks: Runs of neighbouring dimensions that are all reduced or all kept: the size of each, and whether reduced.
+        steps: One after another, each over the second of three dimensions of these sizes; none where all is reduced.
         reduced_size: How many elements are reduced to one element of the result.
     """
 
     axes: tuple[int, ...]
     result: tuple[int, ...]
-    blocks: tuple[tuple[int, bool], ...]
+    steps: tuple[tuple[int, int, int], ...]
     reduced_size: int
 
 
@@ -168,7 +168,14 @@ def _reduction(sizes: tuple[int, ...], axes: tuple[int, ...], keep: bool) -> Red
             blocks[-1] = (blocks[-1][0] * extent, blocks[-1][1])
         else:
             blocks.append((extent, i in reduced))
-    return Reduction(reduced, tuple(_remaining(sizes, reduced, keep)), tuple(blocks), prod(sizes[i] for i in reduced))
+    steps = []
+    if len(blocks) > 1:
+        for i in reversed(range(len(blocks))):  # what is summed last has the fewest elements to read
+            if blocks[i][1]:
+                outer, inner = (prod(extent for extent, _ in part) for part in (blocks[:i], blocks[i + 1 :]))
+                steps.append((outer, blocks.pop(i)[0], inner))
+    result = tuple(_remaining(sizes, reduced, keep))
+    return Reduction(reduced, result, tuple(steps), prod(sizes[i] for i in reduced))
 
 
 def reduction_of(ctx: KernelContext, array: Array, axis: Array) -> Reduction:
@@ -285,97 +292,20 @@ def _sum(ctx: KernelContext, input: Array, spec: Reduction, out: Array | None) -
     return ctx.xp.sum(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
 
 
-_RUN: Final = 1024
-"""Most elements that are added one by one. The sums of such runs are then added pairwise, which rounds less."""
-
-_TILE: Final = 1 << 18
-"""Most elements in one product. For more, OpenBLAS starts threads, which gain nothing when memory is the limit."""
-
-
-_LONG_ROW: Final = 256
-"""Least elements of rows that a compiled kernel adds up. BLAS treats several short rows at once."""
-
-
 def _blas_sum(input: Array, spec: Reduction, out: Array | None) -> Array:
-    """Sum by products with ones: BLAS adds 2 to 15 times as fast as NumPy's reductions."""
-    if len(spec.blocks) == 1:
-        total = _total(input.reshape(-1))
+    """See `sums`: BLAS adds 2 to 15 times as fast as NumPy's reductions."""
+    if not spec.steps:
+        total = sums.of_vector(input.reshape(-1))
         if out is None:
             return total if not spec.result else total.reshape(spec.result)
         out[...] = total
         return out
-    sizes = [extent for extent, _ in spec.blocks]
-    reduced = [i for i, block in enumerate(spec.blocks) if block[1]]
-    for i in reversed(reduced):
-        outer, count, inner = prod(sizes[:i]), sizes[i], prod(sizes[i + 1 :])
-        last = None if out is None or i != reduced[0] else out.reshape(outer * inner)
-        input = _sum_middle(input, outer, count, inner, last)
-        del sizes[i]
+    for outer, count, inner in spec.steps[:-1]:
+        input = sums.over_middle(input, outer, count, inner)
+    outer, count, inner = spec.steps[-1]
+    last = None if out is None else out.reshape(outer * inner)
+    input = sums.over_middle(input, outer, count, inner, last)
     return input.reshape(spec.result) if out is None else out
-
-
-def _sum_middle(array: Array, outer: int, count: int, inner: int, out: Array | None) -> Array:
-    """Sums over the second of three dimensions."""
-    if inner == 1:
-        return _sum_columns(array.reshape(outer, count), out)
-    if outer == 1:
-        return _sum_rows(array.reshape(count, inner), out)
-    out = None if out is None else out.reshape(outer, inner)
-    if not 64 <= count * inner <= _TILE:
-        return np.add.reduce(array.reshape(outer, count, inner), axis=1, out=out)
-    return matrix_product(np, _ones(count, array.dtype), array.reshape(outer, count, inner), out)
-
-
-def _sum_columns(matrix: Array, out: Array | None) -> Array:
-    """Sum of each row."""
-    rows, columns = matrix.shape
-    if columns >= _LONG_ROW and can_compute(np, matrix):
-        out = np.empty(rows, matrix.dtype) if out is None else out
-        compute_rows("reductions", "sums", rows, columns, matrix, out)
-        return out
-    ones, step = _ones(columns, matrix.dtype), _TILE // columns
-    if step >= rows:
-        return matrix_product(np, matrix, ones, out)
-    out = np.empty(rows, matrix.dtype) if out is None else out
-    if step == 0:
-        for i in range(rows):
-            out[i] = _total(matrix[i])
-        return out
-    for start in range(0, rows, step):
-        matrix_product(np, matrix[start : start + step], ones, out[start : start + step])
-    return out
-
-
-def _sum_rows(matrix: Array, out: Array | None) -> Array:
-    """Sum of each column."""
-    rows, columns = matrix.shape
-    if columns > _TILE // 16:
-        return np.add.reduce(matrix, axis=0, out=out)
-    ones, step = _ones(rows, matrix.dtype), _TILE // columns
-    if step >= rows:
-        return matrix_product(np, ones, matrix, out)
-    parts = np.empty((-(-rows // step), columns), matrix.dtype)
-    for i, start in enumerate(range(0, rows, step)):
-        tile = matrix[start : start + step]
-        matrix_product(np, ones[: len(tile)], tile, parts[i])
-    return np.add.reduce(parts, axis=0, out=out)
-
-
-def _total(vector: Array) -> Any:
-    runs = vector.size // _RUN
-    if runs < 2:
-        return np.add.reduce(vector)
-    of_runs = _sum_columns(vector[: runs * _RUN].reshape(runs, _RUN), None)
-    return np.add.reduce(of_runs) + np.add.reduce(vector[runs * _RUN :])
-
-
-def _ones(count: int, dtype: NumpyDType) -> Array:
-    return _ones_buffer(1 << (count - 1).bit_length(), dtype)[:count]
-
-
-@lru_cache(maxsize=64)
-def _ones_buffer(count: int, dtype: NumpyDType) -> Array:
-    return np.ones(count, dtype)
 
 
 def _sum_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
@@ -484,12 +414,12 @@ def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, u
         function = ctx.xp.max if sign < 0 else ctx.xp.min
         return function(input, axis=spec.axes, out=out, keepdims=ctx.attr("keep_dims"))
     function = getattr(np, ufunc)
-    if len(spec.blocks) == 2 and spec.blocks[0][1] and input.flags.c_contiguous:
-        return _fold_rows(function, input.reshape(spec.blocks[0][0], -1), spec.result, out)
-    if len(spec.blocks) == 2 and spec.blocks[1][1] and can_compute(np, input):
+    outer, count, inner = spec.steps[0] if len(spec.steps) == 1 else (0, 0, 0)
+    if outer == 1 and input.flags.c_contiguous:
+        return _fold_rows(function, input.reshape(count, -1), spec.result, out)
+    if inner == 1 and can_compute(np, input):
         out = np.empty(spec.result, input.dtype) if out is None else out
-        rows, columns = spec.blocks[0][0], spec.blocks[1][0]
-        compute_rows("reductions", "greatest" if sign < 0 else "least", rows, columns, input, out)
+        compute_rows("reductions", "greatest" if sign < 0 else "least", outer, count, input, out)
         return out
     return function.reduce(input, axis=spec.axes, out=out, keepdims=ctx.attr("keep_dims"))
 

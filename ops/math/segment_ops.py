@@ -199,10 +199,10 @@ SegmentReduction = Callable[[Tensor], Tensor]
 
 def _extreme_gradient(op: Operation, d_output: Tensor, total: SegmentReduction) -> Tensor:
     data, ids = op.inputs[:2]
-    chosen = cast(equal(data, spread_segments(op.outputs[0], ids)), data.dtype)
+    chosen = equal(data, spread_segments(op.outputs[0], ids))
     # Equal extremes of a segment share its gradient; 1 stands in where a segment has no rows.
-    shared = realdiv(d_output, maximum(total(chosen), 1))
-    return multiply(chosen, spread_segments(shared, ids))
+    shared = realdiv(d_output, maximum(total(cast(chosen, data.dtype)), 1))
+    return where(chosen, spread_segments(shared, ids), zeros_like(data))
 
 
 def _prod_gradient(op: Operation, d_output: Tensor, total: SegmentReduction, product: SegmentReduction) -> Tensor:

@@ -322,6 +322,8 @@ def histogram_fixed_width_bins(
     with get_default_graph().name_scope(name or "histogram_bins"):
         values = convert_to_tensor(values, name="values")
         bounds = convert_to_tensor(value_range, values.dtype)
+        if not bounds.shape.is_compatible_with([2]):
+            raise ArgumentError(f"histogram_fixed_width: value_range has shape {bounds.shape}, expected [2]")
         wide = dtypes.float64 if values.dtype.size > 4 or values.dtype.is_integer else dtypes.float32
         known = constant_value(bounds)
         if known is not None and known.shape == (2,) and known[0] >= known[1]:

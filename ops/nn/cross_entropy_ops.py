@@ -39,12 +39,13 @@ from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import buffer, for_each_rows, map_flat
+from tfray.ops.math import arithmetic_ops
 from tfray.ops.math.arithmetic_ops import add, exp, log, multiply, negative, subtract
 from tfray.ops.math.axis_ops import from_front, last_axis_first
 from tfray.ops.math.comparison_ops import less_equal
 from tfray.ops.math.reduction_ops import reduce_prod, reduce_sum
-from tfray.ops.math.transcendental_ops import sigmoid
-from tfray.ops.nn.activation_ops import log1p_exp_formula, softplus, zeros_for
+from tfray.ops.math.transcendental_ops import log1p, sigmoid
+from tfray.ops.nn.activation_ops import log1p_exp_formula, relu, zeros_for
 
 _LARGE_ELEMENTS: Final = 1 << 18
 """Elements from which a second thread pays. It is below `LARGE_ELEMENTS` because exponentials cost more than copies."""
@@ -674,7 +675,8 @@ def weighted_cross_entropy_with_logits(
         targets: Old name of `labels`.
 
     Returns:
-        ``-pos_weight * labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``, same shape.
+        ``-pos_weight * labels * log(sigmoid(logits)) - (1 - labels) * log(1 - sigmoid(logits))``, same shape. As in
+        TensorFlow, the gradient of a logit that is 0 is ``1 - labels``.
 
     Examples:
         >>> labels, logits = [1.0, 0.0], [0.0, 0.0]
@@ -693,7 +695,9 @@ def weighted_cross_entropy_with_logits(
                 f"found {labels.shape} and {logits.shape}"
             )
         weight = add(multiply(subtract(convert_to_tensor(pos_weight, logits.dtype), 1), labels), 1)
-        return add(multiply(subtract(1, labels), logits), multiply(weight, softplus(negative(logits))), scope)
+        # Of these terms TensorFlow makes it: so the gradient where a logit is 0, as in a model that begins with zeros.
+        tail = add(log1p(exp(negative(arithmetic_ops.abs(logits)))), relu(negative(logits)))
+        return add(multiply(subtract(1, labels), logits), multiply(weight, tail), scope)
 
 
 def log_poisson_loss(

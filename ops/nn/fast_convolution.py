@@ -138,11 +138,12 @@ def convolve(
     images: Array, filters: Array, geo: Geometry, out: Array, bias: Array | None = None, *, rectified: bool = False
 ) -> Array:
     """See `convolution.convolve` and `convolution.convolve_biased`."""
-    images, target = np.ascontiguousarray(images), np.ascontiguousarray(out)
+    images, filters, target = map(np.ascontiguousarray, (images, filters, out))
     form: Form = "forward" if bias is None else "biased"
     parts = _parts(form, geo)
     ready = _ready_filters(form, filters, parts)
-    added = () if bias is None else (address_of(np.ascontiguousarray(bias)),)
+    biases = None if bias is None else np.ascontiguousarray(bias)
+    added = () if biases is None else (address_of(biases),)
 
     def work(index: int) -> None:
         part = parts[index]
@@ -157,7 +158,7 @@ def convolve(
 
 def convolve_backward_images(d_outputs: Array, filters: Array, geo: Geometry, out: Array) -> Array:
     """See `convolution.convolve_backward_images`."""
-    d_outputs, target = np.ascontiguousarray(d_outputs), np.ascontiguousarray(out)
+    d_outputs, filters, target = map(np.ascontiguousarray, (d_outputs, filters, out))
     parts = _parts("images", geo)
     ready = _ready_filters("images", filters, parts)
 
@@ -186,8 +187,10 @@ def _rectifier() -> CompiledKernel | None:
 
 
 def _ready_filters(form: Form, filters: Array, parts: Sequence[_Part]) -> dict[Geometry, tuple[Primitive, int]]:
-    """For the sizes of each part: the primitive, and where the filters lie in the layout that it takes."""
-    filters = np.ascontiguousarray(filters)
+    """For the sizes of each part: the primitive, and where the filters lie in the layout that it takes.
+
+    That may be where `filters`, a contiguous array, lie: the caller keeps them.
+    """
     ready: dict[Geometry, tuple[Primitive, int]] = {}
     for geo in dict.fromkeys(part.geo for part in parts):
         primitive, to_chosen, size_bytes = _needed(form, geo)

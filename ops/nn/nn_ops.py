@@ -19,7 +19,8 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
 from tfray.ops.arrays.shape_ops import cast, identity
 from tfray.ops.arrays.shape_ops import shape as shape_of
-from tfray.ops.kernels.products import inner_product, matrix_product
+from tfray.ops.kernels import sums
+from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import FEW_ELEMENTS, LARGE_ELEMENTS, cut, run_tiles, shares_for
 from tfray.ops.math.arithmetic_ops import multiply, realdiv, reciprocal, subtract
 from tfray.ops.math.comparison_ops import equal, greater_equal
@@ -66,14 +67,6 @@ def _bias_layout(data_format: str | None) -> str:
 
 _MANY_ELEMENTS = 1 << 17
 """Elements from which `bias_add` works on wide rows; for fewer it adds plainly."""
-_WIDE_ROW = 1024
-"""Columns of a wide row: several short rows joined, because NumPy's inner loop is slow on rows of a few channels."""
-
-
-def _as_wide_rows(array: Array, channels: int) -> Array:
-    """A contiguous array ``[..., channels]`` as a matrix with several times as many columns, where that divides."""
-    rows = array.size // channels
-    return array.reshape(-1, channels * math.gcd(rows, 1 << max(_WIDE_ROW // channels, 1).bit_length() - 1))
 
 
 def _bias_add_kernel(ctx: KernelContext, value: Array, bias: Array, out: Array | None = None) -> Array:
@@ -86,7 +79,7 @@ def _bias_add_kernel(ctx: KernelContext, value: Array, bias: Array, out: Array |
         return xp.add(value, bias, out=out)
     if out is None:
         out = np.empty(value.shape, value.dtype)
-    rows, out_rows = (_as_wide_rows(array, bias.size) for array in (value, out))
+    rows, out_rows = (sums.as_wide_rows(array, bias.size) for array in (value, out))
     row = np.tile(bias, rows.shape[1] // bias.size)
     is_large = value.size >= LARGE_ELEMENTS
     parts = cut(len(rows), min(shares_for(xp, is_large), len(rows)))
@@ -156,9 +149,7 @@ def _bias_add_grad_kernel(ctx: KernelContext, d_output: Array) -> Array:
     channels = d_output.shape[axis]
     is_by_rows = axis == d_output.ndim - 1 and d_output.flags.c_contiguous and d_output.dtype.char in "fd"
     if xp is np and is_by_rows and d_output.size:
-        rows = _as_wide_rows(d_output, channels)
-        # BLAS adds rows up several times as fast as NumPy's reduction.
-        return matrix_product(np, np.ones(len(rows), rows.dtype), rows).reshape(-1, channels).sum(axis=0)
+        return sums.of_short_rows(d_output, channels)
     axes = tuple(i for i in range(d_output.ndim) if i != axis)
     total = xp.sum(d_output, axis=axes, dtype=accumulator_dtype(d_output.dtype))
     return total.astype(d_output.dtype, copy=False)
@@ -205,7 +196,7 @@ def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str 
         >>> session.run(tf.nn.xw_plus_b([[1.0, 2.0]], [[1.0], [10.0]], [0.5]))
         array([[21.5]], dtype=float32)
     """
-    return bias_add(matmul(x, weights), biases, name=name or "xw_plus_b")
+    return bias_add(matmul(x, weights), convert_to_tensor(biases), name=name or "xw_plus_b")
 
 
 def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:

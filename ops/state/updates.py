@@ -75,6 +75,10 @@ def as_operands(xp: ArrayModule, scalars: Sequence[Array], gradient: Array) -> l
 
 def locked(resources: Sequence[StoredVariable], work: Callable[[], None]) -> None:
     """Run `work` while holding the locks of `resources`, taken in one order everywhere."""
+    if len(resources) == 1:
+        with resources[0].lock:
+            work()
+        return
     held = sorted({id(resource.lock): resource.lock for resource in resources}.items())
     for _, lock in held:
         lock.acquire()

@@ -22,7 +22,7 @@ from tfray.framework.shape_functions import like_input, scalar, unknown
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.batch_rules import by_row
-from tfray.ops.kernels.text import decoded, mapped
+from tfray.ops.kernels.text import decoded, mapped, octets, text_attr
 
 # -- raw bytes -----------------------------------------------------------------------------------------
 
@@ -136,6 +136,7 @@ def decode_csv(
         raise InvalidArgumentError(
             f"decode_csv: select_cols is {columns}, expected {len(record_defaults)} ascending numbers of columns"
         )
+    field_delim = text_attr("decode_csv: field_delim", field_delim)
     if len(field_delim) != 1:
         raise InvalidArgumentError(f"decode_csv: field_delim is {field_delim!r}, expected one character")
     with get_default_graph().name_scope(name or "DecodeCSV"):
@@ -148,7 +149,7 @@ def decode_csv(
             OUT_TYPE=[default.dtype for default in defaults],
             field_delim=field_delim,
             use_quote_delim=use_quote_delim,
-            na_value=na_value,
+            na_value=text_attr("decode_csv: na_value", na_value),
             select_cols=columns if select_cols is not None else None,
         )
 
@@ -168,7 +169,7 @@ def _csv_default(default: Any, index: int) -> Tensor:
 def _decode_csv_kernel(ctx: KernelContext, records: Array, *defaults: Array) -> list[Array]:
     records = np.asarray(records, object)
     selected = ctx.attr("select_cols")
-    delimiter = ctx.attr("field_delim").encode()
+    delimiter = octets(ctx.attr("field_delim"))
     rows = _split_records(records.reshape(-1).tolist(), delimiter, ctx.attr("use_quote_delim"))
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     lengths[[not record for record in records.reshape(-1).tolist()]] = 0
@@ -177,7 +178,7 @@ def _decode_csv_kernel(ctx: KernelContext, records: Array, *defaults: Array) -> 
         index = int(np.argmax(wrong))
         needed = f"expected {len(defaults)}" if selected is None else f"but column {max(selected)} is selected"
         raise InvalidArgumentError(f"record {index} has {lengths[index]} fields, {needed}")
-    na_value = ctx.attr("na_value").encode()
+    na_value = octets(ctx.attr("na_value"))
     columns = []
     for place, default in enumerate(defaults):
         column = place if selected is None else selected[place]

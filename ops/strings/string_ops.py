@@ -29,7 +29,9 @@ from tfray.ops.kernels.text import (
     filled,
     lenient,
     mapped,
+    octets,
     summarized,
+    text_attr,
 )
 
 # -- joining -------------------------------------------------------------------------------------------
@@ -51,7 +53,7 @@ def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | N
     """
     if not isinstance(inputs, Sequence) or isinstance(inputs, (str, bytes)):
         raise ArgumentError(f"StringJoin: inputs is {inputs!r}, expected a list of string tensors")
-    return add_op(STRING_JOIN, list(inputs), name=name, separator=separator)
+    return add_op(STRING_JOIN, list(inputs), name=name, separator=text_attr("StringJoin: separator", separator))
 
 
 def _string_join_kernel(ctx: KernelContext, *inputs: Array) -> Array:
@@ -63,7 +65,7 @@ def _string_join_kernel(ctx: KernelContext, *inputs: Array) -> Array:
     if not arrays:
         return filled((), [b""])
     flat = [np.broadcast_to(array, shape).reshape(-1).tolist() for array in arrays]
-    return filled(shape, map(ctx.attr("separator").encode().join, zip(*flat, strict=True)))
+    return filled(shape, map(octets(ctx.attr("separator")).join, zip(*flat, strict=True)))
 
 
 def _string_join_shape(op: Operation) -> list[TensorShape]:
@@ -125,7 +127,7 @@ def string_format(
 
 
 def _string_format_kernel(ctx: KernelContext, *inputs: Array) -> Array:
-    parts = ctx.attr("template").encode().split(ctx.attr("placeholder").encode())
+    parts = octets(ctx.attr("template")).split(octets(ctx.attr("placeholder")))
     texts = [summarized(value, ctx.attr("summarize")).encode("utf-8", "surrogateescape") for value in inputs]
     return filled((), [b"".join([parts[0], *(piece for pair in zip(texts, parts[1:], strict=True) for piece in pair)])])
 

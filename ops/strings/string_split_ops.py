@@ -24,7 +24,7 @@ from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.join_ops import stack
 from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.kernels.batch_rules import Batch, Value, again
-from tfray.ops.kernels.text import as_string, as_strings, filled
+from tfray.ops.kernels.text import as_string, as_strings, filled, octets, text_attr
 from tfray.ops.math.arithmetic_ops import multiply
 from tfray.ops.math.reduction_ops import axes_tensor
 from tfray.ops.math.segment_ops import unsorted_segment_sum
@@ -239,7 +239,11 @@ def reduce_join(
     strings = convert_to_tensor(inputs, dtypes.string)
     axis = reduction_indices if axis is None else axis
     axes = axes_tensor(strings, axis)
-    attrs = {"keep_dims": bool(keep_dims or keepdims), "separator": separator, "over_all": axis is None}
+    attrs = {
+        "keep_dims": bool(keep_dims or keepdims),
+        "separator": text_attr("ReduceJoin: separator", separator),
+        "over_all": axis is None,
+    }
     return add_op(REDUCE_JOIN, strings, axes, name=name, **attrs)
 
 
@@ -266,7 +270,7 @@ def _reduce_join_kernel(ctx: KernelContext, strings: Array, axes: Array) -> Arra
     shape = left
     if ctx.attr("keep_dims"):
         shape = tuple(1 if axis in joined else size for axis, size in enumerate(strings.shape))
-    return filled(shape, map(ctx.attr("separator").encode().join, rows.tolist()))
+    return filled(shape, map(octets(ctx.attr("separator")).join, rows.tolist()))
 
 
 def _reduce_join_shape(op: Operation) -> list[TensorShape]:
@@ -321,7 +325,14 @@ def unsorted_segment_join(
         >>> session.run(tf.strings.unsorted_segment_join(["a", "b", "c"], [1, 0, 1], 2, separator="-"))
         array([b'b', b'a-c'], dtype=object)
     """
-    return add_op(UNSORTED_SEGMENT_JOIN, inputs, segment_ids, num_segments, name=name, separator=separator)
+    return add_op(
+        UNSORTED_SEGMENT_JOIN,
+        inputs,
+        segment_ids,
+        num_segments,
+        name=name,
+        separator=text_attr("UnsortedSegmentJoin: separator", separator),
+    )
 
 
 def _unsorted_segment_join_kernel(ctx: KernelContext, strings: Array, segments: Array, count: Array) -> Array:
@@ -339,7 +350,7 @@ def _unsorted_segment_join_kernel(ctx: KernelContext, strings: Array, segments: 
             joined[segment * width + place].append(string)
     # As in TensorFlow, empty strings at the beginning of a segment bring no separator.
     begun = (dropwhile(operator.not_, each) for each in joined)
-    return filled((total, *inner), map(ctx.attr("separator").encode().join, begun))
+    return filled((total, *inner), map(octets(ctx.attr("separator")).join, begun))
 
 
 def _unsorted_segment_join_shape(op: Operation) -> list[TensorShape]:
@@ -409,7 +420,7 @@ def ngrams(
         raise InvalidArgumentError(f"StringNGrams: pad_values is {pad_values!r}, expected a string or a pair of them")
     attrs = {
         "ngram_widths": [int(width) for width in widths],
-        "separator": separator,
+        "separator": text_attr("ngrams: separator", separator),
         "pads": None if pads is None else list(pads),
         "padding_width": padding_width,
         "preserve_short_sequences": bool(preserve_short_sequences),
@@ -432,7 +443,7 @@ def _ngrams_kernel(ctx: KernelContext, strings: Array) -> Array:
     length = strings.shape[-1]
     windows = _windows(ctx, length)
     left, right = [pad.encode() for pad in ctx.attr("pads") or ("", "")]
-    join = ctx.attr("separator").encode().join
+    join = octets(ctx.attr("separator")).join
     results: list[bytes] = []
     for row in strings.reshape(-1, length).tolist() if length else [[]] * int(np.prod(strings.shape[:-1])):
         for padding, width in windows:

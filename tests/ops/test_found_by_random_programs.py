@@ -148,3 +148,50 @@ def test_a_negative_number_of_boxes_is_refused():
     chosen = tf.image.non_max_suppression_overlaps([[1.0]], [1.0], -1, 0.5)
     with pytest.raises(tf.errors.InvalidArgumentError, match="-1, below 0"):
         run(chosen)
+
+
+@pytest.mark.parametrize(("separator", "joined"), [(None, b"ab"), (b",", b"a,b"), ("é", "aéb".encode()), ("", b"ab")])
+def test_separators_are_text_or_bytes_or_none(separator, joined):
+    assert run(tf.string_join(["a", "b"], separator)) == joined
+    assert run(tf.reduce_join(["a", "b"], separator=separator)) == joined
+    assert run(tf.strings.unsorted_segment_join(["a", "b"], [0, 0], 1, separator)).tolist() == [joined]
+    with pytest.raises(TypeError, match="separator is 3, expected a string"):
+        tf.string_join(["a", "b"], separator=3)
+
+
+def test_colours_of_no_value_have_no_saturation():
+    hsv = run(tf.image.rgb_to_hsv([[-0.5, -0.2, -0.3], [0.0, 0.0, 0.0], [0.2, -0.4, 0.1]]))
+    np.testing.assert_allclose(hsv, [[4 / 9, 0, -0.2], [0, 0, 0], [31 / 36, 3, 0.2]], atol=1e-6)
+
+
+def test_gamma_and_gain_that_are_tensors_have_the_dtype_of_the_image():
+    with pytest.raises(TypeError):
+        tf.image.adjust_gamma(np.float32([[[0.5]]]), 2, tf.constant(2))
+    assert run(tf.image.adjust_gamma(np.float32([[[0.5]]]), np.int64(2), np.int64(3))).tolist() == [[[0.75]]]
+    assert run(tf.image.adjust_gamma(np.uint8([[[128]]]), 2, 0.5)).tolist() == [[[32]]]
+
+
+def test_the_range_of_a_histogram_is_two_numbers():
+    with pytest.raises(ValueError, match=r"shape \(3,\), expected \[2\]"):
+        tf.histogram_fixed_width([1.0, 2.0], [0.0, 1.0, 2.0], 2)
+
+
+def test_rows_beside_a_nan_get_no_gradient_of_it():
+    x = tf.constant([[np.nan, 1.0], [2.0, 3.0]])
+    greatest = tf.unsorted_segment_max(x, [0, 0], 1)
+    found = run(tf.gradients(greatest, x, grad_ys=tf.cos(greatest)))[0]
+    np.testing.assert_allclose(found, [[0, 0], [0, np.cos(3)]], rtol=1e-6)
+
+
+def test_a_weighted_cross_entropy_has_the_gradient_of_tensorflow_at_zero():
+    labels, logits = tf.constant([0.2, 0.3, 0.9]), tf.constant([0.0, 1.0, -2.0])
+    losses = tf.nn.weighted_cross_entropy_with_logits(labels, logits, 2.0)
+    found = run([losses, *tf.gradients(losses, [labels, logits])])
+    expected = [0.8318, 1.1072, 3.8412], [0.6931, -0.6867, 4.1269], [0.8, 0.3504, -1.5735]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("layer", [tf.nn.xw_plus_b, tf.nn.relu_layer])
+def test_biases_of_whole_numbers_are_none_of_floats(layer):
+    with pytest.raises((TypeError, ValueError)):
+        layer(tf.ones([2, 3]), tf.ones([3, 3]), [1, 2, 3])

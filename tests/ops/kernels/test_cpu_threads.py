@@ -124,15 +124,20 @@ def test_blas_threads_come_back():
 
 
 def test_scratch_is_reused_within_a_thread_and_not_shared():
-    first = scratch("test", (3, 4), np.float32)
-    assert first.shape == (3, 4) and first.dtype == np.float32
-    assert np.shares_memory(first, scratch("test", (2,), np.float64))
-    assert not np.shares_memory(first, scratch("other", (3, 4), np.float32))
+    first = scratch("test", (300, 400), np.float32)
+    assert first.shape == (300, 400) and first.dtype == np.float32
+    assert np.shares_memory(first, scratch("test", (20_000,), np.float64))
+    assert not np.shares_memory(first, scratch("other", (300, 400), np.float32))
     elsewhere: list[np.ndarray] = []
-    thread = threading.Thread(target=lambda: elsewhere.append(scratch("test", (3, 4), np.float32)))
+    thread = threading.Thread(target=lambda: elsewhere.append(scratch("test", (300, 400), np.float32)))
     thread.start()
     thread.join()
     assert not np.shares_memory(first, elsewhere[0])
+
+
+def test_little_scratch_is_an_array_of_its_own():
+    first, second = scratch("test", (3, 4), np.float32), scratch("test", (3, 4), np.float32)
+    assert first.shape == (3, 4) and first.dtype == np.float32 and not np.shares_memory(first, second)
 
 
 def test_scratch_of_nothing():
