@@ -579,6 +579,7 @@ if _typing.TYPE_CHECKING:
     from tfray.library.variables import regularizers
     from tfray.training import api as train
     from tfray.training.checkpoints import saved_model
+    from tfray.training.trainer import tune
 
 # fmt: off
 __all__ = [
@@ -674,13 +675,13 @@ __all__ = [
     "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
     "test", "tile", "timeline", "timestamp", "to_bfloat16", "to_complex64", "to_complex128", "to_double", "to_float",
     "to_int32", "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
-    "truncated_normal_initializer", "truncatediv", "truncatemod", "tuple", "uint8", "uint16", "uint32", "uint64",
-    "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index", "unsorted_segment_max",
-    "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner", "variable_creator_scope", "variable_op_scope",
-    "variable_scope", "variables_initializer", "variance_scaling_initializer", "variant", "vectorized_map",
-    "verify_tensor_all_finite", "version", "where", "where_v2", "while_loop", "wrap_function", "write_file", "zeros",
-    "zeros_initializer", "zeros_like", "zeta",
+    "truncated_normal_initializer", "truncatediv", "truncatemod", "tune", "tuple", "uint8", "uint16", "uint32",
+    "uint64", "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index",
+    "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n", "unsorted_segment_sum", "unstack", "variable_axis_size_partitioner",
+    "variable_creator_scope", "variable_op_scope", "variable_scope", "variables_initializer",
+    "variance_scaling_initializer", "variant", "vectorized_map", "verify_tensor_all_finite", "version", "where",
+    "where_v2", "while_loop", "wrap_function", "write_file", "zeros", "zeros_initializer", "zeros_like", "zeta",
 ]
 # fmt: on
 

@@ -55,6 +55,7 @@ LAZY: Final = {
     "test": "tfray.library.platform.testing",
     "timeline": "tfray.library.inspect.timeline",
     "train": "tfray.training.api",
+    "tune": "tfray.training.trainer.tune",
     "version": "tfray.library.platform.version",
 }
 """Modules by their names in the facade."""

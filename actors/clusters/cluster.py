@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import os
 import re
+import secrets
 import sys
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +22,7 @@ from tfray.actors.clusters.ray_runtime import connect
 from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.formats.files import current_folder
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
-from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.device_spec import DeviceSpec, short_name
 
 if TYPE_CHECKING:
     from tfray.actors.clusters.remote_runner import RemoteRunner
@@ -48,7 +50,8 @@ class JobSpec:
         num_cpus: CPUs that each task's CPU device asks of Ray, possibly a fraction.
         num_gpus: GPUs of each task; each becomes a device ``GPU:i`` with an actor of its own.
         resources: Custom Ray resources that each task asks for.
-        scheduling_strategy: Ray's scheduling strategy, such as ``"SPREAD"`` or a placement group strategy.
+        scheduling_strategy: Ray's scheduling strategy, such as ``"SPREAD"`` or a placement group strategy. A list or
+            tuple has one for each task; None is Ray's default.
         memory_bytes: Memory that each task asks of Ray.
         runtime_env: Ray runtime environment of each task.
     """
@@ -77,8 +80,11 @@ class JobSpec:
         }
         if self.resources and not is_gpu:
             options["resources"] = dict(self.resources)
-        if self.scheduling_strategy is not None:
-            options["scheduling_strategy"] = self.scheduling_strategy
+        strategy = self.scheduling_strategy
+        if isinstance(strategy, (list, tuple)):
+            strategy = strategy[DeviceSpec.from_string(device).task or 0]
+        if strategy is not None:
+            options["scheduling_strategy"] = strategy
         if self.memory_bytes is not None and not is_gpu:
             options["memory"] = self.memory_bytes
         if self.runtime_env is not None:
@@ -95,6 +101,8 @@ class Cluster(ActorDirectory):
         start_timeout_s: Seconds to wait for Ray to find room for every actor.
         init_options: Further arguments of ``ray.init``, if this call connects to Ray.
         op_modules: Modules that every actor imports because they register operations of your own.
+        name: What its actors are called in Ray's dashboard: ``tfray/<name>-<random>/worker/0``. The random part keeps
+            clusters of one name apart. An actor that takes the place of a dead one has ``#2`` behind its name.
 
     Raises:
         InvalidArgumentError: The description is inconsistent.
@@ -115,14 +123,18 @@ class Cluster(ActorDirectory):
         start_timeout_s: Seconds = 60.0,
         init_options: dict[str, Any] | None = None,
         op_modules: Sequence[str] = (),
+        name: str | None = None,
     ) -> None:
         if not jobs:
             raise InvalidArgumentError("a cluster needs at least one job, such as {'worker': 1}")
-        for name in jobs:
-            if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise InvalidArgumentError(f"{name!r} is not the name of a job: use letters, digits and '_'")
-        self._jobs = {name: spec if isinstance(spec, JobSpec) else JobSpec(spec) for name, spec in jobs.items()}
+        for job in jobs:
+            if not re.fullmatch(r"[A-Za-z_]\w*", job):
+                raise InvalidArgumentError(f"{job!r} is not the name of a job: use letters, digits and '_'")
+        self._jobs = {job: spec if isinstance(spec, JobSpec) else JobSpec(spec) for job, spec in jobs.items()}
         self._op_modules = tuple(op_modules)
+        self._name = f"tfray/{name or 'cluster'}-{secrets.token_hex(4)}"
+        self._made: Counter[str] = Counter()
+        """By device: how many actors have been started."""
         self._key = os.urandom(32)
         self._addresses: dict[str, LinkAddress] = {}
         asked = sum(spec.num_cpus * spec.count for spec in self._jobs.values())
@@ -177,7 +189,10 @@ class Cluster(ActorDirectory):
         """Start an actor for `device`; it may wait for room."""
         from tfray.actors.devices.device_actor import CONCURRENT_CALLS, DeviceActor
 
-        options = self._actor_options(device) | {"max_concurrency": CONCURRENT_CALLS}
+        self._made[device] += 1
+        again = f"#{self._made[device]}" if self._made[device] > 1 else ""  # Ray may still know the one before
+        name = f"{self._name}/{short_name(device)}{again}"
+        options = self._actor_options(device) | {"max_concurrency": CONCURRENT_CALLS, "name": name}
         try:
             return (
                 self._ray.remote(DeviceActor)

@@ -41,6 +41,16 @@ def import_ray() -> Any:
     return ray
 
 
+def import_tune() -> Any:
+    """The module of Ray Tune. Raises `NotFoundError` with the remedy when it is not installed."""
+    import_ray()
+    try:
+        import ray.tune as tune
+    except ImportError as error:
+        raise NotFoundError(f"trials need Ray Tune: pip install 'tfray[tune]' ({error})") from error
+    return tune
+
+
 def connect(address: str | None, init_options: dict[str, Any] | None = None, local_cpus: int = 0) -> bool:
     """Make sure that this process is connected to Ray.
 

@@ -18,6 +18,10 @@ SLACK: Final = 1e-3
 """Differences of resources below this are rounding: Ray counts resources in ten-thousandths."""
 
 
+_GROUP: Final = "_group_"
+"""What Ray puts between a resource and the placement group that holds it, in the names of resources."""
+
+
 class KnownNodes:
     """All nodes that the Ray cluster has had since this was made."""
 
@@ -64,7 +68,10 @@ class Room:
     def __str__(self) -> str:
         has = _RAY.cluster_resources()
         asked = dict(self._asked).items()
-        return ", ".join(f"{amount:g} {kind} asked, {has.get(kind, 0):g} there" for kind, amount in asked)
+        return ", ".join(
+            f"{amount:g} {kind.replace(_GROUP, ' of group ')} asked, {has.get(kind, 0):g} there"
+            for kind, amount in asked
+        )
 
     def is_missing(self) -> bool:
         """Whether Ray has not given all that was asked for. An actor that only starts slowly has its room already."""
@@ -105,7 +112,9 @@ class Room:
 
 def _wanted(options: Mapping[str, Any]) -> dict[str, Any]:
     wanted = {"CPU": options.get("num_cpus"), "GPU": options.get("num_gpus"), "memory": options.get("memory")}
-    return {kind: amount for kind, amount in {**wanted, **options.get("resources", {})}.items() if amount}
+    group = getattr(options.get("scheduling_strategy"), "placement_group", None)
+    within = "" if group is None else f"{_GROUP}{group.id.hex()}"
+    return {f"{kind}{within}": amount for kind, amount in {**wanted, **options.get("resources", {})}.items() if amount}
 
 
 def _living_nodes() -> dict[str, str]:

@@ -28,6 +28,7 @@ from tfray.actors.links.messages import OpenInput, PlanId, Presence, StepKey, St
 from tfray.actors.links.packing import unpack
 from tfray.actors.links.peer_link import LinkServer
 from tfray.actors.links.peers import Outcome, PeerHandle
+from tfray.framework.device_spec import short_name
 from tfray.framework.op_def import OpDef
 from tfray.ops import families
 from tfray.ops.kernels.random_streams import restore_states, states_of
@@ -69,6 +70,10 @@ class DeviceActor:
         self._links = LinkServer(key, node, ip, host.take_message, host.link_closed)
         self._set_up = ThreadPoolExecutor(1, "tfray-set-up")
         self._messages = ThreadPoolExecutor(1, "tfray-messages")
+
+    def __repr__(self) -> str:
+        """What Ray writes before each line that the actor prints, and shows in its dashboard."""
+        return short_name(self._host.device.name)
 
     async def _on_thread(self, call: Callable[[], Any]) -> Outcome:
         """Run a call that may wait for long, or for ever, on a thread of its own."""

@@ -125,6 +125,19 @@ def test_replicas_that_programs_coordinate_learn_on_ray(script, capsys, ray_loca
     assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", capsys, "--workers", "3") >= 0.92
 
 
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(500)
+def test_a_search_finds_a_good_perceptron(capsys, ray_local, tmp_path):
+    pytest.importorskip("ray.tune")
+    sys.argv[:] = ["tune_mlp.py", "--trials", "4", "--steps", "60", "--storage", str(tmp_path)]
+    runpy.run_path(str(EXAMPLES / "tune_mlp.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    steps = [int(count) for count in re.findall(r"^hidden .* after (\d+) steps$", printed, re.MULTILINE)]
+    assert len(steps) == 4 and max(steps) == 60
+    assert float(re.search(r"^best: .*accuracy (\S+),", printed, re.MULTILINE)[1]) >= 0.85
+
+
 def accuracy_of_model_parallel(capsys, *arguments):
     sys.argv[:] = ["model_parallel.py", *arguments]
     runpy.run_path(str(EXAMPLES / "model_parallel.py"), run_name="__main__")

@@ -44,7 +44,8 @@ from tfray.library.inspect.timeline import Timeline
 from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.placement.contributions import BAD_GRADIENTS, WIRE_DTYPES
 from tfray.runtime.device import cupy, local_device_names
-from tfray.training.trainer.run_config import ON_LOST_DATA, Result
+from tfray.training.trainer.run_config import ON_LOST_DATA
+from tfray.training.trainer.run_result import Result
 from tfray.training.trainer.step_history import StepHistory, StepRecord
 from tfray.training.trainer.trainer import Trainer
 
@@ -279,7 +280,7 @@ class _Outputs:
     ) -> Iterator[tuple[Path, Callable[[], None], str]]:
         """Each file with the function that writes it, and what to print about it."""
         if (path := self.json_path) is not None:
-            run = {name: value for name, value in _fields(trainer.run).items() if name != "on_step"}
+            run = {name: value for name, value in _fields(trainer.run).items() if name not in ("on_step", "callbacks")}
             about = {"target": title, "version": tfray.__version__, "scaling": _fields(trainer.scaling), "run": run}
             yield path, functools.partial(report.write_history, path, records, test, about), ""
         if (path := self.plot_path) is not None and records:

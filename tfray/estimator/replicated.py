@@ -19,8 +19,8 @@ from tfray.training.checkpoints.checkpoint_management import latest_checkpoint
 from tfray.training.input.inputs import Batch, InputContext
 from tfray.training.sessions.monitored_session import SingularMonitoredSession
 from tfray.training.trainer.model import ModelSpec
-from tfray.training.trainer.run_config import Result
 from tfray.training.trainer.run_config import RunConfig as TrainerRun
+from tfray.training.trainer.run_result import Result
 from tfray.training.trainer.step_history import StepRecord
 from tfray.training.trainer.trainer import Trainer
 

@@ -147,3 +147,10 @@ def canonical_name(name: str) -> str:
 def merge_device(outer: str, inner: str) -> str:
     """The device string of a scope `inner` opened inside `outer`."""
     return DeviceSpec.from_string(outer).merge(DeviceSpec.from_string(inner)).to_string()
+
+
+def short_name(device: str) -> str:
+    """A device by its task, as people read it: ``worker/0``, or ``worker/0/GPU:1`` for what is not its first CPU."""
+    spec = DeviceSpec.from_string(device)
+    unit = f"{spec.device_type}:{spec.device_index}"
+    return f"{spec.job}/{spec.task}" + ("" if unit == "CPU:0" else f"/{unit}")

@@ -133,38 +133,41 @@ from tfray.training.threads.global_step import (
 )
 from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from tfray.training.trainer.batch_scale import batch_scale
+from tfray.training.trainer.callback import Callback, RunStart
 from tfray.training.trainer.model import ModeKeys, ModelSpec
-from tfray.training.trainer.run_config import Result, RunConfig, ScalingConfig
+from tfray.training.trainer.run_config import RunConfig, ScalingConfig
 from tfray.training.trainer.run_events import RunEvent
+from tfray.training.trainer.run_result import Result, SavedCheckpoint
 from tfray.training.trainer.step_history import StepHistory, StepRecord
 from tfray.training.trainer.trainer import Trainer
 
 # fmt: off
 __all__ = [
-    "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "BytesList", "Checkpoint",
-    "CheckpointManager", "CheckpointReader", "CheckpointSaverHook", "CheckpointSaverListener", "CheckpointState",
-    "ChiefSessionCreator", "ClusterDef", "ClusterSpec", "Coordinator", "DynamicEmbedding", "Example",
+    "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "BytesList", "Callback",
+    "Checkpoint", "CheckpointManager", "CheckpointReader", "CheckpointSaverHook", "CheckpointSaverListener",
+    "CheckpointState", "ChiefSessionCreator", "ClusterDef", "ClusterSpec", "Coordinator", "DynamicEmbedding", "Example",
     "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features", "FeedFnHook", "FinalOpsHook",
     "FloatList", "FtrlOptimizer", "GlobalStepWaiterHook", "GradientDescentOptimizer", "GreedyLoadBalancingStrategy",
     "InputContext", "Int64List", "JobDef", "LoggingTensorHook", "LooperThread", "ModeKeys", "ModelSpec",
     "MomentumOptimizer", "MonitoredSession", "MonitoredTrainingSession", "NanLossDuringTrainingError", "NanTensorHook",
     "NeverTriggerTimer", "NewCheckpointReader", "Optimizer", "ProfilerHook", "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer", "QueueRunner", "RMSPropOptimizer", "Result", "RunConfig", "RunEvent",
-    "SaveableResource", "Saver", "SaverDef", "Scaffold", "ScalingConfig", "SecondOrStepTimer", "SequenceExample",
-    "Server", "ServerDef", "SessionCreator", "SessionManager", "SessionRunArgs", "SessionRunContext", "SessionRunHook",
-    "SessionRunValues", "SingularMonitoredSession", "StepCounterHook", "StepHistory", "StepRecord", "StopAtStepHook",
-    "SummarySaverHook", "SummaryWriter", "Supervisor", "SyncReplicasOptimizer", "Trainer", "VocabInfo",
-    "WorkerSessionCreator", "add_queue_runner", "array_input", "assert_global_step", "basic_train_loop", "batch",
-    "batch_join", "batch_scale", "byte_size_load_fn", "checkpoint_exists", "checkpoints_iterator", "cosine_decay",
-    "cosine_decay_restarts", "create_global_step", "dataset_input", "experimental", "exponential_decay",
-    "export_meta_graph", "generate_checkpoint_state_proto", "get_checkpoint_mtimes", "get_checkpoint_state",
-    "get_global_step", "get_or_create_global_step", "global_step", "import_meta_graph", "init_from_checkpoint",
-    "input_producer", "inverse_time_decay", "latest_checkpoint", "limit_epochs", "linear_cosine_decay",
-    "list_variables", "load_checkpoint", "load_safetensors", "load_variable", "match_filenames_once", "maybe_batch",
-    "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join", "natural_exp_decay",
-    "noisy_linear_cosine_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay", "queue_runner",
-    "random_state_saveables", "range_input_producer", "remove_checkpoint", "replica_device_setter", "save_safetensors",
-    "shuffle_batch", "shuffle_batch_join", "slice_input_producer", "start_queue_runners", "string_input_producer",
-    "summary_iterator", "update_checkpoint_state", "warm_start", "write_graph",
+    "RunStart", "SaveableResource", "SavedCheckpoint", "Saver", "SaverDef", "Scaffold", "ScalingConfig",
+    "SecondOrStepTimer", "SequenceExample", "Server", "ServerDef", "SessionCreator", "SessionManager", "SessionRunArgs",
+    "SessionRunContext", "SessionRunHook", "SessionRunValues", "SingularMonitoredSession", "StepCounterHook",
+    "StepHistory", "StepRecord", "StopAtStepHook", "SummarySaverHook", "SummaryWriter", "Supervisor",
+    "SyncReplicasOptimizer", "Trainer", "VocabInfo", "WorkerSessionCreator", "add_queue_runner", "array_input",
+    "assert_global_step", "basic_train_loop", "batch", "batch_join", "batch_scale", "byte_size_load_fn",
+    "checkpoint_exists", "checkpoints_iterator", "cosine_decay", "cosine_decay_restarts", "create_global_step",
+    "dataset_input", "experimental", "exponential_decay", "export_meta_graph", "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes", "get_checkpoint_state", "get_global_step", "get_or_create_global_step", "global_step",
+    "import_meta_graph", "init_from_checkpoint", "input_producer", "inverse_time_decay", "latest_checkpoint",
+    "limit_epochs", "linear_cosine_decay", "list_variables", "load_checkpoint", "load_safetensors", "load_variable",
+    "match_filenames_once", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join",
+    "natural_exp_decay", "noisy_linear_cosine_decay", "piecewise_constant", "piecewise_constant_decay",
+    "polynomial_decay", "queue_runner", "random_state_saveables", "range_input_producer", "remove_checkpoint",
+    "replica_device_setter", "save_safetensors", "shuffle_batch", "shuffle_batch_join", "slice_input_producer",
+    "start_queue_runners", "string_input_producer", "summary_iterator", "update_checkpoint_state", "warm_start",
+    "write_graph",
 ]
 # fmt: on

@@ -310,6 +310,11 @@ class Saver:
             raise ValueError("this saver takes no further arrays: make it with takes_arrays=True")
         return [Piece.whole(name, np.array(array)) for name, array in (arrays or {}).items()]
 
+    @property
+    def is_saving(self) -> bool:
+        """Whether a save is under way in the background."""
+        return self._background.is_at_work
+
     def wait(self) -> None:
         """Wait for a save in the background. Raises its error if it has failed."""
         self._background.wait()
@@ -475,6 +480,11 @@ class _Background:
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it is not done."""
+        return self._thread is not None and self._thread.is_alive()
 
     def start(self, work: Any) -> None:
         """Begin. There must be none under way."""

@@ -16,7 +16,6 @@ from tfray.actors.replicas.driver import ReplicaDriver, StepReport
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
 from tfray.actors.replicas.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
 from tfray.errors import DataLossError, UnavailableError
-from tfray.formats.files import as_path
 from tfray.library.platform import logging
 from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep, compile_replica_step
 from tfray.runtime.step_report import run_metadata
@@ -24,11 +23,12 @@ from tfray.session import Session
 from tfray.training.input.inputs import BatchForm, InputContext, InputFunction, open_input
 from tfray.training.trainer.bad_gradients import BadGradientsWarning
 from tfray.training.trainer.batch_scale import scale_variable
+from tfray.training.trainer.callback import RunCallbacks, tell
 from tfray.training.trainer.model import BuiltModel
 from tfray.training.trainer.model_summaries import Branch, ModelSummaries, is_due
 from tfray.training.trainer.run_checkpoints import RunCheckpoints
 from tfray.training.trainer.run_config import RunConfig, ScalingConfig
-from tfray.training.trainer.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, RunEvents
+from tfray.training.trainer.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, RunEvent, RunEvents
 from tfray.training.trainer.step_history import StepRecord
 from tfray.training.trainer.trained_variables import initializer, variables_of, whole_values
 
@@ -39,19 +39,23 @@ STEPS_AHEAD: Final = 2
 def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
     """Start the parameter servers and workers. For an elastic run that is the least number of workers."""
     ps = JobSpec(
-        scaling.shards, num_cpus=scaling.cpus_per_parameter_server, resources=scaling.parameter_server_resources
+        scaling.shards,
+        num_cpus=scaling.cpus_per_parameter_server,
+        resources=scaling.parameter_server_resources,
+        scheduling_strategy=scaling.strategy_of("ps"),
     )
     worker = JobSpec(
         scaling.min_workers,
         num_cpus=scaling.cpus_per_worker,
         resources=scaling.worker_resources,
-        scheduling_strategy=scaling.scheduling_strategy,
+        scheduling_strategy=scaling.strategy_of("worker"),
     )
     return Cluster(
         {"ps": ps, "worker": worker},
         run.address,
         start_timeout_s=scaling.start_timeout_s,
         init_options=run.init_options,
+        name=run.name or "run",
     )
 
 
@@ -67,6 +71,7 @@ class ClusterTraining:
         checkpoints: The checkpoints of the run.
         summaries: The model's summaries.
         events: Takes what happens beside the steps.
+        heard: The callbacks of the run.
     """
 
     def __init__(
@@ -80,8 +85,10 @@ class ClusterTraining:
         checkpoints: RunCheckpoints,
         summaries: ModelSummaries,
         events: RunEvents,
+        heard: RunCallbacks,
     ) -> None:
         self._events = events
+        self._heard = heard
         self._ended: dict[int, WorkerEvent] = {}
         """Replicas whose input has ended. It is a loss of data only if a later step ends without them."""
         self._lost: str | None = None
@@ -126,6 +133,7 @@ class ClusterTraining:
         began = checkpoints.step
         if died:
             self._events.tell(ROLLBACK, began, f"{died}: training goes back to the checkpoint of step {began}")
+        self._heard.start(checkpoints.newest)
         if began >= self._run.steps:
             if not died:
                 self._events.ended(began, self._run.steps, began)
@@ -170,10 +178,14 @@ class ClusterTraining:
         elif event.kind == "replaced":
             until = "the others share its data until another comes" if self._scaling.elastic else "another is started"
             message = f"the worker of {who} died in step {event.step}: {until}"
-            self._events.tell(REPLACEMENT, event.step, message, event.replica)
+            self._worker_lost(self._events.tell(REPLACEMENT, event.step, message, event.replica, event.device))
         else:
             restarts = f"{self._run.max_worker_restarts} restarts"
-            self._lose(event, f"the worker of {who} died in step {event.step} and is not replaced, after {restarts}")
+            what = f"the worker of {who} died in step {event.step} and is not replaced, after {restarts}"
+            self._worker_lost(self._lose(event, what, event.device))
+
+    def _worker_lost(self, event: RunEvent) -> None:
+        tell(self._heard.on_worker_lost, event)
 
     def _note_ends(self, report: StepReport) -> None:
         """A step has ended. Inputs that ended before it are a loss, unless the step had as many members as it needs."""
@@ -185,9 +197,9 @@ class ClusterTraining:
             who = f"replica {event.replica} ({event.device})"
             self._lose(event, f"the input of {who} ended before step {event.step}, and the others' did not")
 
-    def _lose(self, event: WorkerEvent, what: str) -> None:
+    def _lose(self, event: WorkerEvent, what: str, device: str | None = None) -> RunEvent:
         self._lost = f"{what}: training goes on without 1 of {event.replicas} shares of the data"
-        self._events.tell(LOST_DATA, event.step, self._lost, event.replica)
+        return self._events.tell(LOST_DATA, event.step, self._lost, event.replica, device)
 
     @property
     def _must_stop(self) -> bool:
@@ -195,8 +207,8 @@ class ClusterTraining:
 
     def _stop_if_lost(self) -> None:
         if self._must_stop:
-            folder = self._run.checkpoint_dir
-            saved = "there is no checkpoint" if folder is None else f"its checkpoint is in {as_path(folder)}"
+            folder = self._run.checkpoint_folder
+            saved = "there is no checkpoint" if folder is None else f"its checkpoint is in {folder}"
             raise DataLossError(
                 f"{self._lost}; on_lost_data='stop' has ended it after step {self._checkpoints.step}, {saved}"
             )

@@ -31,6 +31,8 @@ from tfray.training.checkpoints.checkpoint_utils import checkpoint_path
 from tfray.training.checkpoints.folder_lock import LOCK_FILE, FolderLock
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.sessions.preemption import EXIT_CODE, PreemptionNotice
+from tfray.training.trainer.callback import tell
+from tfray.training.trainer.run_result import SavedCheckpoint
 
 NAME: Final = "model.ckpt"
 RECORD_FILE: Final = "failures.json"
@@ -56,9 +58,11 @@ class RunCheckpoints:
         asynchronous: Whether checkpoints are written in the background.
         write_format: ``"tfray"`` or ``"tensorflow"``.
         assumed_s: Mean time between failures, in seconds, as long as none was seen.
+        told: Called with each checkpoint that is complete, between two steps.
 
     Attributes:
         step: How many steps are done.
+        newest: The newest checkpoint that is known to be complete: one that was saved, or restored.
     """
 
     def __init__(
@@ -74,8 +78,15 @@ class RunCheckpoints:
         asynchronous: bool = False,
         write_format: str = TFRAY,
         assumed_s: float = 86400.0,
+        told: Sequence[Callable[[SavedCheckpoint], None]] = (),
     ) -> None:
         self.step = 0
+        self.newest: SavedCheckpoint | None = None
+        self._told = told
+        self._untold: SavedCheckpoint | None = None
+        """A checkpoint that is complete, and of which nobody has been told."""
+        self._written: SavedCheckpoint | None = None
+        """The checkpoint that is being written."""
         self._folder = None if folder is None else files.given_path(folder, "checkpoint_dir").rstrip("/") or "/"
         self._every_steps = save_every_steps
         self._every_s = save_every_s
@@ -151,7 +162,7 @@ class RunCheckpoints:
             yield
         except BaseException:
             with contextlib.suppress(OpError):
-                self.wait()
+                self._complete()  # those who are told of checkpoints might raise, or wait for what has failed
             raise
         self.wait()
 
@@ -169,7 +180,7 @@ class RunCheckpoints:
             InvalidArgumentError: The checkpoint was not saved by a `Trainer`.
             NotFoundError: The checkpoint that was asked for is not there.
         """
-        self.step, self._saved_step = 0, None
+        self.step, self._saved_step, self.newest = 0, None, None
         candidates, damaged = self._candidates(), []
         for path in candidates:
             try:
@@ -203,6 +214,7 @@ class RunCheckpoints:
         further = [name for name in checkpoint.tensors if name not in self._saver.names]
         arrays = {name: np.array(checkpoint.read(name)) for name in further}  # copies: the file may be deleted later
         self.step = self._saved_step = int(match[1])
+        self.newest = SavedCheckpoint(path, self.step)
         return arrays
 
     # -- which checkpoints there are -------------------------------------------------------------
@@ -298,7 +310,7 @@ class RunCheckpoints:
         assert self._lock is not None
         self._lock.check()
         started = time.monotonic()
-        self._saver.save(
+        path = self._saver.save(
             session,
             f"{self._folder}/{NAME}",
             self.step,
@@ -308,15 +320,31 @@ class RunCheckpoints:
         )
         self._pause_s = time.monotonic() - started
         self._saved_step = self.step
+        self._written = None if path is None else SavedCheckpoint(path, self.step)
         self._resume, self._resume_from = True, None  # from now on the newest checkpoint is one of this run
         self._since = time.monotonic()
         self._write_record(finished=False)
+        self.tell_if_complete()
+
+    def tell_if_complete(self) -> None:
+        """Tell of the newest checkpoint, if it is complete and nobody has been told. Call it between steps."""
+        if self._told and self._folder is not None and not self._saver.is_saving:
+            self.wait()
 
     def wait(self) -> None:
-        """Wait until the newest checkpoint is complete."""
+        """Wait until the newest checkpoint is complete, and tell of it."""
+        self._complete()
+        checkpoint, self._untold = self._untold, None
+        if checkpoint is not None:
+            tell(self._told, checkpoint)
+
+    def _complete(self) -> None:
         if self._folder is None:
             return
+        written, self._written = self._written, None
         self._saver.wait()
+        if written is not None:
+            self.newest = self._untold = written
         if self._pause_s is not None:
             self._interval.saved(self._pause_s, self._saver.last_duration_s)
             self._pause_s = None

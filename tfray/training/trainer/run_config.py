@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import re
+import secrets
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
-import numpy as np
-
 from tfray.errors import InvalidArgumentError
-from tfray.formats.files import PathLike, given_path
+from tfray.formats.files import PathLike, as_path, given_path
 from tfray.formats.write_formats import TFRAY, WRITE_FORMATS
 from tfray.framework.arguments import Count, NonNegative, OneOf, Positive, Seconds, checked
-from tfray.library.inspect.notebook import chosen, curves_html
 from tfray.library.variables.partitioned_variables import Partitioner
 from tfray.placement.contributions import BadGradients, ReplicaOptions, WireDtype
 from tfray.training.input.inputs import InputContext
-from tfray.training.trainer.run_events import RunEvent
-from tfray.training.trainer.run_statistics import RunStatistics
-from tfray.training.trainer.step_history import StepHistory, StepRecord
+from tfray.training.trainer.callback import Callback
+from tfray.training.trainer.step_history import StepRecord
 
 ON_LOST_DATA: Final = ("warn", "stop")
 """What can be done when a part of the data is no longer read."""
@@ -59,7 +57,8 @@ class ScalingConfig:
             embeddings, but not for scalars. Parameters are stored, and gradients added up, in 32 bits all the same.
             bfloat16 keeps the range of the numbers, with 8 significant bits. float16 keeps 11 significant bits; values
             above 65504 become infinite, and CPUs take several times as long to convert.
-        scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``.
+        scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``. A mapping has one for the job
+            ``"worker"`` and one for ``"ps"``; see `JobSpec.scheduling_strategy`.
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
     """
 
@@ -96,6 +95,12 @@ class ScalingConfig:
     def replica_options(self, run: RunConfig) -> ReplicaOptions:
         """How the replicas of a run compute, and what they send."""
         return ReplicaOptions(run.accumulate, run.bad_gradients, self.wire_dtype)
+
+    def strategy_of(self, job: str) -> Any:
+        """Ray's scheduling strategy of ``"worker"`` or ``"ps"``."""
+        strategy = self.scheduling_strategy
+        by_job = strategy if isinstance(strategy, Mapping) else {"worker": strategy}
+        return by_job.get(job)
 
     @property
     def shards(self) -> int:
@@ -152,11 +157,19 @@ class RunConfig:
         step_timeout_s: Seconds after which a step that does not end fails the run; None for no limit. The time that
             `on_step` and saves take does not count.
         on_step: Called with each `StepRecord`, for progress and logs.
+        callbacks: What else hears of the run: its start and end, steps, checkpoints, lost workers; see `Callback`.
         init_options: Further arguments of ``ray.init``, if this run connects to Ray.
-        logdir: Folder for TensorBoard's event file; a new one in ``runs/`` (or ``$TFRAY_LOGDIR``) when ``""``, no
-            event file when None.
-        checkpoint_dir: Folder for checkpoints; None for none. A run that is started again on it goes on from the newest
-            one, and one that loses a parameter server goes back to it. One run at a time saves there.
+        logdir: Folder for TensorBoard's event file. When ``""``, it is that of `storage_path`, or else a new one in
+            ``runs/`` (or ``$TFRAY_LOGDIR``). None for no event file.
+        checkpoint_dir: Folder for checkpoints. A run that is started again on it goes on from the newest one, and one
+            that loses a parameter server goes back to it. One run at a time saves there. None for that of
+            `storage_path`; without that either there are no checkpoints.
+        storage_path: Folder, or URI, of all that runs leave behind, as Ray Train has it. A run's checkpoints are in
+            ``storage_path/name/checkpoints``, its event file in ``storage_path/name/logs``. It stands for
+            `checkpoint_dir` and `logdir`: giving a path for one of them too is an error, but ``logdir=None`` is not.
+        name: Name of the run: in `storage_path`, and of its actors in Ray's dashboard. A run that is started again with
+            the same `storage_path` and name goes on. None makes up a name with the time when there is a
+            `storage_path`; this configuration keeps it.
         save_every_steps: Steps from one checkpoint to the next.
         save_every_s: Seconds from one checkpoint to the next. Without either, the interval that loses least time is
             chosen from the measured cost of a save and the failures seen so far (Young and Daly's formula).
@@ -216,65 +229,49 @@ class RunConfig:
     on_lost_data: Annotated[str, OneOf(ON_LOST_DATA)] = "warn"
     resume_from: PathLike | None = None
     checkpoint_format: Annotated[str, OneOf(WRITE_FORMATS)] = TFRAY
+    callbacks: Sequence[Callback] = ()
+    storage_path: PathLike | None = None
+    name: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("checkpoint_dir", "resume_from"):
+        for name in ("checkpoint_dir", "resume_from", "storage_path"):
             if getattr(self, name) is not None:
                 given_path(getattr(self, name), name)
         if self.logdir not in (None, ""):
             given_path(self.logdir, "logdir")
-        if self.resume_from is not None and (self.checkpoint_dir is None or not self.resume):
+        self._check_storage()
+        has_folder = self.checkpoint_folder is not None
+        if self.resume_from is not None and not (has_folder and self.resume):
             raise InvalidArgumentError("resume_from says where to resume: it needs checkpoint_dir, and resume=True")
         if self.save_every_steps is not None and self.save_every_s is not None:
             raise InvalidArgumentError("save_every_steps and save_every_s exclude each other: give one of them")
-        if self.checkpoint_dir is None and (self.save_every_steps or self.save_every_s):
-            raise InvalidArgumentError("there is no folder for checkpoints: give checkpoint_dir")
+        if not has_folder and (self.save_every_steps or self.save_every_s):
+            raise InvalidArgumentError("there is no folder for checkpoints: give checkpoint_dir or storage_path")
 
-
-@dataclass(frozen=True, repr=False)
-class Result:
-    """What training has produced.
-
-    Attributes:
-        metrics: Loss and metrics of the last step.
-        history: A sequence with one `StepRecord` per step. A resumed run has only the steps since it was resumed.
-        variables: Final value of every variable, by name.
-        dropped: Late gradients that were dropped.
-        duration_s: Seconds from the first step to the last.
-        logdir: Folder of TensorBoard's event file, or None.
-        events: What happened beside the steps: workers replaced, data lost, and so on.
-    """
-
-    metrics: dict[str, float]
-    history: StepHistory
-    variables: dict[str, np.ndarray[Any, Any]]
-    dropped: int
-    duration_s: float
-    logdir: str | None = None
-    events: Sequence[RunEvent] = ()
+    def _check_storage(self) -> None:
+        """Check the name and what stands beside `storage_path`, and make up a name if it needs one."""
+        if self.name is not None and not re.fullmatch(r"[^/\s]+", self.name):
+            raise InvalidArgumentError(f"the name of a run is that of a folder, without '/' and spaces: {self.name!r}")
+        if self.storage_path is None:
+            return
+        for name in ("checkpoint_dir", "logdir"):
+            if getattr(self, name) not in (None, ""):
+                raise InvalidArgumentError(
+                    f"storage_path={self.storage_path!r} and {name}={getattr(self, name)!r} both say where the run's "
+                    f"files go: give one of them (the run has a folder in storage_path, see its name)"
+                )
+        if self.name is None:
+            object.__setattr__(self, "name", f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}")
 
     @property
-    def steps(self) -> int:
-        """Number of steps that were applied."""
-        return len(self.history)
+    def checkpoint_folder(self) -> str | None:
+        """Where checkpoints are, by `checkpoint_dir` or `storage_path`; None if there are none."""
+        return self._stored("checkpoints") if self.checkpoint_dir is None else as_path(self.checkpoint_dir)
 
     @property
-    def statistics(self) -> RunStatistics:
-        """Step times, also of each replica, and how often gradients, workers or data were lost."""
-        return RunStatistics.of(self.history, self.events)
+    def log_folder(self) -> PathLike | None:
+        """What stands for `logdir` when that is ``""`` and there is a `storage_path`; otherwise `logdir`."""
+        return (self._stored("logs") or "") if self.logdir == "" else self.logdir
 
-    def _repr_html_(self) -> str:
-        """The curves of loss, metrics and step times, as a notebook shows them."""
-        records = [self.history[position] for position in chosen(len(self.history))]
-        curves = {name: [record.metrics.get(name, math.nan) for record in records] for name in self.metrics}
-        curves["milliseconds per step"] = [record.duration_s * 1e3 for record in records]
-        title = f"{self.steps} steps in {self.duration_s:.1f} s, {self.dropped} late gradients dropped"
-        return curves_html(title, [record.step for record in records], curves)
-
-    def __repr__(self) -> str:
-        size_bytes = sum(array.nbytes for array in self.variables.values())
-        return (
-            f"Result(metrics={self.metrics}, history={self.history}, "
-            f"variables=<{len(self.variables)} of {size_bytes:,} bytes>, dropped={self.dropped}, "
-            f"duration_s={self.duration_s:.6g}, logdir={self.logdir!r}, events=<{len(self.events)}>)"
-        )
+    def _stored(self, what: str) -> str | None:
+        return None if self.storage_path is None else f"{as_path(self.storage_path).rstrip('/')}/{self.name}/{what}"

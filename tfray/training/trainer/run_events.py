@@ -25,12 +25,14 @@ class RunEvent:
         step: The step in which it happened.
         message: One sentence.
         replica: The replica that it is about, if any.
+        device: The device of the worker that was lost, if one was.
     """
 
     kind: str
     step: int
     message: str
     replica: int | None = None
+    device: str | None = None
 
 
 class RunEvents:
@@ -45,13 +47,16 @@ class RunEvents:
         self.told: list[RunEvent] = []
         self.note: Callable[[RunEvent], None] | None = None
 
-    def tell(self, kind: str, step: int, message: str, replica: int | None = None) -> None:
+    def tell(
+        self, kind: str, step: int, message: str, replica: int | None = None, device: str | None = None
+    ) -> RunEvent:
         """Say that something has happened."""
-        event = RunEvent(kind, step, message, replica)
+        event = RunEvent(kind, step, message, replica, device)
         self.told.append(event)
         logging.warning("%s", message)
         if self.note is not None:
             self.note(event)
+        return event
 
     def ended(self, done: int, wanted: int, began: int) -> None:
         """Tell if a run has ended after fewer than `wanted` steps, or had none left. `began` were done at its start."""

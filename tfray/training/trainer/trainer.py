@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -20,14 +20,16 @@ from tfray.library.variables.partitioned_variables import Partitioner, balancing
 from tfray.session import Session
 from tfray.training.input.inputs import Batch, InputContext, InputFunction, open_input
 from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
+from tfray.training.trainer.callback import RunCallbacks
 from tfray.training.trainer.local_replica import to_shard
 from tfray.training.trainer.local_steps import LocalStep, LocalSteps
 from tfray.training.trainer.model import BuiltModel, ModeKeys, ModelFunction, build_model
 from tfray.training.trainer.model_summaries import ModelSummaries
 from tfray.training.trainer.run_checkpoints import RunCheckpoints, random_states, restore_random_states
-from tfray.training.trainer.run_config import Result, RunConfig, ScalingConfig
+from tfray.training.trainer.run_config import RunConfig, ScalingConfig
 from tfray.training.trainer.run_events import RunEvents
 from tfray.training.trainer.run_log import RunLog, run_folder
+from tfray.training.trainer.run_result import Result
 from tfray.training.trainer.step_history import StepHistory, StepRecord
 from tfray.training.trainer.trained_variables import initializer, load, variables_of
 
@@ -75,8 +77,8 @@ class Trainer:
     def fit(self) -> Result:
         """Train to the end and return the result.
 
-        With a `RunConfig.checkpoint_dir`, training goes on from the newest checkpoint there, and SIGTERM saves before
-        it ends the process with exit code 143.
+        With a `RunConfig.checkpoint_dir` or `RunConfig.storage_path`, training goes on from the newest checkpoint
+        there, and SIGTERM saves before it ends the process with exit code 143.
 
         Raises:
             InvalidArgumentError: The model function, the input or the configuration cannot be used.
@@ -86,9 +88,18 @@ class Trainer:
             UnavailableError: A parameter server died and there are no checkpoints, or no worker is left.
             DataLossError: A part of the data is no longer read, and `RunConfig.on_lost_data` says to stop.
             OpError: An operation, or the input function, failed on a worker; the message names it.
+            UnknownError: A callback failed.
         """
-        folder, events = run_folder(self.run.logdir), RunEvents()
-        return self._fit_locally(folder, events) if self.run.local else self._fit_on_cluster(folder, events)
+        folder, events = run_folder(self.run.log_folder), RunEvents()
+        heard = RunCallbacks(self.run.callbacks, self.run.steps, folder)
+        fit = self._fit_locally if self.run.local else self._fit_on_cluster
+        try:
+            result = fit(folder, events, heard)
+        except BaseException as error:
+            heard.end(None, error)
+            raise
+        heard.end(result)
+        return result
 
     def evaluate(self, result: Result, batches: Iterable[Batch]) -> dict[str, float]:
         """Loss and metrics of a trained model over `batches`, in this process.
@@ -162,15 +173,16 @@ class Trainer:
 
     # -- in this process -------------------------------------------------------------------------
 
-    def _fit_locally(self, folder: str | None, events: RunEvents) -> Result:
+    def _fit_locally(self, folder: str | None, events: RunEvents, heard: RunCallbacks) -> Result:
         run, batches = self.run, open_input(self._input_fn, InputContext())
         first = self._first_batch(batches)
         gathers = run.accumulate > 1 or run.bad_gradients is not None
         model = build_model(self._model_fn, first, seed=run.seed, device=to_shard if gathers else None)
-        checkpoints = self._checkpoints(model)
+        checkpoints = self._checkpoints(model, heard)
         with checkpoints, Session(graph=model.graph) as session, checkpoints.settled():
             session.run(initializer(model))
             restore_random_states(session, checkpoints.restore(session))
+            heard.start(checkpoints.newest)
             begin = 1 + run.accumulate * checkpoints.step
             if begin == 1:
                 batches = itertools.chain([first], batches)
@@ -179,7 +191,9 @@ class Trainer:
             steps = LocalSteps(model, session, run, self._summaries(model, folder), checkpoints.step + 1)
             step = steps.gathered if gathers else steps.plain
             records = self._local_steps(step, session, batches, checkpoints, events)
-            return self._collect(model, records, lambda: session.run(variables_of(model)), folder, events)
+            history, duration_s = self._collect(model, records, checkpoints, folder, events, heard)
+            variables = session.run(variables_of(model))
+        return self._result(history, duration_s, variables, checkpoints, folder, events)
 
     def _local_steps(
         self,
@@ -205,12 +219,12 @@ class Trainer:
 
     # -- on a cluster ----------------------------------------------------------------------------
 
-    def _fit_on_cluster(self, folder: str | None, events: RunEvents) -> Result:
+    def _fit_on_cluster(self, folder: str | None, events: RunEvents, heard: RunCallbacks) -> Result:
         import_ray()
         from tfray.training.trainer.cluster_training import ClusterTraining, start_cluster
 
         model = self.build_for_shards()
-        with start_cluster(self.scaling, self.run) as cluster, self._checkpoints(model) as checkpoints:
+        with start_cluster(self.scaling, self.run) as cluster, self._checkpoints(model, heard) as checkpoints:
             summaries = self._summaries(model, folder)
             training = ClusterTraining(
                 model,
@@ -221,20 +235,22 @@ class Trainer:
                 checkpoints=checkpoints,
                 summaries=summaries,
                 events=events,
+                heard=heard,
             )
-            return self._collect(model, training.records(), training.final_values, folder, events)
+            history, duration_s = self._collect(model, training.records(), checkpoints, folder, events, heard)
+        return self._result(history, duration_s, training.final_values(), checkpoints, folder, events)
 
     # -- both ------------------------------------------------------------------------------------
 
     def _summaries(self, model: BuiltModel, folder: str | None) -> ModelSummaries:
         return ModelSummaries(model, None if folder is None else self.run.summary_steps)
 
-    def _checkpoints(self, model: BuiltModel) -> RunCheckpoints:
+    def _checkpoints(self, model: BuiltModel, heard: RunCallbacks) -> RunCheckpoints:
         run = self.run
         holders = 1 if run.local else self.scaling.shards + 1
         return RunCheckpoints(
             model.graph,
-            run.checkpoint_dir,
+            run.checkpoint_folder,
             save_every_steps=run.save_every_steps,
             save_every_s=run.save_every_s,
             keep=run.keep_checkpoints,
@@ -243,6 +259,7 @@ class Trainer:
             asynchronous=run.asynchronous_checkpoints,
             write_format=run.checkpoint_format,
             assumed_s=run.mean_time_between_failures_s or DAY_S / holders,
+            told=heard.on_checkpoint,
         )
 
     @staticmethod
@@ -256,10 +273,12 @@ class Trainer:
         self,
         model: BuiltModel,
         records: Generator[StepRecord, None, None],
-        read_variables: Callable[[], dict[str, Any]],
+        checkpoints: RunCheckpoints,
         folder: str | None,
         events: RunEvents,
-    ) -> Result:
+        heard: RunCallbacks,
+    ) -> tuple[StepHistory, float]:
+        """Take the steps. Returns their records, and the seconds that they took."""
         history = StepHistory()
         started = time.perf_counter()
         # Closing the records also closes what they hold open, even if `on_step` raises.
@@ -271,6 +290,20 @@ class Trainer:
                 log.observe(record)
                 if self.run.on_step is not None:
                     self.run.on_step(record)
-        duration_s = time.perf_counter() - started
+                for call in heard.on_step:
+                    call(record)
+                checkpoints.tell_if_complete()
+        return history, time.perf_counter() - started
+
+    @staticmethod
+    def _result(
+        history: StepHistory,
+        duration_s: float,
+        variables: dict[str, Any],
+        checkpoints: RunCheckpoints,
+        folder: str | None,
+        events: RunEvents,
+    ) -> Result:
         last = history[-1] if history else StepRecord(0, {}, 0.0)
-        return Result(last.metrics, history, read_variables(), last.dropped, duration_s, folder, events.told)
+        newest = checkpoints.newest
+        return Result(last.metrics, history, variables, last.dropped, duration_s, folder, events.told, newest)
