@@ -1,8 +1,7 @@
 #!/usr/bin/env python
-"""Write ``tfray/exchange/tensorflow_ops.txt``: TensorFlow's definitions of the operation types that tfray reads.
+"""Write ``tfray/exchange/tensorflow_ops.txt``: TensorFlow's definitions of its operation types.
 
-A type is listed if its name, or that of a relative, stands in ``ops/`` or ``tfray/exchange/``. Run it again after
-a change there, with an interpreter that has TensorFlow 2.21; tfray itself is not needed:
+Run it with an interpreter that has TensorFlow 2.21; tfray itself is not needed:
 
     /path/to/python scripts/tensorflow_ops.py
 """
@@ -11,8 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +20,6 @@ from tensorflow.python.client import pywrap_tf_session
 from tensorflow.python.framework import dtypes
 
 ROOT = Path(__file__).resolve().parent.parent
-
-BEFORE = ("", "Resource", "Apply", "SparseApply", "ResourceApply", "ResourceSparseApply")
-AFTER = ("", "V2", "V3")
-"""What TensorFlow puts before and after the names of related types."""
 
 
 def argument(arg: Any) -> str:
@@ -68,24 +61,19 @@ def attribute(attr: Any) -> str:
     return text
 
 
-def lines(wanted: Iterable[str]) -> list[str]:
-    """A line of four columns for each operation type: name, inputs, outputs, attributes."""
-    listed = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
-    found = []
-    for op in sorted(listed.op, key=lambda op: op.name):
-        if op.name in wanted:
-            columns = [op.name, *(" ".join(map(argument, args)) for args in (op.input_arg, op.output_arg))]
-            found.append("\t".join([*columns, *map(attribute, op.attr)]))
-    return found
+def line(op: op_def_pb2.OpDef) -> str:
+    """The columns of an operation type: name, with ``!`` for one that has a state; inputs, outputs, attributes."""
+    name = op.name + "!" * op.is_stateful
+    args = (" ".join(map(argument, each)) for each in (op.input_arg, op.output_arg))
+    return "\t".join([name, *args, *map(attribute, op.attr)])
 
 
 def main() -> None:
     """Write the file."""
-    sources = [*(ROOT / "ops").rglob("*.py"), *(ROOT / "tfray" / "exchange").glob("*.py")]
-    named = {name for path in sources for name in re.findall(r"\b_?[A-Z]\w+\b", path.read_text())}
-    wanted = {f"{before}{name}{after}" for name in named for before in BEFORE for after in AFTER}
+    listed = op_def_pb2.OpList.FromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
+    ops = sorted((op for op in listed.op if not op.name.startswith("_")), key=lambda op: op.name)
     path = ROOT / "tfray" / "exchange" / "tensorflow_ops.txt"
-    text = "\n".join(lines(wanted)) + "\n"
+    text = "\n".join(map(line, ops)) + "\n"
     path.write_text(text)
     print(f"{text.count(chr(10))} types, {len(text)} bytes in {path}")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
-from tfray.exchange.op_results import OpEntry, entry_of, entry_of_signature
+from tfray.exchange.op_table import TensorFlowOp, function_as_op, tensorflow_op
 
 SWITCHES: Final = frozenset({"Switch", "RefSwitch"})
 MERGES: Final = frozenset({"Merge", "RefMerge"})
@@ -159,13 +159,13 @@ class Workshop:
 
     def has_effects(self, node: Node) -> bool:
         """Whether it must run although nothing may read what it returns."""
-        entry = self._entry(node)
-        return bool(node.op) and (entry is None or entry.has_effects)
+        found = self._type(node)
+        return bool(node.op) and (found is None or found.has_effects)
 
     def is_effect(self, node: Node) -> bool:
         """Whether a step can tell that it has run: it has effects other than to read a variable."""
-        entry = self._entry(node)
-        return self.has_effects(node) and not (entry is not None and entry.is_shared) and node.op != "ReadVariableOp"
+        found = self._type(node)
+        return self.has_effects(node) and not (found is not None and found.is_shared) and node.op != "ReadVariableOp"
 
     def whole_number(self, tensor: Tensor) -> int | None:
         """The value of a constant scalar of int32; None for anything else."""
@@ -184,31 +184,31 @@ class Workshop:
     def place(self, tensor: Tensor) -> tuple[str, int]:
         """How functions write a tensor behind its node's name, and its dtype."""
         node, index = tensor
-        entry = self._known_entry(node)
-        tensors = entry.tensors(_Typed(node))
+        found = self._known_type(node)
+        tensors = found.tensors(_Typed(node))
         if index >= len(tensors):
             raise node.error(f"has no output {index}, which another operation reads")
         return tensors[index]
 
     def output_count(self, node: Node) -> int:
         """How many tensors a node returns."""
-        return len(self._known_entry(node).tensors(_Typed(node)))
+        return len(self._known_type(node).tensors(_Typed(node)))
 
     def is_reference(self, tensor: Tensor) -> bool:
         """Whether a tensor is a reference to a variable."""
         node = tensor[0]
-        entry = self._entry(node) if node.op else None
-        return entry is not None and any(output.is_ref for output in entry.outputs)
+        found = self._type(node) if node.op else None
+        return found is not None and any(output.is_ref for output in found.outputs)
 
     def referred(self, tensor: Tensor) -> tuple[Node, list[Node]]:
         """The variable behind a reference, and the operations through which the reference has come."""
         passed: list[Node] = []
         node = tensor[0]
         while True:
-            entry = self._entry(node)
-            if entry is not None and entry.is_shared:
+            found = self._type(node)
+            if found is not None and found.is_shared:
                 return node, passed
-            if node.op in MERGES or not node.inputs or entry is None:
+            if node.op in MERGES or not node.inputs or found is None:
                 raise node.error("gives a reference to a branch or a loop, and it is not known to which variable")
             if node.op not in SWITCHES | ENTERS:
                 passed.append(node)
@@ -221,19 +221,19 @@ class Workshop:
             message.attr["shared_name"].s = variable.name.encode()
         return Node(variable.name, variable.op, message)
 
-    def _entry(self, node: Node) -> OpEntry | None:
+    def _type(self, node: Node) -> TensorFlowOp | None:
         signature = self._functions.get(node.op)
-        return entry_of(node.op) if signature is None else entry_of_signature(signature)
+        return tensorflow_op(node.op) if signature is None else function_as_op(signature)
 
-    def _known_entry(self, node: Node) -> OpEntry:
-        entry = self._entry(node)
-        if entry is None:
+    def _known_type(self, node: Node) -> TensorFlowOp:
+        found = self._type(node)
+        if found is None:
             raise node.error("stands in a branch or a loop; what operations of its type return is not known")
-        return entry
+        return found
 
 
 class _Typed:
-    """A node as `OpEntry.tensors` reads it: the message's attributes, under the node's own type."""
+    """A node as `TensorFlowOp.tensors` reads it: the message's attributes, under the node's own type."""
 
     def __init__(self, node: Node) -> None:
         self.name, self.op, self.attr = node.name, node.op, node.message.attr

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tfray.framework.dtypes import as_dtype
+from tfray.errors import InvalidArgumentError
+from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.tensor_shape import TensorShape
 
 REQUIRED: Any = object()
@@ -34,6 +35,21 @@ class TensorFlowArg:
     types: str
     is_ref: bool
 
+    def dtypes(self, node: Any, attrs: Mapping[str, TensorFlowAttr]) -> list[int]:
+        """The numbers of the dtypes of its tensors, for a NodeDef of a type with these attributes.
+
+        Raises `InvalidArgumentError` where an attribute that tells them is missing.
+        """
+        if self.types:
+            return list(_given(node, self.types).list.type)
+        if self.type not in attrs:
+            dtype = _number(self.type)
+        elif self.type not in node.attr and isinstance(attrs[self.type].default, DType):
+            dtype = attrs[self.type].default.as_datatype_enum
+        else:
+            dtype = _given(node, self.type).type
+        return [dtype] * (_given(node, self.number).i if self.number else 1)
+
     def count(self, attrs: Mapping[str, Any]) -> int:
         """How many tensors it is. `attrs` are the values of attributes."""
         return len(attrs[self.types]) if self.types else int(attrs[self.number]) if self.number else 1
@@ -56,12 +72,34 @@ class TensorFlowAttr:
 
 @dataclass(frozen=True)
 class TensorFlowOp:
-    """An operation type."""
+    """An operation type; `is_stateful` says whether it reads or writes what outlives a step."""
 
     name: str
     inputs: tuple[TensorFlowArg, ...]
     outputs: tuple[TensorFlowArg, ...]
     attrs: Mapping[str, TensorFlowAttr]
+    is_stateful: bool
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether it reads or writes state, or takes or gives references."""
+        return self.is_stateful or any(arg.is_ref for arg in (*self.inputs, *self.outputs))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another operation of the same ``shared_name`` stands for the same thing."""
+        return "shared_name" in self.attrs
+
+    def tensors(self, node: Any) -> list[tuple[str, int]]:
+        """The tensors that a NodeDef returns: each as functions write it behind the node's name, and its dtype.
+
+        Raises `InvalidArgumentError` when an attribute that tells them is missing.
+        """
+        return [
+            (f"{output.name}:{index}", dtype)
+            for output in self.outputs
+            for index, dtype in enumerate(output.dtypes(node, self.attrs))
+        ]
 
     @functools.cached_property
     def implied(self) -> frozenset[str]:
@@ -74,18 +112,44 @@ class TensorFlowOp:
 @functools.cache
 def _lines() -> dict[str, str]:
     text = Path(__file__).with_name("tensorflow_ops.txt").read_text()
-    return {line.partition("\t")[0]: line for line in text.splitlines()}
+    return {line.partition("\t")[0].removesuffix("!"): line for line in text.splitlines()}
 
 
 @functools.cache
 def tensorflow_op(name: str) -> TensorFlowOp | None:
-    """TensorFlow's operation type of that name, None for one that tfray knows nothing about."""
+    """TensorFlow's operation type of that name; None where 2.21 has none."""
     line = _lines().get(name)
     if line is None:
         return None
-    _, inputs, outputs, *attrs = line.split("\t")
-    parsed = map(_attr, filter(None, attrs))
-    return TensorFlowOp(name, tuple(_args(inputs)), tuple(_args(outputs)), {attr.name: attr for attr in parsed})
+    first, inputs, outputs, *attrs = line.split("\t")
+    parsed = {attr.name: attr for attr in map(_attr, filter(None, attrs))}
+    return TensorFlowOp(name, tuple(_args(inputs)), tuple(_args(outputs)), parsed, first.endswith("!"))
+
+
+def function_as_op(signature: Any) -> TensorFlowOp:
+    """A function of a library as an operation type, from its ``signature``. It is taken to have effects."""
+    outputs = (
+        TensorFlowArg(arg.name, arg.type_attr or _name(arg.type), arg.number_attr, arg.type_list_attr, arg.is_ref)
+        for arg in signature.output_arg
+    )
+    attrs = {attr.name: TensorFlowAttr(attr.name, attr.type, REQUIRED, ()) for attr in signature.attr}
+    return TensorFlowOp(signature.name, (), tuple(outputs), attrs, is_stateful=True)
+
+
+def _given(node: Any, name: str) -> Any:
+    if name not in node.attr:
+        raise InvalidArgumentError(f"{node.op} {node.name!r} has no attribute {name!r}, which tells what it returns")
+    return node.attr[name]
+
+
+@functools.cache
+def _number(dtype: str) -> int:
+    return as_dtype(dtype).as_datatype_enum
+
+
+@functools.cache
+def _name(number: int) -> str:
+    return as_dtype(number).name if number else ""
 
 
 def _args(text: str) -> Iterator[TensorFlowArg]:
