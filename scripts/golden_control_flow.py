@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.support.cases.control_flow_cases import CASES, WITH_VARIABLES, Program  # noqa: E402
-from tests.support.control_flow_graphs import GoldenGraph, write_golden_graphs  # noqa: E402
+from tests.support.graphs.control_flow_graphs import GoldenGraph, write_golden_graphs  # noqa: E402
 
 
 def run(name: str, program: Program) -> GoldenGraph:

@@ -72,11 +72,11 @@ def stack_push_v2(handle: Tensor, elem: TensorLike, name: str | None = None) -> 
 
     Args:
         handle: The handle of the stack.
-        elem: Any tensor.
+        elem: A tensor of any shape and dtype.
         name: Name of the operation.
 
     Returns:
-        `elem`.
+        `elem`, of the same shape and dtype.
 
     Raises:
         ResourceExhaustedError: When run, for more than the stack may hold.

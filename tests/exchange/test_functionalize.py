@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import GOLDEN, ROOT
-from tests.support.control_flow_graphs import GoldenGraph, read_golden_graphs, write_golden_graphs
-from tests.support.low_level_programs import LowLevelProgram
+from tests.support.graphs.control_flow_graphs import GoldenGraph, read_golden_graphs, write_golden_graphs
+from tests.support.graphs.low_level_programs import LowLevelProgram
 from tests.support.references.graph_semantics import DeadTensorRun, FunctionRun
 from tfray.errors import InvalidArgumentError
 from tfray.exchange.functionalize import functionalize
@@ -302,7 +302,7 @@ def differences(graphs: list[GoldenGraph], folder: Path) -> dict[str, list[str]]
     """What differs when TensorFlow runs these graphs."""
     path = folder / "graphs.npz.xz"
     write_golden_graphs(path, graphs)
-    command = [TENSORFLOW, "-m", "tests.support.control_flow_graphs", str(path)]
+    command = [TENSORFLOW, "-m", "tests.support.graphs.control_flow_graphs", str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])

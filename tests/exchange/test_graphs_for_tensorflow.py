@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.golden_graphs import CASES, feeds, message, values
+from tests.support.graphs.golden_graphs import CASES, feeds, message, values
 from tfray.errors import UnimplementedError
 from tfray.exchange.to_tensorflow import to_tensorflow
 from tfray.formats.graph_proto import GraphDef

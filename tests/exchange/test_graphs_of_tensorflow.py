@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.golden_graphs import CASES, FOLDER, feeds, message, values
+from tests.support.graphs.golden_graphs import CASES, FOLDER, feeds, message, values
 from tfray.errors import DataLossError, InvalidArgumentError, PermissionDeniedError, UnimplementedError
 from tfray.formats.graph_proto import AttrValue, GraphDef
 

@@ -6,7 +6,7 @@ import pytest
 
 import tfray as tf
 from tests.support import GOLDEN
-from tests.support.control_flow_graphs import difference, read_golden_graphs
+from tests.support.graphs.control_flow_graphs import difference, read_golden_graphs
 from tfray.exchange.functionalize import functionalize
 from tfray.formats.graph_proto import GraphDef
 

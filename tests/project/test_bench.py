@@ -218,6 +218,8 @@ def test_measures_checkpoints_beside_the_floors(tmp_path, peer):
         ("save_8mb", "tensorflow"),
         ("restore_8mb", "tfray"),
         ("restore_8mb", "tensorflow"),
+        ("save_v2_8mb", "tfray"),
+        ("restore_v2_8mb", "tfray"),
         ("snapshot_8mb", "tfray"),
         ("write_8mb", "floor"),
         ("read_8mb", "floor"),

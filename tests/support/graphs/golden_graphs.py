@@ -10,7 +10,7 @@ import numpy as np
 
 from tfray.formats.graph_proto import GraphDef
 
-FOLDER = Path(__file__).resolve().parents[1] / "golden" / "graphs"
+FOLDER = Path(__file__).resolve().parents[2] / "golden" / "graphs"
 CASES = json.loads((FOLDER / "cases.json").read_text())
 
 
