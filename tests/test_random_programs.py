@@ -20,8 +20,8 @@ from tests.support.differential.compare import UNANSWERED, Peer, differences, ma
 from tests.support.differential.families import FAMILY_MAKERS
 from tests.support.differential.networks import NETWORK_MAKERS
 from tests.support.differential.side import each_alone
+from tests.support.peer import PEER, needs_peer
 
-PEER = os.environ.get("TFRAY_PEER_PYTHON", "")
 COUNT = int(os.environ.get("TFRAY_PROGRAMS", "2000"))
 PARTS = 20
 PUBLIC = Path(__file__).parent / "golden" / "tensorflow_1_15.txt"
@@ -37,7 +37,7 @@ def peer():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PEER, reason="TFRAY_PEER_PYTHON names no interpreter with TensorFlow")
+@needs_peer
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_programs_agree_with_tensorflow(peer, part):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
 import subprocess
 from collections import Counter
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from tests.support import GOLDEN, ROOT
 from tests.support.graphs.control_flow_graphs import GoldenGraph, read_golden_graphs, write_golden_graphs
 from tests.support.graphs.low_level_programs import LowLevelProgram
+from tests.support.peer import PEER, needs_peer
 from tests.support.references.graph_semantics import DeadTensorRun, FunctionRun
 from tfray.errors import InvalidArgumentError
 from tfray.exchange.functionalize import functionalize
@@ -30,8 +30,6 @@ LOW_LEVEL = {
     "ControlTrigger",
 }
 GRAPHS = read_golden_graphs(GOLDEN / "control_flow.npz.xz")
-TENSORFLOW = os.environ.get("TFRAY_TENSORFLOW_PYTHON", "")
-"""An interpreter that has TensorFlow."""
 
 
 def ops_of(graph):
@@ -302,7 +300,7 @@ def differences(graphs: list[GoldenGraph], folder: Path) -> dict[str, list[str]]
     """What differs when TensorFlow runs these graphs."""
     path = folder / "graphs.npz.xz"
     write_golden_graphs(path, graphs)
-    command = [TENSORFLOW, "-m", "tests.support.graphs.control_flow_graphs", str(path)]
+    command = [PEER, "-m", "tests.support.graphs.control_flow_graphs", str(path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
@@ -315,13 +313,13 @@ def functional(golden: GoldenGraph) -> GoldenGraph:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not TENSORFLOW, reason="TFRAY_TENSORFLOW_PYTHON names no interpreter with TensorFlow")
+@needs_peer
 def test_tensorflow_computes_the_same_of_its_graphs(tmp_path):
     assert differences([functional(golden) for golden in GRAPHS.values()], tmp_path) == {}
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not TENSORFLOW, reason="TFRAY_TENSORFLOW_PYTHON names no interpreter with TensorFlow")
+@needs_peer
 def test_tensorflow_computes_the_same_of_random_programs(tmp_path):
     graphs = []
     for seed in range(200):

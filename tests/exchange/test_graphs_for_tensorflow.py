@@ -10,6 +10,7 @@ import pytest
 
 import tfray as tf
 from tests.support.graphs.golden_graphs import CASES, feeds, message, values
+from tests.support.peer import PEER, needs_peer
 from tfray.errors import UnimplementedError
 from tfray.exchange.to_tensorflow import to_tensorflow
 from tfray.formats.graph_proto import GraphDef
@@ -24,9 +25,6 @@ ONLY_HERE = {
     "tensor_arrays",
 }
 """Cases that, once they are imported, hold operation types which have no counterpart: TensorArrays and formats."""
-
-PEER = os.environ.get("TFRAY_PEER_PYTHON", "")
-"""An interpreter that has TensorFlow."""
 
 
 def written(name):
@@ -88,7 +86,7 @@ np.savez(f"{folder}/found.npz", **found)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PEER, reason="TFRAY_PEER_PYTHON names no interpreter that has TensorFlow")
+@needs_peer
 @pytest.mark.parametrize("name", sorted(set(CASES) - ONLY_HERE))
 def test_tensorflow_runs_what_is_written(name, tmp_path):
     (tmp_path / "graph.pb").write_bytes(written(name).SerializeToString())

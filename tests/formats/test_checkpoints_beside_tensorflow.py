@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 
 import ml_dtypes
@@ -14,12 +13,12 @@ import pytest
 
 import tfray as tf
 from tests.support import GOLDEN, ROOT
+from tests.support.peer import PEER, needs_peer
 from tfray.formats.open_checkpoint import open_checkpoint
 
-PEER = os.environ.get("TFRAY_PEER_PYTHON", "")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not PEER, reason="TFRAY_PEER_PYTHON names no interpreter with TensorFlow"),
+    needs_peer,
 ]
 
 START = """
