@@ -54,6 +54,7 @@ class DeviceActor:
     """
 
     def __init__(self, device_name: str, key: bytes, op_modules: Sequence[str] = (), folder: str | None = None) -> None:
+        self._name = short_name(device_name)  # first: Ray asks for it when what follows fails
         if folder is not None:
             # Relative paths in graphs mean the driver's folder on every machine that has it; a Ray that ran already has
             # another. On a machine without it they mean what Ray has shipped, or else the folder of Ray's process.
@@ -73,7 +74,7 @@ class DeviceActor:
 
     def __repr__(self) -> str:
         """What Ray writes before each line that the actor prints, and shows in its dashboard."""
-        return short_name(self._host.device.name)
+        return self._name
 
     async def _on_thread(self, call: Callable[[], Any]) -> Outcome:
         """Run a call that may wait for long, or for ever, on a thread of its own."""
