@@ -29,8 +29,8 @@ MAX_CALLS: Final = 64
 """Most functions that call one another in a row: a function that calls itself never ends."""
 
 
-def from_tensorflow(graph_def: GraphDef) -> PlainGraph:
-    """The graph that a message of TensorFlow describes.
+def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
+    """The graph that a message of TensorFlow describes. What `keep` names is there by its name: see `functionalize`.
 
     Operations keep their names. What tfray needs besides, such as reads of variables, is named below the operation that
     needs it.
@@ -41,7 +41,7 @@ def from_tensorflow(graph_def: GraphDef) -> PlainGraph:
         InvalidArgumentError: The message is no valid graph.
         DataLossError: A constant in it cannot be read.
     """
-    graph_def = functionalize(graph_def)
+    graph_def = functionalize(graph_def, keep)
     functions = {function.signature.name: function for function in graph_def.library.function}
     _check_types(graph_def, functions)
     graph = Graph()

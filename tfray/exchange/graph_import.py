@@ -31,7 +31,8 @@ def import_graph_def(
     Args:
         graph_def: The graph to add: one of tfray's, or a message of TensorFlow's.
         input_map: Tensor name in `graph_def` to the tensor of the current graph that replaces it.
-        return_elements: Names in `graph_def` of operations and tensors to return.
+        return_elements: Names in `graph_def` of operations and tensors to return. Of TensorFlow 1's control flow, what
+            stands within a branch (and the index that a Merge gives) is there only if it is named here.
         name: Prefix of the new names; ``import`` when None, none at all when ``""``.
         op_dict: Not used, as in TensorFlow 1.
         producer_op_list: Not used: tfray knows the definitions of TensorFlow's operation types.
@@ -47,8 +48,9 @@ def import_graph_def(
             not fit its type.
     """
     plain: Any = graph_def
+    return_elements = None if return_elements is None else list(return_elements)
     if isinstance(graph_def, GraphDef):
-        plain = importlib.import_module(_READER).from_tensorflow(graph_def)
+        plain = importlib.import_module(_READER).from_tensorflow(graph_def, return_elements or ())
     return importer.import_graph_def(plain, input_map, return_elements, name, allow=allow)
 
 
