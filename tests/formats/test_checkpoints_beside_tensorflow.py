@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import subprocess
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import tfray as tf
 from tests.support import GOLDEN, ROOT
+from tests.support.cases.checkpoint_values import VALUES_OF_DTYPES
 from tests.support.peer import PEER, needs_peer
 from tfray.formats.open_checkpoint import open_checkpoint
 
@@ -84,29 +84,6 @@ def peer(program, folder, *arguments):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-VALUES = {
-    "float32": np.array([[np.nan, -np.inf, 1e-45], [0.1, -0.0, 3e38]], np.float32),
-    "float64": np.array([np.pi, 5e-324]),
-    "float16": np.array([1.5, -2, 65504], np.float16),
-    "bfloat16": np.array([[1.5], [-2]], ml_dtypes.bfloat16),
-    "int8": np.array(-128, np.int8),
-    "uint8": np.array([0, 255], np.uint8),
-    "int16": np.array([-(2**15)], np.int16),
-    "uint16": np.array([2**16 - 1], np.uint16),
-    "int32": np.array([[-(2**31)]], np.int32),
-    "uint32": np.array([2**32 - 1], np.uint32),
-    "int64": np.array(-(2**63)),
-    "uint64": np.array([2**64 - 1], np.uint64),
-    "bool": np.array([[True, False]]),
-    "complex64": np.array([1 + 2j, -0.0j], np.complex64),
-    "complex128": np.array([[1 - 2j, 3j]]),
-    "string": np.array([[b"", b"a\0b"], ["ü".encode(), b"long " * 1000]], object),
-    "empty": np.zeros((0, 4), np.float32),
-    "nowhere": np.zeros((3, 0, 2), np.int32),
-    "large": np.arange(3_000_000, dtype=np.float32),
-}
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """A checkpoint by tfray of all dtypes, and of variables in parts."""
@@ -114,7 +91,7 @@ def written(tmp_path_factory):
     rng = np.random.default_rng(0)
     tables = {name: rng.normal(size=(7, 300)).astype(np.float32) for name in ("rows", "columns")}
     with tf.Graph().as_default(), tf.Session() as session:
-        for name, value in VALUES.items():
+        for name, value in VALUES_OF_DTYPES.items():
             tf.get_variable(name, initializer=tf.constant(value, tf.as_dtype(value.dtype)))
         for axis, (name, value) in enumerate(tables.items()):
             partitioner = tf.fixed_size_partitioner(3, axis)
@@ -122,10 +99,10 @@ def written(tmp_path_factory):
             cuts = np.cumsum([part.shape.as_list()[axis] for part in table])[:-1]
             for part, rows in zip(table, np.split(value, cuts, axis), strict=True):
                 session.run(part.assign(rows))
-        names = [variable for variable in tf.global_variables() if variable.op.name in VALUES]
+        names = [variable for variable in tf.global_variables() if variable.op.name in VALUES_OF_DTYPES]
         session.run([variable.initializer for variable in names])
         tf.train.Saver(write_format="tensorflow").save(session, f"{folder}/m", 1, write_meta_graph=False)
-    return folder, VALUES | tables
+    return folder, VALUES_OF_DTYPES | tables
 
 
 def test_tensorflow_reads_every_dtype(written):

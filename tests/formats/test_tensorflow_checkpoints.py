@@ -10,13 +10,13 @@ import re
 import shutil
 import tracemalloc
 
-import ml_dtypes
 import numpy as np
 import pytest
 from pyarrow import fs
 
 import tfray as tf
 from tests.support import GOLDEN
+from tests.support.cases.checkpoint_values import VALUES_OF_DTYPES
 from tests.support.traced_memory import at_most
 from tests.support.wire_bytes import delimited, varint
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
@@ -34,28 +34,6 @@ from tfray.formats.write_formats import TENSORFLOW, TFRAY, complete_checkpoint, 
 
 V1 = GOLDEN / "checkpoints" / "v1"
 SHARDS = "shards-?????-of-00002"
-
-VALUES = {
-    "float32": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3),
-    "float64": np.array([np.nan, np.inf, -0.0]),
-    "float16": np.array([1.5, -2], np.float16),
-    "bfloat16": np.array([[1.5], [-2]], ml_dtypes.bfloat16),
-    "int8": np.array(-7, np.int8),
-    "uint8": np.array([0, 255], np.uint8),
-    "int16": np.array([-(2**15)], np.int16),
-    "uint16": np.array([2**16 - 1], np.uint16),
-    "int32": np.array([[-(2**31)]], np.int32),
-    "uint32": np.array([2**32 - 1], np.uint32),
-    "int64": np.array(-(2**63)),
-    "uint64": np.array([2**64 - 1], np.uint64),
-    "bool": np.array([True, False]),
-    "complex64": np.array([1 + 2j], np.complex64),
-    "complex128": np.array([[1 - 2j, 3j]]),
-    "string": np.array([[b"", b"a\0b"], ["ü".encode(), b"long " * 100]], object),
-    "no_strings": np.zeros((0,), object),
-    "empty": np.zeros((0, 4), np.float32),
-    "nowhere": np.zeros((3, 0, 2), np.int32),
-}
 
 
 def write(prefix, values, parts=(), write_format=TENSORFLOW):
@@ -77,9 +55,9 @@ def read_all(prefix):
 
 
 def test_every_dtype_comes_back(tmp_path):
-    found = read_all(write(f"{tmp_path}/m", VALUES))
-    assert found.keys() == VALUES.keys()
-    for name, value in VALUES.items():
+    found = read_all(write(f"{tmp_path}/m", VALUES_OF_DTYPES))
+    assert found.keys() == VALUES_OF_DTYPES.keys()
+    for name, value in VALUES_OF_DTYPES.items():
         np.testing.assert_array_equal(found[name], value)
         assert found[name].dtype == value.dtype and found[name].shape == value.shape
 
