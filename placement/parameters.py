@@ -50,7 +50,7 @@ def parameter_partitions(shards: Sequence[Partition], replica: str) -> dict[str,
 
 def _part(whole: Partition, ops: set[Operation], others: dict[str, str]) -> Partition:
     """The operations `ops` of a partition. `others`: for each destination, the device to which to send instead."""
-    plain = whole.graph.as_graph_def()
+    plain = whole.graph.as_plain()
     names = {op.name for op in ops}
     nodes = [_redirected(node, others) for node in plain.node if node.name in names]
     return Partition(whole.device, from_graph_def(PlainGraph(nodes, seed=plain.seed)), optimize=whole.optimize)

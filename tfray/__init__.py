@@ -33,7 +33,7 @@ from tfray.config import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions
 from tfray.errors import OpError
 from tfray.exchange.graph_import import import_graph_def
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
-from tfray.formats.graph_proto import AttrValue, NameAttrList
+from tfray.formats.graph_proto import AttrValue, GraphDef, NameAttrList, NodeDef
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
 from tfray.framework import graph as _graph
@@ -77,8 +77,6 @@ from tfray.framework.indexed_slices import (
     IndexedSlicesValue,
     convert_to_tensor_or_indexed_slices,
 )
-from tfray.framework.plain_graph import PlainGraph as GraphDef
-from tfray.framework.plain_graph import PlainNode as NodeDef
 from tfray.framework.random_seed import get_seed, set_random_seed
 from tfray.framework.region import init_scope
 from tfray.framework.scopes import (

@@ -475,7 +475,7 @@ class _PreparedStep:
         elif self._registered is not None:
             outputs = self._registered.run(feeds, timeout_s)
         if options.output_partition_graphs:
-            graphs = [to_graph_proto(partition.graph.as_graph_def()) for partition in self._partitions]
+            graphs = [to_graph_proto(partition.graph.as_plain()) for partition in self._partitions]
             run_metadata.partition_graphs.extend(graphs)
         return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 

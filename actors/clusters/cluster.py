@@ -10,7 +10,6 @@ import math
 import os
 import re
 import secrets
-import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.clusters.directory import ActorDirectory
 from tfray.actors.clusters.ray_runtime import connect
+from tfray.actors.links.notices import notice
 from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.formats.files import current_folder
 from tfray.framework.arguments import Count, NonNegative, Positive, Seconds, checked
@@ -234,11 +234,9 @@ class Cluster(ActorDirectory):
             if what != said:
                 said = what
                 gone = self._nodes.gone()
-                print(
-                    f"tfray: waiting for {what} {len(waiting)} of {len(actors)} actors ({room}); giving up after "
-                    f"{timeout_s:.0f} s{'; ' if gone else ''}{gone}",
-                    file=sys.stderr,
-                    flush=True,
+                notice(
+                    f"waiting for {what} {len(waiting)} of {len(actors)} actors ({room}); giving up after "
+                    f"{timeout_s:.0f} s{'; ' if gone else ''}{gone}"
                 )
         return died
 

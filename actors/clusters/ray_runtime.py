@@ -14,6 +14,7 @@ from typing import Any, Final, NoReturn
 
 from tfray.actors.clusters.gcs_probe import Answer, probe
 from tfray.actors.links.interrupts import InterruptedAfterwards
+from tfray.actors.links.notices import notice
 from tfray.errors import InvalidArgumentError, NotFoundError, UnauthenticatedError, UnavailableError
 
 _SYSTEM_CONFIG: Final = {"free_objects_batch_size": 1}
@@ -262,8 +263,4 @@ def _tell_of(ray: Any) -> None:
     """Print which cluster was joined: it may not be the one that the user meant."""
     nodes = sum(node["Alive"] for node in ray.nodes())
     cpus = ray.cluster_resources().get("CPU", 0)
-    print(
-        f"tfray: joined the Ray cluster at {ray_address()}: {nodes} node{'' if nodes == 1 else 's'}, {cpus:g} CPUs",
-        file=sys.stderr,
-        flush=True,
-    )
+    notice(f"joined the Ray cluster at {ray_address()}: {nodes} node{'' if nodes == 1 else 's'}, {cpus:g} CPUs")

@@ -16,12 +16,13 @@ from __future__ import annotations
 import hmac
 import os
 import socket
-import sys
 import threading
 import time
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from typing import Final
+
+from tfray.actors.links.notices import notice
 
 NONCE_BYTES: Final = 32
 PROOF_BYTES: Final = 32  # of SHA-256
@@ -151,7 +152,7 @@ class RefusalLog:
             return
         count, self._refused = self._refused, 0
         what = "a link" if count == 1 else f"{count} links in {self._every_s:.0f} s, the last"
-        print(f"tfray: refused {what}: {self._reason}", file=sys.stderr, flush=True)
+        notice(f"refused {what}: {self._reason}")
         if self._is_closed:
             return
         self._resting = threading.Timer(self._every_s, self._wake)

@@ -27,6 +27,7 @@ from tfray.actors.links import handshake
 from tfray.actors.links.frames import FrameReader, Header, Tensors, decode, encode
 from tfray.actors.links.handshake import LinkAddress, RefusalLog
 from tfray.actors.links.interrupts import InterruptedAfterwards
+from tfray.actors.links.notices import notice
 from tfray.errors import DataLossError
 from tfray.runtime.executor import ignore_float_errors
 
@@ -180,7 +181,7 @@ class Link:
         except BlockingIOError:
             return True
         except DataLossError as error:
-            print(f"tfray: closed a link: {error}", file=sys.stderr)
+            notice(f"closed a link: {error}")
             return False
         except OSError:
             return False
@@ -494,6 +495,11 @@ class LinkServer:
             with suppress(OSError):
                 listener.shutdown(socket.SHUT_RDWR)  # ends `accept`, which closing does not
             listener.close()
+        with self._lock:
+            strangers = [stream for stream in self._strangers if stream is not None]
+        for stream in strangers:  # ends their handshakes
+            with suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)
 
     def _accept(self, listener: socket.socket) -> None:
         while not self._closing.is_set():
@@ -509,6 +515,9 @@ class LinkServer:
     def _meet(self, stream: socket.socket) -> None:
         """Check a new stream's key on a thread of its own, so that further peers need not wait for it."""
         with self._lock:
+            if self._closing.is_set():
+                stream.close()
+                return
             oldest = next(iter(self._strangers)) if len(self._strangers) == MAX_STRANGERS else None
             self._strangers.pop(oldest, None)
             self._strangers[stream] = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from tfray.actors.links.frames import Header, PackedTensor, encode, encode_packe
 from tfray.actors.links.handshake import LinkAddress
 from tfray.actors.links.loans import LentTensor, Loans, next_loan
 from tfray.actors.links.messages import Answer, Deliver, Message, Returned, StepKey, Unmap, plain, read
+from tfray.actors.links.notices import notice
 from tfray.actors.links.packing import pack
 from tfray.actors.links.peer_link import Link, open_link
 from tfray.actors.links.ray_calls import wait_until_taken
@@ -343,10 +343,8 @@ class Peer:
 def report_unexpected(device: str, number: int, awaited: Sequence[int]) -> None:
     """Report an answer that nobody awaits: an internal error. A caller may wait for ever, or was answered twice."""
     numbers = ", ".join(map(str, awaited[:8])) or "none"
-    print(
-        f"tfray: internal error: {device} answered call {number}, which nobody awaits (awaited: {numbers}); "
-        "please report this",
-        file=sys.stderr,
+    notice(
+        f"internal error: {device} answered call {number}, which nobody awaits (awaited: {numbers}); please report this"
     )
 
 

@@ -8,7 +8,6 @@ so a dead actor is noticed at once.
 from __future__ import annotations
 
 import math
-import sys
 import time
 import uuid
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -34,6 +33,7 @@ from tfray.actors.links.messages import (
     StepNotice,
     StepRequest,
 )
+from tfray.actors.links.notices import notice
 from tfray.actors.links.peers import next_number
 from tfray.actors.replicas import random_states
 from tfray.actors.replicas.membership import (
@@ -534,11 +534,9 @@ class ReplicaDriver:
         self._held_up_since = None
         for replica in list(self._computing):
             if self._computing[replica]:
-                print(
-                    f"tfray: replica {replica} ({self._workers[replica]}) has not ended its step: {SILENT}; it is "
-                    "given up, and another replica takes its step",
-                    file=sys.stderr,
-                    flush=True,
+                notice(
+                    f"replica {replica} ({self._workers[replica]}) has not ended its step: {SILENT}; it is "
+                    "given up, and another replica takes its step"
                 )
                 self._drop_steps(replica)
                 self._execute(self._membership.left(replica))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from tfray.actors.clusters.remote_runner import register
 from tfray.actors.links import ray_calls
 from tfray.actors.links.awaited_answers import unpack
 from tfray.actors.links.messages import InputShare, OpenInput, PlanId
+from tfray.actors.links.notices import notice
 from tfray.errors import InvalidArgumentError
 from tfray.runtime.plan import Partition
 
@@ -98,4 +98,4 @@ class RayWorkers:
 
     def say(self, text: str) -> None:
         """Tell the user."""
-        print(f"tfray: {text}", file=sys.stderr, flush=True)
+        notice(text)

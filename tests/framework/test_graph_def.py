@@ -16,10 +16,11 @@ import tfray as tf
 from tests.support.random_graphs import programs
 from tfray.errors import DataLossError, InvalidArgumentError, OpError
 from tfray.framework.importer import from_graph_def
+from tfray.framework.plain_graph import PlainGraph, PlainNode
 
 
 def round_trip(graph):
-    return from_graph_def(tf.GraphDef.FromString(graph.as_graph_def().SerializeToString()))
+    return from_graph_def(PlainGraph.FromString(graph.as_plain().SerializeToString()))
 
 
 def example_graph():
@@ -44,8 +45,8 @@ def example_graph():
 def test_everything_survives():
     graph = example_graph()
     again = round_trip(graph)
-    assert again.as_graph_def().to_plain() == graph.as_graph_def().to_plain()
-    assert again.as_graph_def() == graph.as_graph_def()
+    assert again.as_plain().to_plain() == graph.as_plain().to_plain()
+    assert again.as_plain() == graph.as_plain()
     assert again.seed == 5
     for op in graph.get_operations():
         copy = again.get_operation_by_name(op.name)
@@ -59,7 +60,7 @@ def test_everything_survives():
 @given(programs(devices=3, stateful=True))
 def test_random_graphs_survive(program):
     again = round_trip(program.graph)
-    assert again.as_graph_def() == program.graph.as_graph_def()
+    assert again.as_plain() == program.graph.as_plain()
     feeds = program.feeds(2, 0)
     values = program.initial_values()
     results = []
@@ -98,9 +99,9 @@ plain_values = st.recursive(
 
 @given(plain_values)
 def test_attribute_values_survive(value):
-    graph_def = tf.GraphDef([tf.NodeDef("x", "NoOp", attr={"_value": value})])
+    graph_def = PlainGraph([PlainNode("x", "NoOp", attr={"_value": value})])
     data = graph_def.SerializeToString()
-    again = tf.GraphDef.FromString(data)
+    again = PlainGraph.FromString(data)
     assert again.SerializeToString() == data
     assert repr(again.node[0].attr["_value"]) == repr(value)
 
@@ -108,8 +109,8 @@ def test_attribute_values_survive(value):
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "uint64", "complex64"])
 def test_arrays_survive_bit_by_bit(dtype):
     array = np.arange(6).reshape(2, 3).astype(tf.as_dtype(dtype).numpy)
-    node = tf.NodeDef("x", "Const", attr={"value": array, "dtype": tf.as_dtype(dtype)})
-    again = tf.GraphDef.FromString(tf.GraphDef([node]).SerializeToString()).node[0].attr["value"]
+    node = PlainNode("x", "Const", attr={"value": array, "dtype": tf.as_dtype(dtype)})
+    again = PlainGraph.FromString(PlainGraph([node]).SerializeToString()).node[0].attr["value"]
     assert again.dtype == array.dtype and again.tobytes() == array.tobytes() and again.shape == (2, 3)
 
 
@@ -118,20 +119,20 @@ def test_a_value_that_is_not_plain_is_refused():
     with graph.attr_scope({"_value": object()}):
         tf.no_op(name="culprit")
     with pytest.raises(InvalidArgumentError, match="object"):
-        graph.as_graph_def().SerializeToString()
+        graph.as_plain().SerializeToString()
 
 
 def test_parse_replaces():
-    graph_def = tf.GraphDef()
-    graph_def.ParseFromString(example_graph().as_graph_def().SerializeToString())
-    assert graph_def == example_graph().as_graph_def()
+    graph_def = PlainGraph()
+    graph_def.ParseFromString(example_graph().as_plain().SerializeToString())
+    assert graph_def == example_graph().as_plain()
 
 
 # -- importing -----------------------------------------------------------------------------------------
 
 
 def test_import_prefixes_and_returns_elements():
-    graph_def = example_graph().as_graph_def()
+    graph_def = example_graph().as_plain()
     first = tf.import_graph_def(graph_def, return_elements=["layer/w", "y:0", "split:2"])
     tf.import_graph_def(graph_def, name="again")
     tf.import_graph_def(graph_def)
@@ -142,7 +143,7 @@ def test_import_prefixes_and_returns_elements():
 
 
 def test_import_replaces_inputs():
-    graph_def = example_graph().as_graph_def()
+    graph_def = example_graph().as_plain()
     mine = tf.constant([[1.0, 2.0, 3.0]], name="mine")
     (y,) = tf.import_graph_def(graph_def, {"x": mine}, ["y:0"])
     assert y.op.inputs[0] is mine
@@ -157,35 +158,35 @@ def test_import_replaces_inputs():
 @pytest.mark.parametrize(
     ("node", "message"),
     [
-        (tf.NodeDef("culprit", "NoSuchOp"), "NoSuchOp.*culprit"),
-        (tf.NodeDef("culprit", "Identity", ["missing:0"]), "missing:0.*culprit"),
-        (tf.NodeDef("culprit", "Identity", ["x:1"]), "x:1.*culprit"),
-        (tf.NodeDef("culprit", "Identity", ["x:one"]), "x:one.*culprit"),
-        (tf.NodeDef("culprit", "Identity", ["x:-1"]), "x:-1.*culprit"),
-        (tf.NodeDef("culprit", "NoOp", ["^missing"]), "missing.*culprit"),
-        (tf.NodeDef("culprit", "NoOp", ["^culprit"]), "culprit"),
-        (tf.NodeDef("x", "NoOp"), "'x' already"),
-        (tf.NodeDef("", "NoOp"), "name"),
-        (tf.NodeDef("a:0", "NoOp"), "name"),
-        (tf.NodeDef("culprit", "Identity", ["x:0", "x:0"]), "takes 1 inputs"),
-        (tf.NodeDef("culprit", "Const"), "value is missing"),
-        (tf.NodeDef("culprit", "Const", attr={"value": "text", "dtype": tf.float32}), "culprit"),
-        (tf.NodeDef("culprit", "Const", attr={"value": np.ones(2), "dtype": 3}), "culprit"),
-        (tf.NodeDef("culprit", "Const", attr={"value": np.ones(2), "dtype": tf.int32}), "culprit"),
-        (tf.NodeDef("culprit", "Placeholder", attr={"shape": "text", "dtype": tf.float32}), "culprit"),
-        (tf.NodeDef("culprit", "NoOp", device="nonsense"), "nonsense"),
-        (tf.NodeDef("culprit", "Identity", ["x:0"], shapes=[tf.TensorShape([7])]), "culprit"),
+        (PlainNode("culprit", "NoSuchOp"), "NoSuchOp.*culprit"),
+        (PlainNode("culprit", "Identity", ["missing:0"]), "missing:0.*culprit"),
+        (PlainNode("culprit", "Identity", ["x:1"]), "x:1.*culprit"),
+        (PlainNode("culprit", "Identity", ["x:one"]), "x:one.*culprit"),
+        (PlainNode("culprit", "Identity", ["x:-1"]), "x:-1.*culprit"),
+        (PlainNode("culprit", "NoOp", ["^missing"]), "missing.*culprit"),
+        (PlainNode("culprit", "NoOp", ["^culprit"]), "culprit"),
+        (PlainNode("x", "NoOp"), "'x' already"),
+        (PlainNode("", "NoOp"), "name"),
+        (PlainNode("a:0", "NoOp"), "name"),
+        (PlainNode("culprit", "Identity", ["x:0", "x:0"]), "takes 1 inputs"),
+        (PlainNode("culprit", "Const"), "value is missing"),
+        (PlainNode("culprit", "Const", attr={"value": "text", "dtype": tf.float32}), "culprit"),
+        (PlainNode("culprit", "Const", attr={"value": np.ones(2), "dtype": 3}), "culprit"),
+        (PlainNode("culprit", "Const", attr={"value": np.ones(2), "dtype": tf.int32}), "culprit"),
+        (PlainNode("culprit", "Placeholder", attr={"shape": "text", "dtype": tf.float32}), "culprit"),
+        (PlainNode("culprit", "NoOp", device="nonsense"), "nonsense"),
+        (PlainNode("culprit", "Identity", ["x:0"], shapes=[tf.TensorShape([7])]), "culprit"),
     ],
-    ids=lambda value: value.op if isinstance(value, tf.NodeDef) else value,
+    ids=lambda value: value.op if isinstance(value, PlainNode) else value,
 )
 def test_a_bad_operation_is_named(node, message):
-    x = tf.NodeDef("x", "Placeholder", attr={"shape": tf.TensorShape([2]), "dtype": tf.float32})
+    x = PlainNode("x", "Placeholder", attr={"shape": tf.TensorShape([2]), "dtype": tf.float32})
     with pytest.raises(InvalidArgumentError, match=message):
-        from_graph_def(tf.GraphDef([x, node]))
+        from_graph_def(PlainGraph([x, node]))
 
 
 def test_an_element_that_is_not_there_is_named():
-    graph_def = example_graph().as_graph_def()
+    graph_def = example_graph().as_plain()
     for missing in ("nowhere", "y:3", "y:x"):
         with pytest.raises(InvalidArgumentError, match=missing):
             tf.import_graph_def(graph_def, return_elements=[missing])
@@ -204,13 +205,13 @@ json_values = st.recursive(
 @given(st.binary())
 def test_random_bytes_are_refused(data):
     with pytest.raises(DataLossError):
-        tf.GraphDef.FromString(data)
+        PlainGraph.FromString(data)
 
 
 @given(json_values)
 def test_random_json_is_refused(plain):
     with pytest.raises(DataLossError):
-        tf.GraphDef.FromString(json.dumps(plain).encode())
+        PlainGraph.FromString(json.dumps(plain).encode())
 
 
 @pytest.mark.parametrize(
@@ -218,7 +219,7 @@ def test_random_json_is_refused(plain):
     [
         b"[" * 100_000,
         b'{"version":1,"node":' + b"[" * 100_000,
-        pickle.dumps(tf.GraphDef()),
+        pickle.dumps(PlainGraph()),
         b'{"version":2,"seed":null,"node":[]}',
         b'{"version":1,"seed":"x","node":[]}',
         b'{"version":1,"seed":null,"node":{}}',
@@ -230,7 +231,7 @@ def test_random_json_is_refused(plain):
 )
 def test_other_data_is_refused(data):
     with pytest.raises(DataLossError, match=r"graph|no GraphDef"):
-        tf.GraphDef.FromString(data)
+        PlainGraph.FromString(data)
 
 
 def paths(plain, prefix=()):
@@ -249,7 +250,7 @@ def replaced(plain, path, value):
     return copy
 
 
-EXAMPLE = json.loads(example_graph().as_graph_def().SerializeToString())
+EXAMPLE = json.loads(example_graph().as_plain().SerializeToString())
 EXAMPLE_PATHS = list(paths(EXAMPLE))
 
 
@@ -268,34 +269,34 @@ def test_a_damaged_graph_is_refused_or_is_a_graph(path, value):
     """Whatever stands in place of some part, the outcome is a graph or one of our own errors."""
     damaged = json.dumps(replaced(EXAMPLE, path, value)).encode()
     with contextlib.suppress(OpError):
-        from_graph_def(tf.GraphDef.FromString(damaged))
+        from_graph_def(PlainGraph.FromString(damaged))
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_flipped_byte_is_refused_or_is_a_graph(data):
-    good = example_graph().as_graph_def().SerializeToString()
+    good = example_graph().as_plain().SerializeToString()
     index = data.draw(st.integers(0, len(good) - 1))
     damaged = good[:index] + bytes([data.draw(st.integers(0, 255))]) + good[index + 1 :]
     with contextlib.suppress(OpError):
-        from_graph_def(tf.GraphDef.FromString(damaged))
+        from_graph_def(PlainGraph.FromString(damaged))
 
 
 def test_nothing_is_executed(tmp_path):
     """Names, attributes and tokens that look like code stay text."""
     witness = tmp_path / "witness"
     code = f"__import__('pathlib').Path({str(witness)!r}).touch()"
-    x = tf.NodeDef("x", "Placeholder", attr={"shape": tf.TensorShape([]), "dtype": tf.float32}, site=code)
+    x = PlainNode("x", "Placeholder", attr={"shape": tf.TensorShape([]), "dtype": tf.float32}, site=code)
     evil = [
-        tf.NodeDef("a", "Identity", ["x:0"], attr={"_code": code, "_class": [code]}, site=code),
-        tf.NodeDef("b", "PyFunc", ["a:0"], attr={"token": code, "Tout": [tf.float32]}),
+        PlainNode("a", "Identity", ["x:0"], attr={"_code": code, "_class": [code]}, site=code),
+        PlainNode("b", "PyFunc", ["a:0"], attr={"token": code, "Tout": [tf.float32]}),
     ]
-    graph = from_graph_def(tf.GraphDef.FromString(tf.GraphDef([x, *evil]).SerializeToString()))
+    graph = from_graph_def(PlainGraph.FromString(PlainGraph([x, *evil]).SerializeToString()))
     with tf.Session(graph=graph) as session:
         assert session.run("a:0", {"x:0": 2.0}) == 2.0
         with pytest.raises(tf.errors.NotFoundError, match="not known"):
             session.run("b:0", {"x:0": 2.0})
     for name in (code, f"x\n{code}", "a;b", "a'b"):
         with pytest.raises(InvalidArgumentError, match="name"):
-            from_graph_def(tf.GraphDef([tf.NodeDef(name, "NoOp")]))
+            from_graph_def(PlainGraph([PlainNode(name, "NoOp")]))
     assert not witness.exists()

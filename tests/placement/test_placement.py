@@ -188,10 +188,10 @@ def test_an_identity_that_is_skipped_still_orders():
 @settings(max_examples=30, deadline=None)
 @given(programs(devices=2, stateful=True))
 def test_the_users_graph_is_not_touched(program):
-    before, version = program.graph.as_graph_def().to_plain(), program.graph.version
+    before, version = program.graph.as_plain().to_plain(), program.graph.version
     devices = [f"/job:localhost/task:0/device:CPU:{i}" for i in range(2)]
     compile_step(program.fetches, [], [t for t, _ in program.placeholders], devices)
-    assert program.graph.as_graph_def().to_plain() == before
+    assert program.graph.as_plain().to_plain() == before
     assert program.graph.version == version
 
 
@@ -518,7 +518,7 @@ def test_partitions_of_random_programs_are_sound(program):
     for device, part in parts.items():
         assert all(op.device == device for op in part.graph.get_operations())
         wire = Partition.from_plain(part.to_plain())
-        assert wire.graph.as_graph_def() == part.graph.as_graph_def()
+        assert wire.graph.as_plain() == part.graph.as_plain()
 
 
 def test_creation_lines_survive_compilation():

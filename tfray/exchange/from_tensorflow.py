@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,17 +11,19 @@ from typing import Any, Final
 import numpy as np
 
 import tfray.exchange.array_rules  # noqa: F401  (declares rules)
-from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
+from tfray.errors import InvalidArgumentError, OpError, UnimplementedError
 from tfray.exchange.attributes import attrs_of
 from tfray.exchange.flow_rules import call
 from tfray.exchange.functionalize import functionalize
 from tfray.exchange.import_rules import importable, imported
 from tfray.exchange.node import Imported, Node, Reference
-from tfray.exchange.op_table import tensorflow_op
+from tfray.exchange.op_table import OWN, OWN_ATTRS, tensorflow_op
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.importer import add_node
+from tfray.framework.op_def import registered_ops
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
@@ -54,14 +57,6 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
     return PlainGraph([_loaded(node) for node in plain.node], seed=plain.seed)
 
 
-def from_bytes(data: bytes) -> PlainGraph:
-    """The graph that a file of TensorFlow's holds. Raises `DataLossError` for other bytes; see `from_tensorflow`."""
-    message = GraphDef.FromString(data)
-    if not message.node and not message.HasField("versions"):
-        raise DataLossError(f"these {len(data)} bytes are no graph")
-    return from_tensorflow(message)
-
-
 def _loaded(node: PlainNode) -> PlainNode:
     attrs = {
         name: replace(value, node=[_loaded(inner) for inner in value.node]) if isinstance(value, PlainRegion) else value
@@ -76,7 +71,8 @@ def _check_types(graph_def: GraphDef, functions: Mapping[str, FunctionDef]) -> N
     first: dict[str, str] = {}
     bodies = [graph_def.node, *(function.node_def for function in functions.values())]
     for node in (node for body in bodies for node in body):
-        if node.op not in functions and not importable(node.op):
+        is_known = node.op.removeprefix(OWN) in registered_ops() if node.op.startswith(OWN) else importable(node.op)
+        if node.op not in functions and not is_known:
             unknown[node.op] += 1
             first.setdefault(node.op, node.name)
     if unknown:
@@ -129,16 +125,17 @@ class _Body:
             device = canonical_name(message.device)
             function = self.functions.get(message.op)
             definition = tensorflow_op(message.op)
-            if definition is None and function is not None:
+            if message.op.startswith(OWN):
+                node = Node(self, name, message.op, {}, inputs, device, [*self.controls, *controls], None)
+                made = self._own(node, message)
+            elif definition is None and function is not None:
                 node = Node(self, name, message.op, {"f": message}, inputs, device, [*self.controls, *controls], None)
                 made = call(node, message.op, message.attr, inputs)
             else:
                 assert definition is not None
                 attrs = attrs_of(definition, message.attr, self.bound)
                 node = Node(self, name, message.op, attrs, inputs, device, [*self.controls, *controls], definition)
-                if "_class" in message.attr:
-                    texts = (text.decode().removeprefix("loc:@") for text in message.attr["_class"].list.s)
-                    node.extra["_class"] = [self.prefix + text for text in texts]
+                node.extra |= self._colocated(message)
                 made = imported(node)
         except (OpError, RecursionError):
             raise
@@ -155,6 +152,24 @@ class _Body:
         elif function is not None:
             args = function.signature.output_arg
             self.named[message.name] = {arg.name: (index, 1) for index, arg in enumerate(args)}
+        else:
+            self.named[message.name] = {"output": (0, len(made))}
+
+    def _own(self, node: Node, message: NodeDef) -> list[Imported]:
+        """Add an operation of a type that only tfray has."""
+        plain = PlainNode.from_plain(json.loads(message.attr[OWN_ATTRS].s) | _NOWHERE)
+        plain.name, plain.op, plain.device = node.name, node.op.removeprefix(OWN), node.device
+        plain.attr |= self._colocated(message)
+        inputs = [value.handle if isinstance(value, Reference) else node.value(value) for value in node.given]
+        controls = [op for op in node.controls if op.graph is self.graph]
+        node.ends = [add_node(self.graph, plain, inputs, controls)]
+        return list(node.ends[0].outputs)
+
+    def _colocated(self, message: NodeDef) -> dict[str, list[str]]:
+        if "_class" not in message.attr:
+            return {}
+        texts = (text.decode().removeprefix("loc:@") for text in message.attr["_class"].list.s)
+        return {"_class": [self.prefix + text for text in texts]}
 
     def _waited_for(self, name: str, message: NodeDef) -> list[Operation]:
         if name not in self.ends:
@@ -257,6 +272,7 @@ class _Body:
         return results, effects
 
 
+_NOWHERE: Final = {"name": "", "op": "", "input": [], "device": "", "site": ""}
 _RETURN: Any = type("_Return", (), {"name": "the function's result"})
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
+from tfray.exchange import own_graphs
 from tfray.formats.graph_proto import GraphDef
 from tfray.framework import importer
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.plain_graph import PlainGraph, read_other_forms_by
-
-_READER: Final = "tfray.exchange.from_tensorflow"
+from tfray.framework.message_form import messages, messages_by
+from tfray.framework.plain_graph import PlainGraph
 
 
 def import_graph_def(
@@ -50,8 +49,10 @@ def import_graph_def(
     plain: Any = graph_def
     return_elements = None if return_elements is None else list(return_elements)
     if isinstance(graph_def, GraphDef):
-        plain = importlib.import_module(_READER).from_tensorflow(graph_def, return_elements or ())
+        plain = messages().plain_graph(graph_def, return_elements or ())
     return importer.import_graph_def(plain, input_map, return_elements, name, allow=allow)
 
 
-read_other_forms_by(_READER)
+messages_by("tfray.exchange.graph_messages")
+GraphDef.read_other_form = lambda data: messages().from_json(data)
+GraphDef.when_read = own_graphs.forget

@@ -114,6 +114,7 @@ RULES: Final[dict[str, Rule]] = {
     "TruncatedNormal": Rule(given={"mean": 0.0, "stddev": 1.0}),
     "RandomStandardNormal": Rule(given={"mean": 0.0, "stddev": 1.0}),
     "RandomUniform": Rule(given={"minval": 0.0, "maxval": 1.0}),
+    "TensorSummaryV2": Rule(given={"description": ""}),
     "Transpose": Rule(given={"conjugate": False}),
     "ConjugateTranspose": Rule("Transpose", given={"conjugate": True}),
     "GuaranteeConst": Rule("Identity"),
@@ -230,9 +231,8 @@ def _outputs(node: Node, found: Rule, made: Operation) -> list[Imported]:
     if found.outputs is not None:
         return [made.outputs[index] for index in found.outputs]
     args = node.definition.outputs
-    if len(args) == 1 and args[0].is_ref:
-        first = node.given[0]
-        assert isinstance(first, Reference)
+    first = node.given[0] if node.given else None
+    if len(args) == 1 and args[0].is_ref and isinstance(first, Reference):
         return [Reference(first.handle, made, made.outputs[0] if made.outputs else None)]
     count = sum(arg.count(node.attrs) for arg in args)
     if count > len(made.outputs):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.dtypes import DType, as_dtype
@@ -15,6 +15,12 @@ from tfray.framework.tensor_shape import TensorShape
 
 REQUIRED: Any = object()
 """Stands for the default of an attribute that has none."""
+
+OWN: Final = "Tfray>"
+"""Before the types that only tfray has, in graphs of TensorFlow's form."""
+
+OWN_ATTRS: Final = "_tfray"
+"""The attribute that holds all attributes of an operation of such a type, as plain data."""
 
 
 @dataclass(frozen=True)

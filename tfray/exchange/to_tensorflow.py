@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,15 +16,13 @@ from tfray.errors import UnimplementedError
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.import_rules import RULES, Rule, importable, target_of
 from tfray.exchange.node import FUNCTIONS
-from tfray.exchange.op_table import REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
+from tfray.exchange.op_table import OWN, OWN_ATTRS, REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.importer import from_graph_def
-from tfray.framework.op_def import lookup, registered_ops, variant_name
-from tfray.framework.plain_graph import PlainGraph
+from tfray.framework.op_def import OpDef, lookup, registered_ops, variant_name
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.slice_ops import key_items
@@ -32,58 +31,85 @@ PRODUCER: Final = 2119
 """The version of the form of graphs that is written: that of TensorFlow 2.21 and earlier ones."""
 
 
-def to_tensorflow(graph: Graph | PlainGraph) -> GraphDef:
-    """The message with which TensorFlow describes a graph.
+def to_tensorflow(graph: Graph, add_shapes: bool = False) -> GraphDef:
+    """The message with which TensorFlow describes a graph; `add_shapes` adds the static shapes of outputs.
 
-    Variables become resource variables; branches and loops become functional ones, with functions in the library.
-
-    Raises:
-        UnimplementedError: There are operation types that TensorFlow has no equivalent of. The error names each, how
-            often it stands, and the first operation of it.
+    Variables become resource variables; branches and loops become functional ones, with functions in the library. What
+    TensorFlow has no equivalent of keeps its type here, as ``Tfray>Type``: only tfray reads it.
+    `check_for_tensorflow` tells whether there is any.
     """
-    if isinstance(graph, PlainGraph):
-        graph = from_graph_def(graph)
-    _check_types(graph)
     message = GraphDef()
     message.versions.producer = PRODUCER
     body = _Body(message.node, message, False, taken={op.name for op in graph.get_operations()})
     for op in graph.get_operations():
         body.add(op)
+    if add_shapes:
+        for node in message.node:
+            if node.name in graph:
+                shapes = [tensor.shape for tensor in graph.get_operation_by_name(node.name).outputs]
+                write_attr(node.attr["_output_shapes"], "list(shape)", shapes)
     return message
 
 
-def _check_types(graph: Graph) -> None:
+def node_of(op: Operation) -> NodeDef:
+    """The node of an operation's name. Its inputs have the names that they have here."""
+    message = GraphDef()
+    texts = {tensor: tensor.name.removesuffix(":0") for tensor in op.inputs}
+    body = _Body(message.node, message, False, texts, {op.name})
+    body.add(op)
+    found: NodeDef = next(node for node in message.node if node.name == op.name)
+    return found
+
+
+def check_for_tensorflow(message: GraphDef) -> None:
+    """Raise `UnimplementedError` unless TensorFlow can run a graph that `to_tensorflow` has written.
+
+    The error names each operation type that has no equivalent, how often it stands, and the first operation of it.
+    """
     missing: dict[str, list[str]] = {}
-    ahead: list[Graph] = [graph]
-    while ahead:
-        for op in ahead.pop().get_operations():
-            ahead += [op.attrs[name] for name in op.op_def.regions]
-            is_input = op.type == "RegionInput" and isinstance(op.graph, Region)
-            if not is_input and op.type not in _EXPORTS and _counterpart(op.type) is None:
-                missing.setdefault(op.type, []).append(op.name)
+    for body in (message.node, *(function.node_def for function in message.library.function)):
+        for node in body:
+            if node.op.startswith(OWN):
+                missing.setdefault(node.op.removeprefix(OWN), []).append(node.name)
     if missing:
         listed = ", ".join(f"{op} ({len(names)}, the first is {names[0]!r})" for op, names in sorted(missing.items()))
         raise UnimplementedError(f"the graph has operation types that TensorFlow has no equivalent of: {listed}")
 
 
+def _counterpart(op: Operation) -> tuple[str, Rule] | None:
+    """The type there of which an operation here is made, and the rule for it."""
+    for there, rule in _counterparts(op.type):
+        if all(op.attrs.get(name) == value for name, value in rule.given.items() if name in op.attrs):
+            return there, rule
+    return None
+
+
 @functools.cache
-def _counterpart(op: str) -> tuple[str, Rule] | None:
-    """The type there of which a type here is made, and the rule for it."""
+def _counterparts(op: str) -> Sequence[tuple[str, Rule]]:
+    """The types there of which a type here is made, and the rules for them."""
     op = _without_late_axis(op)
     if op not in registered_ops():
-        return None
+        return []
+    found = []
     renamed = (there for there, rule in RULES.items() if rule.op == op)
     on_variables = (f"Resource{op}", f"Resource{op}V2") if lookup(op).access is not None else ()
-    for name in (*on_variables, op, *renamed):
+    for name in (*on_variables, op, f"{op}V2", f"{op}V3", *renamed):
         if name in _ALIKE:
-            return name, Rule(name)
+            return [(name, Rule(name))]
         definition = tensorflow_op(name)
-        if definition is None or any(arg.is_ref for arg in definition.inputs):
+        if definition is None or any(arg.is_ref for arg in (*definition.inputs, *definition.outputs)):
             continue
-        found = None if name in FUNCTIONS or not importable(name) else target_of(name)
-        if found is not None and found[1] == op:
-            return name, found[0]
-    return None
+        target = None if name in FUNCTIONS or not importable(name) else target_of(name)
+        if target is not None and target[1] == op and _is_determined(definition, target[0], lookup(op)):
+            found.append((name, target[0]))
+    return found
+
+
+def _is_determined(definition: TensorFlowOp, rule: Rule, ours: OpDef) -> bool:
+    """Whether an operation here tells all attributes that the type there needs."""
+    told = {kind for arg in (*definition.inputs, *definition.outputs) for kind in (arg.type, arg.number, arg.types)}
+    told |= {name for name in definition.attrs if rule.attrs.get(name, name) in (*ours.attrs, *ours.types)}
+    return all(name in told for name, attr in definition.attrs.items() if attr.default is REQUIRED)
 
 
 _ALIKE: Final = frozenset({"AddN", "Identity", "MirrorPad", "PadV2", "Select", "UniqueWithCounts"})
@@ -115,11 +141,22 @@ class _Body:
 
     def add(self, op: Operation) -> None:
         """Add an operation."""
-        export = _EXPORTS.get(op.type)
-        if export is not None:
+        export = _EXPORTS.get(op.type, _Body.by_rule if _counterpart(op) is not None else _Body.own)
+        try:
             export(self, op)
-        else:
-            self.by_rule(op)
+        except UnimplementedError:
+            self.own(op)
+
+    def own(self, op: Operation) -> None:
+        """Add an operation of a type that only tfray has: its attributes are plain data in one of the node's."""
+        made: NodeDef = self.nodes.add(name=op.name, op=OWN + op.type, device=op.device)
+        made.input.extend(self.text(tensor) for tensor in op.inputs)
+        self._finish(made, op)
+        plain = op.as_plain().to_plain()
+        made.attr[OWN_ATTRS].s = json.dumps({key: plain[key] for key in ("attr", "shapes")}).encode()
+        for index, tensor in enumerate(op.outputs):
+            inside = f"{op.name}:output:{index}"
+            self.texts[tensor] = inside if self.in_function else f"{op.name}:{index}" if index else op.name
 
     def node(
         self, op: Operation, there: str, inputs: Sequence[str], attrs: Mapping[str, Any], name: str = ""
@@ -127,14 +164,18 @@ class _Body:
         """Add a node. Only the one that has the operation's name waits for what the operation waits for."""
         made: NodeDef = self.nodes.add(name=name or op.name, op=there, device=op.device)
         made.input.extend(inputs)
-        made.input.extend(f"^{control.name}" for control in op.control_inputs)
         definition = tensorflow_op(there)
         assert definition is not None
         for key, value in attrs.items():
             write_attr(made.attr[key], definition.attrs[key].type, value)
+        self._finish(made, op)
+        return made
+
+    @staticmethod
+    def _finish(made: NodeDef, op: Operation) -> None:
+        made.input.extend(f"^{control.name}" for control in op.control_inputs)
         for colocated in op.attrs.get("_class", ()):
             made.attr["_class"].list.s.append(f"loc:@{colocated}".encode())
-        return made
 
     def part(self, op: Operation, suffix: str, there: str, inputs: Sequence[str], **attrs: Any) -> str:
         """The first output of a node that is needed besides."""
@@ -173,7 +214,7 @@ class _Body:
 
     def by_rule(self, op: Operation) -> None:
         """Add an operation whose type there agrees, or differs by a `Rule`."""
-        found = _counterpart(op.type)
+        found = _counterpart(op)
         assert found is not None
         there, rule = found
         definition = tensorflow_op(there)
@@ -340,6 +381,10 @@ def _random(body: _Body, op: Operation) -> None:
     low, high = (op.attrs[key] for key in (("minval", "maxval") if op.type == "RandomUniform" else ("mean", "stddev")))
     scale = high - low if op.type == "RandomUniform" else high
     attrs = {"T": op.inputs[0].dtype, "dtype": dtype, "seed": op.attrs["seed"], "seed2": op.attrs["seed2"]}
+    if (low, scale) == (0.0, 1.0):
+        body.node(op, op.type, [body.text(op.inputs[0])], attrs)
+        body.give(op, op.type, attrs)
+        return
     drawn = body.part(op, op.type, op.type, [body.text(op.inputs[0])], **attrs)
     scaled = body.part(op, "scaled", "Mul", [drawn, body.constant(op, "scale", scale, dtype)], T=dtype)
     body.node(op, "AddV2", [scaled, body.constant(op, "low", low, dtype)], {"T": dtype})
@@ -386,6 +431,13 @@ def _vector(body: _Body, op: Operation, name: str, values: Sequence[Any], dtype:
         for i, value in enumerate(values)
     ]
     return body.part(op, name, "Pack", parts, N=len(parts), T=dtype)
+
+
+@_export("TensorSummaryV2")
+def _tensor_summary(body: _Body, op: Operation) -> None:
+    made = body.node(op, op.type, [body.text(tensor) for tensor in op.inputs], {"T": op.inputs[1].dtype})
+    made.attr["_description"].s = op.attrs["description"].encode()
+    body.give(op, op.type, {})
 
 
 # -- regions -------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
@@ -96,9 +96,14 @@ class MessageType(type):
 
 
 class Message(metaclass=MessageType):
-    """Base of messages. Subclasses list their `FIELDS`; their other attributes are also those of the messages."""
+    """Base of messages. Subclasses list their `FIELDS`; their other attributes are also those of the messages.
+
+    `read_other_form` makes a message of JSON, where there is such a form; `when_read` is told of what came from bytes.
+    """
 
     FIELDS: ClassVar[tuple[Field, ...]] = ()
+    read_other_form: ClassVar[Callable[[bytes], Any] | None] = None
+    when_read: ClassVar[Callable[[Any], None] | None] = None
 
     if TYPE_CHECKING:  # what protobuf's classes have, as far as tfray uses it
 
@@ -209,8 +214,14 @@ def _made(declared: MessageType) -> Any:
 
     def MergeFromString(message: Any, data: bytes) -> int:
         """Add the fields in `data` to this message; returns the number of bytes. Raises `DataLossError`."""
+        if declared.read_other_form is not None and data[:1] == b"{":  # no message begins with this byte
+            message.MergeFrom(declared.read_other_form(data))
+            return len(data)
         try:
-            return merge(message, data)
+            merge(message, data)
+            if declared.when_read is not None:
+                declared.when_read(message)
+            return len(data)
         except (DecodeError, UnicodeDecodeError) as error:
             reason = "they are cut off, damaged, or something else"
             raise DataLossError(f"these {len(data)} bytes are no {declared.__name__}: {reason}") from error
@@ -239,7 +250,11 @@ def _made(declared: MessageType) -> Any:
     def reduce(message: Any) -> tuple[Any, ...]:
         return _read, (declared, message.SerializeToString())
 
-    own = {name: value for name, value in vars(declared).items() if not name.startswith("_") and name != "FIELDS"}
+    own = {
+        name: value
+        for name, value in vars(declared).items()
+        if not name.startswith("_") and name not in ("FIELDS", "read_other_form", "when_read")
+    }
     methods = {each.__name__: each for each in (MergeFromString, ParseFromString, SerializeToString)}
     for name, value in (own | methods | {"FromString": staticmethod(FromString), "__reduce__": reduce}).items():
         setattr(made, name, value)

@@ -36,7 +36,7 @@ def draw_graph(graph: Graph | PlainGraph) -> tuple[GraphDef, dict[str, str]]:
     Returns:
         The message, and the names in it of the operations of regions, by their own names.
     """
-    nodes = (graph.as_graph_def() if isinstance(graph, Graph) else graph).node
+    nodes = (graph.as_plain() if isinstance(graph, Graph) else graph).node
     proto, drawing = GraphDef(), _Drawing(nodes)
     proto.versions.producer = _PRODUCER
     proto.node.extend(drawing.nodes(nodes, {}))

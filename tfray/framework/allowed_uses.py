@@ -44,8 +44,8 @@ def checked_nodes(
     }
     denied: dict[str, dict[str, list[str]]] = {}
     fed = set()
-    for node, is_inner in _all(nodes):
-        reach = _reach(node) if node.is_loaded else None
+    for node, is_inner in all_nodes(nodes):
+        reach = reach_of(node) if node.is_loaded else None
         if reach is None or reach.kind in allowed:
             continue
         source, _, index = _path(node, reach).partition(":")
@@ -61,12 +61,12 @@ def checked_nodes(
     return [_without_default(node) if node.name in fed else node for node in nodes] if fed else nodes
 
 
-def _all(nodes: Iterable[PlainNode], is_inner: bool = False) -> Iterator[tuple[PlainNode, bool]]:
+def all_nodes(nodes: Iterable[PlainNode], is_inner: bool = False) -> Iterator[tuple[PlainNode, bool]]:
     """The operations, with those in their regions, and whether each is in one."""
     for node in nodes:
         yield node, is_inner
         for value in node.attr.values():
-            yield from _all(getattr(value, "node", ()), True)
+            yield from all_nodes(getattr(value, "node", ()), True)
 
 
 def _path(node: PlainNode, reach: Reach) -> str:
@@ -75,7 +75,8 @@ def _path(node: PlainNode, reach: Reach) -> str:
     return inputs[reach.path] if reach.path is not None and reach.path < len(inputs) else ""
 
 
-def _reach(node: PlainNode) -> Reach | None:
+def reach_of(node: PlainNode) -> Reach | None:
+    """What an operation uses outside of the graph."""
     try:
         reach = lookup(node.op).reach
     except KeyError:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes, op_def
@@ -16,12 +16,16 @@ from tfray.framework.default_stack import DefaultStack, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
+from tfray.framework.message_form import messages
 from tfray.framework.op_def import OpDef
 from tfray.framework.plain_graph import PlainGraph, PlainNode
 from tfray.framework.signature import output_dtypes, resolve_attrs
 from tfray.framework.tensor_operators import TensorOperators
 from tfray.framework.tensor_operators import register_operator as register_operator
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
+
+if TYPE_CHECKING:
+    from tfray.formats.graph_proto import GraphDef, NodeDef
 
 ErrorT = TypeVar("ErrorT", bound=InvalidArgumentError)
 
@@ -180,13 +184,18 @@ class Operation:
         """Operations that must run before it although it takes no value from them."""
         return list(self._control_inputs)
 
-    @property
-    def node_def(self) -> PlainNode:
+    def as_plain(self) -> PlainNode:
         """Its form in a `PlainGraph`."""
         inputs = [tensor.name for tensor in self.inputs] + [f"^{control.name}" for control in self.control_inputs]
         shapes = [tensor.shape for tensor in self.outputs]
         attrs = {**self.attrs, **{name: self.attrs[name].as_region_def() for name in self.op_def.regions}}
         return PlainNode(self.name, self.type, inputs, self.device, attrs, self.site, shapes)
+
+    @property
+    def node_def(self) -> NodeDef:
+        """It as a message of TensorFlow's."""
+        message: NodeDef = messages().node_message(self)
+        return message
 
     def attr(self, name: str) -> Any:
         """Value of an attribute. Raises `KeyError` when the type has no such attribute."""
@@ -356,9 +365,19 @@ class Graph:
 
     def as_plain(self) -> PlainGraph:
         """This graph as plain data."""
-        return PlainGraph([op.node_def for op in self.get_operations()], seed=self.seed)
+        return PlainGraph([op.as_plain() for op in self.get_operations()], seed=self.seed)
 
-    as_graph_def = as_plain
+    def as_graph_def(self, from_version: None = None, add_shapes: bool = False) -> GraphDef:
+        """This graph as a message of TensorFlow's.
+
+        What TensorFlow has no equivalent of keeps its type here, as ``Tfray>Type``.
+
+        Args:
+            from_version: Not used.
+            add_shapes: Whether nodes tell the static shapes of their outputs, in the attribute ``_output_shapes``.
+        """
+        message: GraphDef = messages().graph_message(self, add_shapes)
+        return message
 
     def _repr_html_(self) -> str | None:
         """This graph as HTML for a notebook; None (the notebook then shows `repr`) if no module draws graphs."""

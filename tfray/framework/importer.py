@@ -94,7 +94,7 @@ def inlined(
         ops = [op for op in candidates if op.type != "RegionInput"]
     else:
         ops = [op for op in candidates if op in wanted]
-    nodes = [op.node_def for op in ops]
+    nodes = [op.as_plain() for op in ops]
     replaced = {tensor.name: outer for tensor, outer in given.items()}
     made = _Importer(graph, graph.unique_name(name) + "/", replaced, {node.name for node in nodes})
     for node in nodes:
@@ -115,6 +115,11 @@ def from_graph_def(graph_def: PlainGraph) -> Graph:
         _add_nodes(graph_def.node, graph_def.seed, {}, "")
     graph.seed = graph_def.seed
     return graph
+
+
+def add_node(graph: Graph, node: PlainNode, inputs: list[Tensor], controls: list[Operation]) -> Operation:
+    """Add one operation that is plain data to a graph, with these inputs and control inputs."""
+    return _Importer(graph, "", {}, ())._create(node, inputs, controls)
 
 
 class _Importer:

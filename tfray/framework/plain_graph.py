@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,14 +15,6 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.tensor_shape import TensorShape
 
 FORMAT_VERSION: Final = 1
-
-_reader = ""
-
-
-def read_other_forms_by(module: str) -> None:
-    """Let ``from_bytes`` of a module, which is loaded when it is needed, read bytes that are no JSON."""
-    global _reader
-    _reader = module
 
 
 @dataclass
@@ -51,7 +42,37 @@ class PlainNode:
     is_loaded: bool = field(default=False, repr=False)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlainNode) and _node_to_plain(self) == _node_to_plain(other)
+        return isinstance(other, PlainNode) and self.to_plain() == other.to_plain()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Nested dictionaries, lists, numbers and strings, ready for JSON."""
+        return {
+            "name": self.name,
+            "op": self.op,
+            "input": list(self.input),
+            "device": self.device,
+            "attr": {key: _to_plain(value) for key, value in self.attr.items()},
+            "site": self.site,
+            "shapes": [_to_plain(shape) for shape in self.shapes],
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> PlainNode:
+        """The operation that `to_plain` gave. Raises Python's errors for anything else."""
+        node = cls(
+            name=plain["name"],
+            op=plain["op"],
+            input=list(plain["input"]),
+            device=plain["device"],
+            attr={key: _from_plain(value) for key, value in plain["attr"].items()},
+            site=plain["site"],
+            shapes=[_from_plain(shape) for shape in plain["shapes"]],
+            is_loaded=True,
+        )
+        texts = (node.name, node.op, node.device, node.site, *node.input)
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"operation {node.name!r} has fields of the wrong type")
+        return node
 
 
 @dataclass
@@ -85,7 +106,7 @@ class PlainGraph:
 
     def to_plain(self) -> dict[str, Any]:
         """Nested dictionaries, lists, numbers and strings, ready for JSON."""
-        return {"version": self.version, "seed": self.seed, "node": [_node_to_plain(node) for node in self.node]}
+        return {"version": self.version, "seed": self.seed, "node": [node.to_plain() for node in self.node]}
 
     @classmethod
     def from_plain(cls, plain: Any) -> PlainGraph:
@@ -96,25 +117,17 @@ class PlainGraph:
             nodes, seed = plain["node"], plain.get("seed")
             if not isinstance(nodes, list) or not (seed is None or isinstance(seed, int)):
                 raise TypeError("fields of the wrong type")
-            return cls([_node_from_plain(node) for node in nodes], FORMAT_VERSION, seed)
+            return cls([PlainNode.from_plain(node) for node in nodes], FORMAT_VERSION, seed)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise DataLossError(f"not a serialised graph: {type(error).__name__}: {error}") from error
 
     def SerializeToString(self) -> bytes:
-        """This graph as bytes (TensorFlow's spelling; the bytes are JSON)."""
+        """This graph as bytes ; they are JSON."""
         return json.dumps(self.to_plain(), separators=(",", ":")).encode()
 
     @classmethod
     def FromString(cls, data: bytes) -> PlainGraph:
-        """The graph that `SerializeToString` gave, or that TensorFlow has written as a protocol buffer.
-
-        Raises:
-            DataLossError: It is neither.
-            UnimplementedError: TensorFlow's graph has operation types that tfray has no equivalent of.
-        """
-        if _reader and data.lstrip()[:1] != b"{":
-            found: PlainGraph = importlib.import_module(_reader).from_bytes(data)
-            return found
+        """The graph that `SerializeToString` gave. Raises `DataLossError` for anything else."""
         try:
             plain = json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -128,35 +141,6 @@ class PlainGraph:
 
 
 # -- plain values --------------------------------------------------------------------------------------
-
-
-def _node_to_plain(node: PlainNode) -> dict[str, Any]:
-    return {
-        "name": node.name,
-        "op": node.op,
-        "input": list(node.input),
-        "device": node.device,
-        "attr": {key: _to_plain(value) for key, value in node.attr.items()},
-        "site": node.site,
-        "shapes": [_to_plain(shape) for shape in node.shapes],
-    }
-
-
-def _node_from_plain(plain: Mapping[str, Any]) -> PlainNode:
-    node = PlainNode(
-        name=plain["name"],
-        op=plain["op"],
-        input=list(plain["input"]),
-        device=plain["device"],
-        attr={key: _from_plain(value) for key, value in plain["attr"].items()},
-        site=plain["site"],
-        shapes=[_from_plain(shape) for shape in plain["shapes"]],
-        is_loaded=True,
-    )
-    texts = (node.name, node.op, node.device, node.site, *node.input)
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError(f"operation {node.name!r} has fields of the wrong type")
-    return node
 
 
 def _to_plain(value: Any) -> Any:
@@ -178,7 +162,7 @@ def _to_plain(value: Any) -> Any:
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, PlainRegion):
-        nodes = [_node_to_plain(node) for node in value.node]
+        nodes = [node.to_plain() for node in value.node]
         return {"region": {"node": nodes, "inputs": list(value.inputs), "outputs": list(value.outputs)}}
     if isinstance(value, (np.ndarray, np.generic)):
         return {"array": _array_to_plain(np.asarray(value))}
@@ -230,7 +214,7 @@ def _from_plain(value: Any) -> Any:
         case "slice":
             return slice(*content)
         case "region":
-            nodes = [_node_from_plain(node) for node in content["node"]]
+            nodes = [PlainNode.from_plain(node) for node in content["node"]]
             return PlainRegion(nodes, [str(name) for name in content["inputs"]], [str(n) for n in content["outputs"]])
         case "array":
             return _array_from_plain(content)

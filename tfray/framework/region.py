@@ -187,7 +187,7 @@ class Region(Graph):
 
     def as_region_def(self) -> PlainRegion:
         """This region as plain data."""
-        nodes = [op.node_def for op in self.get_operations()]
+        nodes = [op.as_plain() for op in self.get_operations()]
         return PlainRegion(nodes, [tensor.name for tensor in self.inputs], [tensor.name for tensor in self.outputs])
 
     def set_inputs(self, inputs: Sequence[Tensor]) -> None:

@@ -117,7 +117,7 @@ class _Recorded:
         for variable in model.variables:
             wanted += [variable.op.name, variable.initializer.name]
             wanted += [variable._snapshot.op.name, variable._initial_value.op.name]
-        part = extract_sub_graph(graph.as_graph_def(), wanted)
+        part = extract_sub_graph(graph.as_plain(), wanted)
         self._graph_def = PlainGraph([self._renamed_node(node) for node in part.node])
         self._variables = [self._renamed_definition(definition) for definition in variables]
         self._name = model.name

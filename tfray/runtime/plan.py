@@ -83,7 +83,7 @@ class Partition:
         """Plain data for another process."""
         return (
             self.device,
-            self.graph.as_graph_def(),
+            self.graph.as_plain(),
             self.feeds,
             self.fetches,
             self.optimize,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import queue
 import re
@@ -42,6 +43,7 @@ from tfray.actors.links.messages import (
     Unmap,
     plain,
 )
+from tfray.actors.links.notices import notice
 from tfray.actors.links.peer_link import MAX_STRANGERS, Arrivals, LinkServer, open_link, read_until
 from tfray.actors.links.peers import Peer, PeerHandle
 from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
@@ -581,3 +583,27 @@ def test_requests_come_back():
         StepCall(plan.of_role("serving"), StepRequest(StepKey("d", 1), 0), 8),
     ):
         assert StepCall.from_bytes(call.to_bytes()) == call
+
+
+def test_a_server_that_closes_ends_the_handshakes_with_it():
+    server = LinkServer(KEY, "node", "127.0.0.1", lambda *message: None, lambda link: None)
+    with socket.create_connection((server.address.host, server.address.port)) as stranger:
+        stranger.settimeout(PATIENCE_S)
+        server.close()
+        with contextlib.suppress(ConnectionError):
+            while stranger.recv(1 << 10):
+                pass
+
+
+@pytest.mark.parametrize("gone", ["closed", "absent"])
+def test_lines_for_the_terminal_find_another_stream(gone, monkeypatch):
+    """A thread may speak when the program has closed the stream that it put in place of ``sys.stderr``."""
+    stream, first = (None, io.StringIO()) if gone == "absent" else (io.StringIO(), io.StringIO())
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(sys, "__stderr__", first)
+    notice("a line")
+    assert first.getvalue() == "tfray: a line\n"
+    first.close()
+    notice("another")

@@ -234,7 +234,7 @@ def test_print_v2(capsys, stream):
 
 def test_print_v2_survives_serialisation(graph, capsys):
     print_assert_ops.print_("a", constant(1))
-    assert PlainGraph.FromString(graph.as_graph_def().SerializeToString()) == graph.as_graph_def()
+    assert PlainGraph.FromString(graph.as_plain().SerializeToString()) == graph.as_plain()
 
 
 # -- print -----------------------------------------------------------------------------------------------

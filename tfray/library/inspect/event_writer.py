@@ -22,10 +22,9 @@ from tfray.formats.events import (
 from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef
 from tfray.formats.step_stats import RunMetadata
-from tfray.formats.tensorboard_graph import draw_graph, rename_operations, to_graph_proto
+from tfray.formats.tensorboard_graph import draw_graph, rename_operations
 from tfray.framework.arguments import NonNegative, checked
 from tfray.framework.graph import Graph
-from tfray.framework.plain_graph import PlainGraph
 
 _STOP: Final = object()
 
@@ -180,7 +179,7 @@ class FileWriter:
         graph: A graph to draw, such as ``sess.graph``; see `add_graph`. It is written as a meta graph as well.
         max_queue: How many events may wait to be written; adding one more waits.
         flush_secs: Seconds after which at the latest an event is handed to the file system.
-        graph_def: A graph as plain data, an older form of `graph`.
+        graph_def: A graph as a message, an older form of `graph`.
         filename_suffix: End of the file's name.
         session: Accepted for TensorFlow 1 programs: events are written by this process in any case.
 
@@ -195,10 +194,10 @@ class FileWriter:
     def __init__(
         self,
         logdir: files.PathLike,
-        graph: Graph | PlainGraph | None = None,
+        graph: Graph | GraphDef | None = None,
         max_queue: int = 10,
         flush_secs: NonNegative = 120,
-        graph_def: PlainGraph | None = None,
+        graph_def: GraphDef | None = None,
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
@@ -244,25 +243,25 @@ class FileWriter:
         self._add(global_step, session_log=session_log)
 
     def add_graph(
-        self, graph: Graph | PlainGraph | None = None, global_step: Any = None, graph_def: PlainGraph | None = None
+        self, graph: Graph | GraphDef | None = None, global_step: Any = None, graph_def: GraphDef | None = None
     ) -> None:
         """Add a graph for TensorBoard to draw.
 
         Args:
-            graph: The graph, also as plain data.
+            graph: The graph, also as a message.
             global_step: Number of the step to which it belongs.
-            graph_def: A graph as plain data, an older form of `graph`.
+            graph_def: A graph as a message, an older form of `graph`.
 
         Raises:
             ValueError: There is neither.
         """
         self._draw(graph, global_step, graph_def)
 
-    def _draw(self, graph: Graph | PlainGraph | None, global_step: Any, graph_def: PlainGraph | None) -> GraphDef:
+    def _draw(self, graph: Graph | GraphDef | None, global_step: Any, graph_def: GraphDef | None) -> GraphDef:
         found = graph_def if graph is None else graph
-        if not isinstance(found, (Graph, PlainGraph)):
+        if not isinstance(found, (Graph, GraphDef)):
             raise ValueError(f"{found!r} is no graph: expected a tf.Graph, such as session.graph")
-        proto, self._drawn_names = draw_graph(found)
+        proto, self._drawn_names = draw_graph(found) if isinstance(found, Graph) else (found, {})
         self._add(global_step, graph_def=proto.SerializeToString())
         return proto
 
@@ -270,17 +269,15 @@ class FileWriter:
         """Add the graph of a meta graph.
 
         Args:
-            meta_graph_def: What `tf.train.export_meta_graph` returned; anything whose ``graph_def`` is a graph.
+            meta_graph_def: What `tf.train.export_meta_graph` returned.
             global_step: Number of the step to which it belongs.
 
         Raises:
-            TypeError: It has no graph.
+            TypeError: It is no meta graph.
         """
-        graph_def = getattr(meta_graph_def, "graph_def", None)
-        if not isinstance(graph_def, PlainGraph):
-            raise TypeError(f"{meta_graph_def!r} is no meta graph: its graph_def is no tf.GraphDef")
-        proto = MetaGraphDef(graph_def=to_graph_proto(graph_def))
-        self._add(global_step, meta_graph_def=proto.SerializeToString())
+        if not isinstance(meta_graph_def, MetaGraphDef):
+            raise TypeError(f"{meta_graph_def!r} is no tf.MetaGraphDef")
+        self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:
         """Add the metadata of a step: TensorBoard shows its memory and compute time in the graph, if a graph was added.

@@ -1,17 +1,19 @@
-"""`tf.graph_util`: graphs in plain form, cut down and frozen for deployment."""
+"""`tf.graph_util`: graphs, cut down and frozen for deployment."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation
+from tfray.framework.message_form import messages
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.tensor_shape import TensorShape
 
@@ -22,24 +24,30 @@ __all__ = [
 ]
 # fmt: on
 
-_VARIABLES = ("Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub", "ScatterUpdate", "Variable")
+GraphT = TypeVar("GraphT", PlainGraph, GraphDef)
+
+_VARIABLES = (
+    "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp", "ResourceScatterAdd", "ResourceScatterSub",
+    "ResourceScatterUpdate", "VarHandleOp", "Assign", "AssignAdd", "AssignSub", "ScatterAdd", "ScatterSub",
+    "ScatterUpdate", "Variable", "VariableV2",
+)  # fmt: skip
 
 
-def must_run_on_cpu(node: Operation | PlainNode, pin_variables_on_cpu: bool = False) -> bool:
+def must_run_on_cpu(node: Operation | NodeDef, pin_variables_on_cpu: bool = False) -> bool:
     """Whether TensorFlow has no GPU kernel for an operation. Here every operation that can runs on a GPU.
 
     So are strings and int32 constants, a `tf.dynamic_stitch` of int32, and a cast from int32.
 
     Args:
-        node: The operation, or its form in a `PlainGraph`.
+        node: The operation, or its form in a `tf.GraphDef`.
         pin_variables_on_cpu: Whether variables and their updates count as such, too.
     """
     node = node.node_def if isinstance(node, Operation) else node
     if pin_variables_on_cpu and node.op in _VARIABLES:
         return True
     attribute = {"Const": "dtype", "DynamicStitch": "T", "Cast": "SrcT"}.get(node.op)
-    dtype = None if attribute is None else node.attr.get(attribute)
-    return dtype is dtypes.int32 or (dtype is dtypes.string and node.op == "Const")
+    dtype = node.attr[attribute].type if attribute in node.attr else None
+    return dtype == int(dtypes.int32) or (dtype == int(dtypes.string) and node.op == "Const")
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
@@ -51,7 +59,7 @@ def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShap
     return graph.get_tensor_by_name(input_name if ":" in input_name else f"{input_name}:0").shape
 
 
-def extract_sub_graph(graph_def: PlainGraph, dest_nodes: Iterable[str]) -> PlainGraph:
+def extract_sub_graph(graph_def: GraphT, dest_nodes: Iterable[str]) -> GraphT:
     """The part of a graph that computes `dest_nodes`: these operations and all that they depend on.
 
     Args:
@@ -74,10 +82,19 @@ def extract_sub_graph(graph_def: PlainGraph, dest_nodes: Iterable[str]) -> Plain
             raise InvalidArgumentError(f"operation {name!r} is not in the graph")
         needed.add(name)
         waiting += [text.removeprefix("^").partition(":")[0] for text in by_name[name].input]
-    return replace(graph_def, node=[node for node in graph_def.node if node.name in needed])
+    return _with_nodes(graph_def, (node for node in graph_def.node if node.name in needed))
 
 
-def remove_training_nodes(input_graph: PlainGraph, protected_nodes: Collection[str] | None = None) -> PlainGraph:
+def _with_nodes(graph_def: GraphT, nodes: Iterable[Any]) -> GraphT:
+    """A graph with other operations."""
+    if isinstance(graph_def, PlainGraph):
+        return replace(graph_def, node=list(nodes))
+    made = GraphDef(library=graph_def.library, versions=graph_def.versions)
+    made.node.extend(nodes)
+    return made
+
+
+def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str] | None = None) -> GraphDef:
     """A graph without operations that only pass their input on or check it.
 
     Args:
@@ -91,26 +108,31 @@ def remove_training_nodes(input_graph: PlainGraph, protected_nodes: Collection[s
     source: dict[str, str] = {}
     kept = []
     for node in input_graph.node:
-        inputs = [source.get(_full(text), text) for text in node.input]
-        skipped = node.op in ("Identity", "CheckNumerics") and node.name not in protected and len(inputs) == 1
-        if skipped:
-            source[f"{node.name}:0"] = inputs[0]
-        else:
-            kept.append(replace(node, input=inputs))
-    gone = {name.partition(":")[0] for name in source}
+        inputs = [source.get(text.removesuffix(":0"), text) for text in node.input]
+        if node.op in ("Identity", "CheckNumerics") and node.name not in protected and len(inputs) == 1:
+            source[node.name] = inputs[0]
+            continue
+        made = NodeDef()
+        made.CopyFrom(node)
+        made.ClearField("input")
+        made.input.extend(inputs)
+        kept.append(made)
     for node in kept:
         if "_class" in node.attr:
-            node.attr = {**node.attr, "_class": [name for name in node.attr["_class"] if name not in gone]}
-    return replace(input_graph, node=kept)
+            groups = node.attr["_class"].list
+            left = [group for group in groups.s if group.decode().removeprefix("loc:@") not in source]
+            groups.ClearField("s")
+            groups.s.extend(left)
+    return _with_nodes(input_graph, kept)
 
 
 def convert_variables_to_constants(
     sess: Any,
-    input_graph_def: PlainGraph,
+    input_graph_def: GraphT,
     output_node_names: Sequence[str],
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
-) -> PlainGraph:
+) -> GraphT:
     """A graph whose variables have become constants, cut down to what some operations need.
 
     Args:
@@ -123,6 +145,13 @@ def convert_variables_to_constants(
     Raises:
         InvalidArgumentError: An operation is not there, or one that is kept changes a variable.
     """
+    if isinstance(input_graph_def, GraphDef):
+        plain = messages().plain_graph(extract_sub_graph(input_graph_def, output_node_names))
+        lists = variable_names_whitelist, variable_names_blacklist
+        made: GraphDef = messages().graph_message(
+            convert_variables_to_constants(sess, plain, output_node_names, *lists)
+        )
+        return made
     cut = extract_sub_graph(input_graph_def, output_node_names)
     chosen = [
         node

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.events import PluginData, SummaryDescription, SummaryMetadata
+from tfray.formats.graph_proto import NodeDef
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.plain_graph import PlainNode
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.platform import logging
 from tfray.ops.system import summary_ops
@@ -247,20 +247,19 @@ def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: st
     return merge(found, name=name) if found else None
 
 
-def get_summary_description(node_def: PlainNode) -> SummaryDescription:
+def get_summary_description(node_def: NodeDef) -> SummaryDescription:
     """What a `tensor_summary` operation says of its tensor, in ``type_hint``.
 
     Args:
-        node_def: The operation as plain data: ``summary.op.node_def``.
+        node_def: The operation as a message: ``summary.op.node_def``.
 
     Raises:
         ValueError: The operation is none of `tensor_summary`.
     """
-    if node_def.op != summary_ops.TENSOR_SUMMARY.name:
-        raise ValueError(
-            f"operation {node_def.name!r} is a {node_def.op}, expected a {summary_ops.TENSOR_SUMMARY.name}"
-        )
-    return SummaryDescription(type_hint=node_def.attr["description"])
+    attribute = {"TensorSummary": "description", "TensorSummaryV2": "_description"}.get(node_def.op)
+    if attribute is None:
+        raise ValueError(f"operation {node_def.name!r} is a {node_def.op}, expected a TensorSummary")
+    return SummaryDescription(type_hint=node_def.attr[attribute].s.decode())
 
 
 # -- TensorFlow before 1.0 -----------------------------------------------------------------------------

@@ -18,10 +18,10 @@ import numpy as np
 
 from tfray.config import ConfigProto
 from tfray.errors import OpError
+from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Tensor, get_default_session, reset_default_graph
 from tfray.framework.op_def import Array
-from tfray.framework.plain_graph import PlainGraph
 from tfray.framework.random_seed import set_random_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
@@ -436,7 +436,7 @@ class TestCase(unittest.TestCase):
 
             text = expected.decode() if isinstance(expected, bytes) else expected
             expected = text_format.Parse(text, type(message)())
-        if isinstance(expected, PlainGraph):
+        if isinstance(expected, GraphDef):
             assert_equal_graph_def(message, expected)
             return
         self.assertIs(type(expected), type(message), msg)
@@ -562,7 +562,7 @@ def _holds_mapping(value: object) -> bool:
 
 
 def assert_equal_graph_def(
-    actual: PlainGraph, expected: PlainGraph, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
+    actual: GraphDef, expected: GraphDef, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
 ) -> None:
     """Check that two graphs have the same operations, attributes included, in any order.
 
@@ -574,7 +574,7 @@ def assert_equal_graph_def(
 
     Raises:
         AssertionError: They are not the same; the message names an operation that differs.
-        TypeError: One of them is no `PlainGraph`.
+        TypeError: One of them is no `tf.GraphDef`.
     """
     found, wanted = (_compared_nodes(graph_def, hash_table_shared_name) for graph_def in (actual, expected))
     if found.keys() != wanted.keys():
@@ -584,24 +584,16 @@ def assert_equal_graph_def(
             raise AssertionError(f"operation {name!r} is {node}, expected {wanted[name]}")
 
 
-def _compared_nodes(graph_def: PlainGraph, any_table_name: bool) -> dict[str, Any]:
-    if not isinstance(graph_def, PlainGraph):
+def _compared_nodes(graph_def: GraphDef, any_table_name: bool) -> dict[str, NodeDef]:
+    """The operations of a graph by name, without what does not matter: the order of control inputs."""
+    if not isinstance(graph_def, GraphDef):
         raise TypeError(f"expected a tf.GraphDef, got a {type(graph_def).__name__}: {graph_def!r}")
-    nodes: dict[str, Any] = {node["name"]: _compared(node) for node in graph_def.to_plain()["node"]}
-    for node in nodes.values():
-        if any_table_name and node["op"] == "HashTable":
-            del node["attr"]["shared_name"]
-    return nodes
-
-
-def _compared(plain: Any) -> Any:
-    """The plain form of an operation without what does not matter: its line, order of control inputs."""
-    if isinstance(plain, list):
-        return [_compared(item) for item in plain]
-    if not isinstance(plain, dict):
-        return plain
-    kept = {key: _compared(value) for key, value in plain.items()}
-    if "site" in kept:
-        del kept["site"], kept["shapes"]
-        kept["input"].sort(key=lambda name: name if name.startswith("^") else "")
-    return kept
+    copy = GraphDef()
+    copy.CopyFrom(graph_def)
+    for node in copy.node:
+        inputs = sorted(node.input, key=lambda name: name if name.startswith("^") else "")
+        node.ClearField("input")
+        node.input.extend(inputs)
+        if any_table_name and node.op == "HashTableV2":
+            node.attr.pop("shared_name")
+    return {node.name: node for node in copy.node}

@@ -130,7 +130,7 @@ def _meta_graph_of(
     graph: Graph, saver_def: SaverDef | None, names: Sequence[str] | None, scope: str | None = None
 ) -> MetaGraphDef:
     prefix = scope.rstrip("/") + "/" if scope else ""
-    graph_def = graph.as_graph_def()
+    graph_def = graph.as_plain()
     if prefix:
         graph_def.node = [_within(node, prefix) for node in graph_def.node if node.name.startswith(prefix)]
     collections = {}

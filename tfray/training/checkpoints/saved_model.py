@@ -408,7 +408,7 @@ def export(
         return
     builder = SavedModelBuilder(export_dir)
     names = [tensor.op.name for tensor in (*outputs.values(), *inputs.values())]
-    whole = _with_placeholders(session.graph.as_graph_def(), inputs.values())
+    whole = _with_placeholders(session.graph.as_plain(), inputs.values())
     graph_def = convert_variables_to_constants(session, extract_sub_graph(whole, names), names)
     clear_devices_of(graph_def.node)
     signature = {signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}

@@ -134,7 +134,7 @@ def _copied(found: Sequence[Tensor], own: set[Operation]) -> Tensor:
     """One summary of copies of `own` in the current graph, which takes everything else from outside."""
     nodes = []
     for op in sorted(own, key=lambda op: op.id):
-        node = op.node_def
+        node = op.as_plain()
         node.input = [text for text in node.input if not text.startswith("^")]
         node.attr = {name: value for name, value in node.attr.items() if name != "_class"}
         nodes.append(node)

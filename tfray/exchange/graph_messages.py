@@ -1,0 +1,60 @@
+"""Graphs as the messages that users see: `Graph.as_graph_def`, `Operation.node_def`, and what is made of them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from tfray.exchange import own_graphs
+from tfray.exchange.from_tensorflow import from_tensorflow
+from tfray.exchange.to_tensorflow import node_of, to_tensorflow
+from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.framework.allowed_uses import all_nodes, reach_of
+from tfray.framework.graph import Graph, Operation
+from tfray.framework.importer import from_graph_def
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
+from tfray.framework.region import ops_within
+
+
+def graph_message(graph: Graph | PlainGraph, add_shapes: bool = False) -> GraphDef:
+    """The message of a graph, with the static shapes of outputs in ``_output_shapes`` if `add_shapes`.
+
+    A graph that was made in this process may use what it likes when it is imported again, as long as the message stays
+    as it is.
+    """
+    is_loaded = False
+    if isinstance(graph, PlainGraph):
+        is_loaded = any(node.is_loaded for node, _ in all_nodes(graph.node))
+        graph = from_graph_def(graph)
+    message = to_tensorflow(graph, add_shapes)
+    reaching = any(op.op_def.reach is not None for outer in graph.get_operations() for op in ops_within(outer))
+    if reaching and not is_loaded:
+        own_graphs.remember(message)
+    return message
+
+
+def node_message(op: Operation) -> NodeDef:
+    """The message of an operation. What TensorFlow needs besides it is left out."""
+    return node_of(op)
+
+
+def plain_graph(message: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
+    """The graph of a message; see `from_tensorflow` for what it raises and for `keep`."""
+    graph = from_tensorflow(message, keep)
+    if any(reach_of(node) is not None for node, _ in all_nodes(graph.node)) and own_graphs.is_own(message):
+        graph.node = [_as_own(node) for node in graph.node]
+    return graph
+
+
+def from_json(data: bytes) -> GraphDef:
+    """The message of a graph in tfray's own form, which is JSON."""
+    return graph_message(PlainGraph.FromString(data))
+
+
+def _as_own(node: PlainNode) -> PlainNode:
+    attrs: dict[str, Any] = {
+        name: replace(value, node=[_as_own(inner) for inner in value.node]) if isinstance(value, PlainRegion) else value
+        for name, value in node.attr.items()
+    }
+    return replace(node, attr=attrs, is_loaded=False)
