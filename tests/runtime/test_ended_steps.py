@@ -18,7 +18,7 @@ from tests.support.processes import PATIENCE_S, Barrier, wait_for
 from tests.support.waiting import Task, raised_at_the_limit, timed_out
 from tfray.errors import CancelledError, DeadlineExceededError
 from tfray.runtime import step
-from tfray.runtime.codegen import MAX_INLINED_DEPTH
+from tfray.runtime.codegen import MAX_INLINED_DEPTH, SEGMENT
 
 # -- loops ---------------------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ LOOPS = {
 def computes():
     """Whether generated code runs on some thread of this process."""
     return any(
-        frame.f_code.co_filename.startswith("<tfray segment")
+        frame.f_code.co_filename.startswith(SEGMENT)
         for top in sys._current_frames().values()
         for frame, _ in traceback.walk_stack(top)
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import linecache
+import sys
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -20,6 +22,7 @@ from tests.support.random_graphs import programs
 from tfray.errors import DeadlineExceededError, InvalidArgumentError, ResourceExhaustedError, UnknownError
 from tfray.framework.op_def import on_cpu
 from tfray.ops.state import state_ops
+from tfray.runtime.codegen import SEGMENT
 from tfray.runtime.plan import MAX_SPECIALIZATIONS
 from tfray.runtime.rendezvous import Mailbox
 
@@ -362,17 +365,36 @@ def test_an_error_in_a_step_leaves_the_session_usable():
 
 
 def test_generated_source_is_shown_in_tracebacks_and_goes_with_the_session():
+    frames = []
+
+    def look(x):
+        frames.append(sys._getframe())
+        return x
+
     x = tf.placeholder(tf.float32, [2])
-    y = tf.tanh(x) * 3
-    before = {name for name in linecache.cache if name.startswith("<tfray")}
+    y = tf.py_func(look, [tf.tanh(x) * 3], tf.float32)
     session = tf.Session()
     session.run(y, {x: [1, 2]})
-    mine = {name for name in linecache.cache if name.startswith("<tfray")} - before
-    assert any("tanh" in line for name in mine for line in linecache.getlines(name))
+    mine = [frame for frame, _ in traceback.walk_stack(frames[0]) if frame.f_code.co_filename.startswith(SEGMENT)]
+    lines = [line.line for line in traceback.extract_stack(frames[0]) if line.filename.startswith(SEGMENT)]
+    assert lines and any("look" in line or "kernel" in line for line in lines)
+    (name, scope), *_ = [(frame.f_code.co_filename, frame.f_globals) for frame in mine]
+    assert any("tanh" in line for line in linecache.getlines(name, scope))
+    linecache.cache.pop(name)
     session.close()
-    del session
+    del session, mine, frames[:]
     gc.collect()
-    assert not mine & set(linecache.cache)
+    assert linecache.getlines(name, scope) == []
+
+
+def test_generated_code_that_goes_does_not_disturb_who_looks_at_source(session):
+    """`traceback` and `doctest` go through the whole cache of source lines, which other threads must leave alone."""
+    before = set(linecache.cache)
+    tf.Session().run(tf.tanh(tf.constant([1.0])))
+    gc.collect()
+    assert set(linecache.cache) >= before and not any(
+        name.startswith(SEGMENT) for name in set(linecache.cache) - before
+    )
 
 
 def test_an_error_of_a_kernel_names_operation_line_and_shapes(monkeypatch):

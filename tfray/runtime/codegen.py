@@ -20,11 +20,11 @@ code of a traced step takes the time before and after every operation (see `trac
 from __future__ import annotations
 
 import itertools
-import linecache
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, partial
 from types import FrameType
 from typing import Any, Final
@@ -87,10 +87,28 @@ _TURNS_BETWEEN_LOOKS: Final = 64
 """A loop whose turns do less than `LOOK_AFTER` looks only in every 64th turn: the look reads the clock, which takes
 longer than a short turn."""
 
+SEGMENT: Final = "tfray segment"
+"""Begins the file names of generated code."""
+
 _serial = itertools.count()
 
 _compiled: Final[weakref.WeakValueDictionary[str, CompiledBody]] = weakref.WeakValueDictionary()
 """Every compiled body by the file name of its code, to find the operation at fault behind a traceback."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Gives `linecache` the lines of generated code.
+
+    They are not put into its cache: who takes them out again disturbs a thread that is looking through it.
+    """
+
+    body: weakref.ref[CompiledBody]
+
+    def get_source(self, name: str) -> str | None:
+        """The code; None when it is gone."""
+        body = self.body()
+        return None if body is None else body.source
 
 
 class CompiledBody:
@@ -120,21 +138,16 @@ class CompiledBody:
         self._slot_tensors = program.slot_tensors
         self._line_ops = program.line_ops
         self._buffers = program.buffers
-        self._filename = f"<tfray segment {next(_serial)}>"
+        self._filename = f"{SEGMENT} {next(_serial)}"
         code = compile(self.source, self._filename, "exec")
+        # With these, tracebacks and the debugger find the generated lines when they need them.
+        program.namespace |= {"__name__": self._filename, "__loader__": _Source(weakref.ref(self))}
         exec(code, program.namespace)
         self._make: Callable[..., Callable[..., tuple[Any, ...]]] = program.namespace["make"]
         self._idle: list[Callable[..., tuple[Any, ...]]] = []
         self._has_run = False
         self._lock = threading.Lock()
         _compiled[self._filename] = self
-        self._show_source()
-
-    def _show_source(self) -> None:
-        """Let tracebacks and the debugger show the generated lines."""
-        lines = self.source.splitlines(keepends=True)
-        linecache.cache[self._filename] = (len(self.source), None, lines, self._filename)
-        weakref.finalize(self, linecache.cache.pop, self._filename, None)
 
     def __call__(self, step: Any, *inputs: Any) -> tuple[Any, ...]:
         """Run the body. Raises an `OpError` that names the operation at fault."""

@@ -34,6 +34,7 @@ from tfray.framework.op_def import Array
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.inspect.graph_tree import graph_tree as graph_tree
 from tfray.library.inspect.graph_tree import show as show
+from tfray.runtime.codegen import SEGMENT
 from tfray.runtime.traced_op import TracedOp
 from tfray.session import Session
 
@@ -373,7 +374,7 @@ def _break_at(frame: FrameType) -> None:
 def _generated_frame() -> FrameType:
     """The innermost frame of generated code, which holds the values of the step."""
     frame = sys._getframe()
-    while frame.f_back is not None and not frame.f_code.co_filename.startswith("<tfray segment"):
+    while frame.f_back is not None and not frame.f_code.co_filename.startswith(SEGMENT):
         frame = frame.f_back
     return frame
 
