@@ -120,7 +120,7 @@ def test_a_constant_that_declares_more_than_it_holds_is_refused():
         tf.import_graph_def(definition)
 
 
-@pytest.mark.parametrize("data", [b"", b"\x00\x01\x02", b"no graph", b"\xff" * 9])
+@pytest.mark.parametrize("data", [b"{}", b"\x00\x01\x02", b"no graph", b"\xff" * 9])
 def test_bytes_that_are_no_graph_are_refused(data):
     with pytest.raises(DataLossError):
         tf.GraphDef.FromString(data)

@@ -255,7 +255,7 @@ def test_tensorboard_reads_the_graph(tmp_path):
 def test_graphs_survive_their_message():
     proto = to_graph_proto(branching_graph())
     assert GraphDef.FromString(proto.SerializeToString()) == proto
-    assert to_graph_proto(tf.get_default_graph().as_graph_def()) == proto
+    assert to_graph_proto(tf.get_default_graph().as_plain()) == proto
 
 
 def test_tensorboard_reads_run_metadata(tmp_path):

@@ -173,7 +173,8 @@ class _Body:
 
     @staticmethod
     def _finish(made: NodeDef, op: Operation) -> None:
-        made.input.extend(f"^{control.name}" for control in op.control_inputs)
+        controls = (control for control in op.control_inputs if control.type != "RegionInput")
+        made.input.extend(f"^{control.name}" for control in controls)
         for colocated in op.attrs.get("_class", ()):
             made.attr["_class"].list.s.append(f"loc:@{colocated}".encode())
 

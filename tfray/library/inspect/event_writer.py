@@ -276,7 +276,7 @@ class FileWriter:
             TypeError: It is no meta graph.
         """
         if not isinstance(meta_graph_def, MetaGraphDef):
-            raise TypeError(f"{meta_graph_def!r} is no tf.MetaGraphDef")
+            raise TypeError(f"{meta_graph_def!r} is no meta graph: expected a tf.MetaGraphDef")
         self._add(global_step, meta_graph_def=meta_graph_def.SerializeToString())
 
     def add_run_metadata(self, run_metadata: RunMetadata, tag: str, global_step: Any = None) -> None:
