@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from tfray.exchange.flow_rules import call
 from tfray.exchange.functionalize import functionalize
 from tfray.exchange.import_rules import importable, imported
 from tfray.exchange.node import Imported, Node, Reference
-from tfray.exchange.op_table import OWN, OWN_ATTRS, tensorflow_op
+from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, tensorflow_op
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.device_spec import canonical_name
@@ -46,15 +46,29 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
     """
     graph_def = functionalize(graph_def, keep)
     functions = {function.signature.name: function for function in graph_def.library.function}
-    _check_types(graph_def, functions)
+    nodes = list(_restored(graph_def.node))
+    _check_types([nodes, *(function.node_def for function in functions.values())], functions)
     graph = Graph()
     with graph.as_default():
-        for node in graph_def.node:
+        for node in nodes:
             graph.unique_name(node.name)
         body = _Body(functions, graph, "", {}, 0)
-        body.add_all(graph_def.node)
+        body.add_all(nodes)
     plain = graph.as_plain()
     return PlainGraph([_loaded(node) for node in plain.node], seed=plain.seed)
+
+
+def _restored(nodes: Iterable[NodeDef]) -> Iterator[NodeDef]:
+    """The nodes of a graph, with the operations that tfray has written for TensorFlow as they were."""
+    for node in nodes:
+        if OWN_PART in node.attr:
+            continue
+        if OWN_ATTRS in node.attr and not node.op.startswith(OWN):
+            plain = json.loads(node.attr[OWN_ATTRS].s)
+            inputs = [str(text).removesuffix(":0") for text in plain["input"]]
+            attr = {name: node.attr[name] for name in (OWN_ATTRS, "_class") if name in node.attr}
+            node = NodeDef(name=node.name, op=OWN + str(plain["op"]), device=node.device, input=inputs, attr=attr)
+        yield node
 
 
 def _loaded(node: PlainNode) -> PlainNode:
@@ -65,11 +79,10 @@ def _loaded(node: PlainNode) -> PlainNode:
     return replace(node, attr=attrs, site="", is_loaded=True)
 
 
-def _check_types(graph_def: GraphDef, functions: Mapping[str, FunctionDef]) -> None:
+def _check_types(bodies: Iterable[Iterable[NodeDef]], functions: Collection[str]) -> None:
     """Raise one error that names all operation types that cannot be imported."""
     unknown: Counter[str] = Counter()
     first: dict[str, str] = {}
-    bodies = [graph_def.node, *(function.node_def for function in functions.values())]
     for node in (node for body in bodies for node in body):
         is_known = node.op.removeprefix(OWN) in registered_ops() if node.op.startswith(OWN) else importable(node.op)
         if node.op not in functions and not is_known:

@@ -9,8 +9,7 @@ from tfray.exchange import own_graphs
 from tfray.formats.graph_proto import GraphDef
 from tfray.framework import importer
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.message_form import messages, messages_by
-from tfray.framework.plain_graph import PlainGraph
+from tfray.framework.plain_graph import PlainGraph, messages, messages_by
 
 
 def import_graph_def(

@@ -20,7 +20,13 @@ OWN: Final = "Tfray>"
 """Before the types that only tfray has, in graphs of TensorFlow's form."""
 
 OWN_ATTRS: Final = "_tfray"
-"""The attribute that holds all attributes of an operation of such a type, as plain data."""
+"""The attribute that holds all attributes of an operation of such a type, as plain data.
+
+On a node of TensorFlow's type it holds the operation that the node stands for, with its type and inputs.
+"""
+
+OWN_PART: Final = "_tfray_part"
+"""Marks nodes that only TensorFlow needs: another node holds the operation that they are part of."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tfray.errors import UnimplementedError
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.import_rules import RULES, Rule, importable, target_of
 from tfray.exchange.node import FUNCTIONS
-from tfray.exchange.op_table import OWN, OWN_ATTRS, REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
+from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
@@ -40,7 +40,7 @@ def to_tensorflow(graph: Graph, add_shapes: bool = False) -> GraphDef:
     """
     message = GraphDef()
     message.versions.producer = PRODUCER
-    body = _Body(message.node, message, False, taken={op.name for op in graph.get_operations()})
+    body = Body(message.node, message, False, taken={op.name for op in graph.get_operations()})
     for op in graph.get_operations():
         body.add(op)
     if add_shapes:
@@ -55,7 +55,7 @@ def node_of(op: Operation) -> NodeDef:
     """The node of an operation's name. Its inputs have the names that they have here."""
     message = GraphDef()
     texts = {tensor: tensor.name.removesuffix(":0") for tensor in op.inputs}
-    body = _Body(message.node, message, False, texts, {op.name})
+    body = Body(message.node, message, False, texts, {op.name})
     body.add(op)
     found: NodeDef = next(node for node in message.node if node.name == op.name)
     return found
@@ -124,13 +124,16 @@ def _without_late_axis(op: str) -> str:
 
 
 @dataclass
-class _Body:
+class Body:
     """The nodes of a graph or of a function.
 
     Attributes:
         nodes: Where they go.
         message: The graph's message, for its library.
         in_function: Whether inputs are named as functions name them.
+        texts: How each tensor is named as an input.
+        taken: The names of all nodes.
+        first: Index of the first node of the operation that is being added.
     """
 
     nodes: Any
@@ -138,10 +141,12 @@ class _Body:
     in_function: bool
     texts: dict[Tensor, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
+    first: int = 0
 
     def add(self, op: Operation) -> None:
         """Add an operation."""
-        export = _EXPORTS.get(op.type, _Body.by_rule if _counterpart(op) is not None else _Body.own)
+        self.first = len(self.nodes)
+        export = _EXPORTS.get(op.type, Body.by_rule if _counterpart(op) is not None else Body.own)
         try:
             export(self, op)
         except UnimplementedError:
@@ -184,6 +189,22 @@ class _Body:
         self.node(op, there, inputs, attrs, name)
         return self.named(name, there, 0, attrs)
 
+    def effect(self, op: Operation, suffix: str, there: str, inputs: Sequence[str], **attrs: Any) -> str:
+        """The name of a node without outputs that is needed besides."""
+        name = self._free(f"{op.name}/{suffix}")
+        self.node(op, there, inputs, attrs, name)
+        return name
+
+    def keep(self, op: Operation, made: NodeDef) -> None:
+        """Let tfray read an operation as it is, and leave out the nodes that TensorFlow needs in its place."""
+        if self.in_function:
+            return
+        plain = op.as_plain().to_plain()
+        made.attr[OWN_ATTRS].s = json.dumps({key: plain[key] for key in ("op", "input", "attr", "shapes")}).encode()
+        for node in self.nodes[self.first :]:
+            if node.name != op.name:
+                node.attr[OWN_PART].b = True
+
     def constant(self, op: Operation, suffix: str, value: Any, dtype: DType = dtypes.int32) -> str:
         """A constant that is needed besides."""
         return self.part(op, suffix, "Const", [], value=np.asarray(value, dtype.numpy), dtype=dtype)
@@ -225,7 +246,7 @@ class _Body:
         self.node(op, there, inputs, attrs)
         if definition.outputs or not op.outputs:
             self.give(op, there, attrs, rule.outputs)
-        else:
+        elif op.outputs[0].consumers():
             self.read_after(op)
 
     def read_after(self, op: Operation) -> None:
@@ -263,6 +284,8 @@ class _Body:
             arg: TensorFlowArg = args[name]
             count = many if arg.number or arg.types else 1
             groups[name], ahead = ahead[:count], ahead[count:]
+        if ahead:
+            raise UnimplementedError(f"{op.name!r} has more inputs than {definition.name} in TensorFlow")
         texts: list[str] = []
         kinds: dict[str, list[Tensor | DType]] = {}
         for name in args:
@@ -296,11 +319,11 @@ def _attrs(
 
 # -- operations that differ ----------------------------------------------------------------------------
 
-Export = Callable[[_Body, Operation], None]
+Export = Callable[[Body, Operation], None]
 _EXPORTS: Final[dict[str, Export]] = {}
 
 
-def _export(*types: str) -> Callable[[Export], Export]:
+def export(*types: str) -> Callable[[Export], Export]:
     def declare(function: Export) -> Export:
         _EXPORTS.update(dict.fromkeys(types, function))
         return function
@@ -308,29 +331,30 @@ def _export(*types: str) -> Callable[[Export], Export]:
     return declare
 
 
-@_export("Const")
-def _const(body: _Body, op: Operation) -> None:
+@export("Const")
+def _const(body: Body, op: Operation) -> None:
     attrs = {"value": op.attrs["value"], "dtype": op.attrs["dtype"]}
     body.node(op, "Const", [], attrs)
     body.give(op, "Const", attrs)
 
 
-@_export("Variable")
-def _variable(body: _Body, op: Operation) -> None:
+@export("Variable")
+def _variable(body: Body, op: Operation) -> None:
     attrs = {key: op.attrs[key] for key in ("dtype", "shape")} | {"shared_name": op.attrs["shared_name"] or op.name}
     body.node(op, "VarHandleOp", [], attrs)
     body.give(op, "VarHandleOp", attrs)
 
 
-@_export("Assign")
-def _assign(body: _Body, op: Operation) -> None:
+@export("Assign")
+def _assign(body: Body, op: Operation) -> None:
     handle, value = op.inputs
     body.node(op, "AssignVariableOp", [body.text(handle), body.text(value)], {"dtype": value.dtype})
-    body.read_after(op)
+    if op.outputs[0].consumers():
+        body.read_after(op)
 
 
-@_export("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
-def _sparse_segments(body: _Body, op: Operation) -> None:
+@export("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+def _sparse_segments(body: Body, op: Operation) -> None:
     *inputs, number = op.inputs
     dtype_of = dict(zip(("T", "Tidx", "Tsegmentids"), (tensor.dtype for tensor in inputs), strict=True))
     known = constant_value(number)
@@ -343,15 +367,15 @@ def _sparse_segments(body: _Body, op: Operation) -> None:
     body.give(op, there, attrs)
 
 
-@_export("DynamicStitch")
-def _stitch(body: _Body, op: Operation) -> None:
+@export("DynamicStitch")
+def _stitch(body: Body, op: Operation) -> None:
     attrs = {"N": len(op.inputs) // 2, "T": op.outputs[0].dtype}
     body.node(op, "DynamicStitch", [body.text(tensor) for tensor in op.inputs], attrs)
     body.give(op, "DynamicStitch", attrs)
 
 
-@_export("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2")
-def _diagonals(body: _Body, op: Operation) -> None:
+@export("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2")
+def _diagonals(body: Body, op: Operation) -> None:
     first, second = map(body.text, op.inputs)
     k = body.constant(op, "k", [op.attrs["low"], op.attrs["high"]])
     if op.type == "MatrixDiagV2":
@@ -364,8 +388,8 @@ def _diagonals(body: _Body, op: Operation) -> None:
     body.give(op, op.type, attrs)
 
 
-@_export("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
-def _conv3d(body: _Body, op: Operation) -> None:
+@export("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
+def _conv3d(body: Body, op: Operation) -> None:
     attrs = {"T": op.outputs[0].dtype} | {key: op.attrs[key] for key in ("padding", "data_format")}
     for key in ("strides", "dilations"):
         sizes = list(op.attrs[key])
@@ -376,8 +400,8 @@ def _conv3d(body: _Body, op: Operation) -> None:
     body.give(op, op.type, attrs)
 
 
-@_export("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
-def _random(body: _Body, op: Operation) -> None:
+@export("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
+def _random(body: Body, op: Operation) -> None:
     dtype = op.outputs[0].dtype
     low, high = (op.attrs[key] for key in (("minval", "maxval") if op.type == "RandomUniform" else ("mean", "stddev")))
     scale = high - low if op.type == "RandomUniform" else high
@@ -392,8 +416,8 @@ def _random(body: _Body, op: Operation) -> None:
     body.give(op, "AddV2", {})
 
 
-@_export("StridedSlice", "StridedSliceGrad")
-def _strided_slice(body: _Body, op: Operation) -> None:
+@export("StridedSlice", "StridedSliceGrad")
+def _strided_slice(body: Body, op: Operation) -> None:
     first = 1 if op.type == "StridedSlice" else 2
     index = op.inputs[first].dtype if len(op.inputs) > first else dtypes.int32
     columns: dict[str, list[Any]] = {"begin": [], "end": [], "strides": []}
@@ -424,7 +448,7 @@ def _strided_slice(body: _Body, op: Operation) -> None:
     body.give(op, op.type, attrs)
 
 
-def _vector(body: _Body, op: Operation, name: str, values: Sequence[Any], dtype: DType) -> str:
+def _vector(body: Body, op: Operation, name: str, values: Sequence[Any], dtype: DType) -> str:
     if all(isinstance(value, int) for value in values):
         return body.constant(op, name, values, dtype)
     parts = [
@@ -434,8 +458,8 @@ def _vector(body: _Body, op: Operation, name: str, values: Sequence[Any], dtype:
     return body.part(op, name, "Pack", parts, N=len(parts), T=dtype)
 
 
-@_export("TensorSummaryV2")
-def _tensor_summary(body: _Body, op: Operation) -> None:
+@export("TensorSummaryV2")
+def _tensor_summary(body: Body, op: Operation) -> None:
     made = body.node(op, op.type, [body.text(tensor) for tensor in op.inputs], {"T": op.inputs[1].dtype})
     made.attr["_description"].s = op.attrs["description"].encode()
     body.give(op, op.type, {})
@@ -444,7 +468,7 @@ def _tensor_summary(body: _Body, op: Operation) -> None:
 # -- regions -------------------------------------------------------------------------------------------
 
 
-def _function(body: _Body, op: Operation, attr: str, also: Sequence[int] = ()) -> Any:
+def _function(body: Body, op: Operation, attr: str, also: Sequence[int] = ()) -> Any:
     """The function that does what a region does, and returns the inputs of the indices `also` besides."""
     region: Region = op.attrs[attr]
     function: FunctionDef = body.message.library.function.add()
@@ -453,7 +477,7 @@ def _function(body: _Body, op: Operation, attr: str, also: Sequence[int] = ()) -
     while name in taken:
         name += "_"
     function.signature.name = name
-    inner = _Body(function.node_def, body.message, True)
+    inner = Body(function.node_def, body.message, True)
     for index, tensor in enumerate(region.inputs):
         function.signature.input_arg.add(name=f"input_{index}", type=int(tensor.dtype))
         inner.texts[tensor] = f"input_{index}"
@@ -471,8 +495,8 @@ def _function(body: _Body, op: Operation, attr: str, also: Sequence[int] = ()) -
     return {"name": name}
 
 
-@_export("Cond")
-def _cond(body: _Body, op: Operation) -> None:
+@export("Cond")
+def _cond(body: Body, op: Operation) -> None:
     pred, *inputs = op.inputs
     attrs = {
         "Tcond": pred.dtype,
@@ -485,8 +509,8 @@ def _cond(body: _Body, op: Operation) -> None:
     body.give(op, "If", attrs)
 
 
-@_export("While")
-def _while(body: _Body, op: Operation) -> None:
+@export("While")
+def _while(body: Body, op: Operation) -> None:
     count = op.attrs["variables"]
     if len(op.outputs) > count + 1:
         raise UnimplementedError(

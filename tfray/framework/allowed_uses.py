@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
+
+import numpy as np
 
 from tfray.errors import InvalidArgumentError, PermissionDeniedError
 from tfray.framework.op_def import Reach, lookup
@@ -14,6 +17,9 @@ KINDS: Final = ("files", "python")
 """What can be allowed: to read and write files; to call Python functions of this process."""
 
 _USES: Final = {"files": "uses files", "python": "calls Python functions"}
+_SUFFIX: Final = re.compile(rb"_temp[_0-9a-f]*/part")
+"""What TensorFlow's savers add to the path that they are given."""
+
 _PLACEHOLDERS: Final = ("Placeholder", "PlaceholderWithDefault")
 
 
@@ -42,13 +48,15 @@ def checked_nodes(
     placeholders = {node.name for node in nodes if node.op in _PLACEHOLDERS} - {
         name.partition(":")[0] for name in asked
     }
+    by_name = {node.name: node for node in nodes}
     denied: dict[str, dict[str, list[str]]] = {}
     fed = set()
     for node, is_inner in all_nodes(nodes):
         reach = reach_of(node) if node.is_loaded else None
         if reach is None or reach.kind in allowed:
             continue
-        source, _, index = _path(node, reach).partition(":")
+        path = _path(node, reach)
+        source, _, index = (path if is_inner else _given(path, by_name)).partition(":")
         # Within a region the same name may belong to another operation.
         if not is_inner and f"{source}:{index or 0}" in given:
             continue
@@ -73,6 +81,28 @@ def _path(node: PlainNode, reach: Reach) -> str:
     """The input that holds the path; nothing where there is none."""
     inputs = [text for text in node.input if not text.startswith("^")]
     return inputs[reach.path] if reach.path is not None and reach.path < len(inputs) else ""
+
+
+def _given(path: str, by_name: Mapping[str, PlainNode]) -> str:
+    """The path of which a saver of TensorFlow's has made the path of a part: ``model_temp_0a/part-00000-of-00001``."""
+    seen = set()
+    while path not in seen:
+        seen.add(path)
+        node = by_name.get(path.removesuffix(":0"))
+        if node is None:
+            break
+        inputs = [text for text in node.input if not text.startswith("^")]
+        joined = node.op == "StringJoin" and len(inputs) == 2 and not node.attr.get("separator")
+        if node.op in ("Identity", "ShardedFilename") or (
+            joined and _is_suffix(by_name.get(inputs[1].removesuffix(":0")))
+        ):
+            path = inputs[0]
+    return path
+
+
+def _is_suffix(node: PlainNode | None) -> bool:
+    value = None if node is None or node.op != "Const" else np.asarray(node.attr.get("value")).reshape(-1)
+    return value is not None and all(isinstance(text, bytes) and _SUFFIX.fullmatch(text) for text in value)
 
 
 def reach_of(node: PlainNode) -> Reach | None:

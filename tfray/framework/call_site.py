@@ -72,7 +72,7 @@ def _leave_users_frames(described: traceback.TracebackException, error: BaseExce
 
 
 def _is_own(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith((*_OWN_FOLDERS, "<tfray", "<frozen"))
+    return frame.f_code.co_filename.startswith((*_OWN_FOLDERS, "tfray segment", "<frozen"))
 
 
 def is_users(frame: FrameType) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes, op_def
@@ -16,16 +16,12 @@ from tfray.framework.default_stack import DefaultStack, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
-from tfray.framework.message_form import messages
 from tfray.framework.op_def import OpDef
-from tfray.framework.plain_graph import PlainGraph, PlainNode
+from tfray.framework.plain_graph import PlainGraph, PlainNode, messages
 from tfray.framework.signature import output_dtypes, resolve_attrs
 from tfray.framework.tensor_operators import TensorOperators
 from tfray.framework.tensor_operators import register_operator as register_operator
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
-
-if TYPE_CHECKING:
-    from tfray.formats.graph_proto import GraphDef, NodeDef
 
 ErrorT = TypeVar("ErrorT", bound=InvalidArgumentError)
 
@@ -192,10 +188,9 @@ class Operation:
         return PlainNode(self.name, self.type, inputs, self.device, attrs, self.site, shapes)
 
     @property
-    def node_def(self) -> NodeDef:
-        """It as a message of TensorFlow's."""
-        message: NodeDef = messages().node_message(self)
-        return message
+    def node_def(self) -> Any:
+        """It as a message of TensorFlow's, a `tf.NodeDef`."""
+        return messages().node_message(self)
 
     def attr(self, name: str) -> Any:
         """Value of an attribute. Raises `KeyError` when the type has no such attribute."""
@@ -367,8 +362,8 @@ class Graph:
         """This graph as plain data."""
         return PlainGraph([op.as_plain() for op in self.get_operations()], seed=self.seed)
 
-    def as_graph_def(self, from_version: None = None, add_shapes: bool = False) -> GraphDef:
-        """This graph as a message of TensorFlow's.
+    def as_graph_def(self, from_version: None = None, add_shapes: bool = False) -> Any:
+        """This graph as a message of TensorFlow's, a `tf.GraphDef`.
 
         What TensorFlow has no equivalent of keeps its type here, as ``Tfray>Type``.
 
@@ -376,8 +371,7 @@ class Graph:
             from_version: Not used.
             add_shapes: Whether nodes tell the static shapes of their outputs, in the attribute ``_output_shapes``.
         """
-        message: GraphDef = messages().graph_message(self, add_shapes)
-        return message
+        return messages().graph_message(self, add_shapes)
 
     def _repr_html_(self) -> str | None:
         """This graph as HTML for a notebook; None (the notebook then shows `repr`) if no module draws graphs."""

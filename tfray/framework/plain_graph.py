@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,20 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.tensor_shape import TensorShape
 
 FORMAT_VERSION: Final = 1
+
+
+_messages = ""
+
+
+def messages_by(module: str) -> None:
+    """Let a module make messages of graphs: its ``graph_message(graph, add_shapes)`` and ``node_message(op)``."""
+    global _messages
+    _messages = module
+
+
+def messages() -> Any:
+    """That module. It stands above this one, and is loaded when it is needed."""
+    return importlib.import_module(_messages)
 
 
 @dataclass

@@ -315,7 +315,7 @@ def test_a_variable_is_found_again_in_a_graph_that_was_loaded(graph):
     v = Variable([1.0, 2.0], name="v", trainable=False)
     description = v.to_proto()
     with Graph().as_default():
-        import_graph_def(graph.as_graph_def(), name="loaded")
+        import_graph_def(graph.as_plain(), name="loaded")
         again = Variable.from_proto(description, import_scope="loaded")
         with Session() as session:
             session.run(again.initializer)

@@ -136,7 +136,7 @@ def frozen_values(outputs, feeds=None):
         before = session.run(outputs, feeds)
         names = [tensor.op.name for tensor in outputs]
         frozen = tf.graph_util.convert_variables_to_constants(session, session.graph.as_graph_def(), names)
-    assert not {node.op for node in frozen.node} & {"Variable", "ReadVariable", "ResourceGather", "Assign"}
+    assert not {node.op for node in frozen.node} & {"VarHandleOp", "ReadVariableOp", "ResourceGather", "AssignVariableOp"}
     with tf.Graph().as_default(), tf.Session() as session:
         found = tf.import_graph_def(frozen, return_elements=[tensor.name for tensor in outputs], name="")
         after = session.run(found, {tensor.name: value for tensor, value in (feeds or {}).items()})
@@ -168,7 +168,7 @@ def test_some_variables_may_stay():
         convert = tf.graph_util.convert_variables_to_constants
         for options in ({"variable_names_whitelist": ["a"]}, {"variable_names_blacklist": ["b"]}):
             kept = convert(session, definition, ["sum"], **options)
-            assert [node.name for node in kept.node if node.op == "Variable"] == ["b"]
+            assert [node.name for node in kept.node if node.op == "VarHandleOp"] == ["b"]
         with pytest.raises(tf.errors.InvalidArgumentError, match="cannot be frozen"):
             convert(session, definition, ["a/Assign"])
         with pytest.raises(tf.errors.InvalidArgumentError, match="'nothing'"):

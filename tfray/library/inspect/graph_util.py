@@ -13,8 +13,7 @@ from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation
-from tfray.framework.message_form import messages
-from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, messages
 from tfray.framework.tensor_shape import TensorShape
 
 # fmt: off
@@ -46,7 +45,7 @@ def must_run_on_cpu(node: Operation | NodeDef, pin_variables_on_cpu: bool = Fals
     if pin_variables_on_cpu and node.op in _VARIABLES:
         return True
     attribute = {"Const": "dtype", "DynamicStitch": "T", "Cast": "SrcT"}.get(node.op)
-    dtype = node.attr[attribute].type if attribute in node.attr else None
+    dtype = None if attribute is None or attribute not in node.attr else node.attr[attribute].type
     return dtype == int(dtypes.int32) or (dtype == int(dtypes.string) and node.op == "Const")
 
 
