@@ -128,7 +128,7 @@ def _supervised_signature(spec: EstimatorSpec, receiver: Any, mode: str) -> Sign
             outputs[f"metrics/{name}/update_op"] = update
     made = saved_model.predict_signature_def(receiver.receiver_tensors, outputs)
     method = "training" if mode == ModeKeys.TRAIN else "eval"
-    return SignatureDef(made.inputs, made.outputs, f"tensorflow/supervised/{method}")
+    return SignatureDef(inputs=made.inputs, outputs=made.outputs, method_name=f"tensorflow/supervised/{method}")
 
 
 def _new_folder(base: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tfray.exchange import own_graphs
 from tfray.formats.graph_proto import GraphDef
+from tfray.formats.meta_graph_proto import MetaGraphDef, SavedModel
 from tfray.framework import importer
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.plain_graph import PlainGraph, messages, messages_by
@@ -55,3 +56,12 @@ def import_graph_def(
 messages_by("tfray.exchange.graph_messages")
 GraphDef.read_other_form = lambda data: messages().from_json(data)
 GraphDef.when_read = own_graphs.forget
+MetaGraphDef.when_read = lambda message: own_graphs.forget(message.graph_def)
+
+
+def _forget_all(model: SavedModel) -> None:
+    for each in model.meta_graphs:
+        own_graphs.forget(each.graph_def)
+
+
+SavedModel.when_read = _forget_all

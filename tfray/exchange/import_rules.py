@@ -104,6 +104,7 @@ RULES: Final[dict[str, Rule]] = {
     "PlaceholderV2": Rule("Placeholder"),
     "PreventGradient": Rule("Identity"),
     "ReadVariableOp": Rule("ReadVariable"),
+    "ResourceCountUpTo": Rule("CountUpTo", attrs={"T": "dtype"}),
     "ReverseV2": Rule(known={"axis": "axis"}),
     "Roll": Rule(known={"axis": "axis"}, given={"backwards": False}),
     "SparseSegmentMeanWithNumSegments": Rule("SparseSegmentMean"),

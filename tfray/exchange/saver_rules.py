@@ -21,12 +21,20 @@ from tfray.framework.region import variable_behind
 # -- in ------------------------------------------------------------------------------------------------
 
 
-@rule("Save", "SaveSlices")
+@rule("Save", "SaveSlices", "SaveV2")
 def _save(node: Node) -> Sequence[Imported]:
-    names = node.arg("tensor_names")[0]
-    count = len(node.arg("data"))
-    slices = node.arg("shapes_and_slices")[0] if node.op == "SaveSlices" else node.known([b""] * count, dtypes.string)
-    node.make("SaveV2", [node.arg("filename")[0], names, slices, *node.arg("data")])
+    known = 2 if node.op == "Save" else 3
+    texts = [node.value(given) for given in node.given[:known]]
+    values = [node.value(given) for given in node.given[known:]]  # variables, not their handles
+    if node.op == "Save":
+        texts.append(node.known([b""] * len(values), dtypes.string))
+    node.make("SaveV2", [*texts, *values])
+    return []
+
+
+@rule("DisableCopyOnRead")
+def _nothing(node: Node) -> Sequence[Imported]:
+    node.make("NoOp", [])
     return []
 
 

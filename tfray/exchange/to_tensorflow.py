@@ -112,7 +112,7 @@ def _is_determined(definition: TensorFlowOp, rule: Rule, ours: OpDef) -> bool:
     return all(name in told for name, attr in definition.attrs.items() if attr.default is REQUIRED)
 
 
-_ALIKE: Final = frozenset({"AddN", "Identity", "MirrorPad", "PadV2", "Select", "UniqueWithCounts"})
+_ALIKE: Final = frozenset({"AddN", "Identity", "MirrorPad", "PadV2", "SaveV2", "Select", "UniqueWithCounts"})
 """Types that are alike on both sides, although there are functions that import them."""
 
 
@@ -224,6 +224,8 @@ class Body:
 
     def text(self, tensor: Tensor) -> str:
         """How a tensor is named as an input."""
+        if tensor not in self.texts:  # an operation that returns here what it has made of a variable
+            self.read_after(tensor.op)
         return self.texts[tensor]
 
     def give(self, op: Operation, there: str, attrs: Mapping[str, Any], outputs: Sequence[int] | None = None) -> None:
@@ -246,8 +248,6 @@ class Body:
         self.node(op, there, inputs, attrs)
         if definition.outputs or not op.outputs:
             self.give(op, there, attrs, rule.outputs)
-        elif op.outputs[0].consumers():
-            self.read_after(op)
 
     def read_after(self, op: Operation) -> None:
         """Read a variable when an operation has changed it: the operation returns the new value here, not there."""
@@ -349,8 +349,6 @@ def _variable(body: Body, op: Operation) -> None:
 def _assign(body: Body, op: Operation) -> None:
     handle, value = op.inputs
     body.node(op, "AssignVariableOp", [body.text(handle), body.text(value)], {"dtype": value.dtype})
-    if op.outputs[0].consumers():
-        body.read_after(op)
 
 
 @export("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")

@@ -103,7 +103,7 @@ class Message(metaclass=MessageType):
 
     FIELDS: ClassVar[tuple[Field, ...]] = ()
     read_other_form: ClassVar[Callable[[bytes], Any] | None] = None
-    when_read: ClassVar[Callable[[Any], None] | None] = None
+    when_read: ClassVar[Callable[[Any], object] | None] = None
 
     if TYPE_CHECKING:  # what protobuf's classes have, as far as tfray uses it
 

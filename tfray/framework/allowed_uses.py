@@ -17,7 +17,7 @@ KINDS: Final = ("files", "python")
 """What can be allowed: to read and write files; to call Python functions of this process."""
 
 _USES: Final = {"files": "uses files", "python": "calls Python functions"}
-_SUFFIX: Final = re.compile(rb"_temp[_0-9a-f]*/part")
+_SUFFIX: Final = re.compile(rb"_temp[_0-9a-f]*/part|\.part")
 """What TensorFlow's savers add to the path that they are given."""
 
 _PLACEHOLDERS: Final = ("Placeholder", "PlaceholderWithDefault")
@@ -93,16 +93,20 @@ def _given(path: str, by_name: Mapping[str, PlainNode]) -> str:
             break
         inputs = [text for text in node.input if not text.startswith("^")]
         joined = node.op == "StringJoin" and len(inputs) == 2 and not node.attr.get("separator")
-        if node.op in ("Identity", "ShardedFilename") or (
-            joined and _is_suffix(by_name.get(inputs[1].removesuffix(":0")))
-        ):
+        if node.op in ("Identity", "ShardedFilename") or (joined and _is_suffix(inputs[1], by_name)):
             path = inputs[0]
     return path
 
 
-def _is_suffix(node: PlainNode | None) -> bool:
-    value = None if node is None or node.op != "Const" else np.asarray(node.attr.get("value")).reshape(-1)
-    return value is not None and all(isinstance(text, bytes) and _SUFFIX.fullmatch(text) for text in value)
+def _is_suffix(name: str, by_name: Mapping[str, PlainNode]) -> bool:
+    """Whether a tensor is a constant, or one of two, that leads nowhere else."""
+    node = by_name.get(name.removesuffix(":0"))
+    if node is None:
+        return False
+    if node.op == "Select":
+        return all(_is_suffix(text, by_name) for text in node.input[1:3])
+    value = np.asarray(node.attr.get("value")).reshape(-1) if node.op == "Const" else [None]
+    return all(isinstance(text, bytes) and _SUFFIX.fullmatch(text) for text in value)
 
 
 def reach_of(node: PlainNode) -> Reach | None:

@@ -16,6 +16,7 @@ from tfray.estimator.spec import EstimatorSpec, ModeKeys
 from tfray.estimator.warm_start import WarmStartSettings
 from tfray.formats import files
 from tfray.formats.files import PathLike
+from tfray.formats.meta_graph_proto import VariableDef
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
@@ -28,7 +29,7 @@ from tfray.keras.layers import history
 from tfray.keras.optimizers import Optimizer
 from tfray.library.inspect.graph_util import extract_sub_graph
 from tfray.library.metrics.mean_metrics import mean
-from tfray.library.variables.variables import Variable, VariableDef
+from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.arrays.source_ops import constant
@@ -106,7 +107,7 @@ class _Recorded:
             ]
             phase = graph.extra("keras_learning_phase", dict).get("phase")
         variables = [variable.to_proto() for variable in model.variables]
-        self._own_names = frozenset(definition.variable_name for definition in variables)
+        self._own_names = frozenset(definition.variable_name.partition(":")[0] for definition in variables)
         self._inputs = {tensor.op.name: self._renamed(tensor.name) for tensor in model.inputs}
         self._outputs = dict(zip(names, [self._renamed(tensor.name) for tensor in model.outputs], strict=True))
         self._penalties = [self._renamed(tensor.name) for tensor in model.losses]
@@ -139,12 +140,11 @@ class _Recorded:
         return replace(node, name=self._renamed(node.name), input=inputs, attr=attributes)
 
     def _renamed_definition(self, definition: VariableDef) -> VariableDef:
-        return replace(
-            definition,
-            initializer_name=self._renamed(definition.initializer_name),
-            snapshot_name=self._renamed(definition.snapshot_name),
-            initial_value_name=self._renamed(definition.initial_value_name),
-        )
+        renamed = VariableDef()
+        renamed.CopyFrom(definition)
+        for field in ("initializer_name", "snapshot_name", "initial_value_name"):
+            setattr(renamed, field, self._renamed(getattr(definition, field)))
+        return renamed
 
     def model_fn(self, features: Any, labels: Any, mode: str) -> EstimatorSpec:
         """The model function of the estimator."""

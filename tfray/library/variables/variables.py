@@ -7,9 +7,9 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tfray.formats.meta_graph_proto import SaveSliceInfoDef, VariableDef
 from tfray.framework.convert import (
     constant_tensor,
     convert_to_tensor,
@@ -50,25 +50,6 @@ class VariableAggregation(enum.Enum):
     MEAN = 2
     ONLY_FIRST_REPLICA = 3
     ONLY_FIRST_TOWER = 3  # noqa: PIE796 -- its older name
-
-
-@dataclass(frozen=True)
-class VariableDef:
-    """The names of a variable's operations, by which it is found again in a graph that was saved and loaded.
-
-    Attributes:
-        variable_name: Name of the variable's operation.
-        initializer_name: Name of the operation that initialises it.
-        snapshot_name: Name of its cached read.
-        initial_value_name: Name of the tensor that it is initialised with.
-        trainable: Whether optimizers change it by default.
-    """
-
-    variable_name: str
-    initializer_name: str
-    snapshot_name: str
-    initial_value_name: str
-    trainable: bool = True
 
 
 def _member(kind: type[_Member], value: _Member | None, default: _Member) -> _Member:
@@ -249,7 +230,7 @@ class Variable(metaclass=_VariableClass):
     def _find(self, variable_def: VariableDef, import_scope: str | None) -> None:
         graph = get_default_graph()
         prefix = import_scope.rstrip("/") + "/" if import_scope else ""
-        self.handle = graph.get_operation_by_name(prefix + variable_def.variable_name).outputs[0]
+        self.handle = graph.get_operation_by_name(prefix + variable_def.variable_name.partition(":")[0]).outputs[0]
         self.initializer = graph.get_operation_by_name(prefix + variable_def.initializer_name)
         self._snapshot = graph.get_tensor_by_name(prefix + variable_def.snapshot_name)
         self._initial_value = graph.get_tensor_by_name(prefix + variable_def.initial_value_name)
@@ -311,9 +292,17 @@ class Variable(metaclass=_VariableClass):
     def to_proto(self, export_scope: str | None = None) -> VariableDef:
         """The names by which this variable is found in its graph once that is saved and loaded."""
         prefix = export_scope.rstrip("/") + "/" if export_scope else ""
-        names = (self.op.name, self.initializer.name, self._snapshot.name, self._initial_value.name)
-        variable, initializer, snapshot, initial_value = (name.removeprefix(prefix) for name in names)
-        return VariableDef(variable, initializer, snapshot, initial_value, self.trainable)
+        made = VariableDef(
+            variable_name=self.handle.name.removeprefix(prefix),
+            initializer_name=self.initializer.name.removeprefix(prefix),
+            snapshot_name=self._snapshot.name.removeprefix(prefix),
+            initial_value_name=self._initial_value.name.removeprefix(prefix),
+            trainable=self.trainable,
+            is_resource=True,
+        )
+        if self._save_slice_info is not None:
+            made.save_slice_info_def.CopyFrom(SaveSliceInfoDef(**self._save_slice_info._asdict()))
+        return made
 
     @staticmethod
     def from_proto(variable_def: VariableDef, import_scope: str | None = None) -> Variable:

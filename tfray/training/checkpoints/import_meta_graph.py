@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
 
 from tfray.errors import DataLossError
 from tfray.formats import files
+from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
+from tfray.formats.meta_graph_proto import CollectionDef, MetaGraphDef, QueueRunnerDef, VariableDef
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
+from tfray.framework.plain_graph import PlainGraph, messages
+from tfray.library.platform import logging
 from tfray.library.variables.partitioned_variables import SaveSliceInfo
-from tfray.library.variables.variables import Variable, VariableDef
-from tfray.training.checkpoints.meta_graph import MetaGraphDef, clear_devices_of, saver_from_plain
+from tfray.library.variables.variables import Variable
+from tfray.training.checkpoints.meta_graph import clear_devices_of
 from tfray.training.checkpoints.saver import Saver
-from tfray.training.threads.queue_runner import QueueRunner, QueueRunnerDef
+from tfray.training.threads.queue_runner import QueueRunner
+
+_CONTEXTS: Final = ("cond_context", "while_context")
+"""Collections that describe TensorFlow 1's control flow, which is imported as branches and loops."""
 
 
 def import_meta_graph(
@@ -28,11 +34,11 @@ def import_meta_graph(
     allow: Collection[str] = (),
     **unused: Any,
 ) -> Saver | None:
-    """Add an exported graph to the current one, collections included.
+    """Add an exported graph to the current one, collections included: one of tfray's, or of TensorFlow's.
 
     Args:
-        meta_graph_or_file: What `export_meta_graph` returned, or a file: one ending in ``.meta`` stands beside every
-            checkpoint.
+        meta_graph_or_file: What `export_meta_graph` returned, or a file of it in any form: one ending in ``.meta``
+            stands beside every checkpoint.
         clear_devices: Leave out devices.
         import_scope: Name scope for the operations.
         input_map: Tensor name in the exported graph to the tensor of the current graph that replaces it.
@@ -45,44 +51,131 @@ def import_meta_graph(
     Raises:
         NotFoundError: There is no such file.
         PermissionDeniedError: Operations use what is not in `allow`.
-        DataLossError: It is damaged, or no meta graph of tfray.
+        UnimplementedError: Operation types have no equivalent; the error names each.
+        DataLossError: It is damaged, or no meta graph.
     """
-    definition = meta_graph_or_file
+    definition: Any = meta_graph_or_file
     if not isinstance(definition, MetaGraphDef):
-        try:
-            definition = MetaGraphDef.FromString(files.read_bytes(definition))
-        except DataLossError as error:
-            raise DataLossError(f"{files.as_path(meta_graph_or_file)}: {error.message}") from error  # type: ignore[arg-type]
+        definition = read_meta_graph(meta_graph_or_file)
+    names = {node.name for node in definition.graph_def.node}
+    listed = (text for each in definition.collection_def.values() for text in each.node_list.value)
+    plain = messages().plain_graph(definition.graph_def, [text for text in listed if text.partition(":")[0] in names])
     if clear_devices:
-        clear_devices_of(definition.graph_def.node)
+        clear_devices_of(plain.node)
+    return add_meta_graph(definition, plain, import_scope, input_map, allow)
+
+
+def add_meta_graph(
+    definition: MetaGraphDef,
+    plain: PlainGraph,
+    import_scope: str | None,
+    input_map: Mapping[str, Tensor] | None = None,
+    allow: Collection[str] = (),
+) -> Saver | None:
+    """Add the graph `plain` with the collections of a meta graph; see `import_meta_graph`."""
     graph = get_default_graph()
     scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else ""
-    import_graph_def(definition.graph_def, input_map, name=scope, allow=allow)
-    prefix = scope.rstrip("/") + "/" if scope else ""
-    variables: dict[str, Variable] = {}
-    for name, members in definition.collection_def.items():
-        for member in members:
-            graph.add_to_collection(name, _member_from_plain(graph, member, prefix, variables))
-    if definition.saver_def is not None:
+    import_graph_def(plain, input_map, name=scope, allow=allow)
+    members = _Members(graph, scope.rstrip("/") + "/" if scope else "")
+    for name, collection in sorted(definition.collection_def.items(), key=lambda item: item[0] not in _VARIABLES):
+        if name not in _CONTEXTS:
+            for member in members.of(name, collection):
+                graph.add_to_collection(name, member)
+    if definition.HasField("saver_def"):
         return Saver.from_proto(definition.saver_def, scope)
     return Saver() if graph.get_collection(GraphKeys.GLOBAL_VARIABLES) else None
 
 
-def _member_from_plain(graph: Graph, plain: Any, prefix: str, variables: dict[str, Variable]) -> Any:
+def read_meta_graph(path: PathLike) -> MetaGraphDef:
+    """The meta graph in a file, also as text. Raises `NotFoundError` or `DataLossError`."""
+    contents = files.read_bytes(path)
     try:
-        if "variable" in plain:
-            definition = VariableDef(**plain["variable"])
-            if definition.variable_name not in variables:
-                variable = Variable.from_proto(definition, prefix)
-                variable._save_slice_info = SaveSliceInfo(**plain["part"]) if plain["part"] else None
-                variables[definition.variable_name] = variable
-            return variables[definition.variable_name]
-        if "element" in plain:
-            return graph.as_graph_element(prefix + plain["element"])
-        if "saver" in plain:
-            return Saver.from_proto(saver_from_plain(plain["saver"]), prefix)
-        if "queue_runner" in plain:
-            return QueueRunner.from_proto(QueueRunnerDef(**plain["queue_runner"]), prefix)
-        return base64.b64decode(plain["bytes"]) if "bytes" in plain else plain["value"]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataLossError(f"a member of a collection of the meta graph cannot be read: {error}") from error
+        message = MetaGraphDef.FromString(contents)
+    except DataLossError as error:
+        text = _from_text(contents)
+        if text is None:
+            raise DataLossError(f"{files.as_path(path)}: {error.message}") from error
+        message = text
+    if not message.HasField("graph_def"):
+        raise DataLossError(f"{files.as_path(path)}: these {len(contents)} bytes are no meta graph")
+    return message
+
+
+def _from_text(contents: bytes) -> MetaGraphDef | None:
+    from google.protobuf import text_format
+
+    message = MetaGraphDef()
+    try:
+        text_format.Parse(contents.decode(), message)
+    except (text_format.ParseError, UnicodeDecodeError):
+        return None
+    return MetaGraphDef.FromString(message.SerializeToString())  # what was read from bytes is known as such
+
+
+class _Members:
+    """Members of collections by their forms in a meta graph.
+
+    Args:
+        graph: The graph that holds what they name.
+        prefix: Before the names.
+    """
+
+    def __init__(self, graph: Graph, prefix: str) -> None:
+        self._graph = graph
+        self._prefix = prefix
+        self._variables: dict[str, Variable] = {}
+
+    def of(self, name: str, collection: CollectionDef) -> list[Any]:
+        """The members of a collection."""
+        try:
+            if collection.WhichOneof("kind") != "node_list":
+                read = _READERS.get(name, _raw)
+                values = collection.bytes_list.value or collection.int64_list.value or collection.float_list.value
+                return [read(self, value) if isinstance(value, bytes) else value for value in values]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataLossError(f"collection {name!r} of the meta graph cannot be read: {error}") from error
+        found = []
+        for text in collection.node_list.value:
+            try:
+                known = self._variables.get(text.partition(":")[0])
+                found.append(self._graph.as_graph_element(self._prefix + text) if known is None else known)
+            except (KeyError, ValueError) as error:  # what stands within a branch or a loop has no name outside
+                logging.warning("collection %r of the meta graph: %s", name, error)
+        return found
+
+    def _variable(self, data: bytes) -> Variable:
+        definition = VariableDef.FromString(data)
+        name = definition.variable_name.partition(":")[0]
+        if name not in self._variables:
+            variable = self._variables[name] = Variable.from_proto(definition, self._prefix)
+            info = definition.save_slice_info_def
+            if info.full_name:
+                parts = info.full_shape, info.var_offset, info.var_shape
+                variable._save_slice_info = SaveSliceInfo(info.full_name, *map(list, parts))
+        return self._variables[name]
+
+    def _saver(self, data: bytes) -> Saver:
+        return Saver.from_proto(SaverDef.FromString(data), self._prefix)
+
+    def _queue_runner(self, data: bytes) -> QueueRunner:
+        return QueueRunner.from_proto(QueueRunnerDef.FromString(data), self._prefix)
+
+
+def _raw(members: _Members, data: bytes) -> bytes:
+    return data
+
+
+_VARIABLES: Final = (
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.MODEL_VARIABLES,
+    GraphKeys.MOVING_AVERAGE_VARIABLES,
+    GraphKeys.METRIC_VARIABLES,
+    GraphKeys.GLOBAL_STEP,
+)
+_READERS: Final[Mapping[str, Callable[[_Members, bytes], Any]]] = {
+    **dict.fromkeys(_VARIABLES, _Members._variable),
+    GraphKeys.SAVERS: _Members._saver,
+    GraphKeys.QUEUE_RUNNERS: _Members._queue_runner,
+}

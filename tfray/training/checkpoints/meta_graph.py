@@ -1,91 +1,38 @@
-"""Graphs with their collections as plain data: `tf.train.export_meta_graph`."""
+"""Graphs with their collections as messages: `tf.train.export_meta_graph`."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from tfray import errors
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
+from tfray.formats.graph_proto import GraphDef
+from tfray.formats.meta_graph_proto import MetaGraphDef, QueueRunnerDef, SaveSliceInfoDef, VariableDef
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, messages
 from tfray.library.variables.variables import Variable
 from tfray.training.threads.queue_runner import QueueRunner
 
-FORMAT_VERSION: Final = 1
-
-
-@dataclass
-class MetaGraphDef:
-    """A graph and what belongs to it.
-
-    Attributes:
-        graph_def: The graph.
-        saver_def: The saver's operations in it, or None.
-        collection_def: Its collections: of each, those members that are variables, tensors, operations, savers, queue
-            runners, numbers or text, in plain form.
-    """
-
-    graph_def: PlainGraph
-    saver_def: SaverDef | None = None
-    collection_def: dict[str, list[Any]] = field(default_factory=dict)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Nested dictionaries, lists, numbers and strings, ready for JSON."""
-        return {
-            "tfray_meta_graph": FORMAT_VERSION,
-            "graph": self.graph_def.to_plain(),
-            "saver": None if self.saver_def is None else saver_to_plain(self.saver_def),
-            "collections": self.collection_def,
-        }
-
-    def SerializeToString(self) -> bytes:
-        """This as bytes (TensorFlow's spelling; the bytes are JSON)."""
-        return json.dumps(self.to_plain(), separators=(",", ":")).encode()
-
-    @classmethod
-    def FromString(cls, data: bytes) -> MetaGraphDef:
-        """What `SerializeToString` gave. Raises `DataLossError` for anything else."""
-        try:
-            plain = json.loads(data)
-            if plain["tfray_meta_graph"] != FORMAT_VERSION:
-                raise ValueError(f"it is of version {plain['tfray_meta_graph']!r}")
-            collections = {str(name): list(members) for name, members in plain["collections"].items()}
-            saver = None if plain["saver"] is None else saver_from_plain(plain["saver"])
-            graph = plain["graph"]
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"not a meta graph of tfray: {type(error).__name__}: {error}") from error
-        return cls(PlainGraph.from_plain(graph), saver, collections)
-
-
-def saver_to_plain(definition: SaverDef) -> str:
-    """A saver's description as text."""
-    return base64.b64encode(definition.SerializeToString()).decode()
-
-
-def saver_from_plain(plain: str) -> SaverDef:
-    """What `saver_to_plain` gave."""
-    return SaverDef.FromString(base64.b64decode(plain, validate=True))
-
-
-# -- exporting -----------------------------------------------------------------------------------------
+JSON_VERSION: Final = 1
+"""Version of the form in which tfray once wrote meta graphs."""
 
 
 def meta_graph_bytes(graph: Graph, saver_def: SaverDef | None) -> bytes:
     """The contents of the file ``.meta`` beside a checkpoint."""
-    return _meta_graph_of(graph, saver_def, None).SerializeToString()
+    return export_meta_graph(graph=graph, saver_def=saver_def).SerializeToString()
 
 
 def export_meta_graph(
     filename: PathLike | None = None,
     meta_info_def: Any = None,
-    graph_def: PlainGraph | None = None,
+    graph_def: GraphDef | None = None,
     saver_def: SaverDef | None = None,
     collection_list: Sequence[str] | None = None,
     as_text: bool = False,
@@ -96,16 +43,17 @@ def export_meta_graph(
     strip_default_attrs: bool = False,
     save_debug_info: bool = False,
 ) -> MetaGraphDef:
-    """A graph with its collections, for `import_meta_graph`.
+    """A graph with its collections, for `import_meta_graph` here and in TensorFlow.
 
     Args:
         filename: Also write it to this file.
-        meta_info_def: Accepted for TensorFlow 1's sake.
+        meta_info_def: Versions and tags to go with it.
         graph_def: The operations to export; all of `graph` when None.
         saver_def: The saver that the importing program gets.
-        collection_list: Names of the collections to export; all when None. Members that are no variables, tensors,
-            operations, savers, queue runners, numbers or text are left out.
-        as_text: Write the file with line breaks.
+        collection_list: Names of the collections to export; all when None. A collection holds members of one kind, that
+            of its first: variables, tensors and operations, savers, queue runners, numbers, or text. Others are left
+            out.
+        as_text: Write the file as the text of a message.
         graph: The graph; the default graph when None.
         export_scope: Export only operations under this name scope, without it in their names.
         clear_devices: Leave out devices.
@@ -113,33 +61,25 @@ def export_meta_graph(
         strip_default_attrs: Accepted for TensorFlow 1's sake.
         save_debug_info: Accepted for TensorFlow 1's sake.
     """
-    made = _meta_graph_of(graph or get_default_graph(), saver_def, collection_list, export_scope)
+    graph = graph or get_default_graph()
+    prefix = export_scope.rstrip("/") + "/" if export_scope else ""
+    made = MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
     if graph_def is not None:
-        made.graph_def = graph_def
-    if clear_devices:
-        clear_devices_of(made.graph_def.node)
-    if clear_extraneous_savers:
-        made.collection_def.pop(GraphKeys.SAVERS, None)
+        made.graph_def.CopyFrom(graph_def)
+    else:
+        plain = graph.as_plain()
+        if prefix:
+            plain.node = [_within(node, prefix) for node in plain.node if node.name.startswith(prefix)]
+        if clear_devices:
+            clear_devices_of(plain.node)
+        made.graph_def.CopyFrom(messages().graph_message(plain))
+    for name in graph.get_all_collection_keys() if collection_list is None else collection_list:
+        if not (clear_extraneous_savers and name == GraphKeys.SAVERS):
+            add_collection(made, name, graph.get_collection(name), prefix)
     if filename is not None:
-        contents = json.dumps(made.to_plain(), indent=1).encode() if as_text else made.SerializeToString()
+        contents = str(made).encode() if as_text else made.SerializeToString()
         files.write_bytes(files.given_path(filename, "filename"), contents)
     return made
-
-
-def _meta_graph_of(
-    graph: Graph, saver_def: SaverDef | None, names: Sequence[str] | None, scope: str | None = None
-) -> MetaGraphDef:
-    prefix = scope.rstrip("/") + "/" if scope else ""
-    graph_def = graph.as_plain()
-    if prefix:
-        graph_def.node = [_within(node, prefix) for node in graph_def.node if node.name.startswith(prefix)]
-    collections = {}
-    for name in graph.get_all_collection_keys() if names is None else names:
-        members = [_member_to_plain(member, prefix) for member in graph.get_collection(name)]
-        kept = [member for member in members if member is not None]
-        if kept:
-            collections[name] = kept
-    return MetaGraphDef(graph_def, saver_def, collections)
 
 
 def _within(node: PlainNode, prefix: str) -> PlainNode:
@@ -165,22 +105,85 @@ def clear_devices_of(nodes: Iterable[PlainNode]) -> None:
                 clear_devices_of(value.node)
 
 
-def _member_to_plain(member: Any, prefix: str) -> Any | None:
-    """A member of a collection in plain form; None for one that has none, or is outside of the scope."""
+# -- collections ---------------------------------------------------------------------------------------
+
+
+def add_collection(message: MetaGraphDef, name: str, members: Iterable[Any], prefix: str = "") -> None:
+    """Add a collection to a meta graph: those members that are of the kind of the first, and within a scope."""
+    found = [each for member in members if (each := _message_of(member, prefix)) is not None]
+    for kind, value in found:
+        if kind == found[0][0]:
+            getattr(message.collection_def[name], kind).value.append(value)
+
+
+def _message_of(member: Any, prefix: str) -> tuple[str, Any] | None:
+    """The list for a member of a collection and its form there; None for one that has none, or is out of scope."""
     if isinstance(member, (Tensor, Operation, Variable)) and not member.name.startswith(prefix):
         return None
-    if isinstance(member, Variable):
-        info = member._save_slice_info
-        part = None if info is None else info._asdict()
-        return {"variable": asdict(member.to_proto(prefix)), "part": part}
     if isinstance(member, (Tensor, Operation)):
-        return {"element": member.name.removeprefix(prefix)}
-    if hasattr(member, "as_saver_def"):
+        return "node_list", member.name.removeprefix(prefix)
+    if isinstance(member, (Variable, QueueRunner)) or hasattr(member, "as_saver_def"):
         definition = member.to_proto(prefix)
-        return None if definition is None else {"saver": saver_to_plain(definition)}
-    if isinstance(member, QueueRunner):
-        runner = member.to_proto(prefix)
-        return None if runner is None else {"queue_runner": asdict(runner)}
-    if isinstance(member, bytes):
-        return {"bytes": base64.b64encode(member).decode()}
-    return {"value": member} if isinstance(member, (str, int, float, bool)) else None
+        return None if definition is None else ("bytes_list", definition.SerializeToString())
+    if isinstance(member, (bytes, str)):
+        return "bytes_list", member.encode() if isinstance(member, str) else member
+    if isinstance(member, float):
+        return "float_list", member
+    return ("int64_list", member) if isinstance(member, int) else None
+
+
+# -- the form of old -----------------------------------------------------------------------------------
+
+
+def from_json(data: bytes) -> MetaGraphDef:
+    """The message of a meta graph that tfray has written as JSON. Raises `DataLossError` for anything else."""
+    try:
+        return from_plain(json.loads(data))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise DataLossError(f"not a meta graph of tfray: {type(error).__name__}: {error}") from error
+
+
+def from_plain(plain: Any) -> MetaGraphDef:
+    """The message of a meta graph that is plain data. Raises Python's errors for anything else."""
+    if plain["tfray_meta_graph"] != JSON_VERSION:
+        raise ValueError(f"it is of version {plain['tfray_meta_graph']!r}")
+    made = MetaGraphDef(graph_def=messages().graph_message(PlainGraph.from_plain(plain["graph"])))
+    if plain["saver"] is not None:
+        made.saver_def.CopyFrom(SaverDef.FromString(base64.b64decode(plain["saver"], validate=True)))
+    for name, members in plain["collections"].items():
+        for member in members:
+            ((key, value),) = [(key, value) for key, value in member.items() if key != "part"]
+            kind, content = _OLD_MEMBERS[key](value, member)
+            getattr(made.collection_def[str(name)], kind).value.append(content)
+    return made
+
+
+def _old_variable(value: Any, member: Any) -> tuple[str, bytes]:
+    definition = VariableDef(**value, is_resource=True)
+    if member["part"]:
+        definition.save_slice_info_def.CopyFrom(SaveSliceInfoDef(**member["part"]))
+    return "bytes_list", definition.SerializeToString()
+
+
+def _old_runner(value: Any, member: Any) -> tuple[str, bytes]:
+    kinds = [getattr(errors, str(name)) for name in value.pop("queue_closed_exception_types")]
+    ends = [errors.error_code_from_exception_type(kind) for kind in kinds]
+    return "bytes_list", QueueRunnerDef(**value, queue_closed_exception_types=ends).SerializeToString()
+
+
+def _old_value(value: Any, member: Any) -> tuple[str, Any]:
+    if isinstance(value, str):
+        return "bytes_list", value.encode()
+    return ("float_list" if isinstance(value, float) else "int64_list"), value
+
+
+_OLD_MEMBERS: Final[dict[str, Callable[[Any, Any], tuple[str, Any]]]] = {
+    "variable": _old_variable,
+    "element": lambda value, member: ("node_list", value),
+    "saver": lambda value, member: ("bytes_list", base64.b64decode(value, validate=True)),
+    "queue_runner": _old_runner,
+    "bytes": lambda value, member: ("bytes_list", base64.b64decode(value, validate=True)),
+    "value": _old_value,
+}
+
+MetaGraphDef.read_other_form = from_json

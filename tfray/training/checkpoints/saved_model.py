@@ -1,8 +1,7 @@
 """`tf.saved_model`: graphs with signatures and values in a folder, for programs that only run them.
 
-A folder holds ``saved_model.json`` (for each set of tags a graph with its collections, and signatures: names of its
-inputs and outputs) and ``variables/``, a checkpoint with the values of variables and of large constants. Loading it
-executes nothing; later only the graph's operations are run.
+The folder is TensorFlow's own (see `saved_model_files`): TensorFlow and its servers read what is written here, unless a
+graph has operations that only tfray has. Loading executes nothing; later only the graph's operations are run.
 
 >>> tf.saved_model.export(session, "model", {"images": images}, {"scores": scores})  # pruned and frozen
 >>> model = tf.saved_model.load_model("model")
@@ -11,11 +10,10 @@ executes nothing; later only the graph's operations are run.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -23,25 +21,36 @@ import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
 from tfray.formats import files
-from tfray.formats.checkpoint import ArrowCheckpoint
+from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.files import PathLike
-from tfray.formats.value_file import read_values, write_values
+from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
+from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.value_file import write_values
+from tfray.formats.write_formats import TENSORFLOW
 from tfray.framework.allowed_uses import checked_nodes
-from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.importer import from_graph_def
+from tfray.framework.plain_graph import PlainGraph, messages
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
-from tfray.library.variables.variables import global_variables_initializer, local_variables_initializer
+from tfray.library.variables.variables import Variable, global_variables_initializer, local_variables_initializer
 from tfray.ops.arrays.grouping_ops import group
 from tfray.session import Session
-from tfray.training.checkpoints.import_meta_graph import import_meta_graph
-from tfray.training.checkpoints.meta_graph import MetaGraphDef, clear_devices_of, export_meta_graph
+from tfray.training.checkpoints.import_meta_graph import add_meta_graph
+from tfray.training.checkpoints.meta_graph import add_collection, clear_devices_of
+from tfray.training.checkpoints.saved_model_files import (
+    ASSETS,
+    FILE_NAME,
+    MAIN_OP,
+    TEXT_FILE_NAME,
+    VALUES,
+    folder_of,
+    maybe_saved_model_directory,
+    read_saved_model,
+)
+from tfray.training.checkpoints.saver import Saver
 from tfray.training.checkpoints.signatures import (
-    SignatureDef,
-    TensorInfo,
     build_signature_def,
     build_tensor_info,
     classification_signature_def,
@@ -55,11 +64,11 @@ from tfray.training.checkpoints.signatures import (
 # fmt: off
 __all__ = [
     "ASSETS_DIRECTORY", "ASSETS_KEY", "CLASSIFY_INPUTS", "CLASSIFY_METHOD_NAME", "CLASSIFY_OUTPUT_CLASSES",
-    "CLASSIFY_OUTPUT_SCORES", "DEFAULT_SERVING_SIGNATURE_DEF_KEY", "FILE_NAME", "FORMAT_VERSION", "GPU",
+    "CLASSIFY_OUTPUT_SCORES", "DEFAULT_SERVING_SIGNATURE_DEF_KEY", "GPU",
     "LEGACY_INIT_OP_KEY", "MAIN_OP_KEY", "PREDICT_INPUTS", "PREDICT_METHOD_NAME", "PREDICT_OUTPUTS", "REGRESS_INPUTS",
     "REGRESS_METHOD_NAME", "REGRESS_OUTPUTS", "SAVED_MODEL_FILENAME_PB", "SAVED_MODEL_FILENAME_PBTXT",
     "SAVED_MODEL_SCHEMA_VERSION", "SERVING", "TPU", "TRAINING", "VARIABLES_DIRECTORY", "VARIABLES_FILENAME", "Builder",
-    "LoadedModel", "SavedGraph", "SavedModelBuilder", "SignatureDef", "TensorInfo", "build_signature_def",
+    "LoadedModel", "SavedModelBuilder", "SignatureDef", "TensorInfo", "build_signature_def",
     "build_tensor_info", "builder", "classification_signature_def", "constants", "contains_saved_model", "export",
     "get_tensor_from_tensor_info", "is_valid_signature", "load", "load_model", "loader", "main_op",
     "main_op_with_restore", "maybe_saved_model_directory", "predict_signature_def", "read_saved_model",
@@ -67,28 +76,22 @@ __all__ = [
 ]
 # fmt: on
 
-FILE_NAME: Final = "saved_model.json"
-FORMAT_VERSION: Final = 1
-_VALUES: Final = "variables/variables"
-_ASSETS: Final = "assets"
-_STORED: Final = "stored constant"
-_LARGE_BYTES: Final = 1024
-"""Constants from this size on, in bytes, are stored in the checkpoint, not in the graph."""
+_LEGACY_INIT_OP: Final = "legacy_init_op"
+_INIT_OP: Final = "__saved_model_init_op"
+"""A signature of TensorFlow 2: its output is the operation to run after loading."""
 
 tag_constants = SimpleNamespace(SERVING="serve", TRAINING="train", EVAL="eval", GPU="gpu", TPU="tpu")
 constants = SimpleNamespace(
-    ASSETS_DIRECTORY=_ASSETS,
+    ASSETS_DIRECTORY=ASSETS,
     ASSETS_KEY="saved_model_assets",
-    LEGACY_INIT_OP_KEY="legacy_init_op",
-    MAIN_OP_KEY="saved_model_main_op",
-    SAVED_MODEL_FILENAME_JSON=FILE_NAME,
-    SAVED_MODEL_FILENAME_PB="saved_model.pb",
-    SAVED_MODEL_FILENAME_PBTXT="saved_model.pbtxt",
+    LEGACY_INIT_OP_KEY=_LEGACY_INIT_OP,
+    MAIN_OP_KEY=MAIN_OP,
+    SAVED_MODEL_FILENAME_PB=FILE_NAME,
+    SAVED_MODEL_FILENAME_PBTXT=TEXT_FILE_NAME,
     SAVED_MODEL_SCHEMA_VERSION=1,
     VARIABLES_DIRECTORY="variables",
     VARIABLES_FILENAME="variables",
 )
-"""Names that TensorFlow gives; tfray's own form has one file, ``SAVED_MODEL_FILENAME_JSON``, beside the variables."""
 
 ASSETS_DIRECTORY: Final[str] = constants.ASSETS_DIRECTORY
 ASSETS_KEY: Final[str] = constants.ASSETS_KEY
@@ -116,112 +119,6 @@ VARIABLES_DIRECTORY: Final[str] = constants.VARIABLES_DIRECTORY
 VARIABLES_FILENAME: Final[str] = constants.VARIABLES_FILENAME
 
 
-# -- what is in a folder -------------------------------------------------------------------------------
-
-
-@dataclass
-class SavedGraph:
-    """A graph of a saved model.
-
-    Attributes:
-        meta_graph: The graph and its collections.
-        tags: What it is for.
-        signature_def: Its signatures by name.
-        assets: File name in ``assets`` of each tensor that holds one, by the tensor's name.
-        main_op: Name of the operation to run once after loading, or ``""``.
-        variables: Names of its variables, by the names of their values in the checkpoint.
-    """
-
-    meta_graph: MetaGraphDef
-    tags: list[str]
-    signature_def: dict[str, SignatureDef] = field(default_factory=dict)
-    assets: dict[str, str] = field(default_factory=dict)
-    main_op: str = ""
-    variables: dict[str, str] = field(default_factory=dict)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Data for JSON."""
-        return {
-            "tags": self.tags,
-            "meta_graph": self.meta_graph.to_plain(),
-            "signatures": {name: _signature_to_plain(each) for name, each in self.signature_def.items()},
-            "assets": self.assets,
-            "main_op": self.main_op,
-            "variables": self.variables,
-        }
-
-    @classmethod
-    def from_plain(cls, plain: Any) -> SavedGraph:
-        """What `to_plain` gave. Raises `DataLossError` or an error of Python's for anything else."""
-        meta_graph = MetaGraphDef.FromString(json.dumps(plain["meta_graph"]).encode())
-        signatures = {str(name): _signature_from_plain(each) for name, each in plain["signatures"].items()}
-        tags = [str(tag) for tag in plain["tags"]]
-        assets, variables = (_texts(plain[name]) for name in ("assets", "variables"))
-        return cls(meta_graph, tags, signatures, assets, str(plain["main_op"]), variables)
-
-
-def _texts(plain: Any) -> dict[str, str]:
-    if not all(isinstance(text, str) for item in plain.items() for text in item):
-        raise TypeError("names must be text")
-    return dict(plain)
-
-
-def _signature_to_plain(signature: SignatureDef) -> dict[str, Any]:
-    def tensors(infos: Mapping[str, TensorInfo]) -> dict[str, Any]:
-        return {
-            key: {
-                "name": info.name,
-                "dtype": info.dtype.name,
-                "shape": None if info.tensor_shape.rank is None else info.tensor_shape.as_list(),
-            }
-            for key, info in infos.items()
-        }
-
-    return {
-        "inputs": tensors(signature.inputs),
-        "outputs": tensors(signature.outputs),
-        "method": signature.method_name,
-    }
-
-
-def _signature_from_plain(plain: Any) -> SignatureDef:
-    def tensors(infos: Any) -> dict[str, TensorInfo]:
-        return {
-            str(key): TensorInfo(str(info["name"]), as_dtype(info["dtype"]), TensorShape(info["shape"]))
-            for key, info in infos.items()
-        }
-
-    return SignatureDef(tensors(plain["inputs"]), tensors(plain["outputs"]), str(plain["method"]))
-
-
-# -- constants outside the graph -----------------------------------------------------------------------
-
-
-def _move_constants(node: PlainNode, values: dict[str, Any]) -> PlainNode:
-    """The operation without its large constants, which go to `values`."""
-
-    def moved(value: Any) -> Any:
-        if isinstance(value, PlainRegion):
-            return PlainRegion([_move_constants(each, values) for each in value.node], value.inputs, value.outputs)
-        if isinstance(value, np.ndarray) and value.nbytes >= _LARGE_BYTES:
-            key = f"_constants/{len(values)}"
-            values[key] = value
-            return {_STORED: key}
-        return value
-
-    return replace(node, attr={name: moved(value) for name, value in node.attr.items()})
-
-
-def _fetch_constants(node: PlainNode, values: ArrowCheckpoint) -> None:
-    """Put the constants back in place."""
-    for name, value in node.attr.items():
-        if isinstance(value, PlainRegion):
-            for each in value.node:
-                _fetch_constants(each, values)
-        elif isinstance(value, dict) and set(value) == {_STORED}:
-            node.attr[name] = values.read(str(value[_STORED]))
-
-
 # -- writing -------------------------------------------------------------------------------------------
 
 
@@ -236,11 +133,12 @@ class SavedModelBuilder:
     """
 
     def __init__(self, export_dir: PathLike) -> None:
-        self._folder = files.given_path(export_dir, "export_dir").rstrip("/") or "/"
+        self._folder = folder_of(export_dir)
         if files.exists(self._folder) and not (files.is_folder(self._folder) and not files.list_folder(self._folder)):
             raise InvalidArgumentError(f"{self._folder} is there already: export to a new folder")
-        self._graphs: list[SavedGraph] = []
-        self._values: dict[str, Any] = {}
+        self._model = SavedModel(saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION)
+        self._values: dict[str, Any] | None = None
+        self._pieces: list[Piece] = []
         self._assets: dict[str, str] = {}
 
     def add_meta_graph_and_variables(
@@ -266,12 +164,18 @@ class SavedModelBuilder:
             clear_devices: Leave out devices.
             main_op: Operation to run after loading.
             strip_default_attrs: Accepted for TensorFlow 1 programs.
-            saver: Accepted for TensorFlow 1 programs.
+            saver: Accepted for TensorFlow 1 programs: the model has a saver of its own.
         """
-        if self._graphs:
+        if self._values is not None:
             raise InvalidArgumentError("the variables have been added already: use add_meta_graph for further graphs")
         variables = _variables_of(sess.graph)
-        self._values.update(sess.run(variables) if variables else {})
+        self._values = sess.run(variables) if variables else {}
+        for name, variable in variables.items():
+            info, array = variable._save_slice_info, np.asarray(self._values[name])
+            if info is None:
+                self._pieces.append(Piece.whole(name, array))
+            else:
+                self._pieces.append(Piece(info.full_name, array, info.full_shape, info.var_offset))
         self._add(sess.graph, tags, signature_def_map, assets_collection, main_op or legacy_init_op, clear_devices)
 
     def add_meta_graph(
@@ -287,7 +191,7 @@ class SavedModelBuilder:
         graph: Graph | None = None,
     ) -> None:
         """Add a graph that uses the variables already there; see `add_meta_graph_and_variables`."""
-        if not self._graphs:
+        if self._values is None:
             raise InvalidArgumentError("add a graph with its variables first: add_meta_graph_and_variables")
         graph = graph or get_default_graph()
         missing = sorted(set(_variables_of(graph)) - set(self._values))
@@ -299,7 +203,7 @@ class SavedModelBuilder:
         self, graph_def: PlainGraph, tags: Iterable[str], signature_def_map: Mapping[str, SignatureDef]
     ) -> None:
         """Add a graph without variables, such as `graph_util.convert_variables_to_constants` makes."""
-        self._graphs.append(SavedGraph(MetaGraphDef(graph_def), sorted(tags), dict(signature_def_map)))
+        self._append(MetaGraphDef(graph_def=messages().graph_message(graph_def)), tags, signature_def_map)
 
     def _add(
         self,
@@ -310,46 +214,68 @@ class SavedModelBuilder:
         main_op: Operation | None,
         clear_devices: bool,
     ) -> None:
-        meta_graph = export_meta_graph(graph=graph, clear_devices=clear_devices)
-        names = {name: name for name in _variables_of(graph)}
-        made = SavedGraph(meta_graph, sorted(tags), dict(signatures or {}), variables=names)
-        made.main_op = main_op.name if main_op is not None else ""
+        plain = graph.as_plain()
+        if clear_devices:
+            clear_devices_of(plain.node)
+        copy = from_graph_def(plain)  # gets a saver, which the program's own graph need not have
+        variables = _variables_of(graph)
+        made = MetaGraphDef()
+        if variables:
+            with copy.as_default():
+                copies = [_copied(variable) for variable in variables.values()]
+                made.saver_def.CopyFrom(Saver(copies, write_format=TENSORFLOW).as_saver_def())
+        made.graph_def.CopyFrom(copy.as_graph_def())
+        for name in graph.get_all_collection_keys():
+            add_collection(made, name, graph.get_collection(name))
+        if main_op is not None:
+            made.collection_def[MAIN_OP].node_list.value[:] = [main_op.name]
         for tensor in assets or ():
             path = _asset_path(tensor)
             name = os.path.basename(path)
             if self._assets.setdefault(name, path) != path:
                 raise InvalidArgumentError(f"two assets are called {name}: {path} and {self._assets[name]}")
-            made.assets[tensor.name] = name
-        self._graphs.append(made)
+            made.asset_file_def.append(AssetFileDef(tensor_info=TensorInfo(name=tensor.name), filename=name))
+        self._append(made, tags, signatures)
+
+    def _append(self, made: MetaGraphDef, tags: Iterable[str], signatures: Mapping[str, SignatureDef] | None) -> None:
+        made.meta_info_def.tags.extend(sorted(tags))
+        for name, signature in (signatures or {}).items():
+            made.signature_def[name].CopyFrom(signature)
+        self._model.meta_graphs.append(made)
 
     def save(self, as_text: bool = False) -> str:
         """Write everything.
 
         Args:
-            as_text: Write the graph with line breaks.
+            as_text: Write the graph as the text of a message.
 
         Returns:
             The path of the file with the graphs.
+
+        Raises:
+            InvalidArgumentError: The graphs take more than 2 GiB: leave large values in variables.
         """
-        values = {name: np.asarray(value) for name, value in self._values.items()}
-        plain = []
-        for each in self._graphs:
-            nodes = [_move_constants(node, values) for node in each.meta_graph.graph_def.node]
-            graph_def = replace(each.meta_graph.graph_def, node=nodes)
-            plain.append(replace(each, meta_graph=replace(each.meta_graph, graph_def=graph_def)).to_plain())
-        files.make_folders(f"{self._folder}/{os.path.dirname(_VALUES)}")
-        write_values(f"{self._folder}/{_VALUES}", values)
+        contents = str(self._model).encode() if as_text else self._model.SerializeToString()
+        files.make_folders(f"{self._folder}/{os.path.dirname(VALUES)}")
+        if self._pieces:
+            write_values(f"{self._folder}/{VALUES}", self._pieces, TENSORFLOW)
         if self._assets:
-            files.make_folders(f"{self._folder}/{_ASSETS}")
+            files.make_folders(f"{self._folder}/{ASSETS}")
         for name, path in self._assets.items():
-            files.copy(path, f"{self._folder}/{_ASSETS}/{name}")
-        path = f"{self._folder}/{FILE_NAME}"
-        contents = json.dumps({"tfray_saved_model": FORMAT_VERSION, "graphs": plain}, indent=1 if as_text else None)
-        files.write_bytes(path, contents.encode())  # last: without it there is no model
+            files.copy(path, f"{self._folder}/{ASSETS}/{name}")
+        path = f"{self._folder}/{TEXT_FILE_NAME if as_text else FILE_NAME}"
+        files.write_bytes(path, contents)  # last: without it there is no model
         return path
 
 
-def _variables_of(graph: Graph) -> dict[str, Any]:
+def _copied(variable: Variable) -> Variable:
+    """A variable in a copy of its graph, which is the current graph."""
+    copy = Variable.from_proto(variable.to_proto())
+    copy._save_slice_info = variable._save_slice_info
+    return copy
+
+
+def _variables_of(graph: Graph) -> dict[str, Variable]:
     keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES)
     return {variable.op.name: variable for key in keys for variable in graph.get_collection(key)}
 
@@ -431,41 +357,6 @@ def _with_placeholders(graph_def: PlainGraph, inputs: Iterable[Tensor]) -> Plain
 # -- reading -------------------------------------------------------------------------------------------
 
 
-def read_saved_model(export_dir: PathLike) -> list[SavedGraph]:
-    """The graphs of a saved model, without the values of variables.
-
-    Raises:
-        NotFoundError: There is none.
-        DataLossError: It is damaged.
-    """
-    folder = files.given_path(export_dir, "export_dir").rstrip("/")
-    path = f"{folder}/{FILE_NAME}"
-    try:
-        contents = files.read_bytes(path)
-    except NotFoundError as error:
-        raise NotFoundError(f"there is no saved model in {folder}: {path} does not exist") from error
-    try:
-        plain = json.loads(contents)
-        if plain["tfray_saved_model"] != FORMAT_VERSION:
-            raise ValueError(f"it is of version {plain['tfray_saved_model']!r}")
-        graphs = [SavedGraph.from_plain(each) for each in plain["graphs"]]
-    except OpError as error:
-        raise DataLossError(f"{path} is damaged: {error.message}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise DataLossError(f"{path} is no saved model of tfray: {type(error).__name__}: {error}") from error
-    values = read_values(f"{folder}/{_VALUES}")
-    for each in graphs:
-        for node in each.meta_graph.graph_def.node:
-            _fetch_constants(node, values)
-    return graphs
-
-
-def maybe_saved_model_directory(export_dir: PathLike) -> bool:
-    """Whether a folder holds a saved model."""
-    folder = files.as_path(export_dir)
-    return bool(folder.strip()) and files.exists(f"{folder.rstrip('/')}/{FILE_NAME}")
-
-
 def load(
     sess: Session,
     tags: Collection[str],
@@ -474,8 +365,10 @@ def load(
     *,
     allow: Collection[str] = (),
     **saver_kwargs: Any,
-) -> SavedGraph:
+) -> MetaGraphDef:
     """Add a saved model to a session's graph, and set its variables.
+
+    Of a model of TensorFlow 2 what its signatures need is added.
 
     Args:
         sess: The session.
@@ -492,30 +385,69 @@ def load(
     Raises:
         NotFoundError: There is no model, or none with these tags.
         PermissionDeniedError: Operations use what is not in `allow`; the error lists them.
+        UnimplementedError: Operation types have no equivalent; the error names each.
         DataLossError: A file is damaged.
     """
-    folder = files.given_path(export_dir, "export_dir").rstrip("/")
-    found = _with_tags(read_saved_model(folder), tags, folder)
+    folder = folder_of(export_dir)
+    found = _with_tags(read_saved_model(folder).meta_graphs, tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
     with _damage_reported(folder), sess.graph.as_default():
-        assets = _set_assets(found, folder)
+        if found.HasField("object_graph_def"):
+            found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
+        plain = messages().plain_graph(found.graph_def, [name.partition(":")[0] for name in _names(found)])
+        assets = _set_assets(plain, found, folder)
         inputs = {info.name for signature in found.signature_def.values() for info in signature.inputs.values()}
-        graph_def = found.meta_graph.graph_def
-        nodes = [replace(n, is_loaded=False) for n in checked_nodes(graph_def.node, allow, assets, inputs)]
-        checked = replace(found.meta_graph, graph_def=replace(graph_def, node=nodes))
-        import_meta_graph(checked, import_scope=import_scope, allow=allow)
-        variables = _variables_of(sess.graph)
-        values = read_values(f"{folder}/{_VALUES}")
-        feeds, initializers = {}, []
-        for name, key in found.variables.items():
-            if prefix + name not in variables:
-                raise DataLossError(f"{folder} has a value for {name!r}, which is no variable of its graph")
-            initializers.append(variables[prefix + name].initializer)
-            feeds[initializers[-1].inputs[1]] = values.read(key)
-        sess.run(initializers, feeds)
-        if found.main_op:
-            sess.run(sess.graph.get_operation_by_name(prefix + found.main_op))
+        plain.node = [replace(n, is_loaded=False) for n in checked_nodes(plain.node, allow, assets, inputs)]
+        add_meta_graph(found, plain, import_scope, allow=allow)
+        _set_variables(sess, found, prefix, f"{folder}/{VALUES}")
+        main_op = _main_op_of(found)
+        if main_op:
+            sess.run(sess.graph.get_operation_by_name(prefix + main_op))
     return found
+
+
+def _names(found: MetaGraphDef) -> Iterator[str]:
+    """The tensors that the signatures name."""
+    for signature in found.signature_def.values():
+        for info in (*signature.inputs.values(), *signature.outputs.values()):
+            parts = info.coo_sparse
+            names = info.name, parts.values_tensor_name, parts.indices_tensor_name, parts.dense_shape_tensor_name
+            yield from filter(None, names)
+
+
+def _roots(found: MetaGraphDef) -> list[str]:
+    """The operations that running and restoring a model needs."""
+    saver = found.saver_def
+    return [*_names(found), *filter(None, (saver.filename_tensor_name, saver.restore_op_name, _main_op_of(found)))]
+
+
+def _main_op_of(found: MetaGraphDef) -> str:
+    """The operation to run after loading, or nothing."""
+    if _INIT_OP in found.signature_def:
+        return next((info.name for info in found.signature_def[_INIT_OP].outputs.values()), "")
+    for name in (MAIN_OP, _LEGACY_INIT_OP):
+        if name in found.collection_def:
+            return next(iter(found.collection_def[name].node_list.value), "")
+    return ""
+
+
+def _set_variables(sess: Session, found: MetaGraphDef, prefix: str, path: str) -> None:
+    """Give the variables the values of the model's checkpoint."""
+    saver = found.saver_def
+    if saver.restore_op_name:
+        restore = sess.graph.get_operation_by_name(prefix + saver.restore_op_name)
+        sess.run(restore, {prefix + saver.filename_tensor_name: files.absolute(path)})
+        return
+    variables = {name: variable for name, variable in _variables_of(sess.graph).items() if name.startswith(prefix)}
+    if not variables:
+        return
+    values = open_checkpoint(path)
+    feeds, initializers = {}, []
+    for name, variable in variables.items():
+        if name.removeprefix(prefix) in values.tensors:
+            initializers.append(variable.initializer)
+            feeds[initializers[-1].inputs[1]] = values.read(name.removeprefix(prefix))
+    sess.run(initializers, feeds)
 
 
 @contextmanager
@@ -529,21 +461,24 @@ def _damage_reported(folder: str) -> Iterator[None]:
         raise DataLossError(f"the graph in {folder} is damaged: {type(error).__name__}: {error}") from error
 
 
-def _with_tags(graphs: Iterable[SavedGraph], tags: Collection[str], folder: str) -> SavedGraph:
+def _with_tags(graphs: Iterable[MetaGraphDef], tags: Collection[str], folder: str) -> MetaGraphDef:
     graphs = list(graphs)
     for each in graphs:
-        if set(each.tags) == set(tags):
+        if set(each.meta_info_def.tags) == set(tags):
             return each
-    there = " and ".join(str(each.tags) for each in graphs) or "none"
+    there = " and ".join(str(list(each.meta_info_def.tags)) for each in graphs) or "none"
     raise NotFoundError(f"{folder} has no graph with the tags {sorted(tags)}; it has {there}")
 
 
-def _set_assets(found: SavedGraph, folder: str) -> set[str]:
+def _set_assets(graph: PlainGraph, found: MetaGraphDef, folder: str) -> set[str]:
     """Make the constants of assets name the files of the folder. Returns those names that are certain to be in it."""
     inside = set()
-    paths = {name: f"{folder}/{_ASSETS}/{os.path.basename(file)}" for name, file in found.assets.items()}
-    for node in found.meta_graph.graph_def.node:
-        path = paths.get(f"{node.name}:0")
+    paths = {
+        asset.tensor_info.name.partition(":")[0]: f"{folder}/{ASSETS}/{os.path.basename(asset.filename)}"
+        for asset in found.asset_file_def
+    }
+    for node in graph.node:
+        path = paths.get(node.name)
         if path is not None and node.op == "Const" and isinstance(node.attr.get("value"), np.ndarray):
             value = np.empty(node.attr["value"].shape, object)
             value.fill(path.encode())
@@ -582,7 +517,7 @@ class LoadedModel:
     ) -> None:
         self._session = Session(graph=Graph())
         loaded = load(self._session, tags, export_dir, allow=allow)
-        self.signatures = loaded.signature_def
+        self.signatures = {name: each for name, each in loaded.signature_def.items() if name != _INIT_OP}
         if signature not in self.signatures:
             known = ", ".join(self.signatures) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
@@ -594,8 +529,8 @@ class LoadedModel:
         outputs = {key: self._tensor(info) for key, info in signature.outputs.items()}
         return self._session.make_callable(outputs, [self._tensor(info) for info in signature.inputs.values()])
 
-    def _tensor(self, info: TensorInfo) -> Tensor:
-        return self._session.graph.get_tensor_by_name(info.name)
+    def _tensor(self, info: TensorInfo) -> Any:
+        return get_tensor_from_tensor_info(info, self._session.graph)
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from tfray.errors import InvalidArgumentError
+from tfray.formats.meta_graph_proto import SignatureDef, SparseTensorInfo, TensorInfo
 from tfray.framework.dtypes import DType, float32, string
 from tfray.framework.graph import Graph, Tensor, get_default_graph
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.sparse_tensor import SparseTensor
 
 signature_constants = SimpleNamespace(
     DEFAULT_SERVING_SIGNATURE_DEF_KEY="serving_default",
@@ -26,35 +26,28 @@ signature_constants = SimpleNamespace(
 )
 
 
-@dataclass(frozen=True)
-class TensorInfo:
-    """A tensor of a graph: its name, dtype and static shape."""
-
-    name: str
-    dtype: DType
-    tensor_shape: TensorShape
-
-
-@dataclass(frozen=True)
-class SignatureDef:
-    """A function that a graph offers: tensors by the names of its arguments and results."""
-
-    inputs: Mapping[str, TensorInfo] = field(default_factory=dict)
-    outputs: Mapping[str, TensorInfo] = field(default_factory=dict)
-    method_name: str = ""
-
-
-def build_tensor_info(tensor: Tensor) -> TensorInfo:
-    """The description of a tensor for a signature."""
-    return TensorInfo(tensor.name, tensor.dtype, tensor.shape)
+def build_tensor_info(tensor: Tensor | SparseTensor) -> TensorInfo:
+    """The description of a tensor for a signature: its name, the number of its dtype, and its static shape."""
+    made = TensorInfo(dtype=int(tensor.dtype), tensor_shape=tensor.get_shape().as_proto())
+    if isinstance(tensor, SparseTensor):
+        parts = {"values": tensor.values, "indices": tensor.indices, "dense_shape": tensor.dense_shape}
+        made.coo_sparse.CopyFrom(SparseTensorInfo(**{f"{key}_tensor_name": part.name for key, part in parts.items()}))
+    else:
+        made.name = tensor.name
+    return made
 
 
 def get_tensor_from_tensor_info(
     tensor_info: TensorInfo, graph: Graph | None = None, import_scope: str | None = None
-) -> Tensor:
+) -> Tensor | SparseTensor:
     """The tensor of a graph that a signature describes."""
-    name = f"{import_scope}/{tensor_info.name}" if import_scope else tensor_info.name
-    return (graph or get_default_graph()).get_tensor_by_name(name)
+    graph = graph or get_default_graph()
+    prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
+    if tensor_info.WhichOneof("encoding") == "coo_sparse":
+        parts = tensor_info.coo_sparse
+        names = parts.indices_tensor_name, parts.values_tensor_name, parts.dense_shape_tensor_name
+        return SparseTensor(*(graph.get_tensor_by_name(prefix + name) for name in names))
+    return graph.get_tensor_by_name(prefix + tensor_info.name)
 
 
 def build_signature_def(
@@ -63,7 +56,7 @@ def build_signature_def(
     method_name: str | None = None,
 ) -> SignatureDef:
     """A signature of tensors by name."""
-    return SignatureDef(dict(inputs or {}), dict(outputs or {}), method_name or "")
+    return SignatureDef(inputs=dict(inputs or {}), outputs=dict(outputs or {}), method_name=method_name or "")
 
 
 def predict_signature_def(inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> SignatureDef:
@@ -71,7 +64,7 @@ def predict_signature_def(inputs: Mapping[str, Tensor], outputs: Mapping[str, Te
     if not inputs or not outputs:
         raise InvalidArgumentError("a signature needs at least one input and one output")
     taken, given = ({key: build_tensor_info(tensor) for key, tensor in each.items()} for each in (inputs, outputs))
-    return SignatureDef(taken, given, signature_constants.PREDICT_METHOD_NAME)
+    return build_signature_def(taken, given, signature_constants.PREDICT_METHOD_NAME)
 
 
 def classification_signature_def(
@@ -86,14 +79,14 @@ def classification_signature_def(
     if not outputs:
         raise InvalidArgumentError("a classifier gives classes or scores")
     inputs = {signature_constants.CLASSIFY_INPUTS: build_tensor_info(examples)}
-    return SignatureDef(inputs, outputs, signature_constants.CLASSIFY_METHOD_NAME)
+    return build_signature_def(inputs, outputs, signature_constants.CLASSIFY_METHOD_NAME)
 
 
 def regression_signature_def(examples: Tensor, predictions: Tensor) -> SignatureDef:
     """The signature of a regression on serialized examples."""
     inputs = {signature_constants.REGRESS_INPUTS: build_tensor_info(examples)}
     outputs = {signature_constants.REGRESS_OUTPUTS: build_tensor_info(predictions)}
-    return SignatureDef(inputs, outputs, signature_constants.REGRESS_METHOD_NAME)
+    return build_signature_def(inputs, outputs, signature_constants.REGRESS_METHOD_NAME)
 
 
 def is_valid_signature(signature_def: SignatureDef) -> bool:
@@ -109,8 +102,8 @@ def is_valid_signature(signature_def: SignatureDef) -> bool:
 
 
 def _is_of_strings(inputs: Mapping[str, TensorInfo], name: str) -> bool:
-    return inputs.keys() == {name} and inputs[name].dtype == string
+    return set(inputs) == {name} and inputs[name].dtype == int(string)
 
 
 def _are_of(outputs: Mapping[str, TensorInfo], wanted: Mapping[str, DType]) -> bool:
-    return all(name in wanted and info.dtype == wanted[name] for name, info in outputs.items())
+    return all(name in wanted and info.dtype == int(wanted[name]) for name, info in outputs.items())

@@ -6,11 +6,11 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tfray import errors
 from tfray.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
+from tfray.formats.meta_graph_proto import QueueRunnerDef
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Graph, Operation, get_default_graph, get_default_session
 from tfray.framework.graph_keys import GraphKeys
@@ -21,30 +21,10 @@ from tfray.training.threads.coordinator import Coordinator
 __all__ = [
     "NestedQueueRunnerError",
     "QueueRunner",
-    "QueueRunnerDef",
     "QueueRunners",
     "add_queue_runner",
     "start_queue_runners",
 ]
-
-
-@dataclass(frozen=True)
-class QueueRunnerDef:
-    """A queue runner as the names of its operations, by which it is found again in a loaded graph.
-
-    Attributes:
-        queue_name: Name of the queue's operation.
-        enqueue_op_name: Names of the operations that add to it.
-        close_op_name: Name of the operation that closes it.
-        cancel_op_name: Name of the operation that closes it and cancels waiting enqueues.
-        queue_closed_exception_types: Names of the errors that mean the end of the input.
-    """
-
-    queue_name: str
-    enqueue_op_name: Sequence[str]
-    close_op_name: str
-    cancel_op_name: str
-    queue_closed_exception_types: Sequence[str] = ("OutOfRangeError",)
 
 
 class QueueRunner:
@@ -110,11 +90,11 @@ class QueueRunner:
         if not self.name.startswith(prefix):
             return None
         return QueueRunnerDef(
-            self.name.removeprefix(prefix),
-            [op.name.removeprefix(prefix) for op in self._enqueue_ops],
-            self._close_op.name.removeprefix(prefix),
-            self._cancel_op.name.removeprefix(prefix),
-            [kind.__name__ for kind in self._ends],
+            queue_name=self.name.removeprefix(prefix),
+            enqueue_op_name=[op.name.removeprefix(prefix) for op in self._enqueue_ops],
+            close_op_name=self._close_op.name.removeprefix(prefix),
+            cancel_op_name=self._cancel_op.name.removeprefix(prefix),
+            queue_closed_exception_types=[errors.error_code_from_exception_type(kind) for kind in self._ends],
         )
 
     @staticmethod
@@ -235,9 +215,11 @@ class QueueRunner:
 
 def _found(definition: QueueRunnerDef, scope: str | None) -> tuple[Any, list[Any], Any, Any, tuple[Any, ...]]:
     graph, prefix = get_default_graph(), scope.rstrip("/") + "/" if scope else ""
-    ends = tuple(getattr(errors, str(name), None) for name in definition.queue_closed_exception_types)
-    if not all(isinstance(kind, type) and issubclass(kind, OpError) for kind in ends):
-        raise InvalidArgumentError(f"{list(definition.queue_closed_exception_types)} are not all kinds of tf.errors")
+    codes = list(definition.queue_closed_exception_types) or [errors.OUT_OF_RANGE]
+    try:
+        ends = tuple(errors.exception_type_from_error_code(code) for code in codes)
+    except KeyError as error:
+        raise InvalidArgumentError(f"{codes} are not all codes of tf.errors") from error
     names = [definition.queue_name, definition.close_op_name, definition.cancel_op_name, *definition.enqueue_op_name]
     queue, close, cancel, *enqueues = [graph.as_graph_element(f"{prefix}{name}") for name in names]
     return queue, enqueues, close, cancel, ends

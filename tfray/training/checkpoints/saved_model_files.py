@@ -1,0 +1,140 @@
+"""The folders of saved models: TensorFlow's own, and the form that tfray wrote before.
+
+A folder holds ``saved_model.pb`` (for each set of tags a meta graph with signatures), ``variables/`` (a checkpoint) and
+``assets/``. In the older form ``saved_model.json`` stands in place of the first, and large constants are in the
+checkpoint too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import DataLossError, NotFoundError, OpError
+from tfray.formats import files
+from tfray.formats.files import PathLike
+from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
+from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.framework.dtypes import as_dtype
+from tfray.framework.plain_graph import PlainGraph, PlainRegion
+from tfray.framework.tensor_shape import TensorShape
+from tfray.training.checkpoints.meta_graph import from_plain
+
+FILE_NAME: Final = "saved_model.pb"
+TEXT_FILE_NAME: Final = "saved_model.pbtxt"
+JSON_FILE_NAME: Final = "saved_model.json"
+_FILE_NAMES: Final = (FILE_NAME, TEXT_FILE_NAME, JSON_FILE_NAME)
+JSON_VERSION: Final = 1
+ASSETS: Final = "assets"
+VALUES: Final = "variables/variables"
+MAIN_OP: Final = "saved_model_main_op"
+_STORED: Final = "stored constant"
+
+
+def folder_of(export_dir: PathLike) -> str:
+    """The path of a saved model's folder. Raises `InvalidArgumentError` for an empty one."""
+    return files.given_path(export_dir, "export_dir").rstrip("/") or "/"
+
+
+def maybe_saved_model_directory(export_dir: PathLike) -> bool:
+    """Whether a folder holds a saved model."""
+    folder = files.as_path(export_dir)
+    return bool(folder.strip()) and any(files.exists(f"{folder.rstrip('/')}/{name}") for name in _FILE_NAMES)
+
+
+def read_saved_model(export_dir: PathLike) -> SavedModel:
+    """The graphs of a saved model, without the values of variables.
+
+    Raises:
+        NotFoundError: There is none.
+        DataLossError: It is damaged.
+    """
+    folder = folder_of(export_dir)
+    for name in _FILE_NAMES:
+        path = f"{folder}/{name}"
+        try:
+            contents = files.read_bytes(path)
+        except NotFoundError:
+            continue
+        try:
+            model = _parsed(name, contents, folder)
+        except OpError as error:
+            raise DataLossError(f"{path} is damaged: {error.message}") from error
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise DataLossError(f"{path} is no saved model: {type(error).__name__}: {error}") from error
+        if not model.meta_graphs:
+            raise DataLossError(f"{path} is damaged: there is no graph in its {len(contents)} bytes")
+        return model
+    raise NotFoundError(f"there is no saved model in {folder}: {folder}/{FILE_NAME} does not exist")
+
+
+def _parsed(name: str, contents: bytes, folder: str) -> SavedModel:
+    if name == JSON_FILE_NAME:
+        return _from_json(contents, folder)
+    return _from_text(contents) if name == TEXT_FILE_NAME else SavedModel.FromString(contents)
+
+
+def _from_text(contents: bytes) -> SavedModel:
+    from google.protobuf import text_format
+
+    model = SavedModel()
+    try:
+        text_format.Parse(contents.decode(), model)
+    except text_format.ParseError as error:
+        raise DataLossError(str(error)) from error
+    return SavedModel.FromString(model.SerializeToString())  # what was read from bytes is known as such
+
+
+# -- the form of old -----------------------------------------------------------------------------------
+
+
+def _from_json(contents: bytes, folder: str) -> SavedModel:
+    plain = json.loads(contents)
+    if plain["tfray_saved_model"] != JSON_VERSION:
+        raise ValueError(f"it is of version {plain['tfray_saved_model']!r}")
+    values = open_checkpoint(f"{folder}/{VALUES}")
+    return SavedModel(saved_model_schema_version=1, meta_graphs=[_old_graph(each, values) for each in plain["graphs"]])
+
+
+def _old_graph(plain: Any, values: Any) -> MetaGraphDef:
+    graph = PlainGraph.from_plain(plain["meta_graph"]["graph"])
+    for node in graph.node:
+        _fetch_constants(node, values)
+    made = from_plain(plain["meta_graph"] | {"graph": graph.to_plain()})
+    made.meta_info_def.tags.extend(str(tag) for tag in plain["tags"])
+    for name, signature in plain["signatures"].items():
+        made.signature_def[str(name)].CopyFrom(
+            SignatureDef(
+                inputs=_old_tensors(signature["inputs"]),
+                outputs=_old_tensors(signature["outputs"]),
+                method_name=str(signature["method"]),
+            )
+        )
+    for tensor, file in plain["assets"].items():
+        made.asset_file_def.append(AssetFileDef(tensor_info=TensorInfo(name=str(tensor)), filename=str(file)))
+    if plain["main_op"]:
+        made.collection_def[MAIN_OP].node_list.value.append(str(plain["main_op"]))
+    return made
+
+
+def _old_tensors(plain: Any) -> dict[str, TensorInfo]:
+    return {
+        str(key): TensorInfo(
+            name=str(info["name"]),
+            dtype=int(as_dtype(info["dtype"])),
+            tensor_shape=TensorShape(info["shape"]).as_proto(),
+        )
+        for key, info in plain.items()
+    }
+
+
+def _fetch_constants(node: Any, values: Any) -> None:
+    """Put the constants back that were stored in the checkpoint."""
+    for name, value in node.attr.items():
+        if isinstance(value, PlainRegion):
+            for each in value.node:
+                _fetch_constants(each, values)
+        elif isinstance(value, dict) and set(value) == {_STORED}:
+            node.attr[name] = np.asarray(values.read(str(value[_STORED])))
