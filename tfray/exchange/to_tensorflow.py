@@ -146,11 +146,21 @@ class Body:
     def add(self, op: Operation) -> None:
         """Add an operation."""
         self.first = len(self.nodes)
-        export = _EXPORTS.get(op.type, Body.by_rule if _counterpart(op) is not None else Body.own)
         try:
-            export(self, op)
+            self.add_part(op)
         except UnimplementedError:
+            del self.nodes[self.first :]
             self.own(op)
+
+    def add_part(self, op: Operation) -> None:
+        """Add an operation of TensorFlow's. Raises `UnimplementedError` for one that only tfray has."""
+        export = _EXPORTS.get(op.type)
+        if export is not None:
+            export(self, op)
+        elif _counterpart(op) is not None:
+            self.by_rule(op)
+        else:
+            raise UnimplementedError(f"{op.name!r} is a {op.type}, which TensorFlow does not have")
 
     def own(self, op: Operation) -> None:
         """Add an operation of a type that only tfray has: its attributes are plain data in one of the node's."""

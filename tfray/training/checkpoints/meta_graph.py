@@ -120,6 +120,8 @@ def _message_of(member: Any, prefix: str) -> tuple[str, Any] | None:
     """The list for a member of a collection and its form there; None for one that has none, or is out of scope."""
     if isinstance(member, (Tensor, Operation, Variable)) and not member.name.startswith(prefix):
         return None
+    if isinstance(member, Tensor) and member.op.op_def.access == "update":
+        member = member.op  # in TensorFlow what changes a variable returns nothing
     if isinstance(member, (Tensor, Operation)):
         return "node_list", member.name.removeprefix(prefix)
     if isinstance(member, (Variable, QueueRunner)) or hasattr(member, "as_saver_def"):
