@@ -18,7 +18,7 @@ from tfray.exchange.functionalize import functionalize
 from tfray.exchange.import_rules import importable, imported
 from tfray.exchange.node import Imported, Node, Reference
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, tensorflow_op
-from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
+from tfray.formats.graph_proto import AttrValue, FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor
@@ -45,7 +45,7 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
         DataLossError: A constant in it cannot be read.
     """
     graph_def = functionalize(graph_def, keep)
-    functions = {function.signature.name: function for function in graph_def.library.function}
+    functions = _called(graph_def)
     nodes = list(_restored(graph_def.node))
     _check_types([nodes, *(function.node_def for function in functions.values())], functions)
     graph = Graph()
@@ -77,6 +77,28 @@ def _loaded(node: PlainNode) -> PlainNode:
         for name, value in node.attr.items()
     }
     return replace(node, attr=attrs, site="", is_loaded=True)
+
+
+def _called(graph_def: GraphDef) -> dict[str, FunctionDef]:
+    """The functions of the library that the graph calls. Others may hold anything: variants for other devices, say."""
+    library = {function.signature.name: function for function in graph_def.library.function}
+    found: dict[str, FunctionDef] = {}
+    ahead: list[Iterable[NodeDef]] = [graph_def.node]
+    while ahead:
+        for node in ahead.pop():
+            named = (name for value in node.attr.values() for name in _functions_in(value))
+            for name in (node.op, *named):
+                if name in library and name not in found:
+                    found[name] = library[name]
+                    ahead.append(library[name].node_def)
+    return found
+
+
+def _functions_in(value: AttrValue) -> Iterator[str]:
+    for named in (value.func, *value.list.func):
+        yield named.name
+        for inner in named.attr.values():
+            yield from _functions_in(inner)
 
 
 def _check_types(bodies: Iterable[Iterable[NodeDef]], functions: Collection[str]) -> None:

@@ -84,7 +84,11 @@ def _path(node: PlainNode, reach: Reach) -> str:
 
 
 def _given(path: str, by_name: Mapping[str, PlainNode]) -> str:
-    """The path of which a saver of TensorFlow's has made the path of a part: ``model_temp_0a/part-00000-of-00001``."""
+    """Where a path comes from.
+
+    TensorFlow's savers make paths of parts of the one that they are given, ``model_temp_0a/part-00000-of-00001``. Models
+    of TensorFlow 2 keep the paths of assets in variables.
+    """
     seen = set()
     while path not in seen:
         seen.add(path)
@@ -95,6 +99,12 @@ def _given(path: str, by_name: Mapping[str, PlainNode]) -> str:
         joined = node.op == "StringJoin" and len(inputs) == 2 and not node.attr.get("separator")
         if node.op in ("Identity", "ShardedFilename") or (joined and _is_suffix(inputs[1], by_name)):
             path = inputs[0]
+        elif node.op == "ReadVariable":
+            assigned = [
+                each.input[1] for each in by_name.values() if each.op == "Assign" and each.input[0] == inputs[0]
+            ]
+            if len(assigned) == 1:
+                path = assigned[0]
     return path
 
 

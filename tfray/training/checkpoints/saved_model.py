@@ -28,6 +28,7 @@ from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.value_file import write_values
 from tfray.formats.write_formats import TENSORFLOW
 from tfray.framework.allowed_uses import checked_nodes
+from tfray.framework.dtypes import string
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import from_graph_def
@@ -479,10 +480,11 @@ def _set_assets(graph: PlainGraph, found: MetaGraphDef, folder: str) -> set[str]
     }
     for node in graph.node:
         path = paths.get(node.name)
-        if path is not None and node.op == "Const" and isinstance(node.attr.get("value"), np.ndarray):
-            value = np.empty(node.attr["value"].shape, object)
+        present = node.attr.get("value", np.empty([]))
+        if path is not None and node.op in ("Const", "Placeholder") and isinstance(present, np.ndarray):
+            value = np.empty(present.shape, object)
             value.fill(path.encode())
-            node.attr["value"] = value
+            node.op, node.attr = "Const", {"value": value, "dtype": string}
             if not _is_link(path):
                 inside.add(f"{node.name}:0")
     return inside
