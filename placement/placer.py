@@ -16,7 +16,7 @@ from typing import Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.device_spec import DeviceSpec
+from tfray.framework.device_spec import DeviceSpec, device_type
 from tfray.framework.effects import has_kernel
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import ops_within, passed_inputs, regions_of
@@ -37,7 +37,7 @@ JointPolicy = Callable[[Graph, Sequence[Choice]], Sequence[str]]
 def default_policy(group: Sequence[Operation], feasible: Sequence[str]) -> str:
     """The first GPU if there is one, otherwise the first device, in the cluster's order."""
     for device in feasible:
-        if DeviceSpec.from_string(device).device_type == "GPU":
+        if device_type(device) == "GPU":
             return device
     return feasible[0]
 
@@ -194,7 +194,7 @@ def _place_ends(op: Operation, placement: dict[Operation, str]) -> None:
 def _merged_request(group: Sequence[Operation]) -> DeviceSpec:
     """The device request of the group: the intersection of its members' requests."""
     merged, source = DeviceSpec(), group[0]
-    for op in group:
+    for op in (each for each in group if each.device):
         both = merged.intersect(DeviceSpec.from_string(op.device))
         if both is None:
             raise InvalidArgumentError(
@@ -203,8 +203,7 @@ def _merged_request(group: Sequence[Operation]) -> DeviceSpec:
                 op_name=op.name,
                 site=op.site,
             )
-        if op.device:
-            merged, source = both, op
+        merged, source = both, op
     return merged
 
 

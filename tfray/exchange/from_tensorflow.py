@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -20,11 +20,13 @@ from tfray.exchange.node import Imported, Node, Reference
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, tensorflow_op
 from tfray.formats.graph_proto import AttrValue, FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
+from tfray.framework.allowed_uses import all_nodes
+from tfray.framework.call_site import user_site
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import add_node
 from tfray.framework.op_def import registered_ops
-from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
+from tfray.framework.plain_graph import PlainGraph, PlainNode
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 
@@ -52,10 +54,12 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
     with graph.as_default():
         for node in nodes:
             graph.unique_name(node.name)
-        body = _Body(functions, graph, "", {}, 0)
+        body = _Body(functions, graph, "", {}, 0, user_site())
         body.add_all(nodes)
     plain = graph.as_plain()
-    return PlainGraph([_loaded(node) for node in plain.node], seed=plain.seed)
+    for node, _ in all_nodes(plain.node):
+        node.site, node.is_loaded = "", True
+    return plain
 
 
 def _restored(nodes: Iterable[NodeDef]) -> Iterator[NodeDef]:
@@ -69,14 +73,6 @@ def _restored(nodes: Iterable[NodeDef]) -> Iterator[NodeDef]:
             attr = {name: node.attr[name] for name in (OWN_ATTRS, "_class") if name in node.attr}
             node = NodeDef(name=node.name, op=OWN + str(plain["op"]), device=node.device, input=inputs, attr=attr)
         yield node
-
-
-def _loaded(node: PlainNode) -> PlainNode:
-    attrs = {
-        name: replace(value, node=[_loaded(inner) for inner in value.node]) if isinstance(value, PlainRegion) else value
-        for name, value in node.attr.items()
-    }
-    return replace(node, attr=attrs, site="", is_loaded=True)
 
 
 def _called(graph_def: GraphDef) -> dict[str, FunctionDef]:
@@ -128,6 +124,7 @@ class _Body:
         prefix: Before the names of all operations.
         bound: Values of the attributes of the function.
         depth: How many functions are around this one.
+        site: The user's line that imports the graph.
         controls: Operations that all operations here wait for.
     """
 
@@ -136,6 +133,7 @@ class _Body:
     prefix: str
     bound: Mapping[str, Any]
     depth: int
+    site: str
     controls: Sequence[Operation] = ()
 
     def __post_init__(self) -> None:
@@ -233,7 +231,7 @@ class _Body:
         Returns:
             What it returns, and the operations that run for their effect.
         """
-        body = _Body(self.functions, self.graph, f"{node.name}/", given, self.depth + 1, node.controls)
+        body = _Body(self.functions, self.graph, f"{node.name}/", given, self.depth + 1, self.site, node.controls)
         return body._fill(function, inputs)
 
     def region(
@@ -260,7 +258,7 @@ class _Body:
         """
         region = Region(self.graph)
         with region.as_default():
-            body = _Body(self.functions, region, f"{node.name}/{scope}/", given, self.depth + 1)
+            body = _Body(self.functions, region, f"{node.name}/{scope}/", given, self.depth + 1, self.site)
             own = list(inputs)
             for index in parameters:  # before the captures
                 value = inputs[index]

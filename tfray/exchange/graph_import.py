@@ -9,10 +9,12 @@ from tfray.exchange import own_graphs
 from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef, SavedModel
 from tfray.framework import importer
+from tfray.framework.bulk import making_much
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.plain_graph import PlainGraph, messages, messages_by
 
 
+@making_much()
 def import_graph_def(
     graph_def: PlainGraph | GraphDef,
     input_map: Mapping[str, Tensor] | None = None,

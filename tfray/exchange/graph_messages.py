@@ -13,12 +13,14 @@ from tfray.exchange.from_tensorflow import from_tensorflow
 from tfray.exchange.to_tensorflow import node_of, to_tensorflow
 from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework.allowed_uses import all_nodes, reach_of
+from tfray.framework.bulk import making_much
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.region import ops_within
 
 
+@making_much()
 def graph_message(graph: Graph | PlainGraph, add_shapes: bool = False) -> GraphDef:
     """The message of a graph, with the static shapes of outputs in ``_output_shapes`` if `add_shapes`.
 
@@ -41,6 +43,7 @@ def node_message(op: Operation) -> NodeDef:
     return node_of(op)
 
 
+@making_much()
 def plain_graph(message: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
     """The graph of a message; see `from_tensorflow` for what it raises and for `keep`."""
     graph = from_tensorflow(message, keep)

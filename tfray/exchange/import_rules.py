@@ -129,6 +129,7 @@ RULES: Final[dict[str, Rule]] = {
 }
 
 
+@functools.cache
 def target_of(op: str) -> tuple[Rule, str] | None:
     """The rule for a type of TensorFlow's and the type here; None if there is no equivalent."""
     found = RULES.get(op)

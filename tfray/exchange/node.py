@@ -159,7 +159,7 @@ class Node:
     ) -> Operation:
         inside = [control for control in controls if control.graph is self.graph]
         return self.graph.create_op(
-            op, inputs, attrs, name, control_inputs=inside, exact_name=True, device=self.device, site=""
+            op, inputs, attrs, name, control_inputs=inside, exact_name=True, device=self.device, site=self.body.site
         )
 
     @contextmanager

@@ -149,6 +149,12 @@ def merge_device(outer: str, inner: str) -> str:
     return DeviceSpec.from_string(outer).merge(DeviceSpec.from_string(inner)).to_string()
 
 
+@lru_cache(4096)  # asked for each operation that has a choice
+def device_type(device: str) -> str | None:
+    """The type of a device, ``CPU`` or ``GPU``; None where its name leaves it open."""
+    return DeviceSpec.from_string(device).device_type
+
+
 def short_name(device: str) -> str:
     """A device by its task, as people read it: ``worker/0``, or ``worker/0/GPU:1`` for what is not its first CPU."""
     spec = DeviceSpec.from_string(device)

@@ -7,6 +7,8 @@ from typing import Final
 
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.allowed_uses import checked_nodes
+from tfray.framework.bulk import making_much
+from tfray.framework.call_site import user_site
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
@@ -17,6 +19,7 @@ COPIES: Final = "copies_of_functions"
 """Name of a graph's table of copies that have a gradient of the program's own: each with all copies of its call."""
 
 
+@making_much()
 def import_graph_def(
     graph_def: PlainGraph,
     input_map: Mapping[str, Tensor] | None = None,
@@ -130,6 +133,7 @@ class _Importer:
         self._prefix = prefix
         self._replaced = replaced
         self._names = names
+        self._site = user_site()
         self._ops: dict[str, Operation] = {}
 
     def add(self, node: PlainNode) -> None:
@@ -162,7 +166,7 @@ class _Importer:
             control_inputs=controls,
             exact_name=True,
             device=canonical_name(node.device),
-            site=node.site or None,
+            site=node.site or self._site,
         )
         for tensor, shape in zip(op.outputs, node.shapes, strict=False):
             tensor.set_shape(shape)

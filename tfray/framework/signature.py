@@ -59,9 +59,13 @@ def resolve_attrs(
 
 
 def _check_attr_names(definition: OpDef, attrs: dict[str, Any], blame: Callable[[str], ArgumentError]) -> None:
-    known = {*definition.attrs, *definition.types}
-    unknown = [name for name in attrs if name not in known and not name.startswith("_")]
+    unknown = [
+        name
+        for name in attrs
+        if name not in definition.attrs and name not in definition.types and not name.startswith("_")
+    ]
     if unknown:
+        known = {*definition.attrs, *definition.types}
         raise blame(f"has no attribute {', '.join(unknown)}; it has {', '.join(sorted(known)) or 'none'}")
     missing = [name for name in definition.attrs if name not in attrs]
     if missing:

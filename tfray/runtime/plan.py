@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError, OpError
+from tfray.framework.bulk import making_much
 from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import from_graph_def
@@ -195,6 +196,7 @@ class Plan:
         initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
     """
 
+    @making_much()
     def __init__(
         self,
         partition: Partition,
@@ -301,6 +303,7 @@ class Plan:
         mask = self._mask[segment.ops[0]]
         return [recv for recv in self.recvs if self._mask[recv] | mask == mask]
 
+    @making_much()
     def compile(self, segment: Segment, body: Body) -> CompiledBody:
         """Compile one body of one segment of this plan."""
         updated = {
