@@ -133,6 +133,17 @@ def checkpoint(mb: float, folder: str | None, **common: Any) -> None:
 
 
 @main.command()
+@_common
+@click.option("--nodes", type=click.IntRange(min=1), default=50_000, show_default=True, help="Operations of the graph.")
+@click.option("--mb", type=click.FloatRange(min=0), default=500.0, show_default=True, help="Size of the frozen graph.")
+def exchange(nodes: int, mb: float, **common: Any) -> None:
+    """Graphs that TensorFlow wrote: import and first step of many operations, export, memory of a large frozen one."""
+    labels = {name: f"{name}_{nodes}" for name in ("import_and_run", "export")}
+    labels |= {"import_frozen": f"import_frozen_{mb:g}mb"}
+    _run("exchange", {"nodes": nodes, "mb": mb}, labels, memory=True, effort=LONG, **common)
+
+
+@main.command()
 @click.option("--workers", type=click.IntRange(min=2), default=8, show_default=True, help="Workers that count.")
 @click.option("--backups", type=click.IntRange(min=0), default=4, show_default=True, help="Most backup workers.")
 @click.option("--steps", type=click.IntRange(min=1), default=60, show_default=True, help="Steps to measure.")

@@ -20,7 +20,7 @@ _LEAST_SUMMARIZED: Final = 8
 _FILE_WIDTH: Final = 180
 """Width of the table in what is no terminal."""
 
-_OVER_FIRST: Final = ("nullstep",)
+_OVER_FIRST: Final = ("exchange", "nullstep")
 """Benchmarks whose first case has the least of everything: its memory is what the others' is compared with."""
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,25 @@ def test_a_function_that_calls_itself_is_refused():
     function.node_def.add().CopyFrom(definition.node[0])
     with pytest.raises(InvalidArgumentError, match="deep"):
         tf.import_graph_def(definition)
+
+
+def test_a_large_constant_is_copied_once():
+    with tf.Graph().as_default() as other:  # a graph of this process that uses files: its message is known by its bytes
+        tf.read_file("path")
+        other.as_graph_def()
+    value = np.ones(1 << 21, np.float32)
+    node = ("c", "Const", [], {"dtype": FLOAT, "value": {"tensor": tf.make_tensor_proto(value)}})
+    path = ("p", "Const", [], {"dtype": {"type": 7}, "value": {"tensor": tf.make_tensor_proto("path")}})
+    data = small_graph(node, path, ("file", "ReadFile", ["p"], {})).SerializeToString()
+    tf.import_graph_def(small_graph(ZERO), name="first")  # loads what it needs
+    tracemalloc.start()
+    try:
+        message = GraphDef.FromString(data)
+        (imported,) = tf.import_graph_def(message, return_elements=["c"], allow=["files"])
+        assert tracemalloc.get_traced_memory()[1] < 1.2 * value.nbytes  # protobuf's own copy is not traced
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(imported.get_attr("value"), value)
 
 
 def test_files_are_touched_only_when_that_is_allowed(tmp_path):

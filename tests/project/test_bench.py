@@ -226,6 +226,19 @@ def test_measures_checkpoints_beside_the_floors(tmp_path, peer):
     ]
 
 
+def test_measures_graphs_that_are_exchanged(tmp_path, peer):
+    arguments = ["exchange", "--quick", "--nodes", "200", "--mb", "32", "--peer-python", sys.executable]
+    result = bench(*arguments, "--json", str(tmp_path / "lines"), **peer)
+    assert result.returncode == 0, result.stderr
+    lines = lines_of(tmp_path / "lines")
+    cases = ["small", "import_and_run_200", "export_200", "import_frozen_32mb"]
+    assert [(line["case"], line["impl"]) for line in lines] == [
+        (case, side) for case in cases for side in ("tfray", "tensorflow")
+    ]
+    small, frozen = lines[0], lines[-2]
+    assert frozen["peak_mb"] - small["peak_mb"] > 32
+
+
 def test_says_what_is_wrong(tmp_path):
     unknown = bench("mlp", "--case", "transformer")
     assert unknown.returncode == 2 and "it has softmax, mlp_256_256, convnet" in unknown.stderr

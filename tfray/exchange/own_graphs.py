@@ -7,24 +7,31 @@ from typing import Final
 
 from tfray.formats.graph_proto import GraphDef
 
-_made_here: Final[set[bytes]] = set()
-"""Digests of graphs that use files or Python. Others need no permission anyway."""
+_made_here: Final[dict[tuple[int, str], set[bytes]]] = {}
+"""Digests of graphs that use files or Python, by `_outline`. Others need no permission anyway."""
 
 
 def remember(message: GraphDef) -> None:
     """Let a graph use what it likes, as long as its message stays as it is."""
-    _made_here.add(_digest(message))
+    _made_here.setdefault(_outline(message), set()).add(_digest(message))
 
 
 def is_own(message: GraphDef) -> bool:
     """Whether `remember` knows it."""
-    return bool(_made_here) and _digest(message) in _made_here
+    digests = _made_here.get(_outline(message))
+    return bool(digests) and _digest(message) in digests
 
 
 def forget(message: GraphDef) -> None:
     """Take a graph for a stranger's: it was read from bytes, which anybody may have written."""
-    if _made_here:
-        _made_here.discard(_digest(message))
+    digests = _made_here.get(_outline(message))
+    if digests:
+        digests.discard(_digest(message))
+
+
+def _outline(message: GraphDef) -> tuple[int, str]:
+    """What tells most graphs apart at once: a digest takes a copy of the whole message."""
+    return len(message.node), message.node[-1].name if message.node else ""
 
 
 def _digest(message: GraphDef) -> bytes:
