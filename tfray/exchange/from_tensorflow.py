@@ -57,8 +57,8 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
         body = _Body(functions, graph, "", {}, 0, user_site())
         body.add_all(nodes)
     plain = graph.as_plain()
-    for node, _ in all_nodes(plain.node):
-        node.site, node.is_loaded = "", True
+    for made, _ in all_nodes(plain.node):
+        made.site, made.is_loaded = "", True
     return plain
 
 

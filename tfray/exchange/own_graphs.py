@@ -19,7 +19,7 @@ def remember(message: GraphDef) -> None:
 def is_own(message: GraphDef) -> bool:
     """Whether `remember` knows it."""
     digests = _made_here.get(_outline(message))
-    return bool(digests) and _digest(message) in digests
+    return digests is not None and _digest(message) in digests
 
 
 def forget(message: GraphDef) -> None:
