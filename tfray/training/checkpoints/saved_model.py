@@ -521,7 +521,7 @@ class LoadedModel:
         loaded = load(self._session, tags, export_dir, allow=allow)
         self.signatures = {name: each for name, each in loaded.signature_def.items() if name != _INIT_OP}
         if signature not in self.signatures:
-            known = ", ".join(self.signatures) or "none"
+            known = ", ".join(sorted(self.signatures)) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
         self._signature = self.signatures[signature]
         with _damage_reported(files.as_path(export_dir)):
@@ -529,24 +529,26 @@ class LoadedModel:
 
     def _function(self, signature: SignatureDef) -> Callable[..., Any]:
         outputs = {key: self._tensor(info) for key, info in signature.outputs.items()}
-        return self._session.make_callable(outputs, [self._tensor(info) for info in signature.inputs.values()])
+        return self._session.make_callable(
+            outputs, [self._tensor(info) for _, info in sorted(signature.inputs.items())]
+        )
 
     def _tensor(self, info: TensorInfo) -> Any:
         return get_tensor_from_tensor_info(info, self._session.graph)
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
-        """Its arguments."""
-        return dict(self._signature.inputs)
+        """Its arguments, in the order of their names."""
+        return dict(sorted(self._signature.inputs.items()))
 
     @property
     def outputs(self) -> dict[str, TensorInfo]:
-        """Its results."""
-        return dict(self._signature.outputs)
+        """Its results, in the order of their names."""
+        return dict(sorted(self._signature.outputs.items()))
 
     def __call__(self, *values: Any, **named: Any) -> dict[str, Any]:
         """Run on arrays, given in the order of `inputs` or by name. Returns arrays by name."""
-        names = list(self._signature.inputs)
+        names = sorted(self._signature.inputs)
         given = dict(zip(names, values, strict=False)) | named
         if len(values) + len(named) != len(given) or set(given) != set(names):
             raise InvalidArgumentError(
