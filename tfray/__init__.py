@@ -34,6 +34,7 @@ from tfray.errors import OpError
 from tfray.exchange.graph_import import import_graph_def
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
 from tfray.formats.graph_proto import AttrValue, GraphDef, NameAttrList, NodeDef
+from tfray.formats.meta_graph_proto import MetaGraphDef, TensorInfo
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
 from tfray.framework import graph as _graph
@@ -588,12 +589,13 @@ __all__ = [
     "ConfigProto", "CriticalSection", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
     "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef", "GraphKeys",
     "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue",
-    "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "Module", "NameAttrList",
-    "NoGradient", "NodeDef", "NotDifferentiable",
-    "OpError", "Operation", "OptimizerOptions", "OptionalSpec", "PaddingFIFOQueue", "Print", "PriorityQueue",
+    "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "MetaGraphDef", "Module", "NameAttrList",
+    "NoGradient", "NodeDef", "NotDifferentiable", "OpError",
+    "Operation", "OptimizerOptions", "OptionalSpec", "PaddingFIFOQueue", "Print", "PriorityQueue",
     "QueueBase", "RandomShuffleQueue", "ReaderBase", "RegisterGradient", "RunMetadata", "RunOptions", "Session",
     "SessionLog", "SparseConditionalAccumulator", "SparseFeature", "SparseTensor", "SparseTensorSpec",
     "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader", "Tensor", "TensorArray", "TensorArraySpec",
+    "TensorInfo",
     "TensorShape", "TensorSpec", "TextLineReader", "TypeSpec", "UnconnectedGradients", "VarLenFeature", "Variable",
     "VariableAggregation", "VariableScope", "VariableSynchronization", "WholeFileReader", "abs", "accumulate_n", "acos",
     "acosh", "add", "add_check_numerics_ops", "add_n", "add_to_collection", "add_to_collections", "all_variables",

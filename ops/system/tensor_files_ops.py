@@ -38,8 +38,8 @@ def save_v2(
 
     Args:
         prefix: A string scalar: path of the checkpoint.
-        tensor_names: Strings: the name of each.
-        shape_and_slices: Strings of as many: empty for a whole tensor, ``"8 3 0,4:-"`` for a part of one.
+        tensor_names: Strings of shape ``[n]``: the name of each.
+        shape_and_slices: Strings of shape ``[n]``: empty for a whole tensor, ``"8 3 0,4:-"`` for a part of one.
         tensors: Any dtypes and shapes.
         name: Name of the operation.
 
@@ -119,10 +119,13 @@ def restore_v2(
 
     Args:
         prefix: A string scalar: path of the checkpoint.
-        tensor_names: Strings: the name of each.
-        shape_and_slices: Strings of as many; see `save_v2`.
+        tensor_names: Strings of shape ``[n]``: the name of each.
+        shape_and_slices: Strings of shape ``[n]``; see `save_v2`.
         dtypes: Dtype of each.
         name: Name of the operation.
+
+    Returns:
+        The tensors, of the shapes that they have in the checkpoint.
 
     Raises:
         NotFoundError: While running: there is no such checkpoint, or no such tensor in it.
@@ -176,7 +179,7 @@ def merge_v2_checkpoints(
     TensorFlow renames their files; here what they hold is written again.
 
     Args:
-        checkpoint_prefixes: Strings: their paths. Each begins with the destination.
+        checkpoint_prefixes: Strings of shape ``[n]``: their paths. Each begins with the destination.
         destination_prefix: A string scalar: path of the checkpoint.
         delete_old_dirs: Whether the several are deleted.
         name: Name of the operation.
