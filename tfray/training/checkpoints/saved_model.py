@@ -407,13 +407,25 @@ def export(
         simple_save(session, export_dir, inputs, outputs)
         return
     builder = SavedModelBuilder(export_dir)
+    graph_def = frozen_graph(session, inputs, outputs)
+    signature = {signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}
+    builder.add_frozen_graph(graph_def, [tag_constants.SERVING], signature)
+    builder.save()
+
+
+def frozen_graph(session: Session, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> PlainGraph:
+    """What `outputs` need of a session's graph, with constants in place of variables, for any device.
+
+    Args:
+        session: The session that holds the values.
+        inputs: Tensors to feed, which become placeholders. Operations that only they need are left out.
+        outputs: Tensors to return.
+    """
     names = [tensor.op.name for tensor in (*outputs.values(), *inputs.values())]
     whole = _with_placeholders(session.graph.as_graph_def(), inputs.values())
     graph_def = convert_variables_to_constants(session, extract_sub_graph(whole, names), names)
     clear_devices_of(graph_def.node)
-    signature = {signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}
-    builder.add_frozen_graph(graph_def, [tag_constants.SERVING], signature)
-    builder.save()
+    return graph_def
 
 
 def _with_placeholders(graph_def: PlainGraph, inputs: Iterable[Tensor]) -> PlainGraph:
@@ -497,7 +509,7 @@ def load(
     folder = files.given_path(export_dir, "export_dir").rstrip("/")
     found = _with_tags(read_saved_model(folder), tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
-    with _damage_reported(folder), sess.graph.as_default():
+    with damage_reported(folder), sess.graph.as_default():
         assets = _set_assets(found, folder)
         inputs = {info.name for signature in found.signature_def.values() for info in signature.inputs.values()}
         graph_def = found.meta_graph.graph_def
@@ -519,7 +531,7 @@ def load(
 
 
 @contextmanager
-def _damage_reported(folder: str) -> Iterator[None]:
+def damage_reported(folder: str) -> Iterator[None]:
     """Within it what is loaded is not trusted: attributes of operations can be anything."""
     try:
         yield
@@ -569,6 +581,7 @@ class LoadedModel:
         allow: What its operations may use; see `load`.
 
     Attributes:
+        session: Holds its variables and runs its graph.
         signatures: All signatures by name.
     """
 
@@ -580,22 +593,39 @@ class LoadedModel:
         *,
         allow: Collection[str] = (),
     ) -> None:
-        self._session = Session(graph=Graph())
-        loaded = load(self._session, tags, export_dir, allow=allow)
-        self.signatures = loaded.signature_def
-        if signature not in self.signatures:
-            known = ", ".join(self.signatures) or "none"
+        session = Session(graph=Graph())
+        loaded = load(session, tags, export_dir, allow=allow)
+        if signature not in loaded.signature_def:
+            known = ", ".join(loaded.signature_def) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
-        self._signature = self.signatures[signature]
-        with _damage_reported(files.as_path(export_dir)):
+        self._offer(session, loaded.signature_def, signature, files.as_path(export_dir))
+
+    @classmethod
+    def of_graph(cls, graph: Graph, signature: SignatureDef, source: str) -> LoadedModel:
+        """A graph without variables that was made of the file `source`, as a function."""
+        made = cls.__new__(cls)
+        key = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        made._offer(Session(graph=graph), {key: signature}, key, source)
+        return made
+
+    def _offer(self, session: Session, signatures: dict[str, SignatureDef], key: str, source: str) -> None:
+        self.session = session
+        self.signatures = signatures
+        self._signature = signatures[key]
+        with damage_reported(source):
             self._call = self._function(self._signature)
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph."""
+        return self.session.graph
 
     def _function(self, signature: SignatureDef) -> Callable[..., Any]:
         outputs = {key: self._tensor(info) for key, info in signature.outputs.items()}
-        return self._session.make_callable(outputs, [self._tensor(info) for info in signature.inputs.values()])
+        return self.session.make_callable(outputs, [self._tensor(info) for info in signature.inputs.values()])
 
     def _tensor(self, info: TensorInfo) -> Tensor:
-        return self._session.graph.get_tensor_by_name(info.name)
+        return self.session.graph.get_tensor_by_name(info.name)
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
@@ -620,7 +650,7 @@ class LoadedModel:
 
     def close(self) -> None:
         """Release everything."""
-        self._session.close()
+        self.session.close()
 
 
 def load_model(

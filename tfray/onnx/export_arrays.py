@@ -1,0 +1,551 @@
+"""How operations on arrays, and the elementwise ones that differ in more than names, become nodes of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import UnimplementedError
+from tfray.framework import dtypes
+from tfray.framework.graph import Operation, Tensor
+from tfray.onnx.onnx_body import EXPORTS, Body, Order, exports
+from tfray.onnx.onnx_types import number_of
+from tfray.ops.arrays.slice_ops import key_items
+
+_END: Final = np.iinfo(np.int64).max
+_START: Final = np.iinfo(np.int64).min
+
+# -- element by element --------------------------------------------------------------------------------
+
+Formula = Callable[..., str]
+
+
+def _elementwise(**formulas: Formula) -> None:
+    """Declare types as formulas of the values of their inputs: ``formula(body, op, *values)``."""
+
+    def rule_of(formula: Formula) -> Callable[[Body, Operation], None]:
+        def rule(body: Body, op: Operation) -> None:
+            values, order = body.followed(op.inputs, op.outputs[0].shape.rank)
+            body.put(op.outputs[0], formula(body, op, *values), order)
+
+        return rule
+
+    EXPORTS.update((name, rule_of(formula)) for name, formula in formulas.items())
+
+
+def _number(body: Body, op: Operation, value: float) -> str:
+    return body.constant(value, op.inputs[0].dtype)
+
+
+def _bool_to_int(body: Body, value: str) -> str:
+    return body.cast(value, dtypes.bool_, dtypes.int32)
+
+
+def _divided(body: Body, op: Operation, x: str, y: str) -> str:
+    return str(body.emit("Div", [x, y]))
+
+
+def _floor_div(body: Body, op: Operation, x: str, y: str) -> str:
+    if op.inputs[0].dtype.is_floating:
+        return str(body.emit("Floor", [body.emit("Div", [x, y])]))
+    # Div of whole numbers rounds towards 0.
+    return str(body.emit("Div", [body.emit("Sub", [x, body.emit("Mod", [x, y])]), y]))
+
+
+def _floor_mod(body: Body, op: Operation, x: str, y: str) -> str:
+    if not op.inputs[0].dtype.is_floating:
+        return str(body.emit("Mod", [x, y]))
+    rest = body.emit("Mod", [x, y], fmod=1)
+    return str(body.emit("Mod", [body.emit("Add", [rest, y]), y], fmod=1))
+
+
+def _truncate_mod(body: Body, op: Operation, x: str, y: str) -> str:
+    return str(body.emit("Mod", [x, y], fmod=1))
+
+
+def _truncate_div(body: Body, op: Operation, x: str, y: str) -> str:
+    if not op.inputs[0].dtype.is_floating:
+        return str(body.emit("Div", [x, y]))
+    quotient = body.emit("Div", [x, y])
+    return str(body.emit("Mul", [body.emit("Sign", [quotient]), body.emit("Floor", [body.emit("Abs", [quotient])])]))
+
+
+def _zero_where(which: int, otherwise: Formula) -> Formula:
+    """What is 0 where an input is 0, and a formula elsewhere."""
+
+    def formula(body: Body, op: Operation, *values: str) -> str:
+        zero = _number(body, op, 0)
+        is_zero = body.emit("Equal", [values[which], zero])
+        return str(body.emit("Where", [is_zero, zero, otherwise(body, op, *values)]))
+
+    return formula
+
+
+def _clip(body: Body, op: Operation, value: str, least: str, most: str) -> str:
+    if all(tensor.shape.rank == 0 for tensor in op.inputs[1:]) and op.inputs[0].dtype.is_floating:
+        return str(body.emit("Clip", [value, least, most]))
+    return str(body.emit("Min", [body.emit("Max", [value, least]), most]))
+
+
+def _rounded(body: Body, op: Operation, x: str) -> str:
+    return str(body.emit("Round" if op.inputs[0].dtype.is_floating else "Identity", [x]))
+
+
+def _cast(body: Body, op: Operation, x: str) -> str:
+    source, target = op.inputs[0].dtype, op.outputs[0].dtype
+    if op.type == "SaturateCast":
+        x = body.emit("Clip", [x], min=body.constant(target.min, source), max=body.constant(target.max, source))
+    return body.cast(x, source, target)
+
+
+def _square(body: Body, op: Operation, x: str) -> str:
+    return str(body.emit("Mul", [x, x]))
+
+
+def _is_finite(body: Body, op: Operation, x: str) -> str:
+    return str(body.emit("Not", [body.emit("Or", [body.emit("IsNaN", [x]), body.emit("IsInf", [x])])]))
+
+
+def _not_equal(body: Body, op: Operation, x: str, y: str) -> str:
+    return str(body.emit("Not", [body.emit("Equal", [x, y])]))
+
+
+_elementwise(
+    AddN=lambda body, op, *values: body.emit("Sum", values),
+    Cast=_cast,
+    CheckNumerics=lambda body, op, x: x,
+    ClipByValue=_clip,
+    DivNoNan=_zero_where(1, _divided),
+    EnsureShape=lambda body, op, x: x,
+    Erfc=lambda body, op, x: body.emit("Sub", [_number(body, op, 1), body.emit("Erf", [x])]),
+    Expm1=lambda body, op, x: body.emit("Sub", [body.emit("Exp", [x]), _number(body, op, 1)]),
+    FloorDiv=_floor_div,
+    FloorMod=_floor_mod,
+    IsFinite=_is_finite,
+    Log1p=lambda body, op, x: body.emit("Log", [body.emit("Add", [x, _number(body, op, 1)])]),
+    Maximum=lambda body, op, x, y: body.emit("Max", [x, y]),
+    Minimum=lambda body, op, x, y: body.emit("Min", [x, y]),
+    MulNoNan=_zero_where(1, lambda body, op, x, y: body.emit("Mul", [x, y])),
+    NotEqual=_not_equal,
+    PlaceholderWithDefault=lambda body, op, x: x,
+    RealDiv=_divided,
+    Relu6=lambda body, op, x: body.emit("Clip", [x], min=_number(body, op, 0), max=_number(body, op, 6)),
+    Round=_rounded,
+    Rsqrt=lambda body, op, x: body.emit("Reciprocal", [body.emit("Sqrt", [x])]),
+    SaturateCast=_cast,
+    Square=_square,
+    SquaredDifference=lambda body, op, x, y: _square(body, op, body.emit("Sub", [x, y])),
+    StringToNumber=_cast,
+    TruncateDiv=_truncate_div,
+    TruncateMod=_truncate_mod,
+    Xdivy=_zero_where(0, _divided),
+    Xlogy=_zero_where(0, lambda body, op, x, y: body.emit("Mul", [x, body.emit("Log", [y])])),
+)
+
+
+@exports("Select")
+def _select(body: Body, op: Operation) -> Any:
+    condition, chosen, other = op.inputs
+    rank = chosen.shape.rank
+    if condition.shape.rank == 1 and rank != 1:
+        if rank is None:
+            raise UnimplementedError("a vector selects rows of tensors of unknown rank")
+        rows = body.emit("Unsqueeze", [body.text(condition)], axes=list(range(1, rank)))
+        return body.emit("Where", [rows, *body.texts([chosen, other])])
+    values, order = body.followed(op.inputs, rank)
+    body.put(op.outputs[0], body.emit("Where", values), order)
+    return None
+
+
+@exports("IdentityN", "Print")
+def _passed(body: Body, op: Operation) -> list[str]:
+    return body.texts(op.inputs[: len(op.outputs)])
+
+
+# -- along axes ----------------------------------------------------------------------------------------
+
+
+def _placed(axes: list[int], order: Order) -> list[int]:
+    """Where axes of a tensor are in a value that has them in some order."""
+    return axes if order is None else [order.index(axis) for axis in axes]
+
+
+_REDUCTIONS: Final = {"All": "ReduceMin", "Any": "ReduceMax", "Max": "ReduceMax", "Mean": "ReduceMean",
+                      "Min": "ReduceMin", "Prod": "ReduceProd", "Sum": "ReduceSum"}  # fmt: skip
+
+
+@exports(*_REDUCTIONS)
+def _reduce(body: Body, op: Operation) -> None:
+    tensor, keep = op.inputs[0], bool(op.attrs["keep_dims"])
+    axes = body.axes(op.inputs[1], tensor.shape.rank)
+    order = body.native(tensor)
+    value = body.text(tensor, order)
+    is_bool = tensor.dtype is dtypes.bool_
+    if axes:
+        value = _bool_to_int(body, value) if is_bool else value
+        value = body.emit(_REDUCTIONS[op.type], [value], axes=_placed(axes, order), keepdims=int(keep))
+        value = body.cast(value, dtypes.int32, dtypes.bool_) if is_bool else value
+    if order is not None and not keep:
+        left = [axis for axis in order if axis not in axes]
+        order = tuple(sorted(left).index(axis) for axis in left)
+    body.put(op.outputs[0], value, order)
+
+
+@exports("L2Loss")
+def _l2_loss(body: Body, op: Operation) -> str:
+    total = body.emit("ReduceSumSquare", body.texts(op.inputs), keepdims=0)
+    return str(body.emit("Mul", [total, _number(body, op, 0.5)]))
+
+
+@exports("Softmax", "LogSoftmax")
+def _softmax(body: Body, op: Operation) -> None:
+    (tensor,) = op.inputs
+    order = body.native(tensor)
+    axis = -1 if order is None else order.index(len(order) - 1)
+    body.put(op.outputs[0], body.emit(op.type, [body.text(tensor, order)], axis=axis), order)
+
+
+@exports("ArgMax", "ArgMin")
+def _arg_max(body: Body, op: Operation) -> str:
+    (axis,) = body.axes(op.inputs[1], op.inputs[0].shape.rank)
+    found = body.emit(op.type, [body.text(op.inputs[0])], axis=axis, keepdims=0)
+    return body.cast(found, dtypes.int64, op.outputs[0].dtype)
+
+
+@exports("Cumsum")
+def _cumsum(body: Body, op: Operation) -> str:
+    flags = {name: int(op.attrs[name]) for name in ("exclusive", "reverse")}
+    return str(body.emit("CumSum", body.texts(op.inputs), **flags))
+
+
+@exports("TopKV2", "Sort", "ArgSort")
+def _top(body: Body, op: Operation) -> list[str]:
+    value = body.text(op.inputs[0])
+    if op.type == "TopKV2":
+        number, options = body.index(op.inputs[1]), {"sorted": int(op.attrs["sorted"])}
+    else:
+        number, options = _size(body, value, -1), {"largest": int(op.attrs["descending"])}
+    taken, places = body.emit("TopK", [value, _vector(body, number)], 2, axis=-1, **options)
+    places = body.cast(places, dtypes.int64, dtypes.int32)
+    return {"TopKV2": [taken, places], "Sort": [taken], "ArgSort": [places]}[op.type]
+
+
+@exports("ConcatV2", "ConcatV2ByAxis")
+def _concat(body: Body, op: Operation) -> None:
+    (axis,), tensors = _axis(body, op), op.inputs[op.type == "ConcatV2ByAxis" :]
+    values, order = body.followed(tensors, op.outputs[0].shape.rank)
+    body.put(op.outputs[0], body.emit("Concat", values, axis=_placed([axis], order)[0]), order)
+
+
+def _axis(body: Body, op: Operation) -> list[int]:
+    """The axis of an operation of which there is a variant that takes it as its first input."""
+    rank = op.outputs[0].shape.rank
+    if op.type.endswith("ByAxis"):
+        return body.axes(op.inputs[0], rank)
+    axes = np.ravel(op.attrs["axis"]).astype(int).tolist()
+    return [axis + rank if axis < 0 and rank is not None else axis for axis in axes]
+
+
+@exports("Pack")
+def _pack(body: Body, op: Operation) -> str:
+    axis = op.attrs["axis"]
+    parts = [body.emit("Unsqueeze", [value], axes=[axis]) for value in body.texts(op.inputs)]
+    return str(body.emit("Concat", parts, axis=axis))
+
+
+@exports("Split", "SplitV", "SplitByAxis", "SplitVByAxis", "Unpack")
+def _split(body: Body, op: Operation) -> list[str]:
+    tensor = op.inputs[op.type.endswith("ByAxis")]
+    (axis,) = _axis(body, op)
+    count = len(op.outputs)
+    size = tensor.shape.sizes[axis] if tensor.shape.rank is not None else None
+    if op.type == "Unpack":
+        axis = axis + (tensor.shape.rank or 0) if op.attrs["axis"] < 0 else op.attrs["axis"]
+        split = body.constant([1] * count)
+    elif op.type.startswith("SplitV"):
+        split = body.index(op.inputs[-1])
+    elif size is not None:
+        split = body.constant([size // count] * count)
+    else:
+        whole = body.emit("Div", [_size(body, body.text(tensor), axis), body.constant(count)])
+        split = body.emit("Expand", [whole, body.constant([count])])
+    made = body.emit("Split", [body.text(tensor), split], count, axis=axis)
+    parts = [made] if count == 1 else made
+    return [body.emit("Squeeze", [part], axes=[axis]) for part in parts] if op.type == "Unpack" else parts
+
+
+# -- shapes and parts ----------------------------------------------------------------------------------
+
+
+def _vector(body: Body, value: str) -> str:
+    return str(body.emit("Reshape", [value, body.constant([-1])]))
+
+
+def _size(body: Body, value: str, axis: int) -> str:
+    """The size of an axis: int64 scalar."""
+    return str(body.emit("Gather", [body.sizes(value), body.constant(axis)], axis=0))
+
+
+@exports("Shape", "Size", "Rank")
+def _shape(body: Body, op: Operation) -> str:
+    value = body.text(op.inputs[0])
+    made = body.emit("Size", [value]) if op.type == "Size" else body.sizes(value)
+    made = body.emit("Size", [made]) if op.type == "Rank" else made
+    return body.cast(made, dtypes.int64, op.outputs[0].dtype)
+
+
+@exports("Reshape")
+def _reshape(body: Body, op: Operation) -> str:
+    target = op.outputs[0].shape
+    unknown = [] if target.rank is None else [size for size in target.sizes if size is None]
+    known = body.known(op.inputs[1])
+    if known is None and target.rank is not None and len(unknown) <= 1 and 0 not in target.sizes:
+        sizes = body.constant([-1 if size is None else size for size in target.sizes], dtypes.int64)
+    else:
+        sizes = body.index(op.inputs[1])
+    options = {"allowzero": 1} if known is not None and 0 in known else {}
+    return str(body.emit("Reshape", [body.text(op.inputs[0]), sizes], **options))
+
+
+@exports("Transpose")
+def _transpose(body: Body, op: Operation) -> None:
+    tensor, perm = op.inputs[0], np.ravel(body.needed(op.inputs[1])).tolist()
+    for order, value in list(body.orders(tensor).items()):
+        body.put(op.outputs[0], value, tuple(perm.index(axis) for axis in (order or range(len(perm)))))
+
+
+@exports("ExpandDims")
+def _expand_dims(body: Body, op: Operation) -> str:
+    rank = op.inputs[0].shape.rank
+    return str(body.emit("Unsqueeze", [body.text(op.inputs[0])], axes=body.axes(op.inputs[1], None if rank is None else rank + 1)))
+
+
+@exports("Squeeze")
+def _squeeze(body: Body, op: Operation) -> str:
+    axes, rank = [int(axis) for axis in op.attrs["axis"] or ()], op.inputs[0].shape.rank
+    axes = [axis + rank if axis < 0 and rank is not None else axis for axis in axes]
+    return str(body.emit("Squeeze", [body.text(op.inputs[0])], **({"axes": axes} if axes else {})))
+
+
+@exports("BroadcastTo")
+def _broadcast_to(body: Body, op: Operation) -> str:
+    return str(body.emit("Expand", [body.text(op.inputs[0]), body.index(op.inputs[1])]))
+
+
+@exports("Fill")
+def _fill(body: Body, op: Operation) -> str:
+    return str(body.emit("Expand", [body.text(op.inputs[1]), body.index(op.inputs[0])]))
+
+
+@exports("Tile")
+def _tile(body: Body, op: Operation) -> str:
+    return str(body.emit("Tile", [body.text(op.inputs[0]), body.index(op.inputs[1])]))
+
+
+@exports("Range")
+def _range(body: Body, op: Operation) -> str:
+    return str(body.emit("Range", body.texts(op.inputs)))
+
+
+@exports("PadV2", "MirrorPad")
+def _pad(body: Body, op: Operation) -> None:
+    tensor = op.inputs[0]
+    amounts = body.known(op.inputs[1])
+    order = body.native(tensor) if amounts is not None else None
+    if amounts is not None:
+        rows = amounts if order is None else amounts[list(order)]
+        pads = body.constant(rows.T.ravel(), dtypes.int64)
+    else:
+        pads = _vector(body, body.emit("Transpose", [body.index(op.inputs[1])], perm=[1, 0]))
+    arguments: dict[str, Any] = {"mode": "constant"}
+    if op.type == "PadV2":
+        arguments["constant_value"] = body.text(op.inputs[2])
+    elif op.attrs["mode"] == "REFLECT":
+        arguments["mode"] = "reflect"
+    else:
+        raise UnimplementedError("ONNX does not pad symmetrically")
+    body.put(op.outputs[0], body.emit("Pad", [body.text(tensor, order), pads], **arguments), order)
+
+
+@exports("Slice")
+def _slice(body: Body, op: Operation) -> str:
+    tensor, begin, size = op.inputs
+    starts, counts = body.known(begin), body.known(size)
+    if starts is not None and counts is not None:
+        ends = [_END if n < 0 else first + n for first, n in zip(starts.tolist(), counts.tolist(), strict=True)]
+        return str(body.emit("Slice", [body.text(tensor), body.index(begin), body.constant(ends, dtypes.int64)]))
+    whole = body.emit("Less", [body.index(size), body.constant(0)])
+    end = body.emit("Add", [body.index(begin), body.index(size)])
+    end = body.emit("Where", [whole, body.constant(_END), end])
+    return str(body.emit("Slice", [body.text(tensor), body.index(begin), end]))
+
+
+@exports("StridedSlice")
+def _strided_slice(body: Body, op: Operation) -> str:
+    items = key_items(op.attrs["key"], op.inputs[1:])
+    value, rank = body.text(op.inputs[0]), op.inputs[0].shape.rank
+    given = sum(item is not None and item is not Ellipsis for item in items)
+    if Ellipsis in items and rank is None and any(item is not Ellipsis for item in items[items.index(Ellipsis) :]):
+        raise UnimplementedError("`...` stands for dimensions of unknown number")
+    axis = place = 0
+    parts: list[tuple[int, Any, Any, Any]] = []
+    single: list[tuple[int, Any]] = []
+    new: list[int] = []
+    for item in items:
+        if item is Ellipsis:
+            skipped = (rank or given) - given
+            axis, place = axis + skipped, place + skipped
+        elif item is None:
+            new.append(place)
+            place += 1
+        elif isinstance(item, slice):
+            if item != slice(None):
+                step = 1 if item.step is None else item.step
+                if not isinstance(step, int) and None in (item.start, item.stop):
+                    raise UnimplementedError("a slice with an open end has a step that is not known")
+                ends = (_END, _START) if isinstance(step, int) and step < 0 else (0, _END)
+                bounds = [end if part is None else part for part, end in zip((item.start, item.stop), ends, strict=True)]
+                parts.append((axis, *bounds, step))
+            axis, place = axis + 1, place + 1
+        else:
+            single.append((axis, item))
+            axis += 1
+    if parts:
+        axes, *columns = zip(*parts, strict=True)
+        starts, ends, steps = (_numbers(body, column) for column in columns)
+        value = body.emit("Slice", [value, starts, ends, body.constant(axes, dtypes.int64), steps])
+    for axis, item in reversed(single):
+        value = body.emit("Gather", [value, _scalar(body, item)], axis=axis)
+    return str(body.emit("Unsqueeze", [value], axes=new) if new else value)
+
+
+def _scalar(body: Body, item: Any) -> str:
+    return body.index(item) if isinstance(item, Tensor) else body.constant(item, dtypes.int64)
+
+
+def _numbers(body: Body, column: tuple[Any, ...]) -> str:
+    """A vector of numbers some of which are tensors."""
+    if not any(isinstance(item, Tensor) for item in column):
+        return body.constant(column, dtypes.int64)
+    return str(body.emit("Concat", [_vector(body, _scalar(body, item)) for item in column], axis=0))
+
+
+@exports("ReverseV2", "ReverseV2ByAxis")
+def _reverse(body: Body, op: Operation) -> str:
+    axes = _axis(body, op)
+    bounds = ([-1] * len(axes), [_START] * len(axes), axes, [-1] * len(axes))
+    return str(body.emit("Slice", [body.text(op.inputs[-1]), *(body.constant(each, dtypes.int64) for each in bounds)]))
+
+
+@exports("ReverseSequence")
+def _reverse_sequence(body: Body, op: Operation) -> str:
+    time, batch = int(op.attrs["seq_dim"]), int(op.attrs["batch_dim"])
+    if {time, batch} != {0, 1}:
+        raise UnimplementedError("ONNX reverses sequences along the first two axes only")
+    inputs = [body.text(op.inputs[0]), body.index(op.inputs[1])]
+    return str(body.emit("ReverseSequence", inputs, time_axis=time, batch_axis=batch))
+
+
+# -- gathering -----------------------------------------------------------------------------------------
+
+
+@exports("GatherV2", "GatherV2ByAxis")
+def _gather(body: Body, op: Operation) -> str:
+    params, indices = op.inputs[-2:]
+    rank, batch = params.shape.rank, int(op.attrs["batch_dims"])
+    axis = body.axes(op.inputs[0], rank)[0] if op.type == "GatherV2ByAxis" else int(op.attrs["axis"])
+    if batch == 0:
+        return str(body.emit("Gather", [body.text(params), body.index(indices)], axis=axis))
+    if batch < 0 or axis != batch:
+        raise UnimplementedError("ONNX gathers in batches only along the axis behind them")
+    rows = body.emit("Unsqueeze", [body.index(indices)], axes=[-1])
+    return str(body.emit("GatherND", [body.text(params), rows], batch_dims=batch))
+
+
+@exports("ScatterNd", "TensorScatterUpdate", "TensorScatterAdd")
+def _scatter(body: Body, op: Operation) -> str:
+    if op.type == "ScatterNd":
+        indices, updates, shape = op.inputs
+        value = body.emit("Expand", [body.constant(0, updates.dtype), body.index(shape)])
+    else:
+        tensor, indices, updates = op.inputs
+        value = body.text(tensor)
+    options = {} if op.type == "TensorScatterUpdate" else {"reduction": "add"}
+    return str(body.emit("ScatterND", [value, body.index(indices), body.text(updates)], **options))
+
+
+@exports("OneHot")
+def _one_hot(body: Body, op: Operation) -> str:
+    indices, depth, on, off = op.inputs
+    count = body.index(depth)
+    # A negative index counts from the end in ONNX, and is nowhere in TensorFlow.
+    places = body.index(indices)
+    beyond = body.emit("Less", [places, body.constant(0)])
+    places = body.emit("Where", [beyond, count, places])
+    values = body.emit("Concat", [_vector(body, body.text(tensor)) for tensor in (off, on)], axis=0)
+    return str(body.emit("OneHot", [places, count, values], axis=int(op.attrs["axis"])))
+
+
+@exports("Where")
+def _where(body: Body, op: Operation) -> str:
+    condition = body.cast(body.text(op.inputs[0]), op.inputs[0].dtype, dtypes.bool_)
+    return str(body.emit("Transpose", [body.emit("NonZero", [condition])], perm=[1, 0]))
+
+
+@exports("UniqueWithCounts")
+def _unique(body: Body, op: Operation) -> list[str]:
+    values, _, places, counts = body.emit("Unique", body.texts(op.inputs), 4, sorted=0)
+    return [values, *(body.cast(each, dtypes.int64, op.outputs[1].dtype) for each in (places, counts))]
+
+
+@exports("SequenceMask")
+def _sequence_mask(body: Body, op: Operation) -> str:
+    lengths, most = map(body.index, op.inputs)
+    numbers = body.emit("Range", [body.constant(0), most, body.constant(1)])
+    mask = body.emit("Less", [numbers, body.emit("Unsqueeze", [lengths], axes=[-1])])
+    return body.cast(mask, dtypes.bool_, op.outputs[0].dtype)
+
+
+@exports("MatrixBandPart")
+def _band(body: Body, op: Operation) -> str:
+    value = body.text(op.inputs[0])
+    for tensor, upper in zip(op.inputs[1:], (1, 0), strict=True):
+        width = int(body.needed(tensor))
+        if width >= 0:
+            value = body.emit("Trilu", [value], k=body.constant(-width if upper else width), upper=upper)
+    return value
+
+
+# -- products ------------------------------------------------------------------------------------------
+
+
+@exports("MatMul", "BatchMatMul")
+def _mat_mul(body: Body, op: Operation) -> str:
+    values = []
+    for tensor, attr in zip(op.inputs, ("transpose_a", "transpose_b"), strict=True):
+        order: Order = None
+        if op.attrs[attr]:
+            rank = tensor.shape.rank
+            if rank is None:
+                raise UnimplementedError("a tensor of unknown rank is transposed")
+            order = (*range(rank - 2), rank - 1, rank - 2)
+        values.append(body.text(tensor, order))
+    return str(body.emit("MatMul", values))
+
+
+@exports("LSTMGates")
+def _lstm_gates(body: Body, op: Operation) -> list[str]:
+    projected, bias, cell = body.texts(op.inputs)
+    total = body.emit("Add", [projected, bias])
+    units = op.inputs[2].shape.sizes[1]
+    if units is None:
+        raise UnimplementedError("its number of units is not known")
+    i, j, f, o = body.emit("Split", [total, body.constant([units] * 4)], 4, axis=1)
+    i, o = (body.emit("Sigmoid", [each]) for each in (i, o))
+    f = body.emit("Sigmoid", [body.emit("Add", [f, _number(body, op, op.attrs["forget_bias"])])])
+    j = body.emit("Tanh", [j])
+    new = body.emit("Add", [body.emit("Mul", [cell, f]), body.emit("Mul", [i, j])])
+    output = body.emit("Mul", [body.emit("Tanh", [new]), o])
+    return [new, output, body.emit("Concat", [i, j, f, o], axis=1)]
