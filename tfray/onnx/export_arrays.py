@@ -11,7 +11,6 @@ from tfray.errors import UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
 from tfray.onnx.onnx_body import EXPORTS, Body, Order, exports
-from tfray.onnx.onnx_types import number_of
 from tfray.ops.arrays.slice_ops import key_items
 
 _END: Final = np.iinfo(np.int64).max
@@ -44,32 +43,32 @@ def _bool_to_int(body: Body, value: str) -> str:
 
 
 def _divided(body: Body, op: Operation, x: str, y: str) -> str:
-    return str(body.emit("Div", [x, y]))
+    return body.emit("Div", [x, y])
 
 
 def _floor_div(body: Body, op: Operation, x: str, y: str) -> str:
     if op.inputs[0].dtype.is_floating:
-        return str(body.emit("Floor", [body.emit("Div", [x, y])]))
+        return body.emit("Floor", [body.emit("Div", [x, y])])
     # Div of whole numbers rounds towards 0.
-    return str(body.emit("Div", [body.emit("Sub", [x, body.emit("Mod", [x, y])]), y]))
+    return body.emit("Div", [body.emit("Sub", [x, body.emit("Mod", [x, y])]), y])
 
 
 def _floor_mod(body: Body, op: Operation, x: str, y: str) -> str:
     if not op.inputs[0].dtype.is_floating:
-        return str(body.emit("Mod", [x, y]))
+        return body.emit("Mod", [x, y])
     rest = body.emit("Mod", [x, y], fmod=1)
-    return str(body.emit("Mod", [body.emit("Add", [rest, y]), y], fmod=1))
+    return body.emit("Mod", [body.emit("Add", [rest, y]), y], fmod=1)
 
 
 def _truncate_mod(body: Body, op: Operation, x: str, y: str) -> str:
-    return str(body.emit("Mod", [x, y], fmod=1))
+    return body.emit("Mod", [x, y], fmod=1)
 
 
 def _truncate_div(body: Body, op: Operation, x: str, y: str) -> str:
     if not op.inputs[0].dtype.is_floating:
-        return str(body.emit("Div", [x, y]))
+        return body.emit("Div", [x, y])
     quotient = body.emit("Div", [x, y])
-    return str(body.emit("Mul", [body.emit("Sign", [quotient]), body.emit("Floor", [body.emit("Abs", [quotient])])]))
+    return body.emit("Mul", [body.emit("Sign", [quotient]), body.emit("Floor", [body.emit("Abs", [quotient])])])
 
 
 def _zero_where(which: int, otherwise: Formula) -> Formula:
@@ -78,19 +77,19 @@ def _zero_where(which: int, otherwise: Formula) -> Formula:
     def formula(body: Body, op: Operation, *values: str) -> str:
         zero = _number(body, op, 0)
         is_zero = body.emit("Equal", [values[which], zero])
-        return str(body.emit("Where", [is_zero, zero, otherwise(body, op, *values)]))
+        return body.emit("Where", [is_zero, zero, otherwise(body, op, *values)])
 
     return formula
 
 
 def _clip(body: Body, op: Operation, value: str, least: str, most: str) -> str:
     if all(tensor.shape.rank == 0 for tensor in op.inputs[1:]) and op.inputs[0].dtype.is_floating:
-        return str(body.emit("Clip", [value, least, most]))
-    return str(body.emit("Min", [body.emit("Max", [value, least]), most]))
+        return body.emit("Clip", [value, least, most])
+    return body.emit("Min", [body.emit("Max", [value, least]), most])
 
 
 def _rounded(body: Body, op: Operation, x: str) -> str:
-    return str(body.emit("Round" if op.inputs[0].dtype.is_floating else "Identity", [x]))
+    return body.emit("Round" if op.inputs[0].dtype.is_floating else "Identity", [x])
 
 
 def _cast(body: Body, op: Operation, x: str) -> str:
@@ -101,15 +100,15 @@ def _cast(body: Body, op: Operation, x: str) -> str:
 
 
 def _square(body: Body, op: Operation, x: str) -> str:
-    return str(body.emit("Mul", [x, x]))
+    return body.emit("Mul", [x, x])
 
 
 def _is_finite(body: Body, op: Operation, x: str) -> str:
-    return str(body.emit("Not", [body.emit("Or", [body.emit("IsNaN", [x]), body.emit("IsInf", [x])])]))
+    return body.emit("Not", [body.emit("Or", [body.emit("IsNaN", [x]), body.emit("IsInf", [x])])])
 
 
 def _not_equal(body: Body, op: Operation, x: str, y: str) -> str:
-    return str(body.emit("Not", [body.emit("Equal", [x, y])]))
+    return body.emit("Not", [body.emit("Equal", [x, y])])
 
 
 _elementwise(
@@ -196,7 +195,7 @@ def _reduce(body: Body, op: Operation) -> None:
 @exports("L2Loss")
 def _l2_loss(body: Body, op: Operation) -> str:
     total = body.emit("ReduceSumSquare", body.texts(op.inputs), keepdims=0)
-    return str(body.emit("Mul", [total, _number(body, op, 0.5)]))
+    return body.emit("Mul", [total, _number(body, op, 0.5)])
 
 
 @exports("Softmax", "LogSoftmax")
@@ -217,7 +216,7 @@ def _arg_max(body: Body, op: Operation) -> str:
 @exports("Cumsum")
 def _cumsum(body: Body, op: Operation) -> str:
     flags = {name: int(op.attrs[name]) for name in ("exclusive", "reverse")}
-    return str(body.emit("CumSum", body.texts(op.inputs), **flags))
+    return body.emit("CumSum", body.texts(op.inputs), **flags)
 
 
 @exports("TopKV2", "Sort", "ArgSort")
@@ -252,7 +251,7 @@ def _axis(body: Body, op: Operation) -> list[int]:
 def _pack(body: Body, op: Operation) -> str:
     axis = op.attrs["axis"]
     parts = [body.emit("Unsqueeze", [value], axes=[axis]) for value in body.texts(op.inputs)]
-    return str(body.emit("Concat", parts, axis=axis))
+    return body.emit("Concat", parts, axis=axis)
 
 
 @exports("Split", "SplitV", "SplitByAxis", "SplitVByAxis", "Unpack")
@@ -280,12 +279,12 @@ def _split(body: Body, op: Operation) -> list[str]:
 
 
 def _vector(body: Body, value: str) -> str:
-    return str(body.emit("Reshape", [value, body.constant([-1])]))
+    return body.emit("Reshape", [value, body.constant([-1])])
 
 
 def _size(body: Body, value: str, axis: int) -> str:
     """The size of an axis: int64 scalar."""
-    return str(body.emit("Gather", [body.sizes(value), body.constant(axis)], axis=0))
+    return body.emit("Gather", [body.sizes(value), body.constant(axis)], axis=0)
 
 
 @exports("Shape", "Size", "Rank")
@@ -306,7 +305,7 @@ def _reshape(body: Body, op: Operation) -> str:
     else:
         sizes = body.index(op.inputs[1])
     options = {"allowzero": 1} if known is not None and 0 in known else {}
-    return str(body.emit("Reshape", [body.text(op.inputs[0]), sizes], **options))
+    return body.emit("Reshape", [body.text(op.inputs[0]), sizes], **options)
 
 
 @exports("Transpose")
@@ -319,34 +318,36 @@ def _transpose(body: Body, op: Operation) -> None:
 @exports("ExpandDims")
 def _expand_dims(body: Body, op: Operation) -> str:
     rank = op.inputs[0].shape.rank
-    return str(body.emit("Unsqueeze", [body.text(op.inputs[0])], axes=body.axes(op.inputs[1], None if rank is None else rank + 1)))
+    return body.emit(
+        "Unsqueeze", [body.text(op.inputs[0])], axes=body.axes(op.inputs[1], None if rank is None else rank + 1)
+    )
 
 
 @exports("Squeeze")
 def _squeeze(body: Body, op: Operation) -> str:
     axes, rank = [int(axis) for axis in op.attrs["axis"] or ()], op.inputs[0].shape.rank
     axes = [axis + rank if axis < 0 and rank is not None else axis for axis in axes]
-    return str(body.emit("Squeeze", [body.text(op.inputs[0])], **({"axes": axes} if axes else {})))
+    return body.emit("Squeeze", [body.text(op.inputs[0])], **({"axes": axes} if axes else {}))
 
 
 @exports("BroadcastTo")
 def _broadcast_to(body: Body, op: Operation) -> str:
-    return str(body.emit("Expand", [body.text(op.inputs[0]), body.index(op.inputs[1])]))
+    return body.emit("Expand", [body.text(op.inputs[0]), body.index(op.inputs[1])])
 
 
 @exports("Fill")
 def _fill(body: Body, op: Operation) -> str:
-    return str(body.emit("Expand", [body.text(op.inputs[1]), body.index(op.inputs[0])]))
+    return body.emit("Expand", [body.text(op.inputs[1]), body.index(op.inputs[0])])
 
 
 @exports("Tile")
 def _tile(body: Body, op: Operation) -> str:
-    return str(body.emit("Tile", [body.text(op.inputs[0]), body.index(op.inputs[1])]))
+    return body.emit("Tile", [body.text(op.inputs[0]), body.index(op.inputs[1])])
 
 
 @exports("Range")
 def _range(body: Body, op: Operation) -> str:
-    return str(body.emit("Range", body.texts(op.inputs)))
+    return body.emit("Range", body.texts(op.inputs))
 
 
 @exports("PadV2", "MirrorPad")
@@ -375,11 +376,11 @@ def _slice(body: Body, op: Operation) -> str:
     starts, counts = body.known(begin), body.known(size)
     if starts is not None and counts is not None:
         ends = [_END if n < 0 else first + n for first, n in zip(starts.tolist(), counts.tolist(), strict=True)]
-        return str(body.emit("Slice", [body.text(tensor), body.index(begin), body.constant(ends, dtypes.int64)]))
+        return body.emit("Slice", [body.text(tensor), body.index(begin), body.constant(ends, dtypes.int64)])
     whole = body.emit("Less", [body.index(size), body.constant(0)])
     end = body.emit("Add", [body.index(begin), body.index(size)])
     end = body.emit("Where", [whole, body.constant(_END), end])
-    return str(body.emit("Slice", [body.text(tensor), body.index(begin), end]))
+    return body.emit("Slice", [body.text(tensor), body.index(begin), end])
 
 
 @exports("StridedSlice")
@@ -390,7 +391,7 @@ def _strided_slice(body: Body, op: Operation) -> str:
     if Ellipsis in items and rank is None and any(item is not Ellipsis for item in items[items.index(Ellipsis) :]):
         raise UnimplementedError("`...` stands for dimensions of unknown number")
     axis = place = 0
-    parts: list[tuple[int, Any, Any, Any]] = []
+    parts: list[tuple[Any, ...]] = []
     single: list[tuple[int, Any]] = []
     new: list[int] = []
     for item in items:
@@ -406,7 +407,9 @@ def _strided_slice(body: Body, op: Operation) -> str:
                 if not isinstance(step, int) and None in (item.start, item.stop):
                     raise UnimplementedError("a slice with an open end has a step that is not known")
                 ends = (_END, _START) if isinstance(step, int) and step < 0 else (0, _END)
-                bounds = [end if part is None else part for part, end in zip((item.start, item.stop), ends, strict=True)]
+                bounds = [
+                    end if part is None else part for part, end in zip((item.start, item.stop), ends, strict=True)
+                ]
                 parts.append((axis, *bounds, step))
             axis, place = axis + 1, place + 1
         else:
@@ -414,11 +417,11 @@ def _strided_slice(body: Body, op: Operation) -> str:
             axis += 1
     if parts:
         axes, *columns = zip(*parts, strict=True)
-        starts, ends, steps = (_numbers(body, column) for column in columns)
-        value = body.emit("Slice", [value, starts, ends, body.constant(axes, dtypes.int64), steps])
+        starts, stops, steps = (_numbers(body, column) for column in columns)
+        value = body.emit("Slice", [value, starts, stops, body.constant(axes, dtypes.int64), steps])
     for axis, item in reversed(single):
         value = body.emit("Gather", [value, _scalar(body, item)], axis=axis)
-    return str(body.emit("Unsqueeze", [value], axes=new) if new else value)
+    return body.emit("Unsqueeze", [value], axes=new) if new else value
 
 
 def _scalar(body: Body, item: Any) -> str:
@@ -429,14 +432,14 @@ def _numbers(body: Body, column: tuple[Any, ...]) -> str:
     """A vector of numbers some of which are tensors."""
     if not any(isinstance(item, Tensor) for item in column):
         return body.constant(column, dtypes.int64)
-    return str(body.emit("Concat", [_vector(body, _scalar(body, item)) for item in column], axis=0))
+    return body.emit("Concat", [_vector(body, _scalar(body, item)) for item in column], axis=0)
 
 
 @exports("ReverseV2", "ReverseV2ByAxis")
 def _reverse(body: Body, op: Operation) -> str:
     axes = _axis(body, op)
     bounds = ([-1] * len(axes), [_START] * len(axes), axes, [-1] * len(axes))
-    return str(body.emit("Slice", [body.text(op.inputs[-1]), *(body.constant(each, dtypes.int64) for each in bounds)]))
+    return body.emit("Slice", [body.text(op.inputs[-1]), *(body.constant(each, dtypes.int64) for each in bounds)])
 
 
 @exports("ReverseSequence")
@@ -445,7 +448,7 @@ def _reverse_sequence(body: Body, op: Operation) -> str:
     if {time, batch} != {0, 1}:
         raise UnimplementedError("ONNX reverses sequences along the first two axes only")
     inputs = [body.text(op.inputs[0]), body.index(op.inputs[1])]
-    return str(body.emit("ReverseSequence", inputs, time_axis=time, batch_axis=batch))
+    return body.emit("ReverseSequence", inputs, time_axis=time, batch_axis=batch)
 
 
 # -- gathering -----------------------------------------------------------------------------------------
@@ -457,11 +460,11 @@ def _gather(body: Body, op: Operation) -> str:
     rank, batch = params.shape.rank, int(op.attrs["batch_dims"])
     axis = body.axes(op.inputs[0], rank)[0] if op.type == "GatherV2ByAxis" else int(op.attrs["axis"])
     if batch == 0:
-        return str(body.emit("Gather", [body.text(params), body.index(indices)], axis=axis))
+        return body.emit("Gather", [body.text(params), body.index(indices)], axis=axis)
     if batch < 0 or axis != batch:
         raise UnimplementedError("ONNX gathers in batches only along the axis behind them")
     rows = body.emit("Unsqueeze", [body.index(indices)], axes=[-1])
-    return str(body.emit("GatherND", [body.text(params), rows], batch_dims=batch))
+    return body.emit("GatherND", [body.text(params), rows], batch_dims=batch)
 
 
 @exports("ScatterNd", "TensorScatterUpdate", "TensorScatterAdd")
@@ -473,7 +476,7 @@ def _scatter(body: Body, op: Operation) -> str:
         tensor, indices, updates = op.inputs
         value = body.text(tensor)
     options = {} if op.type == "TensorScatterUpdate" else {"reduction": "add"}
-    return str(body.emit("ScatterND", [value, body.index(indices), body.text(updates)], **options))
+    return body.emit("ScatterND", [value, body.index(indices), body.text(updates)], **options)
 
 
 @exports("OneHot")
@@ -485,13 +488,13 @@ def _one_hot(body: Body, op: Operation) -> str:
     beyond = body.emit("Less", [places, body.constant(0)])
     places = body.emit("Where", [beyond, count, places])
     values = body.emit("Concat", [_vector(body, body.text(tensor)) for tensor in (off, on)], axis=0)
-    return str(body.emit("OneHot", [places, count, values], axis=int(op.attrs["axis"])))
+    return body.emit("OneHot", [places, count, values], axis=int(op.attrs["axis"]))
 
 
 @exports("Where")
 def _where(body: Body, op: Operation) -> str:
     condition = body.cast(body.text(op.inputs[0]), op.inputs[0].dtype, dtypes.bool_)
-    return str(body.emit("Transpose", [body.emit("NonZero", [condition])], perm=[1, 0]))
+    return body.emit("Transpose", [body.emit("NonZero", [condition])], perm=[1, 0])
 
 
 @exports("UniqueWithCounts")
@@ -532,7 +535,7 @@ def _mat_mul(body: Body, op: Operation) -> str:
                 raise UnimplementedError("a tensor of unknown rank is transposed")
             order = (*range(rank - 2), rank - 1, rank - 2)
         values.append(body.text(tensor, order))
-    return str(body.emit("MatMul", values))
+    return body.emit("MatMul", values)
 
 
 @exports("LSTMGates")

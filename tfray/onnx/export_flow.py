@@ -204,7 +204,7 @@ def _filled(body: Body, rows: str, size: Tensor, dtype: DType) -> str:
     missing = body.emit("Max", [body.emit("Sub", [body.index(size), there]), body.constant([0])])
     wanted = body.emit("Concat", [missing, rest], axis=0)
     zeros = body.emit("Expand", [body.constant(0, dtype), wanted])
-    return str(body.emit("Concat", [rows, zeros], axis=0))
+    return body.emit("Concat", [rows, zeros], axis=0)
 
 
 # -- TensorArrays --------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def _write_next(body: Body, op: Operation) -> None:
 
 @exports("TensorArrayRead")
 def _read(body: Body, op: Operation) -> str:
-    return str(body.emit("Gather", [_rows(body, op), body.index(op.inputs[1])], axis=0))
+    return body.emit("Gather", [_rows(body, op), body.index(op.inputs[1])], axis=0)
 
 
 @exports("TensorArrayGather")
@@ -258,7 +258,7 @@ def _gather(body: Body, op: Operation) -> str:
     rows, limit = _rows(body, op), indices.op.inputs[1].op if indices.op.type == "Range" else None
     if limit is not None and limit.type == "TensorArraySize" and limit.inputs[0] is flow and _is_range(body, indices):
         return rows
-    return str(body.emit("Gather", [rows, body.index(indices)], axis=0))
+    return body.emit("Gather", [rows, body.index(indices)], axis=0)
 
 
 @exports("TensorArraySize")

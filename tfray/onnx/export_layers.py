@@ -22,7 +22,9 @@ def _sizes(tensor: Tensor, layout: str, rank: int) -> list[int | None]:
     return _spatial(tensor.shape.sizes if tensor.shape.rank == rank else [None] * rank, rank, layout)  # type: ignore
 
 
-def _window(op: Operation, kernel: Sequence[int], sizes: Sequence[int | None], dilations: Sequence[int]) -> dict[str, Any]:
+def _window(
+    op: Operation, kernel: Sequence[int], sizes: Sequence[int | None], dilations: Sequence[int]
+) -> dict[str, Any]:
     """The attributes of windows: their sizes, steps and the padding."""
     layout, rank = op.attrs["data_format"], len(kernel) + 2
     strides = _spatial(op.attrs["strides"], rank, layout)
@@ -65,7 +67,7 @@ def _filters(body: Body, filters: Tensor, shape: Sequence[int], order: Sequence[
     if value is not None:
         return body.constant(value.reshape(shape).transpose(order))
     reshaped = body.emit("Reshape", [body.text(filters), body.constant(list(shape))])
-    return str(body.emit("Transpose", [reshaped], perm=list(order)))
+    return body.emit("Transpose", [reshaped], perm=list(order))
 
 
 @exports("Conv2D", "Conv3D", "_FusedConv2D", "DepthwiseConv2dNative")
@@ -131,7 +133,11 @@ def _bias_add(body: Body, op: Operation) -> None:
     if rank is not None and place != rank - 1:
         shape = [-1, *[1] * (rank - 1 - place)]
         known = bias.op.attrs["value"] if bias.op.type == "Const" else None
-        value = body.emit("Reshape", [value, body.constant(shape)]) if known is None else body.constant(known.reshape(shape))
+        value = (
+            body.emit("Reshape", [value, body.constant(shape)])
+            if known is None
+            else body.constant(known.reshape(shape))
+        )
     body.put(op.outputs[0], body.emit("Add", [body.text(tensor, order), value]), order)
 
 

@@ -76,7 +76,7 @@ class Shared:
         """The name of a constant. Equal small ones are one."""
         array = np.asarray(array)
         small = array.dtype.kind != "O" and array.nbytes <= 1024
-        key = (array.dtype.str, array.shape, array.tobytes()) if small else self.free_name(wanted)
+        key: Any = (array.dtype.str, array.shape, array.tobytes()) if small else self.free_name(wanted)
         if key not in self._constants:
             self._constants[key] = self.free_name(wanted) if small else key
             self.initializers.append(to_tensor_proto(array, self._constants[key]))
@@ -133,7 +133,7 @@ class Body:
                 self.put(tensor, name)
         self._current = outer
 
-    def emit(self, operator: str, inputs: Sequence[str], outputs: int = 1, **arguments: Any) -> Any:
+    def emit(self, operator: str, inputs: Sequence[str], outputs: int = 1, /, **arguments: Any) -> Any:
         """Add a node.
 
         Args:
@@ -278,7 +278,7 @@ class Body:
             value = tensor.op.attrs["value"]
             return self.constant(np.transpose(value.reshape((1,) * missing + value.shape), order))
         wide = self.emit("Unsqueeze", [self.text(tensor)], axes=list(range(missing)))
-        return str(self.emit("Transpose", [wide], perm=list(order)))
+        return self.emit("Transpose", [wide], perm=list(order))
 
     def value_info(self, name: str, dtype: DType, shape: TensorShape, sizes_named: str = "") -> Any:
         """The declaration of an input or output. Sizes that are not known get names that begin with `sizes_named`."""

@@ -1,4 +1,4 @@
-"""What ONNX declares: its element types, its tensors and the schemas of its operators, as the package ``onnx`` has them."""
+"""What ONNX declares: its element types, its tensors, and the schemas of its operators."""
 
 from __future__ import annotations
 

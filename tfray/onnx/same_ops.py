@@ -25,8 +25,8 @@ class Same:
 
 
 _SAME_NAMES: Final = (
-    "Abs Acos Acosh Add Asin Asinh Atan Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf Exp Floor Greater "
-    "Identity Less Log Mul Neg Pow Reciprocal Relu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Tan Tanh"
+    "Abs Acos Acosh Add Asin Asinh Atan Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos Cosh Equal Erf Exp Floor "
+    "Greater Identity Less Log Mul Neg Pow Reciprocal Relu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Sub Tan Tanh"
 )
 
 SAME: Final[dict[str, Same]] = {

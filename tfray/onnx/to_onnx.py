@@ -142,5 +142,7 @@ def _report(missing: Mapping[str, Sequence[tuple[Operation, str]]]) -> str:
     lines = ["the graph has operations that ONNX has no counterpart of:"]
     for kind, found in sorted(missing.items()):
         op, reason = found[0]
-        lines.append(f"  {kind} ({len(found)}): the first is {op.name!r}, made at {op.site}" + f": {reason}" * bool(reason))
+        lines.append(
+            f"  {kind} ({len(found)}): the first is {op.name!r}, made at {op.site}" + f": {reason}" * bool(reason)
+        )
     return "\n".join(lines)
