@@ -17,14 +17,14 @@ from tfray.framework.op_def import lookup
 from tfray.framework.tensor_shape import TensorShape
 from tfray.onnx.onnx_file import OnnxFile, declared_shape
 from tfray.onnx.onnx_node import LOADS, Node, Scope, clean_name
-from tfray.onnx.onnx_types import CLASSIC, NEWEST_OPSET, dtype_of, schema
+from tfray.onnx.onnx_types import CLASSIC, dtype_of, schema
 from tfray.onnx.same_ops import BY_OPERATOR
 from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.training.checkpoints.saved_model import LoadedModel
 from tfray.training.checkpoints.signatures import SignatureDef, build_tensor_info, signature_constants
 
-_OPSETS: Final = {"": (9, NEWEST_OPSET), CLASSIC: (1, 5)}
+_OPSETS: Final = {"": (9, 23), CLASSIC: (1, 5)}
 """The oldest and the newest version of each domain that is read."""
 
 _MAX_NESTING: Final = 16
@@ -40,7 +40,7 @@ def load(path: PathLike) -> LoadedModel:
     give as dictionaries are the scores as an array.
 
     Args:
-        path: The file: operators of opset 9 to 21, and those of ``ai.onnx.ml`` for linear models, scalers and trees.
+        path: The file: operators of opset 9 to 23, and those of ``ai.onnx.ml`` for linear models, scalers and trees.
 
     Raises:
         NotFoundError: There is no such file, or the package ``onnx`` is not installed.

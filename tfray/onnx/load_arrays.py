@@ -117,7 +117,6 @@ _functions(
     CastLike=lambda node, x, like: _as_dtype(x, like.dtype),
     Celu=_scaled_elu,
     Div=_div,
-    Dropout=lambda node, x, *_: [array_ops.identity(x), array_ops.ones_like(x, dtypes.bool_)][: node.wanted],
     Elu=_scaled_elu,
     Gelu=_gelu,
     HardSigmoid=_hard_sigmoid,
@@ -138,6 +137,36 @@ _functions(
     Xor=lambda node, x, y: math_ops.not_equal(x, y),
 )
 LOADS["", "Clip"] = _clip
+
+
+@loads("Dropout")
+def _dropout(node: Node) -> list[Tensor]:
+    training = node.optional(2)
+    if training is not None and node.value(training, "training_mode").any():
+        raise node.refuse("training_mode")
+    return [array_ops.identity(node.input(0)), array_ops.ones_like(node.input(0), dtypes.bool_)]
+
+
+def _per_axis(node: Node, vector: Tensor, rank: int) -> Tensor:
+    """A scalar as it is, a vector along the axis that the node names."""
+    axis = node.attr("axis", 1) % max(rank, 1)
+    return vector if vector.shape.rank == 0 else array_ops.reshape(vector, [-1, *[1] * (rank - 1 - axis)])
+
+
+@loads("QuantizeLinear", "DequantizeLinear")
+def _quantized(node: Node) -> Tensor:
+    if node.attr("block_size", 0):
+        raise node.refuse("blocks")
+    x, rank = node.input(0), node.rank(node.input(0))
+    scale, zero = _per_axis(node, node.input(1), rank), node.optional(2)
+    if node.operator == "DequantizeLinear":
+        wide = array_ops.cast(x, scale.dtype)
+        return (wide if zero is None else wide - array_ops.cast(_per_axis(node, zero, rank), scale.dtype)) * scale
+    target = zero.dtype if zero is not None else dtype_of(node.attr("output_dtype", 0) or 2)
+    steps = math_ops.rint(array_ops.cast(x, scale.dtype) / scale)
+    steps = steps if zero is None else steps + array_ops.cast(_per_axis(node, zero, rank), scale.dtype)
+    least, most = number(target.min, steps), number(target.max, steps)
+    return array_ops.cast(math_ops.minimum(math_ops.maximum(steps, least), most), target)
 
 
 # -- constants and shapes ------------------------------------------------------------------------------
@@ -237,7 +266,7 @@ def _expand(node: Node) -> Tensor:
 _functions(
     Concat=lambda node, *parts: array_ops.concat(list(parts), node.attr("axis")),
     Tile=lambda node, x, repeats: array_ops.tile(x, repeats),
-    Range=lambda node, start, limit, step: array_ops.range(start, limit, step),
+    Range=lambda node, *bounds: array_ops.range(*(array_ops.reshape(bound, []) for bound in bounds)),
     NonZero=lambda node, x: array_ops.transpose(array_ops.where(math_ops.not_equal(x, array_ops.zeros_like(x)))),
 )
 
@@ -402,7 +431,9 @@ def _one_hot(node: Node) -> Tensor:
     indices = indices if indices.dtype.is_integer else array_ops.cast(indices, dtypes.int64)
     depth = array_ops.cast(array_ops.reshape(depth, []), dtypes.int32)
     indices = counted_from_front(indices, depth)
-    return array_ops.one_hot(indices, depth, values[1], values[0], axis=node.attr("axis"))
+    axis = node.attr("axis")
+    axis = axis + node.rank(indices) + 1 if axis < -1 else axis
+    return array_ops.one_hot(indices, depth, values[1], values[0], axis=axis)
 
 
 @loads("EyeLike")
@@ -461,10 +492,12 @@ _REDUCTIONS: Final[dict[str, Callable[[Tensor, Any, bool], Tensor]]] = {
 
 @loads(*_REDUCTIONS)
 def _reduce(node: Node) -> Tensor:
-    x, axes, keep = node.input(0), node.known("axes"), bool(node.attr("keepdims"))
-    if (axes is None or not np.size(axes)) and node.attr("noop_with_empty_axes", 0):
+    x, axes, keep = node.input(0), node.arg("axes"), bool(node.attr("keepdims"))
+    known = constant_value(axes) if isinstance(axes, Tensor) else axes
+    if known is not None or axes is None or axes.shape.num_elements() == 0:
+        axes = None if known is None or not np.size(known) else np.ravel(known).tolist()
+    if axes is None and node.attr("noop_with_empty_axes", 0):
         return array_ops.identity(x)
-    axes = None if axes is None or not np.size(axes) else np.ravel(axes).tolist()
     if x.dtype is dtypes.bool_:
         return (
             math_ops.reduce_all(x, axes, keep) if node.operator == "ReduceMin" else math_ops.reduce_any(x, axes, keep)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.region import Region
@@ -33,6 +34,9 @@ def _if(node: Node) -> list[Tensor]:
         return lambda: [array_ops.identity(tensor) for tensor in node.scope.inner(graph).run(graph, [])]
 
     chosen = array_ops.reshape(node.input(0), [])
+    known = constant_value(chosen)
+    if known is not None:  # the shapes in the other branch need not fit
+        return branch("then_branch" if known else "else_branch")()
     return list(cond(chosen, branch("then_branch"), branch("else_branch"), strict=True))
 
 

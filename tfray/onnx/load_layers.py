@@ -349,8 +349,10 @@ def _mean_variance_norm(node: Node) -> Tensor:
 def _lp_norm(node: Node) -> Tensor:
     x, axis = node.input(0), node.attr("axis")
     if node.attr("p") == 1:
-        return x / math_ops.reduce_sum(math_ops.abs(x), axis, True)
-    return x / math_ops.sqrt(math_ops.reduce_sum(math_ops.square(x), axis, True))
+        size = math_ops.reduce_sum(math_ops.abs(x), axis, True)
+    else:
+        size = math_ops.sqrt(math_ops.reduce_sum(math_ops.square(x), axis, True))
+    return math_ops.div_no_nan(x, size)
 
 
 @loads("LRN")

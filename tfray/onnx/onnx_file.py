@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import DataLossError, NotFoundError, OpError, PermissionDeniedError
+from tfray.errors import DataLossError, NotFoundError, PermissionDeniedError, UnimplementedError
 from tfray.formats import files
 from tfray.formats.declared_sizes import element_count
 from tfray.formats.files import PathLike
@@ -105,10 +105,10 @@ def declared_shape(info: Any) -> Sequence[int | None] | None:
     """The sizes that the declaration of a value says, None for those that it leaves open; None for an unknown rank.
 
     Raises:
-        OpError: It declares no tensor.
+        UnimplementedError: It is no tensor.
     """
     if not info.type.HasField("tensor_type"):
-        raise OpError(f"{info.name!r} is no tensor")
+        raise UnimplementedError(f"{info.name!r} is a sequence, a map or an optional value, which tfray has not")
     if not info.type.tensor_type.HasField("shape"):
         return None
     sizes = [size.dim_value if size.HasField("dim_value") else None for size in info.type.tensor_type.shape.dim]

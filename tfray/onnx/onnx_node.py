@@ -111,6 +111,9 @@ class Node:
     def __post_init__(self) -> None:
         self.inputs = [self.scope.tensor(name) if name else None for name in self.proto.input]
         self._attributes = {attribute.name: attribute for attribute in self.proto.attribute}
+        unknown = self._attributes.keys() - self.declared.defaults.keys()
+        if unknown:
+            raise self.refuse(f"the attribute {min(unknown)!r}, which version {self.version} has not")
 
     @property
     def operator(self) -> str:

@@ -13,9 +13,6 @@ from tfray.errors import NotFoundError, UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 
-NEWEST_OPSET: Final = 21
-"""The newest set of operators that is read and written. Files of ONNX 1.16 (2024) and later may have it."""
-
 CLASSIC: Final = "ai.onnx.ml"
 """The domain of the operators of classic models: scalers, linear models, trees."""
 

@@ -15,13 +15,12 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import from_graph_def
 from tfray.framework.traversal import reachable_backward
 from tfray.onnx.onnx_body import Body, Shared, used_nodes
-from tfray.onnx.onnx_types import NEWEST_OPSET, onnx_package
+from tfray.onnx.onnx_types import onnx_package
 from tfray.placement.prune import prune
 from tfray.placement.simplify import simplify
 from tfray.session import Session
 from tfray.training.checkpoints.saved_model import LoadedModel, frozen_graph
 
-OLDEST_OPSET: Final = 13
 _IR_VERSIONS: Final = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
 """The version of the form of files with which each set of operators came."""
 
@@ -58,7 +57,7 @@ def export(
         NotFoundError: The package ``onnx`` is not installed, or there is no such saved model.
     """
     if opset not in _IR_VERSIONS:
-        raise InvalidArgumentError(f"opset is {opset!r}, expected {OLDEST_OPSET} to {NEWEST_OPSET}")
+        raise InvalidArgumentError(f"opset is {opset!r}, expected {min(_IR_VERSIONS)} to {max(_IR_VERSIONS)}")
     onnx_package()
     if isinstance(session_or_saved_model, Session):
         if inputs is None or outputs is None:
