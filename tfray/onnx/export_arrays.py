@@ -335,6 +335,20 @@ def _broadcast_to(body: Body, op: Operation) -> str:
     return body.emit("Expand", [body.text(op.inputs[0]), body.index(op.inputs[1])])
 
 
+@exports("BroadcastArgs")
+def _broadcast_shapes(body: Body, op: Operation) -> str:
+    ranks = [tensor.shape.num_elements() for tensor in op.inputs]
+    if None in ranks:
+        raise UnimplementedError("it broadcasts shapes of unknown rank")
+    longest = max(rank or 0 for rank in ranks)
+    first, second = (
+        body.emit("Concat", [body.constant([1] * (longest - (rank or 0)), dtypes.int64), body.index(tensor)], axis=0)
+        for rank, tensor in zip(ranks, op.inputs, strict=True)
+    )
+    made = body.emit("Where", [body.emit("Equal", [first, body.constant(1)]), second, first])
+    return body.cast(made, dtypes.int64, op.outputs[0].dtype)
+
+
 @exports("Fill")
 def _fill(body: Body, op: Operation) -> str:
     return body.emit("Expand", [body.text(op.inputs[1]), body.index(op.inputs[0])])
@@ -465,6 +479,11 @@ def _gather(body: Body, op: Operation) -> str:
         raise UnimplementedError("ONNX gathers in batches only along the axis behind them")
     rows = body.emit("Unsqueeze", [body.index(indices)], axes=[-1])
     return body.emit("GatherND", [body.text(params), rows], batch_dims=batch)
+
+
+@exports("GatherNd")
+def _gather_nd(body: Body, op: Operation) -> str:
+    return body.emit("GatherND", [body.text(op.inputs[0]), body.index(op.inputs[1])])
 
 
 @exports("ScatterNd", "TensorScatterUpdate", "TensorScatterAdd")

@@ -33,7 +33,6 @@ SAME: Final[dict[str, Same]] = {
     **{name: Same(name) for name in _SAME_NAMES.split()},
     "Einsum": Same("Einsum", {"equation": "equation"}, elementwise=False),
     "Elu": Same("Elu", fixed={"alpha": 1.0}),
-    "GatherNd": Same("GatherND", fixed={"batch_dims": 0}, elementwise=False),
     "GreaterEqual": Same("GreaterOrEqual"),
     "Invert": Same("BitwiseNot"),
     "IsInf": Same("IsInf", fixed={"detect_negative": 1, "detect_positive": 1}),
