@@ -213,13 +213,16 @@ class _Trees:
         self.leaves, self.rows = self._leaves(node, prefix, count, place, size)
 
     def _depth(self, is_leaf: np.ndarray[Any, Any]) -> int:
-        """The number of decisions to the farthest leaf. Raises `ValueError` where some node leads back to itself."""
-        level, depth = self.roots, 0
+        """The number of decisions to the farthest leaf. Raises `ValueError` where a node leads back to itself."""
+        level, depth, seen = self.roots, 0, len(self.roots)
         while not is_leaf[level].all():
             inner = level[~is_leaf[level]]
-            level, depth = np.unique(np.concatenate([child[inner] for child in self.children])), depth + 1
-            if depth > len(is_leaf):
-                raise ValueError("a node of a tree leads back to itself")
+            level, depth = np.concatenate([child[inner] for child in self.children]), depth + 1
+            seen += len(level)
+            if seen > len(is_leaf):
+                break
+        if seen != len(is_leaf):
+            raise ValueError("its nodes are no trees: one is reached twice, or never")
         return depth
 
     @staticmethod

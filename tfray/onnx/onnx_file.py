@@ -77,7 +77,7 @@ class OnnxFile:
             raise ValueError(f"tensor {tensor.name!r} has {length} bytes at {offset}, not the {wanted} of its shape")
         octets = self._file_beside(entries["location"]).octets(offset, length)
         if len(octets) != length:
-            raise DataLossError(f"{entries['location']} ends before the data of tensor {tensor.name!r}")
+            raise DataLossError(f"{self.path}: {entries['location']!r} ends before the data of {tensor.name!r}")
         return octets.copy()  # aligned to its elements
 
     def _file_beside(self, location: str) -> MappedFile:
