@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,138 +11,95 @@ import numpy as np
 from tfray.errors import UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
-from tfray.onnx.onnx_body import EXPORTS, Body, Order, exports
+from tfray.onnx.onnx_body import EXPORTS, Body, Order, Rule, exports
 from tfray.ops.arrays.slice_ops import key_items
 
 _END: Final = np.iinfo(np.int64).max
 _START: Final = np.iinfo(np.int64).min
 
-# -- element by element --------------------------------------------------------------------------------
+# -- formulas ------------------------------------------------------------------------------------------
+# Operators of ONNX over the inputs x, y and z. A number is a constant of the dtype of x, and `index(x)` the input x as
+# int64. Of two formulas the first is for floats, the second for whole numbers, of which Div rounds towards 0.
 
-Formula = Callable[..., str]
+_ELEMENTWISE: Final[dict[str, str | tuple[str, str]]] = {
+    "CheckNumerics": "x",
+    "ClipByValue": "Min(Max(x, y), z)",
+    "DivNoNan": "Where(Equal(y, 0), 0, Div(x, y))",
+    "EnsureShape": "x",
+    "Erfc": "Sub(1, Erf(x))",
+    "Expm1": "Sub(Exp(x), 1)",
+    "FloorDiv": ("Floor(Div(x, y))", "Div(Sub(x, Mod(x, y)), y)"),
+    "FloorMod": ("Mod(Add(Mod(x, y, fmod=1), y), y, fmod=1)", "Mod(x, y)"),
+    "IsFinite": "Not(Or(IsNaN(x), IsInf(x)))",
+    "Log1p": "Log(Add(x, 1))",
+    "Maximum": "Max(x, y)",
+    "Minimum": "Min(x, y)",
+    "MulNoNan": "Where(Equal(y, 0), 0, Mul(x, y))",
+    "NotEqual": "Not(Equal(x, y))",
+    "PlaceholderWithDefault": "x",
+    "RealDiv": "Div(x, y)",
+    "Relu6": "Clip(x, 0, 6)",
+    "Round": ("Round(x)", "x"),
+    "Rsqrt": "Reciprocal(Sqrt(x))",
+    "Square": "Mul(x, x)",
+    "SquaredDifference": "Pow(Sub(x, y), 2)",
+    "TruncateDiv": ("Mul(Sign(Div(x, y)), Floor(Abs(Div(x, y))))", "Div(x, y)"),
+    "TruncateMod": "Mod(x, y, fmod=1)",
+    "Xdivy": "Where(Equal(x, 0), 0, Div(x, y))",
+    "Xlogy": "Where(Equal(x, 0), 0, Mul(x, Log(y)))",
+}
 
-
-def _elementwise(**formulas: Formula) -> None:
-    """Declare types as formulas of the values of their inputs: ``formula(body, op, *values)``."""
-
-    def rule_of(formula: Formula) -> Callable[[Body, Operation], None]:
-        def rule(body: Body, op: Operation) -> None:
-            values, order = body.followed(op.inputs, op.outputs[0].shape.rank)
-            body.put(op.outputs[0], formula(body, op, *values), order)
-
-        return rule
-
-    EXPORTS.update((name, rule_of(formula)) for name, formula in formulas.items())
-
-
-def _number(body: Body, op: Operation, value: float) -> str:
-    return body.constant(value, op.inputs[0].dtype)
-
-
-def _bool_to_int(body: Body, value: str) -> str:
-    return body.cast(value, dtypes.bool_, dtypes.int32)
-
-
-def _divided(body: Body, op: Operation, x: str, y: str) -> str:
-    return body.emit("Div", [x, y])
-
-
-def _floor_div(body: Body, op: Operation, x: str, y: str) -> str:
-    if op.inputs[0].dtype.is_floating:
-        return body.emit("Floor", [body.emit("Div", [x, y])])
-    # Div of whole numbers rounds towards 0.
-    return body.emit("Div", [body.emit("Sub", [x, body.emit("Mod", [x, y])]), y])
-
-
-def _floor_mod(body: Body, op: Operation, x: str, y: str) -> str:
-    if not op.inputs[0].dtype.is_floating:
-        return body.emit("Mod", [x, y])
-    rest = body.emit("Mod", [x, y], fmod=1)
-    return body.emit("Mod", [body.emit("Add", [rest, y]), y], fmod=1)
+_WHOLE: Final[dict[str, str]] = {
+    "BroadcastTo": "Expand(x, index(y))",
+    "Fill": "Expand(y, index(x))",
+    "GatherNd": "GatherND(x, index(y))",
+    "L2Loss": "Mul(ReduceSumSquare(x, keepdims=0), 0.5)",
+    "Range": "Range(x, y, z)",
+    "Tile": "Tile(x, index(y))",
+}
 
 
-def _truncate_mod(body: Body, op: Operation, x: str, y: str) -> str:
-    return body.emit("Mod", [x, y], fmod=1)
+def _evaluated(term: Any, body: Body, op: Operation, values: Sequence[str]) -> str:
+    """The value of a formula, or of a part of it."""
+    if isinstance(term, ast.Constant):
+        return body.constant(term.value, op.inputs[0].dtype)
+    if isinstance(term, ast.Name):
+        return values["xyz".index(term.id)]
+    if term.func.id == "index":
+        return body.index(op.inputs["xyz".index(term.args[0].id)])
+    options = {keyword.arg: keyword.value.value for keyword in term.keywords}
+    return body.emit(term.func.id, [_evaluated(each, body, op, values) for each in term.args], **options)
 
 
-def _truncate_div(body: Body, op: Operation, x: str, y: str) -> str:
-    if not op.inputs[0].dtype.is_floating:
-        return body.emit("Div", [x, y])
-    quotient = body.emit("Div", [x, y])
-    return body.emit("Mul", [body.emit("Sign", [quotient]), body.emit("Floor", [body.emit("Abs", [quotient])])])
+def _formula(texts: str | tuple[str, str], follows: bool) -> Rule:
+    """The rule for a type that is a formula; it follows the order of the axes of what it takes if it is elementwise."""
+    terms = [ast.parse(text, mode="eval").body for text in ([texts, texts] if isinstance(texts, str) else texts)]
+
+    def rule(body: Body, op: Operation) -> None:
+        values, order = body.followed(op.inputs, op.outputs[0].shape.rank if follows else None)
+        term = terms[0] if op.inputs[0].dtype.is_floating else terms[1]
+        body.put(op.outputs[0], _evaluated(term, body, op, values), order)
+
+    return rule
 
 
-def _zero_where(which: int, otherwise: Formula) -> Formula:
-    """What is 0 where an input is 0, and a formula elsewhere."""
-
-    def formula(body: Body, op: Operation, *values: str) -> str:
-        zero = _number(body, op, 0)
-        is_zero = body.emit("Equal", [values[which], zero])
-        return body.emit("Where", [is_zero, zero, otherwise(body, op, *values)])
-
-    return formula
+EXPORTS.update((name, _formula(texts, True)) for name, texts in _ELEMENTWISE.items())
+EXPORTS.update((name, _formula(text, False)) for name, text in _WHOLE.items())
 
 
-def _clip(body: Body, op: Operation, value: str, least: str, most: str) -> str:
-    if all(tensor.shape.rank == 0 for tensor in op.inputs[1:]) and op.inputs[0].dtype.is_floating:
-        return body.emit("Clip", [value, least, most])
-    return body.emit("Min", [body.emit("Max", [value, least]), most])
+@exports("AddN")
+def _sum(body: Body, op: Operation) -> None:
+    values, order = body.followed(op.inputs, op.outputs[0].shape.rank)
+    body.put(op.outputs[0], body.emit("Sum", values), order)
 
 
-def _rounded(body: Body, op: Operation, x: str) -> str:
-    return body.emit("Round" if op.inputs[0].dtype.is_floating else "Identity", [x])
-
-
-def _cast(body: Body, op: Operation, x: str) -> str:
+@exports("Cast", "SaturateCast", "StringToNumber")
+def _cast(body: Body, op: Operation) -> None:
     source, target = op.inputs[0].dtype, op.outputs[0].dtype
+    (value,), order = body.followed(op.inputs, op.outputs[0].shape.rank)
     if op.type == "SaturateCast":
-        x = body.emit("Clip", [x], min=body.constant(target.min, source), max=body.constant(target.max, source))
-    return body.cast(x, source, target)
-
-
-def _square(body: Body, op: Operation, x: str) -> str:
-    return body.emit("Mul", [x, x])
-
-
-def _is_finite(body: Body, op: Operation, x: str) -> str:
-    return body.emit("Not", [body.emit("Or", [body.emit("IsNaN", [x]), body.emit("IsInf", [x])])])
-
-
-def _not_equal(body: Body, op: Operation, x: str, y: str) -> str:
-    return body.emit("Not", [body.emit("Equal", [x, y])])
-
-
-_elementwise(
-    AddN=lambda body, op, *values: body.emit("Sum", values),
-    Cast=_cast,
-    CheckNumerics=lambda body, op, x: x,
-    ClipByValue=_clip,
-    DivNoNan=_zero_where(1, _divided),
-    EnsureShape=lambda body, op, x: x,
-    Erfc=lambda body, op, x: body.emit("Sub", [_number(body, op, 1), body.emit("Erf", [x])]),
-    Expm1=lambda body, op, x: body.emit("Sub", [body.emit("Exp", [x]), _number(body, op, 1)]),
-    FloorDiv=_floor_div,
-    FloorMod=_floor_mod,
-    IsFinite=_is_finite,
-    Log1p=lambda body, op, x: body.emit("Log", [body.emit("Add", [x, _number(body, op, 1)])]),
-    Maximum=lambda body, op, x, y: body.emit("Max", [x, y]),
-    Minimum=lambda body, op, x, y: body.emit("Min", [x, y]),
-    MulNoNan=_zero_where(1, lambda body, op, x, y: body.emit("Mul", [x, y])),
-    NotEqual=_not_equal,
-    PlaceholderWithDefault=lambda body, op, x: x,
-    RealDiv=_divided,
-    Relu6=lambda body, op, x: body.emit("Clip", [x], min=_number(body, op, 0), max=_number(body, op, 6)),
-    Round=_rounded,
-    Rsqrt=lambda body, op, x: body.emit("Reciprocal", [body.emit("Sqrt", [x])]),
-    SaturateCast=_cast,
-    Square=_square,
-    SquaredDifference=lambda body, op, x, y: _square(body, op, body.emit("Sub", [x, y])),
-    StringToNumber=_cast,
-    TruncateDiv=_truncate_div,
-    TruncateMod=_truncate_mod,
-    Xdivy=_zero_where(0, _divided),
-    Xlogy=_zero_where(0, lambda body, op, x, y: body.emit("Mul", [x, body.emit("Log", [y])])),
-)
+        value = body.emit("Clip", [value, body.constant(target.min, source), body.constant(target.max, source)])
+    body.put(op.outputs[0], body.cast(value, source, target), order)
 
 
 @exports("Select")
@@ -183,19 +141,13 @@ def _reduce(body: Body, op: Operation) -> None:
     value = body.text(tensor, order)
     is_bool = tensor.dtype is dtypes.bool_
     if axes:
-        value = _bool_to_int(body, value) if is_bool else value
+        value = body.cast(value, dtypes.bool_, dtypes.int32) if is_bool else value
         value = body.emit(_REDUCTIONS[op.type], [value], axes=_placed(axes, order), keepdims=int(keep))
         value = body.cast(value, dtypes.int32, dtypes.bool_) if is_bool else value
     if order is not None and not keep:
         left = [axis for axis in order if axis not in axes]
         order = tuple(sorted(left).index(axis) for axis in left)
     body.put(op.outputs[0], value, order)
-
-
-@exports("L2Loss")
-def _l2_loss(body: Body, op: Operation) -> str:
-    total = body.emit("ReduceSumSquare", body.texts(op.inputs), keepdims=0)
-    return body.emit("Mul", [total, _number(body, op, 0.5)])
 
 
 @exports("Softmax", "LogSoftmax")
@@ -330,11 +282,6 @@ def _squeeze(body: Body, op: Operation) -> str:
     return body.emit("Squeeze", [body.text(op.inputs[0])], **({"axes": axes} if axes else {}))
 
 
-@exports("BroadcastTo")
-def _broadcast_to(body: Body, op: Operation) -> str:
-    return body.emit("Expand", [body.text(op.inputs[0]), body.index(op.inputs[1])])
-
-
 @exports("BroadcastArgs")
 def _broadcast_shapes(body: Body, op: Operation) -> str:
     ranks = [tensor.shape.num_elements() for tensor in op.inputs]
@@ -347,21 +294,6 @@ def _broadcast_shapes(body: Body, op: Operation) -> str:
     )
     made = body.emit("Where", [body.emit("Equal", [first, body.constant(1)]), second, first])
     return body.cast(made, dtypes.int64, op.outputs[0].dtype)
-
-
-@exports("Fill")
-def _fill(body: Body, op: Operation) -> str:
-    return body.emit("Expand", [body.text(op.inputs[1]), body.index(op.inputs[0])])
-
-
-@exports("Tile")
-def _tile(body: Body, op: Operation) -> str:
-    return body.emit("Tile", [body.text(op.inputs[0]), body.index(op.inputs[1])])
-
-
-@exports("Range")
-def _range(body: Body, op: Operation) -> str:
-    return body.emit("Range", body.texts(op.inputs))
 
 
 @exports("PadV2", "MirrorPad")
@@ -481,11 +413,6 @@ def _gather(body: Body, op: Operation) -> str:
     return body.emit("GatherND", [body.text(params), rows], batch_dims=batch)
 
 
-@exports("GatherNd")
-def _gather_nd(body: Body, op: Operation) -> str:
-    return body.emit("GatherND", [body.text(op.inputs[0]), body.index(op.inputs[1])])
-
-
 @exports("ScatterNd", "TensorScatterUpdate", "TensorScatterAdd")
 def _scatter(body: Body, op: Operation) -> str:
     if op.type == "ScatterNd":
@@ -566,7 +493,7 @@ def _lstm_gates(body: Body, op: Operation) -> list[str]:
         raise UnimplementedError("its number of units is not known")
     i, j, f, o = body.emit("Split", [total, body.constant([units] * 4)], 4, axis=1)
     i, o = (body.emit("Sigmoid", [each]) for each in (i, o))
-    f = body.emit("Sigmoid", [body.emit("Add", [f, _number(body, op, op.attrs["forget_bias"])])])
+    f = body.emit("Sigmoid", [body.emit("Add", [f, body.constant(op.attrs["forget_bias"], op.inputs[0].dtype)])])
     j = body.emit("Tanh", [j])
     new = body.emit("Add", [body.emit("Mul", [cell, f]), body.emit("Mul", [i, j])])
     output = body.emit("Mul", [body.emit("Tanh", [new]), o])

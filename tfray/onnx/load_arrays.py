@@ -266,9 +266,14 @@ def _expand(node: Node) -> Tensor:
 _functions(
     Concat=lambda node, *parts: array_ops.concat(list(parts), node.attr("axis")),
     Tile=lambda node, x, repeats: array_ops.tile(x, repeats),
-    Range=lambda node, *bounds: array_ops.range(*(array_ops.reshape(bound, []) for bound in bounds)),
     NonZero=lambda node, x: array_ops.transpose(array_ops.where(math_ops.not_equal(x, array_ops.zeros_like(x)))),
 )
+
+
+@loads("Range")
+def _range(node: Node) -> Tensor:
+    start, limit, step = (array_ops.reshape(node.input(index), []) for index in range(3))
+    return array_ops.range(start, limit, step)
 
 
 @loads("Pad")
