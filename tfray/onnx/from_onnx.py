@@ -8,7 +8,9 @@ from typing import Any, Final
 import tfray.onnx.load_arrays
 import tfray.onnx.load_classic
 import tfray.onnx.load_flow
-import tfray.onnx.load_layers  # noqa: F401  (declare rules)
+import tfray.onnx.load_images
+import tfray.onnx.load_layers
+import tfray.onnx.load_recurrent  # noqa: F401  (declare rules)
 from tfray.errors import DataLossError, OpError, PermissionDeniedError, UnimplementedError
 from tfray.formats.files import PathLike
 from tfray.framework.convert import add_op

@@ -1,4 +1,4 @@
-"""How convolutions, pooling, normalization, resizing and recurrent layers of ONNX become operations of tfray."""
+"""How convolutions, pooling and normalization of ONNX become operations of tfray."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Tensor
-from tfray.onnx.load_flow import run_loop
 from tfray.onnx.onnx_node import Node, loads, number
 from tfray.ops.arrays import array_ops
-from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.math import math_ops
 from tfray.ops.nn import (
-    activation_ops,
     any_rank_conv_ops,
     conv3d_ops,
     conv_ops,
@@ -59,15 +56,10 @@ class _Window:
         else:
             self.extra = [0] * count
         if count == 1:
-            for each, one in (
-                (self.strides, 1),
-                (self.dilations, 1),
-                (self.kernel, 1),
-                (self.extents, 1),
-                (self.extra, 0),
-            ):
-                each.insert(0, one)
+            for each in (self.strides, self.dilations, self.kernel, self.extents):
+                each.insert(0, 1)
             self.pads.insert(0, [0, 0])
+            self.extra.insert(0, 0)
 
     def _same_pads(self, node: Node, sizes: Sequence[int | None], lower: bool) -> list[int]:
         before, after = [], []
@@ -95,12 +87,8 @@ class _Window:
 
     def padding(self, with_extra: bool = True) -> list[list[int]]:
         """The padding of all axes."""
-        extra = self.extra if with_extra else [0] * len(self.extra)
-        return [
-            [0, 0],
-            [0, 0],
-            *([before, after + more] for (before, after), more in zip(self.pads, extra, strict=True)),
-        ]
+        amounts = zip(self.pads, self.extra, strict=True)
+        return [[0, 0], [0, 0], *([before, after + more * with_extra] for (before, after), more in amounts)]
 
     @property
     def is_padded(self) -> bool:
@@ -220,9 +208,7 @@ def _conv_transpose(node: Node) -> Tensor:
     filters = _filters(node, weights, (1, 0))
     strides, dilations = _all_axes(window.strides), _all_axes(window.dilations)
     made = []
-    parts = [(x, filters)] if groups == 1 else list(
-        zip(array_ops.split(x, groups, 1), array_ops.split(filters, groups, -1), strict=True))  # fmt: skip
-    for images, part in parts:
+    for images, part in _grouped(x, filters, groups):
         target = array_ops.stack([sizes[0], shape[1], *results])
         if count == 3:
             # What would be cut off is computed first.
@@ -259,7 +245,7 @@ def _pool(node: Node) -> Tensor:
     window, x = _window_of(node, kernel), _images(node.input(0), len(kernel))
     if any(dilation != 1 for dilation in window.dilations):
         raise node.refuse("dilations")
-    if window.is_same:
+    if window.is_same and not node.attr("count_include_pad", 0):
         made = _pooled(node.operator, x, window, "SAME")
     elif not window.is_padded:
         made = _pooled(node.operator, x, window)
@@ -364,237 +350,3 @@ def _local_response(node: Node) -> Tensor:
     x = array_ops.transpose(node.input(0), [0, 2, 3, 1])
     made = normalization_ops.local_response_normalization(x, beta=node.attr("beta"), **options)
     return array_ops.transpose(made, [0, 3, 1, 2])
-
-
-# -- images --------------------------------------------------------------------------------------------
-
-
-@loads("DepthToSpace", "SpaceToDepth")
-def _blocks(node: Node) -> Tensor:
-    x, block = node.input(0), node.attr("blocksize")
-    columns_first = node.attr("mode", "DCR") == "CRD"
-    sizes = array_ops.shape(x)
-    n, c, h, w = (sizes[axis] for axis in range(4))
-    if node.operator == "SpaceToDepth":
-        parts = array_ops.reshape(x, array_ops.stack([n, c, h // block, block, w // block, block]))
-        order, shape = [0, 3, 5, 1, 2, 4], [n, c * block**2, h // block, w // block]
-    elif columns_first:
-        parts = array_ops.reshape(x, array_ops.stack([n, c // block**2, block, block, h, w]))
-        order, shape = [0, 1, 4, 2, 5, 3], [n, c // block**2, h * block, w * block]
-    else:
-        parts = array_ops.reshape(x, array_ops.stack([n, block, block, c // block**2, h, w]))
-        order, shape = [0, 3, 4, 1, 5, 2], [n, c // block**2, h * block, w * block]
-    return array_ops.reshape(array_ops.transpose(parts, order), array_ops.stack(shape))
-
-
-def _pytorch_position(i: Tensor, scale: Any, there: Tensor, size: Tensor) -> Tensor:
-    return where_v2(i * 0 + array_ops.cast(size, dtypes.float32) > 1, (i + 0.5) / scale - 0.5, i * 0)
-
-
-def _aligned_position(i: Tensor, scale: Any, there: Tensor, size: Tensor) -> Tensor:
-    return i * (there - 1) / math_ops.maximum(array_ops.cast(size, dtypes.float32) - 1, 1.0)
-
-
-_POSITIONS: Final[dict[str, Callable[..., Tensor]]] = {
-    "half_pixel": lambda i, scale, there, size: (i + 0.5) / scale - 0.5,
-    "pytorch_half_pixel": _pytorch_position,
-    "align_corners": _aligned_position,
-    "asymmetric": lambda i, scale, there, size: i / scale,
-}
-"""Where the elements of a resized axis lie in the given one, of their indices, the scale, and both sizes."""
-
-_ROUNDED: Final[dict[str, Callable[[Tensor], Tensor]]] = {
-    "round_prefer_floor": lambda x: math_ops.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: math_ops.floor(x + 0.5),
-    "floor": math_ops.floor,
-    "ceil": math_ops.ceil,
-}
-
-
-@loads("Resize", "Upsample")
-def _resize(node: Node) -> Tensor:
-    x, rank = node.input(0), node.rank(node.input(0))
-    modern = node.operator == "Resize" and node.version >= 11
-    scales = node.arg("scales")
-    sizes = node.optional(3) if modern else None
-    node.require(antialias=0, keep_aspect_ratio_policy="stretch")
-    position = node.attr("coordinate_transformation_mode") if modern else "asymmetric"
-    if position not in _POSITIONS:
-        raise node.refuse(f"coordinate_transformation_mode={position!r}")
-    rounding = node.attr("nearest_mode") if modern else "floor"
-    axes = [axis % rank for axis in node.attr("axes") or range(rank)]
-    if isinstance(scales, Tensor) and scales.shape.num_elements() == 0:
-        scales = None
-    given = (
-        None if scales is None else np.asarray(node.value(scales, "scales") if isinstance(scales, Tensor) else scales)
-    )
-    wanted = None if sizes is None else constant_value(sizes)
-    for place, axis in enumerate(axes):
-        if given is not None and given[place] == 1:
-            continue
-        if wanted is not None and x.shape.sizes[axis] == wanted[place]:
-            continue
-        if given is None and wanted is None and x.shape.sizes[axis] is None and axis < 2:
-            continue  # batch and channels stay
-        there = array_ops.shape(x)[axis]
-        before = array_ops.cast(there, dtypes.float32)
-        if given is not None:
-            size = array_ops.cast(math_ops.floor(before * float(given[place])), dtypes.int32)
-            scale: Any = float(given[place])
-        else:
-            assert sizes is not None
-            size = array_ops.cast(sizes[place], dtypes.int32)
-            scale = array_ops.cast(size, dtypes.float32) / before
-        index = array_ops.cast(array_ops.range(size), dtypes.float32)
-        at = _POSITIONS[position](index, scale, before, size)
-        x = _resampled(node, x, axis, at, there, rounding)
-    return x
-
-
-def _resampled(node: Node, x: Tensor, axis: int, at: Tensor, size: Tensor, rounding: str) -> Tensor:
-    """A tensor at fractional places of an axis."""
-
-    def taken(places: Tensor) -> Tensor:
-        inside = math_ops.minimum(math_ops.maximum(array_ops.cast(places, dtypes.int32), 0), size - 1)
-        return array_ops.gather(x, inside, axis=axis)
-
-    mode, rank = node.attr("mode"), node.rank(x)
-    if mode == "nearest":
-        return taken(_ROUNDED[rounding](at))
-    first = math_ops.floor(at)
-    rest = at - first
-    if mode == "linear":
-        weights = [1 - rest, rest]
-        places = [first, first + 1]
-    else:
-        a = node.attr("cubic_coeff_a")
-        places = [first - 1, first, first + 1, first + 2]
-        weights = [
-            _cubic(rest + 1, a, True),
-            _cubic(rest, a, False),
-            _cubic(1 - rest, a, False),
-            _cubic(2 - rest, a, True),
-        ]
-        if node.attr("exclude_outside"):
-            last = array_ops.cast(size - 1, dtypes.float32)
-            weights = [
-                where_v2(math_ops.logical_or(place < 0, place > last), w * 0, w)
-                for place, w in zip(places, weights, strict=True)
-            ]
-            total = math_ops.add_n(weights)
-            weights = [w / total for w in weights]
-    shape = [-1 if each == axis else 1 for each in range(rank)]
-    parts = [
-        taken(place) * array_ops.cast(array_ops.reshape(w, shape), x.dtype)
-        for place, w in zip(places, weights, strict=True)
-    ]
-    return math_ops.add_n(parts)
-
-
-def _cubic(distance: Tensor, a: float, far: bool) -> Tensor:
-    if far:
-        return ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-    return ((a + 2) * distance - (a + 3)) * distance * distance + 1
-
-
-# -- recurrent layers ----------------------------------------------------------------------------------
-
-_ACTIVATIONS: Final[dict[str, Callable[[Tensor], Tensor]]] = {
-    "Sigmoid": math_ops.sigmoid,
-    "Tanh": math_ops.tanh,
-    "Relu": activation_ops.relu,
-}
-_DEFAULTS: Final = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
-
-
-@loads("RNN", "GRU", "LSTM")
-def _recurrent(node: Node) -> list[Tensor]:
-    kind, direction = node.operator, node.attr("direction")
-    names = [name.decode() if isinstance(name, bytes) else name for name in node.attr("activations") or []]
-    count = 2 if direction == "bidirectional" else 1
-    names = names or _DEFAULTS[kind] * count
-    if node.attr("clip") is not None or node.attr("input_forget", 0) or not set(names) <= set(_ACTIVATIONS):
-        raise node.refuse("clip, input_forget, or other activations than Sigmoid, Tanh and Relu")
-    if node.optional(7) is not None:
-        raise node.refuse("peepholes")
-    batch_first = node.attr("layout", 0)
-    x = array_ops.transpose(node.input(0), [1, 0, 2]) if batch_first else node.input(0)
-    parts = []
-    for index in range(count):
-        reverse = direction == "reverse" or index == 1
-        functions = [_ACTIVATIONS[name] for name in names[index * len(_DEFAULTS[kind]) :]]
-        parts.append(_one_direction(node, x, index, reverse, functions, bool(batch_first)))
-    sequence = array_ops.stack([part[0] for part in parts], 1)
-    states = [array_ops.stack(list(each), 0) for each in zip(*(part[1] for part in parts), strict=True)]
-    if batch_first:
-        sequence = array_ops.transpose(sequence, [2, 0, 1, 3])
-        states = [array_ops.transpose(state, [1, 0, 2]) for state in states]
-    return [sequence, *states]
-
-
-def _one_direction(
-    node: Node, x: Tensor, index: int, reverse: bool, functions: Sequence[Callable[[Tensor], Tensor]], batch_first: bool
-) -> tuple[Tensor, list[Tensor]]:
-    """The outputs of all steps and the last states, in one direction."""
-    w, r, units = node.input(1)[index], node.input(2)[index], node.attr("hidden_size")
-    bias, lengths = node.optional(3), node.optional(4)
-    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[node.operator]
-    zero = array_ops.zeros([2 * gates * units], x.dtype)
-    both = zero if bias is None else bias[index]
-    of_input, of_state = both[: gates * units], both[gates * units :]
-    steps, batch = array_ops.shape(x)[0], array_ops.shape(x)[1]
-    if reverse:
-        x = (
-            array_ops.reverse(x, [0])
-            if lengths is None
-            else array_ops.reverse_sequence(x, lengths, seq_axis=0, batch_axis=1)
-        )
-    flat = math_ops.matmul(array_ops.reshape(x, [-1, array_ops.shape(x)[2]]), w, transpose_b=True) + of_input
-    projected = array_ops.reshape(flat, array_ops.stack([steps, batch, gates * units]))
-    states = []
-    for place in (5, 6)[: 2 if node.operator == "LSTM" else 1]:
-        given = node.optional(place)
-        if given is None:
-            states.append(array_ops.zeros(array_ops.stack([batch, units]), x.dtype))
-        else:
-            states.append(given[:, index] if batch_first else given[index])
-    cell = {"RNN": _rnn_step, "GRU": _gru_step, "LSTM": _lstm_step}[node.operator]
-
-    def body(turn: Tensor, *old: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        new = cell(node, projected[turn], old, r, of_state, functions)
-        if lengths is None:
-            return new, [new[0]]
-        going = array_ops.expand_dims(turn < array_ops.cast(lengths, turn.dtype), 1)
-        kept = [where_v2(going, a, b) for a, b in zip(new, old, strict=True)]
-        return kept, [where_v2(going, new[0], array_ops.zeros_like(new[0]))]
-
-    for state in states:
-        state.set_shape([None, units])
-    final, (outputs,) = run_loop(body, states, array_ops.cast(steps, dtypes.int64))
-    if reverse:
-        if lengths is None:
-            outputs = array_ops.reverse(outputs, [0])
-        else:
-            outputs = array_ops.reverse_sequence(outputs, lengths, seq_axis=0, batch_axis=1)
-    return outputs, final
-
-
-def _rnn_step(node: Node, x: Tensor, old: Sequence[Tensor], r: Tensor, bias: Tensor, f: Sequence[Any]) -> list[Tensor]:
-    return [f[0](x + math_ops.matmul(old[0], r, transpose_b=True) + bias)]
-
-
-def _gru_step(node: Node, x: Tensor, old: Sequence[Tensor], r: Tensor, bias: Tensor, f: Sequence[Any]) -> list[Tensor]:
-    units, h = node.attr("hidden_size"), old[0]
-    gates = f[0](x[:, : 2 * units] + math_ops.matmul(h, r[: 2 * units], transpose_b=True) + bias[: 2 * units])
-    z, reset = array_ops.split(gates, 2, 1)
-    inner = h if node.attr("linear_before_reset") else reset * h
-    candidate = math_ops.matmul(inner, r[2 * units :], transpose_b=True) + bias[2 * units :]
-    candidate = f[1](x[:, 2 * units :] + (reset * candidate if node.attr("linear_before_reset") else candidate))
-    return [(1 - z) * candidate + z * h]
-
-
-def _lstm_step(node: Node, x: Tensor, old: Sequence[Tensor], r: Tensor, bias: Tensor, f: Sequence[Any]) -> list[Tensor]:
-    h, c = old
-    i, o, forget, new = array_ops.split(x + math_ops.matmul(h, r, transpose_b=True) + bias, 4, 1)
-    c = f[0](forget) * c + f[0](i) * f[1](new)
-    return [f[0](o) * f[2](c), c]
