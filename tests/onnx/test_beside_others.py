@@ -48,7 +48,7 @@ CLASSIC_MODELS = [
     "make_pipeline(StandardScaler(), PCA(2), LogisticRegression())",
     "make_pipeline(MinMaxScaler(), Normalizer(), Ridge()) of numbers",
     "make_pipeline(PolynomialFeatures(2), Ridge()) of numbers",
-    "make_pipeline(KBinsDiscretizer(3, encode='onehot-dense', quantile_method='averaged_inverted_cdf'), Ridge()) of numbers",
+    "make_pipeline(KBinsDiscretizer(3, encode='onehot-dense', strategy='uniform'), Ridge()) of numbers",
     "MLPClassifier(max_iter=20, random_state=0)",
     "MLPRegressor(max_iter=20, random_state=0, activation='tanh') of numbers",
     "DecisionTreeClassifier(random_state=0)",

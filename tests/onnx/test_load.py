@@ -48,7 +48,7 @@ def test_what_was_exported_computes_the_same(tmp_path, name):
 
 X = floats(2, 3, 4)
 IMAGES = floats(2, 4, 7, 6)
-I = np.array([[0, 2], [-1, 1]])
+PLACES = np.array([[0, 2], [-1, 1]])
 NODES = [
     ("Gemm", [X[0], X[1]], {"transB": 1, "alpha": 0.5, "beta": 2.0}, 17),
     ("Gemm", [X[0], X[1], X[0, :1, :3]], {"transB": 1, "beta": 2.0}, 9),
@@ -73,12 +73,12 @@ NODES = [
     ("Flatten", [X], {"axis": 2}, 17),
     ("Expand", [X[:, :1], np.array([3, 1])], {}, 17),
     ("Transpose", [X], {}, 17),
-    ("Gather", [X, I], {"axis": 1}, 17),
+    ("Gather", [X, PLACES], {"axis": 1}, 17),
     ("GatherElements", [X[0], np.array([[0, 1, 2, -1], [1, 1, 0, 0]])], {"axis": 0}, 17),
-    ("GatherND", [X, I[:, :1]], {"batch_dims": 1}, 17),
-    ("ScatterElements", [X[0], I, floats(2, 2)], {"axis": 1}, 17),
-    ("ScatterND", [X[0], I[:, :1], floats(2, 4)], {"reduction": "add"}, 18),
-    ("OneHot", [I, np.array(3), np.array([0.0, 5.0], np.float32)], {"axis": 0}, 17),
+    ("GatherND", [X, PLACES[:, :1]], {"batch_dims": 1}, 17),
+    ("ScatterElements", [X[0], PLACES, floats(2, 2)], {"axis": 1}, 17),
+    ("ScatterND", [X[0], PLACES[:, :1], floats(2, 4)], {"reduction": "add"}, 18),
+    ("OneHot", [PLACES, np.array(3), np.array([0.0, 5.0], np.float32)], {"axis": 0}, 17),
     ("Trilu", [X, np.array(1)], {"upper": 0}, 17),
     ("CumSum", [X, np.array(1)], {"reverse": 1, "exclusive": 1}, 17),
     ("ArgMax", [X], {"axis": 1, "keepdims": 0}, 17),
@@ -95,7 +95,8 @@ NODES = [
     ("Conv", [IMAGES, floats(6, 2, 3, 3), floats(6)], {"group": 2, "pads": [1, 0, 2, 1], "strides": [2, 1]}, 17),
     ("Conv", [IMAGES, floats(8, 1, 3, 3)], {"group": 4, "auto_pad": "SAME_UPPER"}, 17),
     ("Conv", [IMAGES[:, :, 0], floats(5, 4, 3)], {"dilations": [2], "pads": [2, 2]}, 17),
-    ("ConvTranspose", [IMAGES, floats(4, 3, 3, 2)], {"strides": [2, 2], "pads": [1, 0, 0, 0], "output_padding": [1, 0]}, 17),
+    ("ConvTranspose", [IMAGES, floats(4, 3, 3, 2)], {"strides": [2, 2], "output_padding": [1, 0]}, 17),
+    ("ConvTranspose", [IMAGES, floats(4, 3, 3, 2)], {"pads": [1, 0, 0, 1], "dilations": [1, 2]}, 17),
     ("MaxPool", [IMAGES], {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}, 17),
     ("MaxPool", [IMAGES[:, :, 0]], {"kernel_shape": [3], "ceil_mode": 1, "strides": [2]}, 17),
     ("AveragePool", [IMAGES], {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}, 17),
