@@ -42,8 +42,57 @@ def test_every_opset_has_its_own_form(tmp_path, name, opset):
         assert_same(got, expected[key], key)
 
 
-UNARY = ["abs", "acosh", "asinh", "atanh", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "log1p", "negative", "reciprocal", "rint", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "is_finite", "is_inf", "is_nan"]
-BINARY = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "pow", "squared_difference", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "floordiv", "floormod", "truncatemod", "div_no_nan"]
+UNARY = [
+    "abs",
+    "acosh",
+    "asinh",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "floor",
+    "log1p",
+    "negative",
+    "reciprocal",
+    "rint",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+]
+BINARY = [
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "maximum",
+    "minimum",
+    "pow",
+    "squared_difference",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "equal",
+    "not_equal",
+    "floordiv",
+    "floormod",
+    "truncatemod",
+    "div_no_nan",
+]
 
 
 def written(session, inputs, outputs, **options):

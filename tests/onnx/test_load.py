@@ -311,6 +311,8 @@ def test_graphs_that_are_none(tmp_path):
     path = tmp_path / "model.onnx"
     saved(path, [helper.make_node("Relu", ["missing"], ["y"], name="r")], {"x": X})
     refused(path, "Relu 'r'.*no earlier node gives 'missing'")
+    saved(path, [helper.make_node("Relu", ["x"], ["y"])], {"x": X}, outputs=())
+    refused(path, "its graph gives nothing")
     saved(path, [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Neg", ["x"], ["y"])], {"x": X})
     refused(path, "two nodes give 'y'")
     saved(path, [helper.make_node("MatMul", ["x", "w"], ["y"], name="m")], {"x": X}, constants={"w": floats(5, 6)})

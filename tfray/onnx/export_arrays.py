@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -42,6 +43,7 @@ _ELEMENTWISE: Final[dict[str, str | tuple[str, str]]] = {
     "Round": ("Round(x)", "x"),
     "Rsqrt": "Reciprocal(Sqrt(x))",
     "Square": "Mul(x, x)",
+    "StopGradient": "x",
     "SquaredDifference": "Pow(Sub(x, y), 2)",
     "TruncateDiv": ("Mul(Sign(Div(x, y)), Floor(Abs(Div(x, y))))", "Div(x, y)"),
     "TruncateMod": "Mod(x, y, fmod=1)",
@@ -90,16 +92,28 @@ EXPORTS.update((name, _formula(text, False)) for name, text in _WHOLE.items())
 @exports("AddN")
 def _sum(body: Body, op: Operation) -> None:
     values, order = body.followed(op.inputs, op.outputs[0].shape.rank)
-    body.put(op.outputs[0], body.emit("Sum", values), order)
+    if op.outputs[0].dtype.is_floating:
+        total = body.emit("Sum", values)
+    else:
+        total = functools.reduce(lambda x, y: body.emit("Add", [x, y]), values)
+    body.put(op.outputs[0], total, order)
 
 
 @exports("Cast", "SaturateCast", "StringToNumber")
 def _cast(body: Body, op: Operation) -> None:
     source, target = op.inputs[0].dtype, op.outputs[0].dtype
     (value,), order = body.followed(op.inputs, op.outputs[0].shape.rank)
-    if op.type == "SaturateCast":
-        value = body.emit("Clip", [value, body.constant(target.min, source), body.constant(target.max, source)])
-    body.put(op.outputs[0], body.cast(value, source, target), order)
+    if op.type == "SaturateCast" and source.is_floating and target.is_integer:
+        bounds = [body.constant(bound, source) for bound in (target.min, target.max)]
+        # The greatest float may lie beyond the greatest whole number.
+        beyond = body.emit("GreaterOrEqual", [value, bounds[1]])
+        made = body.cast(body.emit("Clip", [value, *bounds]), source, target)
+        value = body.emit("Where", [beyond, body.constant(target.max, target), made])
+    elif op.type == "SaturateCast":
+        raise UnimplementedError("it clips other than floats to whole numbers")
+    else:
+        value = body.cast(value, source, target)
+    body.put(op.outputs[0], value, order)
 
 
 @exports("Select")
@@ -161,7 +175,10 @@ def _softmax(body: Body, op: Operation) -> None:
 @exports("ArgMax", "ArgMin")
 def _arg_max(body: Body, op: Operation) -> str:
     (axis,) = body.axes(op.inputs[1], op.inputs[0].shape.rank)
-    found = body.emit(op.type, [body.text(op.inputs[0])], axis=axis, keepdims=0)
+    value = body.text(op.inputs[0])
+    if op.inputs[0].dtype is dtypes.bool_:
+        value = body.cast(value, dtypes.bool_, dtypes.int32)
+    found = body.emit(op.type, [value], axis=axis, keepdims=0)
     return body.cast(found, dtypes.int64, op.outputs[0].dtype)
 
 
@@ -213,10 +230,15 @@ def _split(body: Body, op: Operation) -> list[str]:
     count = len(op.outputs)
     size = tensor.shape.sizes[axis] if tensor.shape.rank is not None else None
     if op.type == "Unpack":
-        axis = axis + (tensor.shape.rank or 0) if op.attrs["axis"] < 0 else op.attrs["axis"]
+        axis = int(op.attrs["axis"])
+        axis = axis + (tensor.shape.rank or 0) if axis < 0 else axis
         split = body.constant([1] * count)
     elif op.type.startswith("SplitV"):
         split = body.index(op.inputs[-1])
+        known = body.known(op.inputs[-1])
+        if known is not None and (known < 0).any():  # what is left
+            rest = body.emit("Sub", [_size(body, body.text(tensor), axis), body.constant(known[known >= 0].sum())])
+            split = body.emit("Where", [body.constant(known < 0), rest, split])
     elif size is not None:
         split = body.constant([size // count] * count)
     else:
@@ -319,6 +341,8 @@ def _pad(body: Body, op: Operation) -> None:
 @exports("Slice")
 def _slice(body: Body, op: Operation) -> str:
     tensor, begin, size = op.inputs
+    if begin.shape.num_elements() == 0:
+        return body.text(tensor)
     starts, counts = body.known(begin), body.known(size)
     if starts is not None and counts is not None:
         ends = [_END if n < 0 else first + n for first, n in zip(starts.tolist(), counts.tolist(), strict=True)]
@@ -434,6 +458,8 @@ def _one_hot(body: Body, op: Operation) -> str:
     beyond = body.emit("Less", [places, body.constant(0)])
     places = body.emit("Where", [beyond, count, places])
     values = body.emit("Concat", [_vector(body, body.text(tensor)) for tensor in (off, on)], axis=0)
+    if indices.shape.rank == 0:
+        return body.emit("Squeeze", [body.emit("OneHot", [_vector(body, places), count, values])], axes=[0])
     return body.emit("OneHot", [places, count, values], axis=int(op.attrs["axis"]))
 
 
@@ -452,6 +478,8 @@ def _unique(body: Body, op: Operation) -> list[str]:
 @exports("SequenceMask")
 def _sequence_mask(body: Body, op: Operation) -> str:
     lengths, most = map(body.index, op.inputs)
+    known = body.known(op.inputs[1])
+    most = body.emit("ReduceMax", [lengths], keepdims=0) if known is not None and known < 0 else most
     numbers = body.emit("Range", [body.constant(0), most, body.constant(1)])
     mask = body.emit("Less", [numbers, body.emit("Unsqueeze", [lengths], axes=[-1])])
     return body.cast(mask, dtypes.bool_, op.outputs[0].dtype)

@@ -80,6 +80,8 @@ def _loaded(file: OnnxFile) -> LoadedModel:
             raise UnimplementedError(f"{file.path} has sparse constants, of which tfray has no counterpart")
         inputs = {info.name: _input(scope, info) for info in source.input if info.name not in scope.constants}
         _add_nodes(scope, source.node)
+        if not source.output:
+            raise ValueError("its graph gives nothing")
         outputs = {info.name: identity(scope.tensor(info.name), clean_name(info.name)) for info in source.output}
     signature = SignatureDef(
         {name: build_tensor_info(tensor) for name, tensor in inputs.items()},

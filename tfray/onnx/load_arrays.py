@@ -369,13 +369,16 @@ def _gather(node: Node) -> Tensor:
     return array_ops.gather(x, counted_from_front(indices, array_ops.shape(x)[axis]), axis=axis)
 
 
+def _depth(indices: Tensor) -> Any:
+    """The number of coordinates of a place."""
+    known = indices.shape.sizes[-1] if indices.shape.rank else None
+    return array_ops.shape(indices)[-1] if known is None else known
+
+
 @loads("GatherND")
 def _gather_nd(node: Node) -> Tensor:
     x, indices, batch = node.input(0), node.input(1), node.attr("batch_dims", 0)
-    depth = indices.shape.sizes[-1] if indices.shape.rank else None
-    if depth is None:
-        raise node.refuse("coordinates of unknown length")
-    indices = counted_from_front(indices, array_ops.shape(x)[batch : batch + depth])
+    indices = counted_from_front(indices, array_ops.shape(x)[batch : batch + _depth(indices)])
     if batch:
         sizes = array_ops.shape(indices, out_type=indices.dtype)
         grids = [_along(array_ops.range(sizes[axis]), axis, node.rank(indices)) for axis in range(batch)]
@@ -423,8 +426,7 @@ def _scatter(node: Node) -> Tensor:
     if reduction not in _SCATTERS:
         raise node.refuse(f"reduction={reduction!r}")
     if node.operator == "ScatterND":
-        depth = indices.shape.sizes[-1] if indices.shape.rank else None
-        indices = counted_from_front(indices, array_ops.shape(x)[:depth])
+        indices = counted_from_front(indices, array_ops.shape(x)[: _depth(indices)])
     else:
         indices = _coordinates(node, indices, node.attr("axis"), x)
     return _SCATTERS[reduction](x, indices, updates)
@@ -471,7 +473,8 @@ def _unique(node: Node) -> list[Tensor | None]:
     if node.attr("axis") is not None or node.attr("sorted"):
         raise node.refuse("an axis, or an order")
     values, places, counts = array_ops.unique_with_counts(array_ops.reshape(node.input(0), [-1]), dtypes.int64)
-    return [values, None, places, counts]
+    numbers = array_ops.range(array_ops.size(places, out_type=dtypes.int64))
+    return [values, math_ops.unsorted_segment_min(numbers, places, array_ops.size(values)), places, counts]
 
 
 # -- along axes ----------------------------------------------------------------------------------------

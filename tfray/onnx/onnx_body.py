@@ -186,6 +186,8 @@ class Body:
         """The values that stand for a tensor, by the order of its axes, that in which it was computed first."""
         if tensor not in self._values and tensor.op.type == "Const":
             self.put(tensor, self.shared.constant(tensor.op.attrs["value"], self.scope + tensor.op.name))
+        if tensor not in self._values:
+            raise UnimplementedError(f"ONNX has no counterpart of {tensor.name!r}, an output of {tensor.op.type}")
         return self._values[tensor]
 
     def share(self, tensor: Tensor, other: Body, theirs: Tensor) -> None:

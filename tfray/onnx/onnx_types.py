@@ -43,7 +43,7 @@ _DTYPES: Final = {number: dtype for dtype, number in NUMBERS.items()}
 def onnx_package() -> Any:
     """The package ``onnx``. Raises `NotFoundError` where it is not installed."""
     try:
-        for name in ("checker", "helper", "numpy_helper", "defs"):
+        for name in ("defs", "helper", "numpy_helper", "shape_inference"):
             importlib.import_module(f"onnx.{name}")
         return importlib.import_module("onnx")
     except ImportError as error:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import tfray.onnx.export_arrays
 import tfray.onnx.export_flow
 import tfray.onnx.export_layers  # noqa: F401  (declare rules)
-from tfray.errors import InvalidArgumentError, UnimplementedError
+from tfray.errors import InvalidArgumentError, ResourceExhaustedError, UnimplementedError
 from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.framework.graph import Graph, Operation, Tensor
@@ -23,6 +23,9 @@ from tfray.training.checkpoints.saved_model import LoadedModel, frozen_graph
 
 _IR_VERSIONS: Final = {13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10}
 """The version of the form of files with which each set of operators came."""
+
+_MOST_BYTES: Final = 2_000_000_000
+"""2 GB. Protobuf's messages may have 2 GiB, of which names and nodes need some."""
 
 Tensors = Mapping[str, Tensor] | Sequence[Tensor]
 
@@ -54,6 +57,7 @@ def export(
             and the first operation of it with the line that made it.
         InvalidArgumentError: An output needs a placeholder that is not among the inputs; an unknown opset; names of
             inputs or outputs without a session.
+        ResourceExhaustedError: The variables take more than 2 GB.
         NotFoundError: The package ``onnx`` is not installed, or there is no such saved model.
     """
     if opset not in _IR_VERSIONS:
@@ -126,15 +130,28 @@ def _model(graph: Graph, inputs: Mapping[str, Tensor], outputs: Mapping[str, Ten
     for name, tensor in outputs.items():
         body.named(name, body.text(tensor))
     nodes, names = used_nodes(body.nodes, outputs)
+    constants = [constant for constant in shared.initializers if constant.name in names]
+    size = sum(len(constant.raw_data) for constant in constants)
+    if size > _MOST_BYTES:
+        raise ResourceExhaustedError(f"the constants take {size} bytes; a file of ONNX holds {_MOST_BYTES}")
     made = onnx.helper.make_graph(
         nodes,
         "tfray",
         [body.value_info(name, tensor.dtype, tensor.shape, name) for name, tensor in inputs.items()],
         [body.value_info(name, tensor.dtype, tensor.shape, name) for name, tensor in outputs.items()],
-        [constant for constant in shared.initializers if constant.name in names],
+        constants,
     )
     opsets = [onnx.helper.make_opsetid("", opset)]
-    return onnx.helper.make_model(made, opset_imports=opsets, ir_version=_IR_VERSIONS[opset], producer_name="tfray")
+    model = onnx.helper.make_model(made, opset_imports=opsets, ir_version=_IR_VERSIONS[opset], producer_name="tfray")
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+    except onnx.shape_inference.InferenceError as error:
+        raise UnimplementedError(
+            f"ONNX has no counterpart of an operation with these dtypes or shapes: {error}"
+        ) from error
+    for given, found in zip(model.graph.output, inferred.graph.output, strict=True):
+        given.CopyFrom(found)
+    return model
 
 
 def _report(missing: Mapping[str, Sequence[tuple[Operation, str]]]) -> str:
