@@ -9,6 +9,7 @@ import pytest
 
 import tfray as tf
 from tests.support.onnx_models import MODELS, assert_same, exported, floats
+from tests.support.op_samples import OpSample, all_samples
 
 onnx = pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
 pytestmark = pytest.mark.slow
@@ -35,6 +36,70 @@ def test_exported_models_in_onnx_runtime(tmp_path, name, opset):
     got = runtime_outputs(path, model.feeds)
     for key in expected:
         assert_same(got[key], expected[key], f"{name}: {key}")
+
+
+SAMPLES: dict[str, list[OpSample]] = {}
+for _sample in all_samples():
+    SAMPLES.setdefault(_sample.op, []).append(_sample)
+
+DIFFERENT = {
+    ("ResizeBicubic", ""): "TensorFlow looks the weights up in a table",
+    ("ArgMax", "nan"): "ONNX does not say what is greater than NaN",
+    ("SaturateCast", "not finite"): "ONNX does not say what NaN is as a whole number",
+}
+"""Samples, by operation and label, of which ONNX says otherwise, or nothing."""
+
+
+def sample_graph(sample, dtype, known):
+    """The graph of a sample: inputs, outputs and feeds, by name."""
+    arrays = [np.asarray(array) for array in sample.arrays(dtype)]
+    inputs = {
+        f"x{index}": tf.placeholder(tf.as_dtype(array.dtype), array.shape if known else [None] * array.ndim)
+        for index, array in enumerate(arrays)
+        if index not in sample.sizes
+    }
+    arguments = [inputs.get(f"x{index}", array) for index, array in enumerate(arrays)]
+    made = sample.build(*arguments, **sample.kwargs)
+    tensors = [each for each in (made if isinstance(made, (list, tuple)) else [made]) if isinstance(each, tf.Tensor)]
+    return inputs, {f"y{i}": each for i, each in enumerate(tensors)}, {name: arrays[int(name[1:])] for name in inputs}
+
+
+@pytest.mark.parametrize("op", SAMPLES)
+@pytest.mark.filterwarnings("ignore")
+def test_samples_of_every_operation(tmp_path, op):
+    """What is exported gives the same in ONNX Runtime, where that has the operator, and when it is loaded again."""
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    path, count = tmp_path / "model.onnx", 0
+    for sample in SAMPLES[op]:
+        is_text = any(np.asarray(value).dtype.kind in "OSU" for value in sample.inputs)
+        if (op, sample.label) in DIFFERENT or (op, "") in DIFFERENT or is_text:
+            continue
+        for dtype in {None, tf.float32, tf.int32, tf.float64} & set(sample.swept_dtypes()):
+            for known in (True, False) if "unknown sizes" in sample.modes else (True,):
+                with tf.Graph().as_default(), tf.Session() as session:
+                    inputs, outputs, feeds = sample_graph(sample, dtype, known)
+                    if not outputs or any(tensor.dtype.kind in ("variant", "string") for tensor in outputs.values()):
+                        continue
+                    expected = session.run(outputs, {inputs[name]: value for name, value in feeds.items()})
+                    try:
+                        tf.onnx.export(session, path, inputs, outputs, opset=21)
+                    except tf.errors.UnimplementedError:
+                        continue
+                model = tf.onnx.load(path)
+                results = [model(**feeds)]
+                model.close()
+                try:
+                    results.append(runtime_outputs(path, feeds))
+                except runtime.capi.onnxruntime_pybind11_state.NotImplemented:
+                    pass
+                except RuntimeError as error:  # bfloat16 cannot be taken out
+                    assert "No corresponding Numpy type" in str(error), error
+                for result in results:
+                    for name, value in expected.items():
+                        assert_same(result[name], value, f"{op} {sample.label} {dtype}", 3e-5)
+                count += 1
+    if not count:
+        pytest.skip("ONNX has no counterpart")
 
 
 # -- scikit-learn -------------------------------------------------------------------------------------------

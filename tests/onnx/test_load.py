@@ -94,6 +94,7 @@ NODES = [
     ("Einsum", [X, X], {"equation": "abc,dbc->ad"}, 17),
     ("Conv", [IMAGES, floats(6, 2, 3, 3), floats(6)], {"group": 2, "pads": [1, 0, 2, 1], "strides": [2, 1]}, 17),
     ("Conv", [IMAGES, floats(8, 1, 3, 3)], {"group": 4, "auto_pad": "SAME_UPPER"}, 17),
+    ("Conv", [IMAGES, floats(8, 1, 2, 2)], {"group": 4, "dilations": [2, 2]}, 17),
     ("Conv", [IMAGES[:, :, 0], floats(5, 4, 3)], {"dilations": [2], "pads": [2, 2]}, 17),
     ("ConvTranspose", [IMAGES, floats(4, 3, 3, 2)], {"strides": [2, 2], "output_padding": [1, 0]}, 17),
     ("ConvTranspose", [IMAGES, floats(4, 3, 3, 2)], {"pads": [1, 0, 0, 1], "dilations": [1, 2]}, 17),

@@ -154,7 +154,7 @@ def _conv(node: Node) -> Tensor:
     elif groups > 1 and shape[1] == 1 and len(set(window.strides[-count:])) == 1 == len(set(window.dilations)):
         square = [1, 1, window.strides[-1], window.strides[-1]]
         multiplied = array_ops.reshape(filters, [*window.kernel, groups, shape[0] // groups])
-        made = [depthwise_conv_ops.depthwise_conv2d_native(x, multiplied, square, padding, layout)]
+        made = [depthwise_conv_ops.depthwise_conv2d_native(x, multiplied, square, padding, layout, dilations)]
     else:
         parts = _grouped(x, filters, groups)
         made = [conv_ops.conv2d(a, b, strides, padding, data_format=layout, dilations=dilations) for a, b in parts]
