@@ -173,6 +173,17 @@ def test_a_part_of_the_graph_in_a_list():
     assert_same(outputs_of(model, ["y", "z"], {"h": np.array([-1, 2], np.float32)}), [[0.0, 3.0], [-2.0, 4.0]])
 
 
+def test_names_and_variables_stand_for_tensors():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2], name="x")
+        w = tf.Variable([3.0, 4.0])
+        tf.multiply(x, w, name="y")
+        session.run(tf.global_variables_initializer())
+        model = written(session, ["x:0"], {"y": "y:0", "w": w, "x_again": x})
+    y, weights, x_again = outputs_of(model, ["y", "w", "x_again"], {"x": np.ones(2, np.float32)})
+    assert_same([y, weights, x_again], [[3.0, 4.0], [3.0, 4.0], [1.0, 1.0]])
+
+
 def test_strings_and_half_precision():
     words = np.array([b"a", b"bc", b"d"], object)
     with tf.Graph().as_default(), tf.Session() as session:

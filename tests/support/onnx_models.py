@@ -9,8 +9,6 @@ import numpy as np
 
 import tfray as tf
 
-RANDOM = np.random.default_rng(20)
-
 
 class Model(NamedTuple):
     """A graph to export.
@@ -26,8 +24,9 @@ class Model(NamedTuple):
     opset: int = 13
 
 
-def floats(*shape: int) -> np.ndarray:
-    return RANDOM.normal(size=shape).astype(np.float32)
+def floats(*shape: int, seed: int = 0) -> np.ndarray:
+    """Random numbers: the same in each run, whatever else is run."""
+    return np.random.default_rng([seed, *shape]).normal(size=shape).astype(np.float32)
 
 
 def images(channels: int = 3, size: int | None = 8) -> tf.Tensor:

@@ -12,6 +12,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Tensor
 from tfray.onnx.onnx_node import Node, loads, number
 from tfray.ops.arrays import array_ops
+from tfray.ops.kernels.windows import window_axis
 from tfray.ops.math import math_ops
 from tfray.ops.nn import (
     any_rank_conv_ops,
@@ -62,18 +63,16 @@ class _Window:
             self.extra.insert(0, 0)
 
     def _same_pads(self, node: Node, sizes: Sequence[int | None], lower: bool) -> list[int]:
+        """The padding on both sides of all axes: 0 where it depends on a size that is not known."""
         before, after = [], []
         for size, stride, extent in zip(sizes, self.strides, self.extents, strict=True):
-            if size is None and stride > 1:
-                if lower:
-                    raise node.refuse("SAME_LOWER and sizes that are not known")
-                before.append(0)  # tfray's SAME is taken instead
-                after.append(0)
-                continue
-            total = extent - 1 if size is None else max(0, ((size - 1) // stride) * stride + extent - size)
-            before.append(total - total // 2 if lower else total // 2)
-            after.append(total // 2 if lower else total - total // 2)
-        return before + after
+            is_open = size is None and stride > 1
+            if is_open and lower:
+                raise node.refuse("SAME_LOWER and sizes that are not known")
+            axis = window_axis(extent if size is None else size, extent, stride, 1, "SAME")
+            before.append(0 if is_open else axis.before)
+            after.append(0 if is_open else axis.after)
+        return after + before if lower else before + after
 
     def _missing(self, node: Node, axis: int, size: int | None) -> int:
         """The padding with which the windows of a size that is rounded up fit."""

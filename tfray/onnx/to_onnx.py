@@ -66,7 +66,7 @@ def export(
     if isinstance(session_or_saved_model, Session):
         if inputs is None or outputs is None:
             raise InvalidArgumentError("with a session, say which tensors are inputs and which are outputs")
-        model = _converted(session_or_saved_model, _named(inputs), _named(outputs), opset)
+        model = _converted(session_or_saved_model, inputs, outputs, opset)
     elif isinstance(session_or_saved_model, LoadedModel):
         model = _converted_model(session_or_saved_model, inputs, outputs, opset)
     else:
@@ -84,21 +84,28 @@ def _converted_model(model: LoadedModel, inputs: Tensors | None, outputs: Tensor
         {key: session.graph.get_tensor_by_name(info.name) for key, info in infos.items()}
         for infos in (model.inputs, model.outputs)
     )
-    return _converted(
-        session, taken if inputs is None else _named(inputs), given if outputs is None else _named(outputs), opset
-    )
+    return _converted(session, taken if inputs is None else inputs, given if outputs is None else outputs, opset)
 
 
-def _named(tensors: Tensors) -> dict[str, Tensor]:
+def _named(graph: Graph, tensors: Tensors) -> dict[str, Tensor]:
     if isinstance(tensors, Mapping):
-        return dict(tensors)
+        return {name: _tensor(graph, each) for name, each in tensors.items()}
+    tensors = [_tensor(graph, each) for each in tensors]
     named = {tensor.op.name if tensor.value_index == 0 else tensor.name: tensor for tensor in tensors}
     if len(named) != len(tensors):
         raise InvalidArgumentError("a tensor is listed twice")
     return named
 
 
-def _converted(session: Session, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor], opset: int) -> Any:
+def _tensor(graph: Graph, element: Any) -> Tensor:
+    """The tensor that a tensor, a variable or a name stands for."""
+    found = graph.as_graph_element(element, allow_operation=False)
+    assert isinstance(found, Tensor)
+    return found
+
+
+def _converted(session: Session, wanted_inputs: Tensors, wanted_outputs: Tensors, opset: int) -> Any:
+    inputs, outputs = (_named(session.graph, each) for each in (wanted_inputs, wanted_outputs))
     frozen = from_graph_def(frozen_graph(session, inputs, outputs))
     taken, given = (
         {key: frozen.get_tensor_by_name(tensor.name) for key, tensor in each.items()} for each in (inputs, outputs)
