@@ -18,8 +18,8 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.op_def import lookup
 from tfray.framework.tensor_shape import TensorShape
 from tfray.onnx.onnx_file import OnnxFile, declared_shape
-from tfray.onnx.onnx_node import LOADS, Node, Scope, clean_name
-from tfray.onnx.onnx_types import CLASSIC, dtype_of, schema
+from tfray.onnx.onnx_node import LOADS, Node, Rule, Scope, clean_name
+from tfray.onnx.onnx_types import CLASSIC, Schema, dtype_of, schema
 from tfray.onnx.same_ops import BY_OPERATOR
 from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.arrays.source_ops import placeholder
@@ -108,8 +108,8 @@ def _check_operators(file: OnnxFile, nodes: Iterable[Any], opsets: dict[str, int
             raise UnimplementedError(f"{file.path}: branches and bodies are nested more than {_MAX_NESTING} deep")
         for proto in inner:
             domain = "" if proto.domain == "ai.onnx" else proto.domain
-            known = (domain, proto.op_type) in LOADS or (not domain and proto.op_type in BY_OPERATOR)
-            if not known or domain not in opsets or schema(proto.op_type, opsets[domain], domain) is None:
+            declared = schema(proto.op_type, opsets[domain], domain) if domain in opsets else None
+            if declared is None or _rule_for(domain, declared) is None:
                 missing.setdefault(f"{domain}.{proto.op_type}".lstrip("."), []).append(proto.name)
             ahead += [(depth + 1, list(each.g.node)) for each in proto.attribute if each.HasField("g")]
     if missing:
@@ -127,7 +127,10 @@ def _add_nodes(scope: Scope, nodes: Iterable[Any]) -> None:
         try:
             with get_default_graph().name_scope(clean_name(proto.name or proto.op_type)):
                 node = Node(proto, scope, declared, version)
-                made = LOADS.get((domain, proto.op_type), _same)(node)
+                rule = _rule_for(domain, declared)
+                if rule is None:
+                    raise node.refuse("this operator, of which another one consists")
+                made = rule(node)
         except (DataLossError, PermissionDeniedError, UnimplementedError):
             raise
         except (OpError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
@@ -144,8 +147,20 @@ def _add_nodes(scope: Scope, nodes: Iterable[Any]) -> None:
             scope.values[name] = given[index]
 
 
+def _rule_for(domain: str, declared: Schema) -> Rule | None:
+    """What adds the operations for an operator; None if there is no counterpart."""
+    name = declared.source.name
+    if (domain, name) in LOADS:
+        return LOADS[domain, name]
+    if not domain and name in BY_OPERATOR:
+        return _same
+    return Node.expanded if declared.is_function and domain in _OPSETS else None
+
+
 def _same(node: Node) -> Any:
     ours, same = BY_OPERATOR[node.operator]
+    if node.declared.is_function and not all(node.has(name, value) for name, value in same.fixed.items()):
+        return node.expanded()
     node.require(**same.fixed)
     attrs = {here: node.attr(there) for here, there in same.attrs.items()}
     definition = lookup(ours)

@@ -17,7 +17,7 @@ from tfray.onnx.onnx_types import dtype_of
 from tfray.ops.arrays import array_ops, tensor_scatter_ops
 from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.math import math_ops, sorting_ops
-from tfray.ops.nn import activation_ops, cross_entropy_ops
+from tfray.ops.nn import cross_entropy_ops
 from tfray.ops.strings.string_number_ops import as_string, string_to_number
 
 # -- element by element --------------------------------------------------------------------------------
@@ -61,33 +61,6 @@ def _pow(node: Node, x: Tensor, y: Tensor) -> Tensor:
     return math_ops.pow(x, array_ops.cast(y, x.dtype))
 
 
-def _gelu(node: Node, x: Tensor) -> Tensor:
-    if node.attr("approximate") == "tanh":
-        inner = np.sqrt(2 / np.pi) * (x + 0.044715 * x * x * x)
-        return 0.5 * x * (1 + math_ops.tanh(inner))
-    return 0.5 * x * (1 + math_ops.erf(x * np.sqrt(0.5)))
-
-
-def _hard_sigmoid(node: Node, x: Tensor) -> Tensor:
-    return math_ops.minimum(math_ops.maximum(node.attr("alpha") * x + node.attr("beta"), number(0, x)), number(1, x))
-
-
-def _hard_swish(node: Node, x: Tensor) -> Tensor:
-    return x * math_ops.minimum(math_ops.maximum(x / 6 + 0.5, number(0, x)), number(1, x))
-
-
-def _scaled_elu(node: Node, x: Tensor) -> Tensor:
-    """Elu, Celu and Selu with any coefficients."""
-    alpha, gamma = float(node.attr("alpha")), float(node.attr("gamma", 1.0))
-    inner = x / alpha if node.operator == "Celu" else x
-    return gamma * where_v2(x > 0, x, alpha * math_ops.expm1(inner))
-
-
-def _shrink(node: Node, x: Tensor) -> Tensor:
-    bias, limit = node.attr("bias"), node.attr("lambd")
-    return where_v2(x < -limit, x + bias, where_v2(x > limit, x - bias, array_ops.zeros_like(x)))
-
-
 def _is_inf(node: Node, x: Tensor) -> Tensor:
     infinite = math_ops.is_inf(x)
     infinite = infinite if node.attr("detect_negative") else math_ops.logical_and(infinite, x > 0)
@@ -115,24 +88,15 @@ _functions(
     BitShift=_bit_shift,
     Cast=_cast,
     CastLike=lambda node, x, like: _as_dtype(x, like.dtype),
-    Celu=_scaled_elu,
     Div=_div,
-    Elu=_scaled_elu,
-    Gelu=_gelu,
-    HardSigmoid=_hard_sigmoid,
-    HardSwish=_hard_swish,
     IsInf=_is_inf,
     Max=_folded(math_ops.maximum),
     Mean=lambda node, *inputs: functools.reduce(math_ops.add, inputs) / len(inputs),
     Min=_folded(math_ops.minimum),
-    Mish=lambda node, x: x * math_ops.tanh(activation_ops.softplus(x)),
     Mod=_mod,
     Pow=_pow,
     PRelu=lambda node, x, slope: where_v2(x < 0, slope * x, x),
-    Selu=_scaled_elu,
-    Shrink=_shrink,
     Sum=_folded(math_ops.add),
-    ThresholdedRelu=lambda node, x: where_v2(x > node.attr("alpha"), x, array_ops.zeros_like(x)),
     Where=lambda node, condition, x, y: where_v2(condition, x, y),
     Xor=lambda node, x, y: math_ops.not_equal(x, y),
 )

@@ -300,21 +300,6 @@ def _instance_norm(node: Node) -> Tensor:
     return made * _per_channel(node.input(1), rank) + _per_channel(node.input(2), rank)
 
 
-@loads("GroupNormalization")
-def _group_norm(node: Node) -> Tensor:
-    x, groups = node.input(0), node.attr("num_groups")
-    rank, sizes = node.rank(x), array_ops.shape(x)
-    split = array_ops.reshape(x, array_ops.concat([[sizes[0], groups, -1], sizes[2:]], 0))
-    made = array_ops.reshape(_standardized(split, range(2, rank + 1), node.attr("epsilon"))[0], sizes)
-    scale, offset = node.input(1), node.input(2)
-    if node.version < 21:  # one for each group
-        scale, offset = (
-            array_ops.reshape(array_ops.tile(each[:, None], [1, sizes[1] // groups]), [-1]) for each in (scale, offset)
-        )
-    made.set_shape(x.shape)
-    return made * _per_channel(scale, rank) + _per_channel(offset, rank)
-
-
 @loads("LayerNormalization")
 def _layer_norm(node: Node) -> list[Tensor]:
     x, offset = node.input(0), node.optional(2)
@@ -322,12 +307,6 @@ def _layer_norm(node: Node) -> list[Tensor]:
     made, mean, inverse = _standardized(x, range(node.attr("axis") % rank, rank), node.attr("epsilon"))
     made = made * node.input(1)
     return [made if offset is None else made + offset, mean, inverse]
-
-
-@loads("MeanVarianceNormalization")
-def _mean_variance_norm(node: Node) -> Tensor:
-    axes = node.attr("axes", [0, 2, 3])
-    return _standardized(node.input(0), axes, 1e-9)[0]
 
 
 @loads("LpNormalization")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import UnimplementedError
+from tfray.errors import DataLossError, UnimplementedError
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import constant_tensor, convert_to_tensor
 from tfray.framework.dtypes import DType
@@ -47,6 +47,7 @@ class Scope:
         values: Tensors by name.
         constants: Messages of constants by name, which become operations when they are used.
         graph: The graph that the nodes go to.
+        attributes: Within an operator that consists of others, its attributes, to which theirs may refer.
     """
 
     file: OnnxFile
@@ -57,10 +58,11 @@ class Scope:
     values: dict[str, Tensor] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     graph: Graph = field(default_factory=get_default_graph)
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     def inner(self, graph: Any, loops: int = 0) -> Scope:
         """The scope of a branch or body, which goes to the current graph."""
-        made = Scope(self.file, self.opsets, self.add_nodes, self, self.loops + loops)
+        made = Scope(self.file, self.opsets, self.add_nodes, self, self.loops + loops, attributes=self.attributes)
         made.constants.update((tensor.name, tensor) for tensor in graph.initializer)
         return made
 
@@ -92,6 +94,21 @@ def clean_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.\-/]", "_", name).strip("_-/") or "value"
 
 
+def _without_references(proto: Any, attributes: Mapping[str, Any]) -> Any:
+    """A node with values in place of references to the attributes of the operator that it is a part of."""
+    if not any(attribute.ref_attr_name for attribute in proto.attribute):
+        return proto
+    made = type(proto)()
+    made.CopyFrom(proto)
+    del made.attribute[:]
+    for attribute in proto.attribute:
+        found = attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        if found is not None:
+            made.attribute.add().CopyFrom(found)
+            made.attribute[-1].name = attribute.name
+    return made
+
+
 @dataclass
 class Node:
     """A node that is being added.
@@ -110,6 +127,7 @@ class Node:
 
     def __post_init__(self) -> None:
         self.inputs = [self.scope.tensor(name) if name else None for name in self.proto.input]
+        self.proto = _without_references(self.proto, self.scope.attributes)
         self._attributes = {attribute.name: attribute for attribute in self.proto.attribute}
         unknown = self._attributes.keys() - self.declared.defaults.keys()
         if unknown:
@@ -135,6 +153,22 @@ class Node:
     def optional(self, index: int) -> Tensor | None:
         """An input that may be left out."""
         return self.inputs[index] if index < len(self.inputs) else None
+
+    def expanded(self) -> list[Tensor | None]:
+        """The outputs, by the operators of which ONNX says that this one consists."""
+        function = self.declared.function(self.proto, [None if x is None else x.dtype for x in self.inputs])
+        opsets = {each.domain: each.version for each in function.opset_import}
+        defaults = {name: each.default_value for name, each in self.declared.source.attributes.items()}
+        known = {name: each for name, each in defaults.items() if each.name} | self._attributes
+        inside = Scope(self.scope.file, opsets, self.scope.add_nodes, loops=self.scope.loops, attributes=known)
+        given = zip(function.input, self.inputs, strict=False)
+        inside.values.update((name, tensor) for name, tensor in given if tensor is not None)
+        try:
+            inside.add_nodes(inside, function.node)
+            wanted = zip(function.output, self.proto.output, strict=False)
+            return [inside.tensor(name) if taken else None for name, taken in wanted]
+        except (DataLossError, KeyError) as error:  # not all of them are written for all dtypes and inputs
+            raise self.refuse(f"the operators of which ONNX says that it consists: {error}") from error
 
     def attr(self, name: str, default: Any = None) -> Any:
         """The value of an attribute; where it is not given the schema's default, or `default` if there is none.
@@ -193,10 +227,13 @@ class Node:
     def require(self, **wanted: Any) -> None:
         """Raise `UnimplementedError` unless attributes have these values."""
         for name, value in wanted.items():
-            found = self.attr(name, value)
-            same = np.isclose(found, value) if isinstance(value, float) else found == value
-            if not same:
-                raise self.refuse(f"{name}={found!r}")
+            if not self.has(name, value):
+                raise self.refuse(f"{name}={self.attr(name)!r}")
+
+    def has(self, name: str, value: Any) -> bool:
+        """Whether an attribute has a value, or is not there."""
+        found = self.attr(name, value)
+        return bool(np.isclose(found, value)) if isinstance(value, float) else bool(found == value)
 
 
 def number(value: Any, like: Tensor | DType) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -70,12 +70,35 @@ class Schema(NamedTuple):
     Attributes:
         inputs: Names of its inputs. The last one may stand for any number.
         defaults: Its attributes, with None for those without a default.
-        outputs: The most outputs that it has.
+        source: The schema as the package has it.
     """
 
     inputs: tuple[str, ...]
     defaults: Mapping[str, Any]
-    outputs: int
+    source: Any
+
+    @property
+    def is_function(self) -> bool:
+        """Whether ONNX says of which other operators it consists."""
+        return bool(self.source.has_function or self.source.has_context_dependent_function)
+
+    def function(self, node: Any, inputs: Sequence[DType | None]) -> Any:
+        """The operators of which a node consists, whose inputs have some dtypes."""
+        onnx, source = onnx_package(), self.source
+        if source.has_function:
+            contents = source.get_function_with_opset_version(max(source.function_opset_versions))
+        else:
+            empty = onnx.TypeProto().SerializeToString()
+            kinds = [
+                empty
+                if dtype is None
+                else onnx.helper.make_tensor_type_proto(number_of(dtype), None).SerializeToString()
+                for dtype in inputs
+            ]
+            version = max(source.context_dependent_function_opset_versions)
+            node = node.SerializeToString()
+            contents = source.get_context_dependent_function_with_opset_version(version, node, kinds)
+        return onnx.FunctionProto.FromString(contents)
 
 
 @functools.cache
@@ -90,7 +113,7 @@ def schema(op_type: str, version: int, domain: str = "") -> Schema | None:
         name: onnx.helper.get_attribute_value(attribute.default_value) if attribute.default_value.name else None
         for name, attribute in found.attributes.items()
     }
-    return Schema(tuple(parameter.name for parameter in found.inputs), defaults, found.max_output)
+    return Schema(tuple(parameter.name for parameter in found.inputs), defaults, found)
 
 
 def to_tensor_proto(array: Any, name: str) -> Any:
