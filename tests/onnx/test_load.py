@@ -84,6 +84,8 @@ NODES = [
     ("ArgMax", [X], {"axis": 1, "keepdims": 0}, 17),
     ("Mod", [np.array([-7, 7]), np.array([3, -3])], {}, 17),
     ("Mod", [np.array([-7, 7]), np.array([3, -3])], {"fmod": 1}, 17),
+    ("Pow", [np.array([4, 9]), np.array([0.5, 1.5], np.float32)], {}, 17),
+    ("Pow", [X, np.array(2)], {}, 17),
     ("Div", [np.array([-7, 7]), np.array([2, 2])], {}, 17),
     ("Where", [X > 0, X, np.float32(0)], {}, 17),
     ("HardSigmoid", [X], {"alpha": 0.3}, 17),

@@ -58,7 +58,8 @@ def _like(value: Any, tensor: Tensor) -> Tensor:
 
 
 def _pow(node: Node, x: Tensor, y: Tensor) -> Tensor:
-    return math_ops.pow(x, array_ops.cast(y, x.dtype))
+    wide = y.dtype if y.dtype.is_floating and x.dtype.is_integer else x.dtype
+    return array_ops.cast(math_ops.pow(array_ops.cast(x, wide), array_ops.cast(y, wide)), x.dtype)
 
 
 def _is_inf(node: Node, x: Tensor) -> Tensor:
