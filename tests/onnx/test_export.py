@@ -161,7 +161,10 @@ def test_unknown_sizes_have_names_and_variables_are_initializers():
         model = written(session, {"examples": x}, {"scores": tf.matmul(x, w)})
     (given,), (result,) = model.graph.input, model.graph.output
     assert (given.name, result.name) == ("examples", "scores")
-    assert given.type.tensor_type.shape.dim[0].dim_param and given.type.tensor_type.shape.dim[1].dim_value == 4
+    assert (
+        given.type.tensor_type.shape.dim[0].dim_param == result.type.tensor_type.shape.dim[0].dim_param == "examples_0"
+    )
+    assert given.type.tensor_type.shape.dim[1].dim_value == result.type.tensor_type.shape.dim[1].dim_value == 4
     assert [tensor.name for tensor in model.graph.initializer] == ["w"]
 
 

@@ -145,7 +145,7 @@ def _model(graph: Graph, inputs: Mapping[str, Tensor], outputs: Mapping[str, Ten
         nodes,
         "tfray",
         [body.value_info(name, tensor.dtype, tensor.shape, name) for name, tensor in inputs.items()],
-        [body.value_info(name, tensor.dtype, tensor.shape, name) for name, tensor in outputs.items()],
+        [body.value_info(name, tensor.dtype, tensor.shape) for name, tensor in outputs.items()],
         constants,
     )
     opsets = [onnx.helper.make_opsetid("", opset)]
@@ -157,7 +157,10 @@ def _model(graph: Graph, inputs: Mapping[str, Tensor], outputs: Mapping[str, Ten
             f"ONNX has no counterpart of an operation with these dtypes or shapes: {error}"
         ) from error
     for given, found in zip(model.graph.output, inferred.graph.output, strict=True):
-        given.CopyFrom(found)
+        given.CopyFrom(found)  # where a size is that of an input, it has its name
+        for axis, size in enumerate(given.type.tensor_type.shape.dim):
+            if size.WhichOneof("value") is None:
+                size.dim_param = f"{given.name}_{axis}"
     return model
 
 
