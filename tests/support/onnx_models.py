@@ -134,6 +134,31 @@ def loops():
     return {"x": x}, {"mapped": mapped, "total": total, "turns": turns, "power": power}
 
 
+def nested():
+    x = tf.placeholder(tf.float32, [None, 3, 2], name="x")
+
+    def twice(y):
+        return tf.while_loop(lambda j, z: j < 2, lambda j, z: (j + 1, z + x[0]), [0, y])[1]
+
+    def turn(i, y):
+        return i + 1, tf.cond(tf.equal(i % 2, 0), lambda: twice(y), lambda: y * 2.0)
+
+    array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+    growing = tf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a.write(i, tf.to_float(i) * x[0])), [0, array])[1]
+    sums, powers = tf.scan(lambda s, row: (s[0] + row, s[1] * 2.0), x, initializer=(tf.zeros([3, 2]), tf.constant(1.0)))
+    cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(3), tf.nn.rnn_cell.GRUCell(2)])
+    return {"x": x}, {
+        "maps": tf.map_fn(lambda m: tf.map_fn(lambda row: row * tf.reduce_sum(m), m), x),
+        "loops": tf.while_loop(lambda i, y: i < 3, turn, [0, tf.zeros([3, 2])])[1],
+        "folded": tf.foldl(lambda s, row: s + row, x),
+        "growing": growing.stack(),
+        "sums": sums,
+        "powers": powers,
+        "stacked": tf.nn.dynamic_rnn(cell, x, dtype=tf.float32, time_major=True)[0],
+        "unrolled": tf.nn.static_rnn(tf.nn.rnn_cell.BasicRNNCell(2), tf.unstack(x, axis=1), dtype=tf.float32)[0][-1],
+    }
+
+
 def branches():
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     w = tf.get_variable("w", [3, 3])
@@ -217,6 +242,7 @@ MODELS = {
     "both_ways": Model(both_ways, {"x": floats(2, 6, 5)}),
     "attention": Model(attention, {"ids": np.array([[1, 2, 3, 4, 0, 0], [10, 9, 8, 7, 6, 5]], np.int32)}),
     "loops": Model(loops, {"x": floats(4, 3)}),
+    "nested": Model(nested, {"x": floats(4, 3, 2)}),
     "branches": Model(branches, {"x": floats(2, 3)}),
     "resized": Model(resized, {"images": floats(1, 6, 6, 3)}),
     "gathered": Model(gathered, {"x": floats(3, 5), "i": np.array([[0, 4], [1, 1], [3, 2]], np.int32)}),
@@ -225,7 +251,7 @@ MODELS = {
 }
 """By name."""
 
-BEYOND_THE_EVALUATOR = {"local_response", "lstm", "both_ways"}
+BEYOND_THE_EVALUATOR = {"local_response", "lstm", "both_ways", "nested"}
 """Models with which ONNX's own evaluator errs: it windows LRN otherwise than the standard and ONNX Runtime, and joins
 what a loop gives in each turn along an axis that is there, instead of a new one."""
 
