@@ -543,7 +543,7 @@ from tfray.ops.system.script_ops import (
 from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
-    from tfray import contrib, estimator, keras
+    from tfray import contrib, estimator, keras, onnx
     from tfray.library.input.dataset_optional import OptionalSpec
     from tfray.library.inspect import debug, graph_util, profiler, timeline
     from tfray.library.layers import feature_column, losses
@@ -645,9 +645,10 @@ __all__ = [
     "merge_all_summaries", "merge_summary", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
     "model_variables", "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "nest",
     "newaxis", "nn", "no_gradient", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
-    "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
-    "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default",
-    "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io", "qint8", "qint16", "qint32", "qr",
+    "ones_initializer", "ones_like", "onnx", "op_scope", "orthogonal_initializer", "pad", "parallel_stack",
+    "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder",
+    "placeholder_with_default", "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io",
+    "qint8", "qint16", "qint32", "qr",
     "quantization", "quantize", "quantize_v2", "quantized_concat", "queue", "quint8", "quint16", "random",
     "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
     "random_uniform", "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal",
