@@ -56,19 +56,19 @@ def _save_kernel(ctx: KernelContext, prefix: Array, names: Array, slices: Array,
         _piece(_text(name), _text(text), np.asarray(tensor))
         for name, text, tensor in zip(names.flat, slices.flat, tensors, strict=True)
     ]
-    _write(files.given_path(_text(prefix), "prefix"), pieces)
+    _write(files.given_path(_text(prefix), "prefix"), pieces, is_whole=False)  # other shards may have the rest
 
 
 def _text(value: Array) -> str:
     return as_string(value).decode("utf-8", "surrogateescape")
 
 
-def _write(prefix: str, pieces: Sequence[Piece]) -> None:
+def _write(prefix: str, pieces: Sequence[Piece], is_whole: bool = True) -> None:
     folder = prefix.rpartition("/")[0]
     if folder and not files.is_folder(folder):
         files.make_folders(folder)
     record = write_data(prefix, pieces, 0, 1, TENSORFLOW)
-    complete_checkpoint(prefix, Manifest.of_shards([record], {SAVED_AT: time.time()}), TENSORFLOW)
+    complete_checkpoint(prefix, Manifest.of_shards([record], {SAVED_AT: time.time()}, is_whole), TENSORFLOW)
 
 
 def _piece(name: str, text: str, array: Array) -> Piece:

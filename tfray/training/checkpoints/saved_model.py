@@ -545,9 +545,8 @@ class LoadedModel:
     ) -> LoadedModel:
         """A graph without variables that was made of the file `source`, as a function. Inputs have their order."""
         made = cls.__new__(cls)
-        taken, given = (
-            {name: build_tensor_info(tensor) for name, tensor in each.items()} for each in (inputs, outputs)
-        )
+        taken = {name: build_tensor_info(tensor) for name, tensor in inputs.items()}
+        given = {name: build_tensor_info(tensor) for name, tensor in outputs.items()}
         signature = build_signature_def(taken, given, PREDICT_METHOD_NAME)
         key = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
         made._offer(Session(graph=graph), {key: signature}, key, list(inputs), source)
