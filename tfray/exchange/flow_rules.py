@@ -12,7 +12,7 @@ from tfray.exchange.attributes import read_attr
 from tfray.exchange.node import Imported, Node, TensorArrayHandle, rule
 from tfray.formats.graph_proto import FunctionDef
 from tfray.framework import dtypes
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.control.control_flow_ops import add_cond, add_while
@@ -178,7 +178,7 @@ def _all_indices(node: Node, flow: Tensor) -> Tensor:
     return node.part("Range", [node.known(0, dtypes.int32), size, node.known(1, dtypes.int32)])
 
 
-@rule("EmptyTensorList")
+@rule("EmptyTensorList", "TensorArrayOfNothing")
 def _empty_list(node: Node) -> Sequence[Imported]:
     return [node.make("TensorArray", [node.known(0, dtypes.int32)]).outputs[0]]
 
@@ -296,16 +296,12 @@ def _array(node: Node) -> tuple[TensorArrayHandle, list[Tensor]]:
 @rule("TensorArrayWriteV3")
 def _write(node: Node) -> Sequence[Imported]:
     handle, inputs = _array(node)
-    if handle.is_gradient:
-        return [node.make("TensorArrayAccumulate", inputs).outputs[0]]
     return [node.make("TensorArrayWrite", inputs, dynamic=handle.dynamic).outputs[0]]
 
 
 @rule("TensorArrayScatterV3")
 def _scatter(node: Node) -> Sequence[Imported]:
     handle, inputs = _array(node)
-    if handle.is_gradient:
-        return [node.make("TensorArrayAccumulateRows", inputs).outputs[0]]
     return [node.make("TensorArrayScatter", inputs, dynamic=handle.dynamic).outputs[0]]
 
 
@@ -328,7 +324,10 @@ def _gather(node: Node) -> Sequence[Imported]:
 def _concat(node: Node) -> Sequence[Imported]:
     _, inputs = _array(node)
     attrs = {"dtype": node.attrs["dtype"], "rest": node.attrs["element_shape_except0"]}
-    made = node.make("TensorArrayConcat", inputs, **attrs)
+    return _with_lengths(node, node.make("TensorArrayConcat", inputs, **attrs))
+
+
+def _with_lengths(node: Node, made: Operation) -> Sequence[Imported]:
     return [made.outputs[0], node.part("Cast", [made.outputs[1]], SrcT=dtypes.int32, DstT=dtypes.int64)]
 
 
@@ -348,3 +347,17 @@ def _size(node: Node) -> Sequence[Imported]:
 def _close(node: Node) -> Sequence[Imported]:
     node.make("NoOp", [])
     return []
+
+
+@rule("TensorArrayAccumulateParts")
+def _accumulate_parts(node: Node) -> Sequence[Imported]:
+    flow, value, lengths = node.inputs
+    lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
+    nothing = node.part("TensorArray", [node.known(0, dtypes.int32)])
+    return [node.make("TensorArraySum", [flow, node.part("TensorArraySplit", [nothing, value, lengths])]).outputs[0]]
+
+
+@rule("TensorArrayConcatLike")
+def _concat_like(node: Node) -> Sequence[Imported]:
+    attrs = {key: node.attrs[key] for key in ("dtype", "element_shape")}
+    return _with_lengths(node, node.make("TensorArrayConcatLike", node.inputs, **attrs))

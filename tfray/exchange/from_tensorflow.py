@@ -14,9 +14,10 @@ from tfray.errors import DataLossError, InvalidArgumentError, OpError, Unimpleme
 from tfray.exchange.attributes import attrs_of
 from tfray.exchange.flow_rules import call
 from tfray.exchange.functionalize import functionalize
+from tfray.exchange.gradient_arrays import with_gradient_arrays_as_values
 from tfray.exchange.import_rules import importable, imported
 from tfray.exchange.node import Imported, Node, Reference
-from tfray.exchange.op_table import tensorflow_op
+from tfray.exchange.op_table import operation_type
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.device_spec import canonical_name
@@ -41,7 +42,7 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
         InvalidArgumentError: The message is no valid graph.
         DataLossError: A constant in it cannot be read.
     """
-    graph_def = functionalize(graph_def, keep)
+    graph_def = functionalize(with_gradient_arrays_as_values(graph_def), keep)
     functions = {function.signature.name: function for function in graph_def.library.function}
     _check_types(graph_def, functions)
     graph = Graph()
@@ -128,7 +129,7 @@ class _Body:
         try:
             device = canonical_name(message.device)
             function = self.functions.get(message.op)
-            definition = tensorflow_op(message.op)
+            definition = operation_type(message.op)
             if definition is None and function is not None:
                 node = Node(self, name, message.op, {"f": message}, inputs, device, [*self.controls, *controls], None)
                 made = call(node, message.op, message.attr, inputs)
