@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, OpError
 from tfray.exchange.attributes import read_attr
 from tfray.exchange.node import Imported, Node, TensorArrayHandle, rule
 from tfray.formats.graph_proto import FunctionDef
@@ -15,7 +15,7 @@ from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.control.control_flow_ops import add_cond, add_while
+from tfray.ops.control.control_flow_ops import add_cond, add_while, common_shape
 
 # -- functions -----------------------------------------------------------------------------------------
 
@@ -49,12 +49,22 @@ def _truth(node: Node, tensor: Tensor) -> Tensor:
 @rule("If", "StatelessIf")
 def _if(node: Node) -> Sequence[Imported]:
     pred = _truth(node, node.value(node.given[0]))
-    branches = []
-    for attr, scope in (("then_branch", "then"), ("else_branch", "orelse")):
-        region, outputs = node.body.region(*_function(node, attr), node.given[1:], node, scope)
-        region.outputs = [node.value(output) for output in outputs]
-        branches.append(region)
-    return _chosen(node, pred, *branches)[: len(node.attrs["Tout"])]
+    branches = [
+        node.body.region(*_function(node, attr), node.given[1:], node, scope)
+        for attr, scope in (("then_branch", "then"), ("else_branch", "orelse"))
+    ]
+    # A handle is known without a choice, and is the one of the branch that has it.
+    handles = {
+        i: output
+        for _, outputs in branches
+        for i, output in enumerate(outputs)
+        if isinstance(output, TensorArrayHandle)
+    }
+    for region, outputs in branches:
+        region.outputs = [node.value(output) for i, output in enumerate(outputs) if i not in handles]
+    (then, _), (orelse, _) = branches
+    values = iter(_chosen(node, pred, then, orelse))
+    return [handles[i] if i in handles else next(values) for i in range(len(node.attrs["Tout"]))]
 
 
 def _chosen(node: Node, pred: Tensor, then: Region, orelse: Region) -> list[Imported]:
@@ -110,10 +120,9 @@ def _cases(node: Node, branches: Sequence[Any]) -> str:
 def _while(node: Node) -> Sequence[Imported]:
     fixed = _fixed_variables(node)
     variables = [i for i in range(len(node.given)) if i not in fixed]
-    condition, results = node.body.region(*_function(node, "cond"), node.given, node, "condition", variables)
+    shapes, body = _loop_body(node, variables)
+    condition, results = node.body.region(*_function(node, "cond"), node.given, node, "condition", shapes)
     condition.outputs = [node.value(results[0])]
-    body, outputs = node.body.region(*_function(node, "body"), node.given, node, "body", variables)
-    body.outputs = [node.value(outputs[i]) for i in variables]
     initial = [node.value(node.given[i]) for i in variables]
     with node.building():
         made = add_while(condition, body, initial, "while")
@@ -122,6 +131,29 @@ def _while(node: Node) -> Sequence[Imported]:
         ends[index] = tensor
     node.controls.append(made)
     return node.named(ends)
+
+
+def _loop_body(node: Node, variables: Sequence[int]) -> tuple[dict[int, TensorShape], Region]:
+    """The shapes of the variables of a loop, and its body with these.
+
+    Where the loop does not say them, they are those of the first values, as far as the body keeps them.
+    """
+    declared = node.attrs.get("output_shapes") or ()
+    first = [given.shape if isinstance(given, Tensor) else TensorShape(None) for given in node.given]
+    shapes = {i: declared[i] if i < len(declared) else first[i] for i in variables}
+    while True:
+        try:
+            body, outputs = node.body.region(*_function(node, "body"), node.given, node, "body", shapes)
+        except (OpError, ValueError):
+            if declared or all(shape.rank is None for shape in shapes.values()):
+                raise
+            shapes = dict.fromkeys(variables, TensorShape(None))  # what changes may not fit the first shape
+            continue
+        body.outputs = [node.value(outputs[i]) for i in variables]
+        kept = {i: common_shape(shapes[i], end.shape) for i, end in zip(variables, body.outputs, strict=True)}
+        if declared or kept == shapes:
+            return shapes, body
+        shapes = kept
 
 
 def _fixed_variables(node: Node) -> set[int]:
@@ -153,6 +185,9 @@ def _stack(node: Node) -> Sequence[Imported]:
 
 @rule("StackPushV2")
 def _push_on_stack(node: Node) -> Sequence[Imported]:
+    stack, value = _origin(node), node.inputs[1]
+    known = node.body.pushed.get(stack, value.shape)
+    node.body.pushed[stack] = common_shape(known, value.shape)
     return [node.make("StackPushV2", node.inputs).outputs[0]]
 
 
@@ -160,7 +195,15 @@ def _push_on_stack(node: Node) -> Sequence[Imported]:
 def _pop_off_stack(node: Node) -> Sequence[Imported]:
     dtype = node.attrs["elem_type"]
     dtype = dtypes.variant if dtype is dtypes.resource else dtype
-    return [node.make("StackPopV2", node.inputs, elem_type=dtype).outputs[0]]
+    (value,) = node.make("StackPopV2", node.inputs, elem_type=dtype).outputs
+    value.set_shape(node.body.pushed.get(_origin(node), TensorShape(None)))
+    return [value]
+
+
+def _origin(node: Node) -> Tensor:
+    """The handle of a stack, there where the stack is made, if it can be seen from here."""
+    graph, handle = node.graph, node.inputs[0]
+    return graph.origin(handle) if isinstance(graph, Region) else handle
 
 
 # -- lists of tensors ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -98,6 +98,7 @@ class _Body:
         prefix: Before the names of all operations.
         bound: Values of the attributes of the function.
         depth: How many functions are around this one.
+        pushed: What is known of the shapes of what is pushed on stacks, by the stacks' handles.
         controls: Operations that all operations here wait for.
     """
 
@@ -106,6 +107,7 @@ class _Body:
     prefix: str
     bound: Mapping[str, Any]
     depth: int
+    pushed: dict[Tensor, TensorShape] = field(default_factory=dict)
     controls: Sequence[Operation] = ()
 
     def __post_init__(self) -> None:
@@ -184,7 +186,7 @@ class _Body:
         Returns:
             What it returns, and the operations that run for their effect.
         """
-        body = _Body(self.functions, self.graph, f"{node.name}/", given, self.depth + 1, node.controls)
+        body = _Body(self.functions, self.graph, f"{node.name}/", given, self.depth + 1, self.pushed, node.controls)
         return body._fill(function, inputs)
 
     def region(
@@ -194,7 +196,7 @@ class _Body:
         inputs: Sequence[Imported],
         node: Node,
         scope: str,
-        parameters: Sequence[int] = (),
+        parameters: Mapping[int, TensorShape] | None = None,
     ) -> tuple[Region, list[Imported]]:
         """A region that does what a function does.
 
@@ -204,19 +206,19 @@ class _Body:
             inputs: What it is given.
             node: The operation that will hold it.
             scope: Below the node's name, before the names of its operations.
-            parameters: Indices of those inputs that the operation passes in. The others are captured.
+            parameters: Indices of those inputs that the operation passes in, and their shapes. The others are captured.
 
         Returns:
             The region, whose outputs have not been set, and what the function returns.
         """
         region = Region(self.graph)
         with region.as_default():
-            body = _Body(self.functions, region, f"{node.name}/{scope}/", given, self.depth + 1)
+            body = _Body(self.functions, region, f"{node.name}/{scope}/", given, self.depth + 1, self.pushed)
             own = list(inputs)
-            for index in parameters:  # before the captures
+            parameters = parameters or {}
+            for index, shape in parameters.items():  # before the captures
                 value = inputs[index]
                 if isinstance(value, Tensor):
-                    shape = self._parameter_shape(value, index, node)
                     own[index] = region.add_input(value.dtype, shape, f"{body.prefix}input_{index}")
             for index in set(range(len(inputs))) - set(parameters):
                 value = inputs[index]
@@ -224,18 +226,11 @@ class _Body:
                     own[index] = value.in_region(region) if isinstance(value, Reference) else region.own(value)
             outputs, effects = body._fill(function, own)
             outputs = [_after(value, effects, f"{body.prefix}result_{i}") for i, value in enumerate(outputs)]
-            if effects and not outputs:
+            if effects and not any(isinstance(output, Tensor) for output in outputs):
                 attrs = {"value": np.array(True), "dtype": dtypes.bool_}
                 name = f"{body.prefix}done"
-                outputs = [
-                    region.create_op("Const", [], attrs, name, exact_name=True, control_inputs=effects).outputs[0]
-                ]
+                outputs += region.create_op("Const", [], attrs, name, exact_name=True, control_inputs=effects).outputs
         return region, outputs
-
-    @staticmethod
-    def _parameter_shape(value: Tensor, index: int, node: Node) -> TensorShape:
-        shapes = node.attrs.get("output_shapes") or ()
-        return shapes[index] if index < len(shapes) and value.dtype.is_numpy_compatible else TensorShape(None)
 
     def _fill(self, name: str, inputs: Sequence[Imported]) -> tuple[list[Imported], list[Operation]]:
         function = self.functions.get(name)
@@ -263,9 +258,10 @@ _RETURN: Any = type("_Return", (), {"name": "the function's result"})
 
 def _after(value: Imported, effects: Sequence[Operation], name: str) -> Imported:
     """A value that is there when operations that run for their effect have run."""
-    if not effects or not isinstance(value, Tensor) or not value.dtype.is_numpy_compatible:
+    if not effects or not isinstance(value, Tensor) or value.dtype is dtypes.resource:
         return value
-    return value.graph.create_op("Identity", [value], {}, name, exact_name=True, control_inputs=effects).outputs[0]
+    identity = "TensorArrayIdentity" if value.dtype is dtypes.variant else "Identity"
+    return value.graph.create_op(identity, [value], {}, name, exact_name=True, control_inputs=effects).outputs[0]
 
 
 def _named_outputs(definition: Any, attrs: Mapping[str, Any]) -> dict[str, tuple[int, int]]:

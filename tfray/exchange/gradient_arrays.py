@@ -2,15 +2,15 @@
 
     graph = with_gradient_arrays_as_values(graph)
 
-TensorFlow keeps the gradient of a TensorArray in a second one, which a step finds by the first one's handle and the name
-of the source: TensorArrayGradV3 makes it when it is first asked for, and each write adds to what is there. What orders
-writes and reads are the *flows* that each write returns: numbers without meaning that pass through branches, loops,
-stacks and sums. Here the flow itself becomes the gradient: a list of tensors, in which what nothing was added to is
-missing. So it flows through a loop as one more of its variables, and a sum of flows is a sum of gradients. Where one
-flow orders several arrays, each has a copy of the operations that pass it on.
+TensorFlow keeps the gradient of a TensorArray in a second one, which a step finds by the first one's handle and the
+name of the source: TensorArrayGradV3 makes it when it is first asked for, and each write adds to what is there. What
+orders writes and reads are the *flows* that each write returns: numbers without meaning that pass through branches,
+loops, stacks and sums. Here the flow itself becomes the gradient: a list of tensors, in which what nothing was added to
+is missing. So it goes through a loop as one of its variables, and a sum of flows is a sum of gradients. Where one flow
+orders several arrays, each has a copy of the operations that pass it on.
 
 What reads a gradient also takes the array that it is the gradient of, which has the shapes of zeros for what is
-missing. TensorFlow lets TensorArrayGradV3 wait for that array's writes, and there this pass finds it.
+missing. TensorFlow lets TensorArrayGradV3 wait for that array's writes: there this pass finds it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tfray.errors import UnimplementedError
-from tfray.exchange.flow_graph import ENTERS, EXITS, MERGES, NEXT_ITERATIONS, SWITCHES, Node, Tensor, Workshop, sources
+from tfray.exchange.flow_graph import ENTERS, EXITS, MERGES, NEXT_ITERATIONS, SWITCHES, Node, Tensor, Workshop
 from tfray.exchange.functionalize import read_nodes, write_node
 
 GRADIENTS: Final = frozenset({"TensorArrayGradV3", "TensorArrayGradWithShape"})
@@ -82,16 +82,16 @@ class _Array:
 
     Attributes:
         creator: The TensorArrayV3.
-        sources: For a gradient, the name of its source; for a gradient of a gradient there are several.
+        source: For a gradient, the name of its source.
     """
 
     creator: Node
-    sources: tuple[str, ...] = ()
+    source: str | None = None
 
     @property
-    def differentiated(self) -> _Array:
-        """What it is the gradient of."""
-        return _Array(self.creator, self.sources[:-1])
+    def is_gradient(self) -> bool:
+        """Whether it is the gradient of an array."""
+        return self.source is not None
 
 
 class _GradientArrays:
@@ -115,23 +115,25 @@ class _GradientArrays:
         created = [_Array(node) for node in nodes if node.op == "TensorArrayV3"]
         gradients = [self._gradient(node) for node in nodes if node.op in GRADIENTS]
         self.owners: dict[Node, _Array] = {}
-        self.reached: dict[_Array, dict[Tensor, None]] = {}
-        for array in dict.fromkeys([*created, *gradients]):
-            self.reached[array] = self._reached(array, past_others=True)
-            for node, _ in self._reached(array, past_others=False):
+        arrays = dict.fromkeys([*created, *gradients])
+        self.own = {array: self._reached(array, past_others=False) for array in arrays}
+        self.reached = {array: self._reached(array, past_others=True) for array in arrays}
+        for array, flows in self.own.items():
+            for node, _ in flows:
                 self.owners.setdefault(node, array)
         self.carriers: dict[tuple[_Array, Node], Node] = {}
         self.absent: dict[Tensor, Tensor] = {}
 
     def rebuilt(self) -> list[Node]:
         """The operations, with those that were added."""
+        passing = {node for node in self.nodes if self._passes_handle(node)}
         for node in list(self.nodes):
             array = self.arrays.get(node)
             if self.ops[node] in GRADIENTS:
                 self._leave(node, [self.inputs[node][1]])
-            elif array is not None and array.sources:
+            elif array is not None and array.is_gradient:
                 self._convert(node, array)
-            elif self._passes_handle(node):
+            elif node in passing:
                 self._leave(node, [])
         for node, array in self.owners.items():
             if self.ops[node] in _PASSES:
@@ -158,7 +160,9 @@ class _GradientArrays:
 
     def _gradient(self, node: Node) -> _Array:
         array = self.array_of(self.inputs[node][0])
-        return _Array(array.creator, (*array.sources, node.attr("source").s.decode()))
+        if array.is_gradient:
+            raise node.error("asks for the gradient of a gradient, which TensorFlow does not have")
+        return _Array(array.creator, node.attr("source").s.decode())
 
     def _origin(self, tensor: Tensor) -> Node:
         """Where a handle comes from that is only passed on."""
@@ -188,7 +192,7 @@ class _GradientArrays:
     def _reached(self, array: _Array, past_others: bool) -> dict[Tensor, None]:
         """The flows behind which writes to an array may have been, those that writes to other arrays return as well."""
         found: dict[Tensor, None] = {(node, 0): None for node in self.nodes if self._writes(node, array)}
-        if not array.sources:
+        if not array.is_gradient:
             found[array.creator, 1] = None
         waiting = list(found)
         for tensor in waiting:  # grows
@@ -249,9 +253,9 @@ class _GradientArrays:
             self.nodes.append(carrier)
         self.carriers[array, node] = carrier
         carrier.message = self.workshop.message(node.message)
-        if array.sources or op in ("StackPushV2", "StackPopV2"):  # other flows have their values in their places
+        if array.is_gradient or op in ("StackPushV2", "StackPopV2"):  # other flows have their values in their places
             carrier.message.attr["elem_type" if op == "StackPopV2" else "T"].type = _VARIANT
-        if not array.sources and carrier is node:
+        if not array.is_gradient and carrier is node:
             return carrier
         if op in _SUMS:
             terms = [self._state(array, each) for each in inputs if each in self.reached[array]]
@@ -320,7 +324,7 @@ class _GradientArrays:
         """There where the handle of a gradient is: the array that it is the gradient of, and sizes before shapes."""
         node = handle[0]
         if self.ops[node] in GRADIENTS:
-            return self._awaited(array.differentiated, node), self.inputs[node][2:]
+            return self._awaited(_Array(array.creator), node), self.inputs[node][2:]
         if self.ops[node] not in _FORWARDS:
             raise UnimplementedError(f"{node.op} {node.name!r} gives the handle of a gradient: it is not known which")
         like, prefix = self._like(self.inputs[node][0], array)
@@ -338,11 +342,11 @@ class _GradientArrays:
         """The value of an array of which an operation waits for writes."""
         waiting = [self._flow_in(node), *((each, 0) for each in self.controls[node])]
         for flow in waiting:  # grows
-            if flow in self.reached[array]:
-                return self._state(array, flow)
+            if flow in self.own[array]:
+                return flow
             if self.ops[flow[0]] in _IDENTITIES:
                 waiting += [*self.inputs[flow[0]], *((each, 0) for each in self.controls[flow[0]])]
-        return None
+        return self._state(array, waiting[0]) if waiting[0] in self.reached[array] else None
 
 
 _USES: Final = _WRITES.keys() | _READS.keys() | _OTHERS

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.op_samples import OpSample, grid
-from tfray.ops.control import control_flow_ops, tensor_array_ops
+from tfray.framework.convert import add_op
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.control import control_flow_ops, gradient_array_ops, tensor_array_ops
 from tfray.ops.control.tensor_array_ops import TensorArray
 from tfray.ops.math import stacked_product_ops
 
@@ -16,6 +18,13 @@ def _unstacked(x):
 
 def _written(x, y):
     return TensorArray(x.dtype, 2).write(1, x).write(0, y)
+
+
+def _beside(x, kind, *where):
+    """All elements but the last one as a gradient, which is read beside an array that has all."""
+    definition = getattr(gradient_array_ops, f"TENSOR_ARRAY_{kind.upper()}_LIKE")
+    gradient, like = _unstacked(x[:2]).flow, _unstacked(x).flow
+    return add_op(definition, gradient, *where, like, [], dtype=x.dtype, element_shape=TensorShape(None))
 
 
 def _as_loop(x):
@@ -66,6 +75,27 @@ SAMPLES = [
         [grid(3, 2)],
         lambda x: [x[1], np.zeros_like(x[0])],
         modes=("known",),
+    ),
+    OpSample(
+        "TensorArrayReadLike",
+        lambda x: [_beside(x, "Read", i) for i in (1, 2)],
+        [grid(3, 2)],
+        lambda x: [x[1], np.zeros((2,))],
+        data_dependent=True,
+    ),
+    OpSample(
+        "TensorArrayGatherLike",
+        lambda x: _beside(x, "Gather", [2, 0, 0]),
+        [grid(3, 2)],
+        lambda x: x[[2, 0, 0]] * [[0], [1], [1]],
+        data_dependent=True,
+    ),
+    OpSample(
+        "TensorArrayConcatLike",
+        lambda x: _beside(x[:, None], "Concat"),
+        [grid(3, 2)],
+        lambda x: [x * [[1], [1], [0]], np.int32([1, 1, 1])],
+        data_dependent=True,
     ),
     *[
         OpSample(
