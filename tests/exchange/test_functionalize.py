@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.support import GOLDEN, ROOT
 from tests.support.graphs.control_flow_graphs import GoldenGraph, read_golden_graphs, write_golden_graphs
 from tests.support.graphs.low_level_programs import LowLevelProgram
+from tests.support.graphs.small_graphs import graph_of
 from tests.support.peer import PEER, needs_peer
 from tests.support.references.graph_semantics import DeadTensorRun, FunctionRun
 from tfray.errors import InvalidArgumentError
@@ -36,23 +37,6 @@ def ops_of(graph):
     """How often each operation type stands in a graph and its functions."""
     functions = (node for function in graph.library.function for node in function.node_def)
     return Counter(node.op for node in [*graph.node, *functions])
-
-
-def graph_of(*nodes):
-    """A GraphDef of (name, op, inputs) or (name, op, inputs, attributes)."""
-    graph = GraphDef()
-    for name, op, inputs, *rest in nodes:
-        node = graph.node.add()
-        node.name, node.op = name, op
-        node.input.extend(inputs.split())
-        for key, value in (rest[0] if rest else {}).items():
-            if isinstance(value, bool):
-                node.attr[key].b = value
-            elif isinstance(value, int):
-                node.attr[key].type = value
-            else:
-                node.attr[key].s = value.encode()
-    return graph
 
 
 PLACEHOLDERS = (("x", "Placeholder", "", {"dtype": 3}), ("p", "Placeholder", "", {"dtype": 10}))

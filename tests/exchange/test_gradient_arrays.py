@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.exchange.test_functionalize import graph_of
 from tests.support import GOLDEN
 from tests.support.graphs.control_flow_graphs import read_golden_graphs
+from tests.support.graphs.small_graphs import graph_of
 from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.exchange.gradient_arrays import GRADIENTS, with_gradient_arrays_as_values
 from tfray.formats.graph_proto import GraphDef
