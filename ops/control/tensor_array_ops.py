@@ -23,6 +23,7 @@ from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, as_shape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.shape_ops import shape as shape_of
 
@@ -272,6 +273,23 @@ TENSOR_ARRAY_SIZE = register(
 )
 
 
+def _resize_kernel(ctx: KernelContext, flow: TensorList, size: Array) -> TensorList:
+    return flow.resized(int(size))
+
+
+TENSOR_ARRAY_RESIZE = register(
+    OpDef(
+        name="TensorArrayResize",
+        inputs=("flow: variant", "size: int32"),
+        outputs=("changed: variant",),
+        shape=_flow_shape,
+        kernels=on_every_device(_resize_kernel),
+        gradient=lambda op, d_flow: [d_flow, None],
+    )
+)
+"""The array with another number of elements: the first ones, or all and others that are not written."""
+
+
 # -- one element ---------------------------------------------------------------------------------------
 
 
@@ -330,6 +348,13 @@ def _pop_kernel(ctx: KernelContext, flow: TensorList) -> tuple[TensorList, Any]:
     return flow.without_last(), _read_kernel(ctx, flow, np.array(flow.size - 1))
 
 
+def _pop_gradient(op: Operation, d_changed: Tensor | None, d_value: Tensor | None) -> list[Tensor | None]:
+    if d_value is None:
+        return [d_changed]
+    index = add_op(TENSOR_ARRAY_SIZE, op.outputs[0])
+    return [accumulated(empty() if d_changed is None else d_changed, index, d_value)]
+
+
 TENSOR_ARRAY_POP = register(
     OpDef(
         name="TensorArrayPop",
@@ -339,6 +364,7 @@ TENSOR_ARRAY_POP = register(
         types={"dtype": dtypes.ALL},
         shape=lambda op: [TensorShape([]), op.attrs["element_shape"]],
         kernels=on_every_device(_pop_kernel),
+        gradient=_pop_gradient,
     )
 )
 """Takes the last element off: loops of TensorFlow 2 keep values for their gradients on such stacks."""
@@ -377,6 +403,18 @@ def _write_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]
     return [d_flow, None, read_or_zeros(d_flow, index, value) if _has_gradient(value) else None]
 
 
+def _replace_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
+    _, index, value = op.inputs
+    if d_flow is None or not value.dtype.is_differentiable:
+        return [d_flow, None, None]
+    nothing = zeros_like(value)  # what was there before has no part in the result
+    return [
+        add_op(TENSOR_ARRAY_REPLACE, d_flow, index, nothing, dynamic=True),
+        None,
+        read_or_zeros(d_flow, index, value),
+    ]
+
+
 def _has_gradient(tensor: Tensor) -> bool:
     return tensor.dtype.is_differentiable or tensor.dtype is dtypes.variant
 
@@ -402,6 +440,7 @@ TENSOR_ARRAY_REPLACE = register(
         shape=_flow_shape,
         kernels=on_every_device(_replace_kernel),
         keeps_inputs=True,
+        gradient=_replace_gradient,
     )
 )
 """A write to an element that may have been written: for the lists of TensorFlow 2, which allow it."""

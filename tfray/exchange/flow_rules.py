@@ -265,9 +265,16 @@ def _set_item(node: Node) -> Sequence[Imported]:
     return [node.make("TensorArrayReplace", node.inputs, dynamic=dynamic).outputs[0]]
 
 
+@rule("TensorListResize")
+def _resize_list(node: Node) -> Sequence[Imported]:
+    return [node.make("TensorArrayResize", node.inputs).outputs[0]]
+
+
 @rule("TensorListGetItem")
 def _get_item(node: Node) -> Sequence[Imported]:
     shape, dtype = _element_shape(node), node.attrs["element_dtype"]
+    if node.constant("element_shape") is None and dtype.is_differentiable:
+        return [node.make("TensorArrayReadOrZeros", node.inputs, dtype=dtype).outputs[0]]
     return [node.make("TensorArrayRead", node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
 
 
@@ -282,7 +289,43 @@ def _stack_list(node: Node) -> Sequence[Imported]:
 @rule("TensorListGather")
 def _gather_list(node: Node) -> Sequence[Imported]:
     shape, dtype = _element_shape(node), node.attrs["element_dtype"]
+    if node.constant("element_shape") is None and dtype.is_differentiable:
+        return [node.make("TensorArrayGatherOrZeros", node.inputs, dtype=dtype).outputs[0]]
     return [node.make("TensorArrayGather", node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
+
+
+@rule("TensorListConcatV2")
+def _concat_list(node: Node) -> Sequence[Imported]:
+    flow, shape, lengths = node.inputs
+    dtype, known = node.attrs["element_dtype"], _element_shape(node)
+    rest = TensorShape(None) if known.rank is None else TensorShape(known.sizes[1:])
+    if lengths.shape == TensorShape([0]) or not dtype.is_differentiable:
+        return _with_lengths(node, node.make("TensorArrayConcat", [flow], dtype=dtype, rest=rest))
+    lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
+    shape = node.part("StridedSlice", [node.part("Cast", [shape], SrcT=shape.dtype, DstT=dtypes.int32)], key="1:")
+    return _with_lengths(node, node.make("TensorArrayConcatOrZeros", [flow, lengths, shape], dtype=dtype, rest=rest))
+
+
+@rule("TensorListSplit")
+def _split_list(node: Node) -> Sequence[Imported]:
+    value, _, lengths = node.inputs
+    lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
+    nothing = node.part("TensorArray", [node.known(0, dtypes.int32)])
+    return [node.make("TensorArraySplit", [nothing, value, lengths]).outputs[0]]
+
+
+@rule("TensorListScatter", "TensorListScatterV2")
+def _scatter_list(node: Node) -> Sequence[Imported]:
+    value, indices, _, *size = node.inputs
+    zero = node.known(0, dtypes.int32)
+    flow = node.part("TensorArray", [node.part("Maximum", [*size, zero]) if size else zero])
+    return [node.make("TensorArrayScatter", [flow, indices, value], dynamic=True).outputs[0]]
+
+
+@rule("TensorListScatterIntoExistingList")
+def _scatter_into_list(node: Node) -> Sequence[Imported]:
+    flow, value, indices = node.inputs
+    return [node.make("TensorArrayScatter", [flow, indices, value], dynamic=True).outputs[0]]
 
 
 @rule("TensorListFromTensor")

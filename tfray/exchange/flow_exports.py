@@ -1,0 +1,413 @@
+"""Branches, loops and lists of tensors in TensorFlow's form.
+
+TensorArrays, their gradients, and the values that loops keep for theirs become TensorFlow's lists of tensors. These
+have a fixed length and hold one dtype, and a missing element reads as zeros of the shape that the read gives. Where a
+list grows here, it is made longer there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from tfray.errors import UnimplementedError
+from tfray.exchange.element_types import element_type
+from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
+from tfray.framework import dtypes
+from tfray.framework.dtypes import DType
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.region import Region
+from tfray.framework.tensor_shape import TensorShape
+
+
+class Body(Protocol):
+    """The nodes of a graph or of a function: see `tfray.exchange.to_tensorflow`."""
+
+    message: GraphDef
+    texts: dict[Tensor, str]
+
+    def add(self, op: Operation) -> None:
+        """Add an operation."""
+
+    def of_function(self, nodes: Any, names: Iterable[str]) -> Body:
+        """The nodes of a function of the same graph, whose operations have these names."""
+
+    def node(
+        self, op: Operation, there: str, inputs: Sequence[str], attrs: Mapping[str, Any], name: str = ""
+    ) -> NodeDef:
+        """Add the node of an operation's name."""
+
+    def part(self, op: Operation, suffix: str, there: str, inputs: Sequence[str], **attrs: Any) -> str:
+        """The first output of a node that is needed besides."""
+
+    def constant(self, op: Operation, suffix: str, value: Any, dtype: DType = dtypes.int32) -> str:
+        """A constant that is needed besides."""
+
+    def named(self, name: str, there: str, index: int, attrs: Mapping[str, Any]) -> str:
+        """How an output of a node is named as an input."""
+
+    def text(self, tensor: Tensor) -> str:
+        """How a tensor is named as an input."""
+
+    def give(self, op: Operation, there: str, attrs: Mapping[str, Any], outputs: Sequence[int] | None = None) -> None:
+        """Let the node of an operation's name give the operation's outputs."""
+
+
+EXPORTS: Final[dict[str, Callable[[Any, Operation], None]]] = {}
+"""What adds the nodes of an operation, by its type."""
+
+
+def _export(*types: str) -> Callable[[Callable[[Body, Operation], None]], Callable[[Body, Operation], None]]:
+    def declare(function: Callable[[Body, Operation], None]) -> Callable[[Body, Operation], None]:
+        EXPORTS.update(dict.fromkeys(types, function))
+        return function
+
+    return declare
+
+
+def _made(body: Body, op: Operation, there: str, inputs: Sequence[str], **attrs: Any) -> None:
+    """Add the node of an operation's name, which gives the operation's outputs."""
+    body.node(op, there, inputs, attrs)
+    body.give(op, there, attrs)
+
+
+# -- branches and loops --------------------------------------------------------------------------------
+
+
+def _function(
+    body: Body,
+    op: Operation,
+    attr: str,
+    parameters: Sequence[Tensor | DType],
+    results: Callable[[Body], Sequence[tuple[str, DType]]],
+) -> dict[str, str]:
+    """The function that does what a region does.
+
+    Args:
+        body: Where the operation stands that holds the region.
+        op: That operation.
+        attr: The attribute that is the region.
+        parameters: The inputs of the function: those of the region, and dtypes of others.
+        results: What it returns, once its operations are there: how each is named, and its dtype.
+    """
+    region: Region = op.attrs[attr]
+    function: FunctionDef = body.message.library.function.add()
+    name = f"{op.name}_{attr}".replace("/", "_").replace(".", "_")
+    taken = {other.signature.name for other in body.message.library.function}
+    while name in taken:
+        name += "_"
+    function.signature.name = name
+    inner = body.of_function(function.node_def, (inside.name for inside in region.get_operations()))
+    for index, parameter in enumerate(parameters):
+        dtype = parameter.dtype if isinstance(parameter, Tensor) else parameter
+        function.signature.input_arg.add(name=f"input_{index}", type=int(dtype))
+        if isinstance(parameter, Tensor):
+            inner.texts[parameter] = f"input_{index}"
+    for inside in region.get_operations():
+        if inside.type != "RegionInput":
+            inner.add(inside)
+    for index, (text, dtype) in enumerate(results(inner)):
+        function.signature.output_arg.add(name=f"output_{index}", type=int(dtype))
+        function.ret[f"output_{index}"] = text
+    effects = [inside for inside in region.get_operations() if inside.op_def.stateful and inside.type != "RegionInput"]
+    for inside in effects:
+        function.signature.control_output.append(inside.name)
+        function.control_ret[inside.name] = inside.name
+    function.signature.is_stateful = bool(effects)
+    return {"name": name}
+
+
+def _texts(tensors: Sequence[Tensor]) -> Callable[[Body], Sequence[tuple[str, DType]]]:
+    return lambda inner: [(inner.text(tensor), tensor.dtype) for tensor in tensors]
+
+
+@_export("Cond")
+def _cond(body: Body, op: Operation) -> None:
+    pred, *inputs = op.inputs
+    branches = [
+        _function(body, op, name, op.attrs[name].inputs, _texts(op.attrs[name].outputs)) for name in ("then", "orelse")
+    ]
+    attrs = {
+        "Tcond": pred.dtype,
+        "Tin": [tensor.dtype for tensor in inputs],
+        "Tout": [tensor.dtype for tensor in op.outputs],
+        "then_branch": branches[0],
+        "else_branch": branches[1],
+    }
+    _made(body, op, "If", [body.text(tensor) for tensor in op.inputs], **attrs)
+
+
+@_export("NoValue")
+def _no_value(body: Body, op: Operation) -> None:
+    _made(body, op, "FakeParam", [], dtype=op.outputs[0].dtype, shape=TensorShape(None))
+
+
+@_export("While")
+def _while(body: Body, op: Operation) -> None:
+    """What the loop counts and keeps are further variables: a number, and lists that each turn lengthens."""
+    count: int = op.attrs["variables"]
+    region: Region = op.attrs["body"]
+    kept = region.outputs[count:]
+    is_counted = bool(op.outputs[0].consumers())
+    added = [dtypes.int32] * is_counted + [dtypes.variant] * len(kept)
+    lists = count + is_counted
+
+    def parameters(of: str) -> list[Tensor | DType]:
+        inputs = op.attrs[of].inputs
+        return [*inputs[:count], *added, *inputs[count:]]
+
+    def following(inner: Body) -> list[tuple[str, DType]]:
+        found = [inner.text(tensor) for tensor in region.outputs[:count]]
+        if is_counted:
+            place = region.outputs[0].op
+            one = inner.constant(place, "one", 1)
+            found.append(inner.part(place, "turns", "AddV2", [f"input_{count}", one], T=dtypes.int32))
+        for index, tensor in enumerate(kept):
+            inputs = [f"input_{lists + index}", inner.text(tensor)]
+            found.append(inner.part(tensor.op, "kept", "TensorListPushBack", inputs, element_dtype=tensor.dtype))
+        found += [inner.text(tensor) for tensor in region.inputs[count:]]
+        return list(zip(found, types, strict=True))
+
+    variables, captures = op.inputs[:count], op.inputs[count:]
+    types = [*(tensor.dtype for tensor in variables), *added, *(tensor.dtype for tensor in captures)]
+    first = [body.constant(op, "turns", 0)] * is_counted
+    for tensor in kept:
+        inputs = [body.constant(op, f"kept/{name}", -1) for name in ("element_shape", "max_num_elements")]
+        kind = {"element_dtype": tensor.dtype, "shape_type": dtypes.int32}
+        first.append(body.part(op, "kept", "EmptyTensorList", inputs, **kind))
+    shapes = [tensor.shape for tensor in region.inputs[:count]]
+    attrs = {
+        "T": types,
+        "cond": _function(body, op, "condition", parameters("condition"), _texts(op.attrs["condition"].outputs)),
+        "body": _function(body, op, "body", parameters("body"), following),
+        "output_shapes": [*shapes, *(TensorShape(None) for _ in types[count:])],
+    }
+    body.node(op, "While", [*map(body.text, variables), *first, *map(body.text, captures)], attrs)
+    places = [*([count] if is_counted else []), *range(count), *range(lists, lists + len(kept))]
+    for tensor, place in zip(op.outputs[0 if is_counted else 1 :], places, strict=True):
+        body.texts[tensor] = body.named(op.name, "While", place, attrs)
+
+
+# -- lists ---------------------------------------------------------------------------------------------
+
+
+def _shape(body: Body, op: Operation, shape: TensorShape) -> str:
+    """A shape as an input; -1 stands for what is not known."""
+    sizes = -1 if shape.rank is None else [-1 if size is None else size for size in shape.sizes]
+    return body.constant(op, "element_shape", sizes)
+
+
+def _shape_of(body: Body, op: Operation, tensor: str, dtype: DType) -> str:
+    return body.part(op, "shape", "Shape", [tensor], T=dtype, out_type=dtypes.int32)
+
+
+def _length(body: Body, op: Operation, flow: str) -> str:
+    return body.part(op, "length", "TensorListLength", [flow])
+
+
+def _largest(body: Body, op: Operation, *numbers: str) -> str:
+    first, *others = numbers
+    for other in others:
+        first = body.part(op, "largest", "Maximum", [first, other], T=dtypes.int32)
+    return first
+
+
+def _plus_one(body: Body, op: Operation, number: str) -> str:
+    return body.part(op, "end", "AddV2", [number, body.constant(op, "one", 1)], T=dtypes.int32)
+
+
+def _end(body: Body, op: Operation, indices: str) -> str:
+    """The length of a list that has these elements."""
+    axis = body.constant(op, "axis", 0)
+    last = body.part(op, "last", "Max", [indices, axis], T=dtypes.int32, Tidx=dtypes.int32, keep_dims=False)
+    return _plus_one(body, op, last)
+
+
+def _lengthened(body: Body, op: Operation, flow: str, length: str) -> str:
+    """A list that is at least that long."""
+    longer = _largest(body, op, _length(body, op, flow), length)
+    return body.part(op, "lengthened", "TensorListResize", [flow, longer])
+
+
+def _long(body: Body, op: Operation, numbers: str) -> str:
+    return body.part(op, "long", "Cast", [numbers], SrcT=dtypes.int32, DstT=dtypes.int64)
+
+
+@_export("TensorArray")
+def _tensor_array(body: Body, op: Operation) -> None:
+    inputs = [body.constant(op, "element_shape", -1), body.text(op.inputs[0])]
+    _made(body, op, "TensorListReserve", inputs, element_dtype=element_type(op.outputs[0]), shape_type=dtypes.int32)
+
+
+@_export("TensorArrayIdentity")
+def _identity(body: Body, op: Operation) -> None:
+    _made(body, op, "Identity", [body.text(op.inputs[0])], T=dtypes.variant)
+
+
+@_export("TensorArraySize")
+def _size(body: Body, op: Operation) -> None:
+    _made(body, op, "TensorListLength", [body.text(op.inputs[0])])
+
+
+@_export("TensorArrayResize")
+def _resize(body: Body, op: Operation) -> None:
+    _made(body, op, "TensorListResize", [body.text(tensor) for tensor in op.inputs])
+
+
+@_export("TensorArrayWrite", "TensorArrayReplace")
+def _write(body: Body, op: Operation) -> None:
+    attrs = {"element_dtype": op.inputs[2].dtype, "resize_if_index_out_of_bounds": op.attrs["dynamic"]}
+    _made(body, op, "TensorListSetItem", [body.text(tensor) for tensor in op.inputs], **attrs)
+
+
+@_export("TensorArrayRead")
+def _read(body: Body, op: Operation) -> None:
+    inputs = [*map(body.text, op.inputs), _shape(body, op, op.attrs["element_shape"])]
+    _made(body, op, "TensorListGetItem", inputs, element_dtype=op.outputs[0].dtype)
+
+
+@_export("TensorArrayPop")
+def _pop(body: Body, op: Operation) -> None:
+    inputs = [body.text(op.inputs[0]), _shape(body, op, op.attrs["element_shape"])]
+    _made(body, op, "TensorListPopBack", inputs, element_dtype=op.outputs[1].dtype)
+
+
+@_export("TensorArrayGather")
+def _gather(body: Body, op: Operation) -> None:
+    inputs = [*map(body.text, op.inputs), _shape(body, op, op.attrs["element_shape"])]
+    _made(body, op, "TensorListGather", inputs, element_dtype=op.outputs[0].dtype)
+
+
+@_export("TensorArrayScatter")
+def _scatter(body: Body, op: Operation) -> None:
+    flow, indices, value = map(body.text, op.inputs)
+    attrs = {"element_dtype": op.inputs[2].dtype}
+    _made(body, op, "TensorListScatterIntoExistingList", [flow, value, indices], **attrs)
+
+
+def _concatenated(body: Body, op: Operation, flow: str, shape: str, lengths: str) -> None:
+    attrs = {"element_dtype": op.outputs[0].dtype, "shape_type": dtypes.int32}
+    body.node(op, "TensorListConcatV2", [flow, shape, lengths], attrs)
+    value, found = (body.named(op.name, "TensorListConcatV2", index, attrs) for index in (0, 1))
+    body.texts[op.outputs[0]] = value
+    body.texts[op.outputs[1]] = body.part(op, "lengths", "Cast", [found], SrcT=dtypes.int64, DstT=dtypes.int32)
+
+
+@_export("TensorArrayConcat")
+def _concat(body: Body, op: Operation) -> None:
+    rest: TensorShape = op.attrs["rest"]
+    shape = _shape(body, op, rest if rest.rank is None else TensorShape([None, *rest.sizes]))
+    _concatenated(body, op, body.text(op.inputs[0]), shape, body.constant(op, "no_lengths", [], dtypes.int64))
+
+
+@_export("TensorArraySplit")
+def _split(body: Body, op: Operation) -> None:
+    flow, value, lengths = map(body.text, op.inputs)
+    attrs = {"element_dtype": op.inputs[1].dtype, "shape_type": dtypes.int32}
+    inputs = [value, body.constant(op, "element_shape", -1), _long(body, op, lengths)]
+    parts = body.part(op, "parts", "TensorListSplit", inputs, **attrs)
+    longer = _largest(body, op, _length(body, op, flow), _length(body, op, parts))
+    _made(body, op, "TensorListResize", [parts, longer])
+
+
+# -- gradients of lists --------------------------------------------------------------------------------
+
+
+@_export("TensorArrayAccumulate")
+def _accumulate(body: Body, op: Operation) -> None:
+    flow, index, value = map(body.text, op.inputs)
+    dtype = _number(op, op.inputs[2].dtype)
+    longer = _lengthened(body, op, flow, _plus_one(body, op, index))
+    inputs = [longer, index, _shape_of(body, op, value, dtype)]
+    found = body.part(op, "element", "TensorListGetItem", inputs, element_dtype=dtype)
+    total = body.part(op, "total", "AddV2", [found, value], T=dtype)
+    _made(body, op, "TensorListSetItem", [longer, index, total], element_dtype=dtype)
+
+
+@_export("TensorArrayAccumulateRows")
+def _accumulate_rows(body: Body, op: Operation) -> None:
+    flow, indices, value = map(body.text, op.inputs)
+    dtype = _number(op, op.inputs[2].dtype)
+    longer = _lengthened(body, op, flow, _end(body, op, indices))
+    attrs = {"T": dtype, "Tindices": dtypes.int32, "Tnumsegments": dtypes.int32}
+    rows = body.part(op, "rows", "UnsortedSegmentSum", [value, indices, _length(body, op, longer)], **attrs)
+    shape, attrs = body.constant(op, "element_shape", -1), {"element_dtype": dtype, "shape_type": dtypes.int32}
+    added = body.part(op, "added", "TensorListFromTensor", [rows, shape], **attrs)
+    _made(body, op, "AddN", [longer, added], T=dtypes.variant, N=2)
+
+
+def _number(op: Operation, dtype: DType) -> DType:
+    if dtype is dtypes.variant:
+        raise UnimplementedError(f"{op.type} {op.name!r} adds lists to lists: TensorFlow has no equivalent")
+    return dtype
+
+
+@_export("TensorArraySum")
+def _sum(body: Body, op: Operation) -> None:
+    _number(op, element_type(op.outputs[0]))
+    flows = [body.text(tensor) for tensor in op.inputs]
+    longest = _largest(body, op, *(_length(body, op, flow) for flow in flows))
+    terms = [body.part(op, "term", "TensorListResize", [flow, longest]) for flow in flows]
+    _made(body, op, "AddN", terms, T=dtypes.variant, N=len(terms))
+
+
+@_export("TensorArrayReadOrZeros")
+def _read_or_zeros(body: Body, op: Operation) -> None:
+    flow, index, shape = map(body.text, op.inputs)
+    longer = _lengthened(body, op, flow, _plus_one(body, op, index))
+    _made(body, op, "TensorListGetItem", [longer, index, shape], element_dtype=op.outputs[0].dtype)
+
+
+@_export("TensorArrayGatherOrZeros")
+def _gather_or_zeros(body: Body, op: Operation) -> None:
+    flow, indices, shape = map(body.text, op.inputs)
+    longer = _lengthened(body, op, flow, _end(body, op, indices))
+    _made(body, op, "TensorListGather", [longer, indices, shape], element_dtype=op.outputs[0].dtype)
+
+
+@_export("TensorArrayConcatOrZeros")
+def _concat_or_zeros(body: Body, op: Operation) -> None:
+    flow, lengths, shape = map(body.text, op.inputs)
+    number = body.part(op, "number", "Size", [lengths], T=dtypes.int32, out_type=dtypes.int32)
+    longer = _lengthened(body, op, flow, number)
+    attrs = {"N": 2, "T": dtypes.int32, "Tidx": dtypes.int32}
+    inputs = [body.constant(op, "any_length", [-1]), shape, body.constant(op, "axis", 0)]
+    _concatenated(body, op, longer, body.part(op, "shapes", "ConcatV2", inputs, **attrs), _long(body, op, lengths))
+
+
+@_export("TensorArrayReadLike", "TensorArrayGatherLike", "TensorArrayConcatLike")
+def _read_like(body: Body, op: Operation) -> None:
+    place = 1 if op.type == "TensorArrayConcatLike" else 2
+    if len(op.inputs) > place + 1:
+        raise UnimplementedError(
+            f"{op.type} {op.name!r} has gradients of more dimensions: TensorFlow has no equivalent"
+        )
+    flow, *where = (body.text(tensor) for tensor in op.inputs[:place])
+    like = body.text(op.inputs[place])
+    zeros = body.part(op, "zeros", "ZerosLike", [like], T=dtypes.variant)
+    as_long = body.part(op, "as_long", "TensorListResize", [flow, _length(body, op, like)])
+    full = body.part(op, "full", "AddN", [as_long, zeros], T=dtypes.variant, N=2)
+    shape = _shape(body, op, op.attrs["element_shape"])
+    if op.type == "TensorArrayConcatLike":
+        _concatenated(body, op, full, shape, body.constant(op, "no_lengths", [], dtypes.int64))
+    else:
+        there = "TensorListGetItem" if op.type == "TensorArrayReadLike" else "TensorListGather"
+        _made(body, op, there, [full, *where, shape], element_dtype=op.outputs[0].dtype)
+
+
+@_export("ProductOfStacks")
+def _product_of_stacks(body: Body, op: Operation) -> None:
+    """One product of the rows of all turns."""
+    left, right, like = map(body.text, op.inputs)
+    dtype = op.outputs[0].dtype
+    sizes = _shape_of(body, op, like, dtype)
+    attrs = {"element_dtype": dtype, "shape_type": dtypes.int32}
+    joined = []
+    for column, stack in enumerate((left, right)):
+        bounds = [body.constant(op, name, [value]) for name, value in (("begin", column), ("size", 1))]
+        width = body.part(op, "width", "Slice", [sizes, *bounds], T=dtypes.int32, Index=dtypes.int32)
+        parts = [body.constant(op, "any_length", [-1]), width, body.constant(op, "axis", 0)]
+        shape = body.part(op, "shapes", "ConcatV2", parts, N=2, T=dtypes.int32, Tidx=dtypes.int32)
+        no_lengths = body.constant(op, "no_lengths", [], dtypes.int64)
+        joined.append(body.part(op, "rows", "TensorListConcatV2", [stack, shape, no_lengths], **attrs))
+    _made(body, op, "MatMul", joined, T=dtype, transpose_a=True)
