@@ -23,7 +23,6 @@ from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, as_shape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.shape_ops import shape as shape_of
 
@@ -273,27 +272,11 @@ TENSOR_ARRAY_SIZE = register(
 )
 
 
-def _resize_kernel(ctx: KernelContext, flow: TensorList, size: Array) -> TensorList:
-    return flow.resized(int(size))
-
-
-TENSOR_ARRAY_RESIZE = register(
-    OpDef(
-        name="TensorArrayResize",
-        inputs=("flow: variant", "size: int32"),
-        outputs=("changed: variant",),
-        shape=_flow_shape,
-        kernels=on_every_device(_resize_kernel),
-        gradient=lambda op, d_flow: [d_flow, None],
-    )
-)
-"""The array with another number of elements: the first ones, or all and others that are not written."""
-
-
 # -- one element ---------------------------------------------------------------------------------------
 
 
-def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array | TensorList:
+def element_at(ctx: KernelContext, flow: TensorList, index: Array) -> Array | TensorList:
+    """The element, or zeros of the shape of elements that an operation declares."""
     position = _index(index)
     found = flow.element(position)
     if found is MISSING:
@@ -336,38 +319,10 @@ TENSOR_ARRAY_READ = register(
         attrs=("element_shape",),
         types={"dtype": dtypes.ALL},
         shape=_element_shape,
-        kernels=on_every_device(_read_kernel),
+        kernels=on_every_device(element_at),
         gradient=_read_gradient,
     )
 )
-
-
-def _pop_kernel(ctx: KernelContext, flow: TensorList) -> tuple[TensorList, Any]:
-    if not flow.size:
-        raise InvalidArgumentError("an element is taken off the end of an empty list")
-    return flow.without_last(), _read_kernel(ctx, flow, np.array(flow.size - 1))
-
-
-def _pop_gradient(op: Operation, d_changed: Tensor | None, d_value: Tensor | None) -> list[Tensor | None]:
-    if d_value is None:
-        return [d_changed]
-    index = add_op(TENSOR_ARRAY_SIZE, op.outputs[0])
-    return [accumulated(empty() if d_changed is None else d_changed, index, d_value)]
-
-
-TENSOR_ARRAY_POP = register(
-    OpDef(
-        name="TensorArrayPop",
-        inputs=("flow: variant",),
-        outputs=("changed: variant", "value: dtype"),
-        attrs=("element_shape",),
-        types={"dtype": dtypes.ALL},
-        shape=lambda op: [TensorShape([]), op.attrs["element_shape"]],
-        kernels=on_every_device(_pop_kernel),
-        gradient=_pop_gradient,
-    )
-)
-"""Takes the last element off: loops of TensorFlow 2 keep values for their gradients on such stacks."""
 
 
 def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
@@ -376,13 +331,8 @@ def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Arr
     return flow.set(position, value)
 
 
-def _replace_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
-    position = _index(index)
-    _check_in_range(ctx, flow, position)
-    return flow.set(position, value)
-
-
-def _check_in_range(ctx: KernelContext, flow: TensorList, index: int) -> None:
+def check_in_range(ctx: KernelContext, flow: TensorList, index: int) -> None:
+    """Raise `InvalidArgumentError` for an element beyond the end of an array that does not grow."""
     if index < 0 or (index >= flow.size and not ctx.attr("dynamic")):
         raise InvalidArgumentError(
             f"cannot write element {index}: the TensorArray has {flow.size}; make it with a larger size, "
@@ -391,7 +341,7 @@ def _check_in_range(ctx: KernelContext, flow: TensorList, index: int) -> None:
 
 
 def _check_writable(ctx: KernelContext, flow: TensorList, index: int) -> None:
-    _check_in_range(ctx, flow, index)
+    check_in_range(ctx, flow, index)
     if flow.element(index) is not MISSING:
         raise InvalidArgumentError(f"element {index} of the TensorArray was written already: write each once")
 
@@ -401,18 +351,6 @@ def _write_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]
         return [None, None, None]
     _, index, value = op.inputs
     return [d_flow, None, read_or_zeros(d_flow, index, value) if _has_gradient(value) else None]
-
-
-def _replace_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
-    _, index, value = op.inputs
-    if d_flow is None or not value.dtype.is_differentiable:
-        return [d_flow, None, None]
-    nothing = zeros_like(value)  # what was there before has no part in the result
-    return [
-        add_op(TENSOR_ARRAY_REPLACE, d_flow, index, nothing, dynamic=True),
-        None,
-        read_or_zeros(d_flow, index, value),
-    ]
 
 
 def _has_gradient(tensor: Tensor) -> bool:
@@ -431,19 +369,6 @@ TENSOR_ARRAY_WRITE = register(
         gradient=_write_gradient,
     )
 )
-TENSOR_ARRAY_REPLACE = register(
-    OpDef(
-        name="TensorArrayReplace",
-        inputs=("flow: variant", "index: int32", "value: any"),
-        outputs=("changed: variant",),
-        attrs=("dynamic",),
-        shape=_flow_shape,
-        kernels=on_every_device(_replace_kernel),
-        keeps_inputs=True,
-        gradient=_replace_gradient,
-    )
-)
-"""A write to an element that may have been written: for the lists of TensorFlow 2, which allow it."""
 
 
 # -- many elements -------------------------------------------------------------------------------------

@@ -90,6 +90,8 @@ class ElementTypes:
                 self._join_all(op.outputs, branch.outputs)
         elif op.type == "While":
             self._note_loop(op)
+        elif op.type in ("Identity", "IdentityN"):
+            self._join_all(op.inputs, op.outputs)
         elif op.type in ("ProductOfStacks", "StackTimesMatrix"):
             for flow in (*op.inputs, *op.outputs):
                 if flow.dtype is dtypes.variant:

@@ -148,7 +148,8 @@ def _while(body: Body, op: Operation) -> None:
     count: int = op.attrs["variables"]
     region: Region = op.attrs["body"]
     kept = region.outputs[count:]
-    is_counted = bool(op.outputs[0].consumers())
+    turns = op.outputs[0]
+    is_counted = bool(turns.consumers()) or (isinstance(op.graph, Region) and turns in op.graph.outputs)
     added = [dtypes.int32] * is_counted + [dtypes.variant] * len(kept)
     lists = count + is_counted
 

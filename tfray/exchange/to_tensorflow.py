@@ -13,7 +13,7 @@ import numpy as np
 import tfray.exchange.array_rules
 import tfray.exchange.flow_rules  # noqa: F401  (declares rules)
 from tfray.errors import UnimplementedError
-from tfray.exchange import flow_exports
+from tfray.exchange import compositions, flow_exports
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.import_rules import RULES, Rule, importable, target_of
 from tfray.exchange.node import FUNCTIONS
@@ -403,4 +403,4 @@ def _as_string(body: _Body, op: Operation) -> None:
 
 
 _FORMAT: Final = re.compile(r"%([ 0+-]?)([0-9]*)(\.([0-9]+))?([defgs])")
-_EXPORTS.update(flow_exports.EXPORTS)
+_EXPORTS.update(flow_exports.EXPORTS | compositions.EXPORTS)
