@@ -1,7 +1,7 @@
-"""The dtypes of what lists of tensors hold, which TensorFlow's operations on lists have to say.
+"""The dtypes of what lists and stacks of tensors hold, which TensorFlow's operations on them have to say.
 
-Here a list is a variant, and knows of each element what it is. What is written to a list, or read from it, tells the
-dtype of the elements of all lists that come from it, through branches, loops and sums.
+Here a list, or the handle of a stack, is a variant, and knows of each element what it is. What is written to a list, or
+read from it, tells the dtype of the elements of all lists that come from it, through branches, loops and sums.
 """
 
 from __future__ import annotations
@@ -20,16 +20,26 @@ _KNOWN: Final[weakref.WeakKeyDictionary[Graph, tuple[int, ElementTypes]]] = weak
 
 
 def element_type(flow: Tensor) -> DType:
-    """The dtype of the elements of a list; float32 where nothing tells it.
+    """The dtype of the elements of a list or stack; float32 where nothing tells it.
 
     Raises:
         UnimplementedError: It holds elements of several dtypes.
     """
-    root = flow.graph.root
+    return _types(flow.graph).of(flow)
+
+
+def type_there(tensor: Tensor) -> DType:
+    """The dtype that TensorFlow has for a tensor: stacks, which are values here, are resources there."""
+    is_stack = tensor.dtype is dtypes.variant and _types(tensor.graph).is_stack(tensor)
+    return dtypes.resource if is_stack else tensor.dtype
+
+
+def _types(graph: Graph) -> ElementTypes:
+    root = graph.root
     known = _KNOWN.get(root)
     if known is None or known[0] != root.version:
         known = _KNOWN[root] = root.version, ElementTypes(root)
-    return known[1].of(flow)
+    return known[1]
 
 
 class ElementTypes:
@@ -43,19 +53,26 @@ class ElementTypes:
         self._joined: dict[Tensor, Tensor] = {}
         self._found: dict[Tensor, set[DType]] = {}
         self._inner: dict[Tensor, Tensor] = {}
+        self._stacks: set[Tensor] = set()
         for outer in graph.get_operations():
             for op in ops_within(outer):
                 self._note(op)
 
     def of(self, flow: Tensor) -> DType:
         """See `element_type`."""
-        found = self._found.get(self._root(flow), {dtypes.float32})
+        root = self._root(flow)
+        found = self._found.get(root, {dtypes.float32})
         if len(found) > 1:
             names = ", ".join(sorted(dtype.name for dtype in found))
             raise UnimplementedError(
                 f"the list {flow.name!r} has elements of several dtypes ({names}): TensorFlow's have elements of one"
             )
-        return next(iter(found))
+        is_of_stacks = root in self._inner and self.is_stack(self._inner[root])
+        return dtypes.resource if is_of_stacks else next(iter(found))
+
+    def is_stack(self, tensor: Tensor) -> bool:
+        """Whether it is the handle of a stack."""
+        return self._root(tensor) in self._stacks
 
     def _root(self, flow: Tensor) -> Tensor:
         while flow in self._joined:
@@ -70,6 +87,8 @@ class ElementTypes:
             if one is other or one.dtype is not dtypes.variant or other.dtype is not dtypes.variant:
                 continue
             self._joined[other] = one
+            if other in self._stacks:
+                self._stacks.add(one)
             if other in self._found:
                 self._found.setdefault(one, set()).update(self._found.pop(other))
             if other in self._inner:
@@ -90,6 +109,8 @@ class ElementTypes:
                 self._join_all(op.outputs, branch.outputs)
         elif op.type == "While":
             self._note_loop(op)
+        elif op.type in ("StackV2", "StackPushV2", "StackPopV2"):
+            self._note_stack(op)
         elif op.type in ("Identity", "IdentityN"):
             self._join_all(op.inputs, op.outputs)
         elif op.type in ("ProductOfStacks", "StackTimesMatrix"):
@@ -103,6 +124,12 @@ class ElementTypes:
             for name, tensor in named:
                 if name in _ELEMENTS:
                     self._hold(flows[0], tensor)
+
+    def _note_stack(self, op: Operation) -> None:
+        handle, *elements = [*op.inputs, *op.outputs] if op.type != "StackV2" else op.outputs
+        self._stacks.add(self._root(handle))
+        for element in elements:
+            self._hold(handle, element)
 
     def _note_loop(self, op: Operation) -> None:
         body: Region = op.attrs["body"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from tfray.errors import UnimplementedError
-from tfray.exchange.element_types import element_type
+from tfray.exchange.element_types import element_type, type_there
 from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
@@ -99,7 +99,7 @@ def _function(
     function.signature.name = name
     inner = body.of_function(function.node_def, (inside.name for inside in region.get_operations()))
     for index, parameter in enumerate(parameters):
-        dtype = parameter.dtype if isinstance(parameter, Tensor) else parameter
+        dtype = type_there(parameter) if isinstance(parameter, Tensor) else parameter
         function.signature.input_arg.add(name=f"input_{index}", type=int(dtype))
         if isinstance(parameter, Tensor):
             inner.texts[parameter] = f"input_{index}"
@@ -118,7 +118,7 @@ def _function(
 
 
 def _texts(tensors: Sequence[Tensor]) -> Callable[[Body], Sequence[tuple[str, DType]]]:
-    return lambda inner: [(inner.text(tensor), tensor.dtype) for tensor in tensors]
+    return lambda inner: [(inner.text(tensor), type_there(tensor)) for tensor in tensors]
 
 
 @_export("Cond")
@@ -129,8 +129,8 @@ def _cond(body: Body, op: Operation) -> None:
     ]
     attrs = {
         "Tcond": pred.dtype,
-        "Tin": [tensor.dtype for tensor in inputs],
-        "Tout": [tensor.dtype for tensor in op.outputs],
+        "Tin": [type_there(tensor) for tensor in inputs],
+        "Tout": [type_there(tensor) for tensor in op.outputs],
         "then_branch": branches[0],
         "else_branch": branches[1],
     }
@@ -139,7 +139,7 @@ def _cond(body: Body, op: Operation) -> None:
 
 @_export("NoValue")
 def _no_value(body: Body, op: Operation) -> None:
-    _made(body, op, "FakeParam", [], dtype=op.outputs[0].dtype, shape=TensorShape(None))
+    _made(body, op, "FakeParam", [], dtype=type_there(op.outputs[0]), shape=TensorShape(None))
 
 
 @_export("While")
@@ -165,16 +165,16 @@ def _while(body: Body, op: Operation) -> None:
             found.append(inner.part(place, "turns", "AddV2", [f"input_{count}", one], T=dtypes.int32))
         for index, tensor in enumerate(kept):
             inputs = [f"input_{lists + index}", inner.text(tensor)]
-            found.append(inner.part(tensor.op, "kept", "TensorListPushBack", inputs, element_dtype=tensor.dtype))
+            found.append(inner.part(tensor.op, "kept", "TensorListPushBack", inputs, element_dtype=type_there(tensor)))
         found += [inner.text(tensor) for tensor in region.inputs[count:]]
         return list(zip(found, types, strict=True))
 
     variables, captures = op.inputs[:count], op.inputs[count:]
-    types = [*(tensor.dtype for tensor in variables), *added, *(tensor.dtype for tensor in captures)]
+    types = [*map(type_there, variables), *added, *map(type_there, captures)]
     first = [body.constant(op, "turns", 0)] * is_counted
     for tensor in kept:
         inputs = [body.constant(op, f"kept/{name}", -1) for name in ("element_shape", "max_num_elements")]
-        kind = {"element_dtype": tensor.dtype, "shape_type": dtypes.int32}
+        kind = {"element_dtype": type_there(tensor), "shape_type": dtypes.int32}
         first.append(body.part(op, "kept", "EmptyTensorList", inputs, **kind))
     shapes = [tensor.shape for tensor in region.inputs[:count]]
     attrs = {
@@ -187,6 +187,21 @@ def _while(body: Body, op: Operation) -> None:
     places = [*([count] if is_counted else []), *range(count), *range(lists, lists + len(kept))]
     for tensor, place in zip(op.outputs[0 if is_counted else 1 :], places, strict=True):
         body.texts[tensor] = body.named(op.name, "While", place, attrs)
+
+
+@_export("StackV2")
+def _stack(body: Body, op: Operation) -> None:
+    _made(body, op, "StackV2", [body.text(op.inputs[0])], elem_type=element_type(op.outputs[0]))
+
+
+@_export("StackPushV2")
+def _push_on_stack(body: Body, op: Operation) -> None:
+    _made(body, op, "StackPushV2", [body.text(tensor) for tensor in op.inputs], T=type_there(op.outputs[0]))
+
+
+@_export("StackPopV2")
+def _pop_off_stack(body: Body, op: Operation) -> None:
+    _made(body, op, "StackPopV2", [body.text(op.inputs[0])], elem_type=type_there(op.outputs[0]))
 
 
 # -- lists ---------------------------------------------------------------------------------------------
@@ -242,7 +257,7 @@ def _tensor_array(body: Body, op: Operation) -> None:
 
 @_export("TensorArrayIdentity")
 def _identity(body: Body, op: Operation) -> None:
-    _made(body, op, "Identity", [body.text(op.inputs[0])], T=dtypes.variant)
+    _made(body, op, "Identity", [body.text(op.inputs[0])], T=type_there(op.outputs[0]))
 
 
 @_export("TensorArraySize")
@@ -348,8 +363,10 @@ def _sum(body: Body, op: Operation) -> None:
     _number(op, element_type(op.outputs[0]))
     flows = [body.text(tensor) for tensor in op.inputs]
     longest = _largest(body, op, *(_length(body, op, flow) for flow in flows))
-    terms = [body.part(op, "term", "TensorListResize", [flow, longest]) for flow in flows]
-    _made(body, op, "AddN", terms, T=dtypes.variant, N=len(terms))
+    total, *terms = (body.part(op, "term", "TensorListResize", [flow, longest]) for flow in flows)
+    for term in terms:  # two at a time: TensorFlow fails where it knows the elements' shapes of some of three
+        total = body.part(op, "sum", "AddN", [total, term], T=dtypes.variant, N=2)
+    _made(body, op, "Identity", [total], T=dtypes.variant)
 
 
 @_export("TensorArrayReadOrZeros")
