@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -10,6 +11,9 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support import GOLDEN
+from tests.support.graphs.control_flow_graphs import difference, read_golden_graphs
+from tests.support.graphs.run_by_tensorflow import differences
 from tests.support.peer import PEER, needs_peer
 from tfray.errors import UnimplementedError
 from tfray.exchange.to_tensorflow import to_tensorflow
@@ -253,6 +257,44 @@ def test_tensorflow_computes_the_same(tmp_path):
             for step, values in enumerate(expected):
                 for index, value in enumerate(values):
                     np.testing.assert_allclose(found[f"{step}/{index}"], value, 1e-5, 1e-5, err_msg=name)
+
+
+GRAPHS = read_golden_graphs(GOLDEN / "control_flow.npz.xz")
+
+
+def written_again(golden):
+    """A graph of TensorFlow's, imported and written again."""
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(GraphDef.FromString(golden.graph), return_elements=golden.fetches, name="")
+    return to_tensorflow(graph)
+
+
+@pytest.mark.parametrize("name", [name for name, golden in GRAPHS.items() if b"TensorArrayGrad" in golden.graph])
+def test_imported_graphs_go_out_and_come_in_again(name):
+    golden = GRAPHS[name]
+    fetches = tf.import_graph_def(written_again(golden), return_elements=golden.fetches, name="")
+    with tf.Session() as session:
+        for operation in golden.setup:
+            session.run(operation)
+        for feeds, results in golden.steps:
+            values = session.run(fetches, feeds)
+            assert [difference(expected, values[index]) for index, expected in results.items()] == [""] * len(results)
+
+
+ANOTHER_THERE = {"order_of_effects_in_branch"}
+"""There TensorFlow returns what a reference points to at the end of the step."""
+
+
+@pytest.mark.slow
+@needs_peer
+def test_tensorflow_runs_its_own_control_flow_again(tmp_path):
+    graphs = [
+        dataclasses.replace(golden, graph=written_again(golden).SerializeToString())
+        for name, golden in GRAPHS.items()
+        if name not in ANOTHER_THERE
+    ]
+    assert len(graphs) == 126 and differences(graphs, tmp_path) == {}
 
 
 def test_a_list_of_several_dtypes_is_refused_by_name():

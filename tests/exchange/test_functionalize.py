@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
-import subprocess
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -15,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support import GOLDEN, ROOT
-from tests.support.graphs.control_flow_graphs import GoldenGraph, read_golden_graphs, write_golden_graphs
+from tests.support import GOLDEN
+from tests.support.graphs.control_flow_graphs import GoldenGraph, read_golden_graphs
 from tests.support.graphs.low_level_programs import LowLevelProgram
+from tests.support.graphs.run_by_tensorflow import differences
 from tests.support.graphs.small_graphs import graph_of
-from tests.support.peer import PEER, needs_peer
+from tests.support.peer import needs_peer
 from tests.support.references.graph_semantics import DeadTensorRun, FunctionRun
 from tfray.errors import InvalidArgumentError
 from tfray.exchange.functionalize import functionalize
@@ -279,16 +277,6 @@ def test_random_programs_compute_and_print_the_same(random, fed):
 
 
 # -- TensorFlow itself ---------------------------------------------------------------------------------
-
-
-def differences(graphs: list[GoldenGraph], folder: Path) -> dict[str, list[str]]:
-    """What differs when TensorFlow runs these graphs."""
-    path = folder / "graphs.npz.xz"
-    write_golden_graphs(path, graphs)
-    command = [PEER, "-m", "tests.support.graphs.control_flow_graphs", str(path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=500)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def functional(golden: GoldenGraph) -> GoldenGraph:

@@ -217,6 +217,16 @@ def _shape_of(body: Body, op: Operation, tensor: str, dtype: DType) -> str:
     return body.part(op, "shape", "Shape", [tensor], T=dtype, out_type=dtypes.int32)
 
 
+def _after_first(body: Body, op: Operation, sizes: str) -> str:
+    bounds = [body.constant(op, name, [value]) for name, value in (("begin", 1), ("size", -1))]
+    return body.part(op, "rest", "Slice", [sizes, *bounds], T=dtypes.int32, Index=dtypes.int32)
+
+
+def _joined(body: Body, op: Operation, first: str, second: str) -> str:
+    inputs = [first, second, body.constant(op, "axis", 0)]
+    return body.part(op, "sizes", "ConcatV2", inputs, N=2, T=dtypes.int32, Tidx=dtypes.int32)
+
+
 def _length(body: Body, op: Operation, flow: str) -> str:
     return body.part(op, "length", "TensorListLength", [flow])
 
@@ -388,29 +398,40 @@ def _concat_or_zeros(body: Body, op: Operation) -> None:
     flow, lengths, shape = map(body.text, op.inputs)
     number = body.part(op, "number", "Size", [lengths], T=dtypes.int32, out_type=dtypes.int32)
     longer = _lengthened(body, op, flow, number)
-    attrs = {"N": 2, "T": dtypes.int32, "Tidx": dtypes.int32}
-    inputs = [body.constant(op, "any_length", [-1]), shape, body.constant(op, "axis", 0)]
-    _concatenated(body, op, longer, body.part(op, "shapes", "ConcatV2", inputs, **attrs), _long(body, op, lengths))
+    shapes = _joined(body, op, body.constant(op, "any_length", [-1]), shape)
+    _concatenated(body, op, longer, shapes, _long(body, op, lengths))
 
 
-@_export("TensorArrayReadLike", "TensorArrayGatherLike", "TensorArrayConcatLike")
+@_export("TensorArrayReadLike", "TensorArrayGatherLike")
 def _read_like(body: Body, op: Operation) -> None:
-    place = 1 if op.type == "TensorArrayConcatLike" else 2
-    if len(op.inputs) > place + 1:
+    there = "TensorListGetItem" if op.type == "TensorArrayReadLike" else "TensorListGather"
+    flow, where, like, *prefix = map(body.text, op.inputs)
+    dtype = op.outputs[0].dtype
+    inputs = [like, where, body.constant(op, "any_shape", -1)]
+    sizes = _shape_of(body, op, body.part(op, "like", there, inputs, element_dtype=dtype), dtype)
+    if there == "TensorListGather":
+        sizes = _after_first(body, op, sizes)
+    if prefix:
+        sizes = _joined(body, op, prefix[0], sizes)
+    as_long = body.part(op, "as_long", "TensorListResize", [flow, _length(body, op, like)])
+    _made(body, op, there, [as_long, where, sizes], element_dtype=dtype)
+
+
+@_export("TensorArrayConcatLike")
+def _concat_like(body: Body, op: Operation) -> None:
+    if len(op.inputs) > 2:
         raise UnimplementedError(
             f"{op.type} {op.name!r} has gradients of more dimensions: TensorFlow has no equivalent"
         )
-    flow, *where = (body.text(tensor) for tensor in op.inputs[:place])
-    like = body.text(op.inputs[place])
-    zeros = body.part(op, "zeros", "ZerosLike", [like], T=dtypes.variant)
+    flow, like = map(body.text, op.inputs)
+    dtype = op.outputs[0].dtype
+    attrs = {"element_dtype": dtype, "shape_type": dtypes.int32}
+    inputs = [like, body.constant(op, "any_shape", -1), body.constant(op, "no_lengths", [], dtypes.int64)]
+    rows = body.part(op, "like", "TensorListConcatV2", inputs, **attrs)
+    lengths = body.named(f"{op.name}/like", "TensorListConcatV2", 1, attrs)
+    rest = _after_first(body, op, _shape_of(body, op, rows, dtype))
     as_long = body.part(op, "as_long", "TensorListResize", [flow, _length(body, op, like)])
-    full = body.part(op, "full", "AddN", [as_long, zeros], T=dtypes.variant, N=2)
-    shape = _shape(body, op, op.attrs["element_shape"])
-    if op.type == "TensorArrayConcatLike":
-        _concatenated(body, op, full, shape, body.constant(op, "no_lengths", [], dtypes.int64))
-    else:
-        there = "TensorListGetItem" if op.type == "TensorArrayReadLike" else "TensorListGather"
-        _made(body, op, there, [full, *where, shape], element_dtype=op.outputs[0].dtype)
+    _concatenated(body, op, as_long, _joined(body, op, body.constant(op, "any_length", [-1]), rest), lengths)
 
 
 @_export("ProductOfStacks")
@@ -424,8 +445,7 @@ def _product_of_stacks(body: Body, op: Operation) -> None:
     for column, stack in enumerate((left, right)):
         bounds = [body.constant(op, name, [value]) for name, value in (("begin", column), ("size", 1))]
         width = body.part(op, "width", "Slice", [sizes, *bounds], T=dtypes.int32, Index=dtypes.int32)
-        parts = [body.constant(op, "any_length", [-1]), width, body.constant(op, "axis", 0)]
-        shape = body.part(op, "shapes", "ConcatV2", parts, N=2, T=dtypes.int32, Tidx=dtypes.int32)
+        shape = _joined(body, op, body.constant(op, "any_length", [-1]), width)
         no_lengths = body.constant(op, "no_lengths", [], dtypes.int64)
         joined.append(body.part(op, "rows", "TensorListConcatV2", [stack, shape, no_lengths], **attrs))
     _made(body, op, "MatMul", joined, T=dtype, transpose_a=True)

@@ -236,6 +236,8 @@ class _Body:
         function = self.functions.get(name)
         if function is None:
             raise InvalidArgumentError(f"the graph has no function {name!r}")
+        for node in function.node_def:
+            self.graph.unique_name(self.prefix + node.name)
         signature = function.signature
         places = iter(inputs)
         for arg in signature.input_arg:
