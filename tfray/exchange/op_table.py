@@ -20,7 +20,7 @@ REQUIRED: Any = object()
 _READS_LIKE = "like:variant prefix:N*int32\tvalue:dtype"
 _OF_ELEMENTS = "N:int\tdtype:type\telement_shape:shape=null"
 
-OWN: Final = {
+OF_GRADIENTS: Final = {
     "TensorArrayAccumulate": "flow:variant index:int32 value:T\tchanged:variant\tT:type",
     "TensorArrayAccumulateParts": "flow:variant value:T lengths:int64\tchanged:variant\tT:type",
     "TensorArrayAccumulateRows": "flow:variant indices:int32 value:T\tchanged:variant\tT:type",
@@ -139,8 +139,8 @@ def tensorflow_op(name: str) -> TensorFlowOp | None:
 
 @functools.cache
 def operation_type(name: str) -> TensorFlowOp | None:
-    """TensorFlow's operation type of that name, or one of `OWN`."""
-    return _parsed(name, f"{name}\t{OWN[name]}") if name in OWN else tensorflow_op(name)
+    """TensorFlow's operation type of that name, or one of `OF_GRADIENTS`."""
+    return _parsed(name, f"{name}\t{OF_GRADIENTS[name]}") if name in OF_GRADIENTS else tensorflow_op(name)
 
 
 def _parsed(name: str, line: str) -> TensorFlowOp:
