@@ -43,6 +43,7 @@ from tfray.training.checkpoints.meta_graph import add_collection, clear_devices_
 from tfray.training.checkpoints.saved_model_files import (
     ASSETS,
     FILE_NAME,
+    INIT_OP,
     MAIN_OP,
     TEXT_FILE_NAME,
     VALUES,
@@ -78,8 +79,6 @@ __all__ = [
 # fmt: on
 
 _LEGACY_INIT_OP: Final = "legacy_init_op"
-_INIT_OP: Final = "__saved_model_init_op"
-"""A signature of TensorFlow 2: its output is the operation to run after loading."""
 
 tag_constants = SimpleNamespace(SERVING="serve", TRAINING="train", EVAL="eval", GPU="gpu", TPU="tpu")
 constants = SimpleNamespace(
@@ -334,13 +333,25 @@ def export(
         simple_save(session, export_dir, inputs, outputs)
         return
     builder = SavedModelBuilder(export_dir)
+    graph_def = frozen_graph(session, inputs, outputs)
+    signature = {signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}
+    builder.add_frozen_graph(graph_def, [tag_constants.SERVING], signature)
+    builder.save()
+
+
+def frozen_graph(session: Session, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> PlainGraph:
+    """What `outputs` need of a session's graph, with constants in place of variables, for any device.
+
+    Args:
+        session: The session that holds the values.
+        inputs: Tensors to feed, which become placeholders. Operations that only they need are left out.
+        outputs: Tensors to return.
+    """
     names = [tensor.op.name for tensor in (*outputs.values(), *inputs.values())]
     whole = _with_placeholders(session.graph.as_plain(), inputs.values())
     graph_def = convert_variables_to_constants(session, extract_sub_graph(whole, names), names)
     clear_devices_of(graph_def.node)
-    signature = {signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}
-    builder.add_frozen_graph(graph_def, [tag_constants.SERVING], signature)
-    builder.save()
+    return graph_def
 
 
 def _with_placeholders(graph_def: PlainGraph, inputs: Iterable[Tensor]) -> PlainGraph:
@@ -424,8 +435,8 @@ def _roots(found: MetaGraphDef) -> list[str]:
 
 def _main_op_of(found: MetaGraphDef) -> str:
     """The operation to run after loading, or nothing."""
-    if _INIT_OP in found.signature_def:
-        return next((info.name for info in found.signature_def[_INIT_OP].outputs.values()), "")
+    if INIT_OP in found.signature_def:
+        return next((info.name for info in found.signature_def[INIT_OP].outputs.values()), "")
     for name in (MAIN_OP, _LEGACY_INIT_OP):
         if name in found.collection_def:
             return next(iter(found.collection_def[name].node_list.value), "")
@@ -519,7 +530,7 @@ class LoadedModel:
     ) -> None:
         self._session = Session(graph=Graph())
         loaded = load(self._session, tags, export_dir, allow=allow)
-        self.signatures = {name: each for name, each in loaded.signature_def.items() if name != _INIT_OP}
+        self.signatures = {name: each for name, each in loaded.signature_def.items() if name != INIT_OP}
         if signature not in self.signatures:
             known = ", ".join(self.signatures) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
