@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from tfray.errors import InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef
-from tfray.formats.meta_graph_proto import SavedModel, SignatureDef
+from tfray.formats.meta_graph_proto import SavedModel, SignatureDef, TensorInfo
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph
+from tfray.framework.graph import Graph, Tensor
 from tfray.framework.plain_graph import PlainGraph, messages
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.session import Session
-from tfray.training.checkpoints.saved_model import SavedModelBuilder, frozen_graph, load, tag_constants
+from tfray.training.checkpoints.saved_model import (
+    SavedModelBuilder,
+    damage_reported,
+    frozen_graph,
+    load,
+    tag_constants,
+)
 from tfray.training.checkpoints.saved_model_files import INIT_OP, MAIN_OP, read_saved_model
 from tfray.training.checkpoints.signatures import get_tensor_from_tensor_info, signature_constants
 
@@ -72,14 +79,19 @@ def freeze_saved_model(
         found = load(session, chosen_tags(read_saved_model(export_dir), tags), export_dir, allow=allow)
         signatures = signatures_of(found)
         chosen = signatures[chosen_signature(signatures, signature)]
-        inputs, outputs = (
-            {key: get_tensor_from_tensor_info(info, session.graph) for key, info in infos.items()}
-            for infos in (chosen.inputs, chosen.outputs)
-        )
+        with damage_reported(files.as_path(export_dir)):
+            inputs, outputs = (_tensors(infos, session.graph) for infos in (chosen.inputs, chosen.outputs))
         graph = frozen_graph(session, inputs, outputs)
         _check_stateless(graph, session.graph)
         message: GraphDef = messages().graph_message(graph)
         return message, chosen
+
+
+def _tensors(infos: Mapping[str, TensorInfo], graph: Graph) -> dict[str, Tensor]:
+    """The tensors that a signature describes, three for a sparse one."""
+    found = (get_tensor_from_tensor_info(info, graph) for info in infos.values())
+    parts = ((e.indices, e.values, e.dense_shape) if isinstance(e, SparseTensor) else (e,) for e in found)
+    return {tensor.name: tensor for each in parts for tensor in each}
 
 
 def _check_stateless(graph: PlainGraph, source: Graph) -> None:

@@ -403,7 +403,7 @@ def load(
     folder = folder_of(export_dir)
     found = _with_tags(read_saved_model(folder).meta_graphs, tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
-    with _damage_reported(folder), sess.graph.as_default():
+    with damage_reported(folder), sess.graph.as_default():
         if found.HasField("object_graph_def"):
             found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
         plain = messages().plain_graph(found.graph_def, [name.partition(":")[0] for name in _names(found)])
@@ -463,7 +463,7 @@ def _set_variables(sess: Session, found: MetaGraphDef, prefix: str, path: str) -
 
 
 @contextmanager
-def _damage_reported(folder: str) -> Iterator[None]:
+def damage_reported(folder: str) -> Iterator[None]:
     """Within it what is loaded is not trusted: attributes of operations can be anything."""
     try:
         yield
@@ -535,7 +535,7 @@ class LoadedModel:
             known = ", ".join(self.signatures) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
         self._signature = self.signatures[signature]
-        with _damage_reported(files.as_path(export_dir)):
+        with damage_reported(files.as_path(export_dir)):
             self._call = self._function(self._signature)
 
     def _function(self, signature: SignatureDef) -> Callable[..., Any]:

@@ -75,7 +75,9 @@ def read_saved_model(export_dir: PathLike) -> SavedModel:
 
 
 def _parsed(name: str, contents: bytes, folder: str) -> SavedModel:
-    model: SavedModel = _from_json(contents, folder) if name == JSON_FILE_NAME else message_of_file(SavedModel, contents)
+    model: SavedModel = (
+        _from_json(contents, folder) if name == JSON_FILE_NAME else message_of_file(SavedModel, contents)
+    )
     return model
 
 
