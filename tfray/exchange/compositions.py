@@ -6,7 +6,7 @@ tfray keeps the operation itself beside them (see `Body.keep`): it reads again w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfray.errors import UnimplementedError
 from tfray.exchange.to_tensorflow import Body, export
@@ -32,6 +32,9 @@ from tfray.ops.nn.activation_ops import relu
 
 Composition = Callable[..., Sequence[Tensor]]
 
+COMPOSED: Final[set[str]] = set()
+"""The types that have a composition."""
+
 
 def composed(*types: str) -> Callable[[Composition], Composition]:
     """Decorator: how operations of these types are made of others: of the operation and tensors like its inputs."""
@@ -40,6 +43,7 @@ def composed(*types: str) -> Callable[[Composition], Composition]:
         def write(body: Body, op: Operation) -> None:
             _write(body, op, function)
 
+        COMPOSED.update(types)
         export(*types)(write)
         return function
 

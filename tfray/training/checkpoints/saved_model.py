@@ -517,6 +517,7 @@ class LoadedModel:
         allow: What its operations may use; see `load`.
 
     Attributes:
+        session: Holds its variables and runs its graph.
         signatures: All signatures by name.
     """
 
@@ -528,36 +529,63 @@ class LoadedModel:
         *,
         allow: Collection[str] = (),
     ) -> None:
-        self._session = Session(graph=Graph())
-        loaded = load(self._session, tags, export_dir, allow=allow)
-        self.signatures = {name: each for name, each in loaded.signature_def.items() if name != INIT_OP}
-        if signature not in self.signatures:
-            known = ", ".join(self.signatures) or "none"
+        session = Session(graph=Graph())
+        loaded = load(session, tags, export_dir, allow=allow)
+        signatures = {name: each for name, each in loaded.signature_def.items() if name != INIT_OP}
+        if signature not in signatures:
+            known = ", ".join(sorted(signatures)) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
-        self._signature = self.signatures[signature]
-        with damage_reported(files.as_path(export_dir)):
+        order = sorted(signatures[signature].inputs)
+        self._offer(session, signatures, signature, order, files.as_path(export_dir))
+
+    @classmethod
+    def of_graph(
+        cls, graph: Graph, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor], source: str
+    ) -> LoadedModel:
+        """A graph without variables that was made of the file `source`, as a function. Inputs have their order."""
+        made = cls.__new__(cls)
+        taken = {name: build_tensor_info(tensor) for name, tensor in inputs.items()}
+        given = {name: build_tensor_info(tensor) for name, tensor in outputs.items()}
+        signature = build_signature_def(taken, given, PREDICT_METHOD_NAME)
+        key = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        made._offer(Session(graph=graph), {key: signature}, key, list(inputs), source)
+        return made
+
+    def _offer(
+        self, session: Session, signatures: dict[str, SignatureDef], key: str, order: list[str], source: str
+    ) -> None:
+        self.session = session
+        self._order = order
+        self.signatures = signatures
+        self._signature = signatures[key]
+        with damage_reported(source):
             self._call = self._function(self._signature)
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph."""
+        return self.session.graph
 
     def _function(self, signature: SignatureDef) -> Callable[..., Any]:
         outputs = {key: self._tensor(info) for key, info in signature.outputs.items()}
-        return self._session.make_callable(outputs, [self._tensor(info) for info in signature.inputs.values()])
+        return self.session.make_callable(outputs, [self._tensor(signature.inputs[name]) for name in self._order])
 
     def _tensor(self, info: TensorInfo) -> Any:
-        return get_tensor_from_tensor_info(info, self._session.graph)
+        return get_tensor_from_tensor_info(info, self.session.graph)
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
-        """Its arguments."""
-        return dict(self._signature.inputs)
+        """Its arguments: those of a saved model in the order of their names, which is all that it knows."""
+        return {name: self._signature.inputs[name] for name in self._order}
 
     @property
     def outputs(self) -> dict[str, TensorInfo]:
-        """Its results."""
-        return dict(self._signature.outputs)
+        """Its results, in the order of their names."""
+        return dict(sorted(self._signature.outputs.items()))
 
     def __call__(self, *values: Any, **named: Any) -> dict[str, Any]:
         """Run on arrays, given in the order of `inputs` or by name. Returns arrays by name."""
-        names = list(self._signature.inputs)
+        names = self._order
         given = dict(zip(names, values, strict=False)) | named
         if len(values) + len(named) != len(given) or set(given) != set(names):
             raise InvalidArgumentError(
@@ -568,7 +596,7 @@ class LoadedModel:
 
     def close(self) -> None:
         """Release everything."""
-        self._session.close()
+        self.session.close()
 
 
 def load_model(
