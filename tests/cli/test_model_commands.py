@@ -55,7 +55,7 @@ def model(tmp_path_factory):
         builder.add_meta_graph_and_variables(
             session, ["serve"], signatures, assets_collection=[path], main_op=tf.tables_initializer()
         )
-        builder.add_meta_graph(["serve", "gpu"], signatures)
+        builder.add_meta_graph(["serve", "gpu"], signatures, assets_collection=[path])
         builder.save()
         tf.train.write_graph(graph, folder, "graph.pb", as_text=False)
         tf.train.export_meta_graph(folder / "graph.meta")
@@ -110,7 +110,7 @@ def test_what_a_saved_model_holds(model, tmp_path):
         f"{size - 24:,} bytes",
     ):
         assert text in shown.output
-    assert run("inspect", folder, "--verify").exit_code == 1
+    assert run("inspect", folder, "--verify").exit_code == 2
     assert "all as they were written" in run("inspect", model / "saved", "--verify").output
 
 

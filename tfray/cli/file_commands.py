@@ -20,6 +20,7 @@ from tfray.cli.model_contents import (
     tensor_records,
     variables_of,
 )
+from tfray.cli.onnx_contents import ONNX_SUFFIX, onnx_contents
 from tfray.exchange.op_table import OWN
 from tfray.formats import files
 from tfray.formats.checkpoint import INDEX_SUFFIX, CheckpointFiles
@@ -31,7 +32,12 @@ from tfray.framework.allowed_uses import KINDS as USES
 from tfray.training.checkpoints.checkpoint_management import checkpoint_exists
 from tfray.training.checkpoints.checkpoint_utils import checkpoint_path
 from tfray.training.checkpoints.convert_checkpoint import SAFETENSORS, convert_checkpoint
-from tfray.training.checkpoints.convert_model import freeze_saved_model, rewrite_saved_model, write_message
+from tfray.training.checkpoints.convert_model import (
+    frozen_signature,
+    open_signature,
+    rewrite_saved_model,
+    write_message,
+)
 from tfray.training.checkpoints.model_file import BINARY, JSON, TEXT, ModelFile, open_model
 
 _VERIFIED: Final = ", all as they were written"
@@ -77,14 +83,19 @@ def inspect_file(path: str, as_json: bool, verify: bool, debug: bool) -> None:
     """Tell what a file holds, without reading the values of variables.
 
     PATH is that of a checkpoint of tfray or TensorFlow (without .index), of a .safetensors file, of a folder, whose
-    newest checkpoint is listed; of a graph or meta graph (.pb, .pbtxt, .meta), or of the folder of a saved model.
+    newest checkpoint is listed; of a graph or meta graph (.pb, .pbtxt, .meta), of the folder of a saved model, or of a
+    file of ONNX (.onnx).
     """
     with reported_errors(debug, ()):
+        if path.endswith(ONNX_SUFFIX):
+            _inspect(path, onnx_contents(path), None, as_json, verify)
+            return
         model = open_model(path)
         if model is None:
             _inspect_checkpoint(_opened(path), as_json, verify)
         else:
-            _inspect_model(model, as_json, verify)
+            opened = variables_of(model) if isinstance(model.message, SavedModel) else None
+            _inspect(path, model_contents(model), opened, as_json, verify)
 
 
 def _inspect_checkpoint(opened: CheckpointFiles, as_json: bool, verify: bool) -> None:
@@ -98,12 +109,10 @@ def _inspect_checkpoint(opened: CheckpointFiles, as_json: bool, verify: bool) ->
     click.echo(f"{_summary(opened)}{_VERIFIED if verify else ''}")
 
 
-def _inspect_model(model: ModelFile, as_json: bool, verify: bool) -> None:
-    contents = model_contents(model)
-    if verify:
-        opened = variables_of(model) if isinstance(model.message, SavedModel) else None
-        if opened is None:
-            raise BadRequest(f"{model.path} has no checksums: --verify is for checkpoints, and models with variables")
+def _inspect(path: str, contents: dict[str, Any], opened: CheckpointFiles | None, as_json: bool, verify: bool) -> None:
+    if verify and opened is None:
+        raise BadRequest(f"{path} has no checksums: --verify is for checkpoints, and models with variables")
+    if verify and opened is not None:
         verify_checkpoint(opened)
     if as_json:
         click.echo(json.dumps(contents))
@@ -189,8 +198,10 @@ def _convert_model(
     form = to or named or (TEXT if model.form == BINARY else BINARY)
     message, ends = model.message, ""
     if is_saved:
-        message, chosen = freeze_saved_model(model.path, tags, signature, allow)
-        ends = "".join(f"\n{kind} {_tensors(getattr(chosen, kind))}" for kind in ("inputs", "outputs"))
+        loaded = open_signature(model.path, tags, signature, allow)
+        message = frozen_signature(loaded)
+        ends = f"\ninputs {_tensors(loaded.inputs)}\noutputs {_tensors(loaded.outputs)}"
+        loaded.close()
     write_message(message, target, form == TEXT)
     click.echo(f"{target}: {_kind(message)}, {form}, {files.stat(target).length:,} bytes{ends}")
     _tell_of_own_operations(message)

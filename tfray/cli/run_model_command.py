@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import click
 import numpy as np
 
+from tfray import onnx
 from tfray.cli.command import BadRequest, GivenPath, OneLineErrors, reported_errors
 from tfray.cli.file_commands import ALLOW, SIGNATURE, TAGS
 from tfray.cli.file_tables import printable, shape_text
 from tfray.cli.model_contents import signature_records
+from tfray.cli.onnx_contents import ONNX_SUFFIX
 from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.meta_graph_proto import TensorInfo
 from tfray.formats.npy import read_npy, read_npz
 from tfray.framework import dtypes
 from tfray.framework.sparse_tensor import SparseTensorValue
-from tfray.training.checkpoints.convert_model import chosen_signature, chosen_tags, signatures_of
+from tfray.training.checkpoints.convert_model import open_signature
 from tfray.training.checkpoints.saved_model import LoadedModel
-from tfray.training.checkpoints.saved_model_files import read_saved_model
 
 _ARCHIVED: Final = re.compile(r"(.+\.npz)\[(.+)\]")
+_PARTS: Final = ("indices", "values", "dense_shape")
 _SHOWN: Final = 60
 """Elements above which the values of an output are shortened."""
 
@@ -51,28 +54,28 @@ def run_model(
 ) -> None:  # fmt: skip
     """Run a signature of a saved model, and print what it gives.
 
-    PATH is the folder of a model of tfray or TensorFlow. `tfray inspect` tells its signatures and their inputs.
+    PATH is the folder of a model of tfray or TensorFlow, or a file that ends in .onnx. `tfray inspect` tells its
+    signatures and their inputs.
     """
     with reported_errors(debug, ()):
-        saved = read_saved_model(path)
-        tags = chosen_tags(saved, tags)
-        known = [signatures_of(each) for each in saved.meta_graphs if set(each.meta_info_def.tags) == set(tags)]
-        name = chosen_signature(known[0], signature) if known else signature or ""
-        given = _given(inputs)
-        if known:
-            _check_names(given, known[0][name].inputs)
-        values = {key: _value(key, text) for key, text in given.items()}
-        outputs = _outputs(LoadedModel(path, name, tags, allow=allow), values)
-        for key in sorted(outputs):
-            _show(key, outputs[key])
-        if output_dir is not None:
-            _write(outputs, output_dir.rstrip("/") or "/", overwrite)
+        texts = _given(inputs)
+        model = onnx.load(path) if path.endswith(ONNX_SUFFIX) else open_signature(path, tags, signature, allow)
+        _check_names(texts, model.inputs)
+        values = {key: _value(key, text) for key, text in texts.items()}
+        paths = _paths(model.outputs, output_dir, overwrite)
+        outputs = _outputs(model, values)
+        for key, array in outputs.items():
+            _show(key, array)
+        storable = {key: _storable(key, outputs[key]) for key in paths}
+        for key, array in storable.items():
+            _write(paths[key], array)
 
 
-def _outputs(model: LoadedModel, values: Mapping[str, Any]) -> dict[str, Any]:
+def _outputs(model: LoadedModel, values: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays that the model gives, by their names: a sparse output has three."""
     fed = {info.name.partition(":")[0] for info in model.inputs.values()}
     try:
-        return model(**values)
+        return {key: array for name, value in sorted(model(**values).items()) for key, array in _arrays(name, value)}
     except InvalidArgumentError as error:
         if error.op_name not in fed:
             raise
@@ -136,32 +139,40 @@ def _member(name: str, path: str, member: str) -> Any:
 # -- outputs -------------------------------------------------------------------------------------------
 
 
-def _show(name: str, value: Any) -> None:
-    for key, array in _arrays(name, value).items():
-        click.echo(f"{printable(key)}: {dtypes.as_dtype(array.dtype).name}, {shape_text(array.shape)}")
-        click.echo(np.array2string(array, threshold=_SHOWN, edgeitems=3, max_line_width=100))
-
-
-def _arrays(name: str, value: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """An output as arrays by name: a sparse one has three."""
+def _arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
     if isinstance(value, SparseTensorValue):
-        return {f"{name}.{part}": np.asarray(getattr(value, part)) for part in ("indices", "values", "dense_shape")}
-    return {name: np.asarray(value)}
+        yield from ((f"{name}.{part}", np.asarray(getattr(value, part))) for part in _PARTS)
+    else:
+        yield name, np.asarray(value)
 
 
-def _write(outputs: Mapping[str, Any], folder: str, overwrite: bool) -> None:
-    arrays = {key: array for name, value in outputs.items() for key, array in _arrays(name, value).items()}
+def _show(name: str, array: np.ndarray[Any, Any]) -> None:
+    click.echo(f"{printable(name)}: {dtypes.as_dtype(array.dtype).name}, {shape_text(array.shape)}")
+    click.echo(np.array2string(array, threshold=_SHOWN, edgeitems=3, max_line_width=100))
+
+
+def _paths(outputs: Mapping[str, TensorInfo], folder: str | None, overwrite: bool) -> dict[str, str]:
+    """Where each output is to be written."""
+    if folder is None:
+        return {}
+    names = [
+        key
+        for name, info in sorted(outputs.items())
+        for key in ([f"{name}.{part}" for part in _PARTS] if info.WhichOneof("encoding") == "coo_sparse" else [name])
+    ]
     # The model chooses the names: quoted, they lead nowhere else.
-    paths = {key: f"{folder}/{urllib.parse.quote(key, safe=' ')}.npy" for key in arrays}
-    taken = [path for path in paths.values() if files.exists(path)]
-    if taken and not overwrite:
-        raise BadRequest(f"{taken[0]} is there: give another folder, or --overwrite")
-    storable = {key: _storable(key, array) for key, array in arrays.items()}
-    files.make_folders(folder)
-    for key, array in storable.items():
-        with files.open_file(paths[key], "wb") as file:
-            np.save(file, array, allow_pickle=False)
-        click.echo(f"wrote {paths[key]}")
+    paths = {name: f"{folder.rstrip('/') or '/'}/{urllib.parse.quote(name, safe=' ')}.npy" for name in names}
+    for path in paths.values():
+        if files.exists(path) and not overwrite:
+            raise BadRequest(f"{path} is there: give another folder, or --overwrite")
+    return paths
+
+
+def _write(path: str, array: np.ndarray[Any, Any]) -> None:
+    files.make_folders(os.path.dirname(path))
+    with files.open_file(path, "wb") as file:
+        np.save(file, array, allow_pickle=False)
+    click.echo(f"wrote {path}")
 
 
 def _storable(name: str, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

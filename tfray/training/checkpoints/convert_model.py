@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from tfray.errors import InvalidArgumentError, NotFoundError
+from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef
-from tfray.formats.meta_graph_proto import SavedModel, SignatureDef, TensorInfo
+from tfray.formats.meta_graph_proto import SignatureDef, TensorInfo
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.plain_graph import PlainGraph, messages
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.session import Session
-from tfray.training.checkpoints.saved_model import (
-    SavedModelBuilder,
-    damage_reported,
-    frozen_graph,
-    load,
-    tag_constants,
-)
+from tfray.training.checkpoints.saved_model import LoadedModel, SavedModelBuilder, frozen_graph, load, tag_constants
 from tfray.training.checkpoints.saved_model_files import INIT_OP, MAIN_OP, read_saved_model
 from tfray.training.checkpoints.signatures import get_tensor_from_tensor_info, signature_constants
 
@@ -36,55 +30,42 @@ def signatures_of(message: Any) -> dict[str, SignatureDef]:
     return {name: message.signature_def[name] for name in sorted(message.signature_def) if name != INIT_OP}
 
 
-def chosen_tags(model: SavedModel, tags: Collection[str]) -> list[str]:
-    """The tags of a graph of a saved model: those that are asked for, or those of its only graph, or ``serve``."""
-    if tags or len(model.meta_graphs) != 1:
-        return sorted(tags) or [tag_constants.SERVING]
-    return sorted(model.meta_graphs[0].meta_info_def.tags)
-
-
-def chosen_signature(signatures: Collection[str], asked: str | None) -> str:
-    """The name of a signature: the one that is asked for, or ``serving_default``, or the only one there is.
-
-    Raises:
-        NotFoundError: There is none of that name; the error lists those that there are.
-    """
-    default: str = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-    name = asked or (default if len(signatures) != 1 else next(iter(signatures)))
-    if name not in signatures:
-        raise NotFoundError(f"there is no signature {name!r}: the graph has {', '.join(signatures) or 'none'}")
-    return name
-
-
-def freeze_saved_model(
+def open_signature(
     export_dir: PathLike, tags: Collection[str] = (), signature: str | None = None, allow: Collection[str] = ()
-) -> tuple[GraphDef, SignatureDef]:
-    """What a signature of a saved model needs, with constants in place of variables.
+) -> LoadedModel:
+    """A signature of a saved model, loaded.
 
     Args:
         export_dir: The folder.
-        tags: Tags of the graph; see `chosen_tags`.
-        signature: Name of the signature; see `chosen_signature`.
+        tags: Tags of the graph. Without any: those of the only graph there is, or ``serve``.
+        signature: Name of the signature. None is ``serving_default``, or the only one there is.
         allow: What its operations may use; see `saved_model.load`.
 
-    Returns:
-        The graph, and the signature, whose names are those of its tensors.
+    Raises:
+        NotFoundError: There is no such folder, graph or signature; the error lists those that there are.
+    """
+    graphs = read_saved_model(export_dir).meta_graphs
+    if not tags:
+        tags = list(graphs[0].meta_info_def.tags) if len(graphs) == 1 else [tag_constants.SERVING]
+    names = [name for each in graphs if set(each.meta_info_def.tags) == set(tags) for name in signatures_of(each)]
+    default = names[0] if len(names) == 1 else signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    return LoadedModel(export_dir, default if signature is None else signature, tags, allow=allow)
+
+
+def frozen_signature(model: LoadedModel) -> GraphDef:
+    """What a signature of a saved model needs, with constants in place of variables.
+
+    Args:
+        model: The model, loaded: its `inputs` and `outputs` name the tensors of the graph.
 
     Raises:
         InvalidArgumentError: What is computed needs state that is no variable, such as a lookup table, or changes a
             variable.
-        NotFoundError: There is no such folder, graph or signature.
     """
-    with Session(graph=Graph()) as session:
-        found = load(session, chosen_tags(read_saved_model(export_dir), tags), export_dir, allow=allow)
-        signatures = signatures_of(found)
-        chosen = signatures[chosen_signature(signatures, signature)]
-        with damage_reported(files.as_path(export_dir)):
-            inputs, outputs = (_tensors(infos, session.graph) for infos in (chosen.inputs, chosen.outputs))
-        graph = frozen_graph(session, inputs, outputs)
-        _check_stateless(graph, session.graph)
-        message: GraphDef = messages().graph_message(graph)
-        return message, chosen
+    graph = frozen_graph(model.session, *(_tensors(infos, model.graph) for infos in (model.inputs, model.outputs)))
+    _check_stateless(graph, model.graph)
+    message: GraphDef = messages().graph_message(graph)
+    return message
 
 
 def _tensors(infos: Mapping[str, TensorInfo], graph: Graph) -> dict[str, Tensor]:
