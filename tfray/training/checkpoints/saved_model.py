@@ -43,6 +43,7 @@ from tfray.training.checkpoints.meta_graph import add_collection, clear_devices_
 from tfray.training.checkpoints.saved_model_files import (
     ASSETS,
     FILE_NAME,
+    INIT_OP,
     MAIN_OP,
     TEXT_FILE_NAME,
     VALUES,
@@ -78,8 +79,6 @@ __all__ = [
 # fmt: on
 
 _LEGACY_INIT_OP: Final = "legacy_init_op"
-_INIT_OP: Final = "__saved_model_init_op"
-"""A signature of TensorFlow 2: its output is the operation to run after loading."""
 
 tag_constants = SimpleNamespace(SERVING="serve", TRAINING="train", EVAL="eval", GPU="gpu", TPU="tpu")
 constants = SimpleNamespace(
@@ -436,8 +435,8 @@ def _roots(found: MetaGraphDef) -> list[str]:
 
 def _main_op_of(found: MetaGraphDef) -> str:
     """The operation to run after loading, or nothing."""
-    if _INIT_OP in found.signature_def:
-        return next((info.name for info in found.signature_def[_INIT_OP].outputs.values()), "")
+    if INIT_OP in found.signature_def:
+        return next((info.name for info in found.signature_def[INIT_OP].outputs.values()), "")
     for name in (MAIN_OP, _LEGACY_INIT_OP):
         if name in found.collection_def:
             return next(iter(found.collection_def[name].node_list.value), "")
@@ -532,7 +531,7 @@ class LoadedModel:
     ) -> None:
         session = Session(graph=Graph())
         loaded = load(session, tags, export_dir, allow=allow)
-        signatures = {name: each for name, each in loaded.signature_def.items() if name != _INIT_OP}
+        signatures = {name: each for name, each in loaded.signature_def.items() if name != INIT_OP}
         if signature not in signatures:
             known = ", ".join(sorted(signatures)) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
