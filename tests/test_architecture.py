@@ -54,6 +54,7 @@ LAYERS = (
     ("tfray.training.sessions",),
     ("tfray.training.trainer",),
     ("tfray.training",),
+    ("tfray.onnx",),
     (
         "tfray.__main__",
         "tfray.cli",
@@ -85,6 +86,7 @@ HEAVY = (
     "click",
     "google.protobuf",
     "absl",
+    "onnx",
 )
 IMPORT_BUDGET = 2.75
 """What `import tfray` may take besides its packages, in imports of NumPy."""

@@ -34,6 +34,7 @@ from tfray.errors import OpError
 from tfray.exchange.graph_import import import_graph_def
 from tfray.formats.events import Event, HistogramProto, LogMessage, SessionLog, Summary, SummaryMetadata
 from tfray.formats.graph_proto import AttrValue, GraphDef, NameAttrList, NodeDef
+from tfray.formats.meta_graph_proto import MetaGraphDef, TensorInfo
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
 from tfray.framework import graph as _graph
@@ -542,7 +543,7 @@ from tfray.ops.system.script_ops import (
 from tfray.session import InteractiveSession, Session
 
 if _typing.TYPE_CHECKING:
-    from tfray import contrib, estimator, keras
+    from tfray import contrib, estimator, keras, onnx
     from tfray.library.input.dataset_optional import OptionalSpec
     from tfray.library.inspect import debug, graph_util, profiler, timeline
     from tfray.library.layers import feature_column, losses
@@ -588,12 +589,13 @@ __all__ = [
     "ConfigProto", "CriticalSection", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
     "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef", "GraphKeys",
     "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue",
-    "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "Module", "NameAttrList",
-    "NoGradient", "NodeDef", "NotDifferentiable",
-    "OpError", "Operation", "OptimizerOptions", "OptionalSpec", "PaddingFIFOQueue", "Print", "PriorityQueue",
+    "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "MetaGraphDef", "Module", "NameAttrList",
+    "NoGradient", "NodeDef", "NotDifferentiable", "OpError",
+    "Operation", "OptimizerOptions", "OptionalSpec", "PaddingFIFOQueue", "Print", "PriorityQueue",
     "QueueBase", "RandomShuffleQueue", "ReaderBase", "RegisterGradient", "RunMetadata", "RunOptions", "Session",
     "SessionLog", "SparseConditionalAccumulator", "SparseFeature", "SparseTensor", "SparseTensorSpec",
     "SparseTensorValue", "Summary", "SummaryMetadata", "TFRecordReader", "Tensor", "TensorArray", "TensorArraySpec",
+    "TensorInfo",
     "TensorShape", "TensorSpec", "TextLineReader", "TypeSpec", "UnconnectedGradients", "VarLenFeature", "Variable",
     "VariableAggregation", "VariableScope", "VariableSynchronization", "WholeFileReader", "abs", "accumulate_n", "acos",
     "acosh", "add", "add_check_numerics_ops", "add_n", "add_to_collection", "add_to_collections", "all_variables",
@@ -643,9 +645,10 @@ __all__ = [
     "merge_all_summaries", "merge_summary", "meshgrid", "metrics", "min_max_variable_partitioner", "minimum", "mod",
     "model_variables", "moving_average_variables", "multinomial", "multiply", "name_scope", "negative", "nest",
     "newaxis", "nn", "no_gradient", "no_op", "no_regularizer", "norm", "not_equal", "numpy_function", "one_hot", "ones",
-    "ones_initializer", "ones_like", "op_scope", "orthogonal_initializer", "pad", "parallel_stack", "parse_example",
-    "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder", "placeholder_with_default",
-    "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io", "qint8", "qint16", "qint32", "qr",
+    "ones_initializer", "ones_like", "onnx", "op_scope", "orthogonal_initializer", "pad", "parallel_stack",
+    "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor", "placeholder",
+    "placeholder_with_default", "polygamma", "pow", "print", "profiler", "py_func", "py_function", "python_io",
+    "qint8", "qint16", "qint32", "qr",
     "quantization", "quantize", "quantize_v2", "quantized_concat", "queue", "quint8", "quint16", "random",
     "random_crop", "random_gamma", "random_normal", "random_normal_initializer", "random_poisson", "random_shuffle",
     "random_uniform", "random_uniform_initializer", "range", "rank", "read_file", "real", "realdiv", "reciprocal",

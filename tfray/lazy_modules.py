@@ -38,6 +38,7 @@ LAZY: Final = {
     "manip": "tfray.library.namespaces.manip",
     "metrics": "tfray.library.namespaces.metrics",
     "nest": "tfray.library.namespaces.nest",
+    "onnx": "tfray.onnx",
     "profiler": "tfray.library.inspect.profiler",
     "python_io": "tfray.library.namespaces.python_io",
     "quantization": "tfray.library.namespaces.quantization",

@@ -572,6 +572,8 @@ def _as_initial(value: TensorLike) -> Any:
 
 
 def _composite_invariants(value: Any, invariant: Any) -> list[Any]:
+    if not nest.is_composite(value):
+        return [invariant]
     components = value._to_components()
     if invariant is None:
         return [None] * len(components)

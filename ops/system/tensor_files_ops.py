@@ -38,8 +38,8 @@ def save_v2(
 
     Args:
         prefix: A string scalar: path of the checkpoint.
-        tensor_names: Strings: the name of each.
-        shape_and_slices: Strings of as many: empty for a whole tensor, ``"8 3 0,4:-"`` for a part of one.
+        tensor_names: Strings of shape ``[n]``: the name of each.
+        shape_and_slices: Strings of shape ``[n]``: empty for a whole tensor, ``"8 3 0,4:-"`` for a part of one.
         tensors: Any dtypes and shapes.
         name: Name of the operation.
 
@@ -56,19 +56,19 @@ def _save_kernel(ctx: KernelContext, prefix: Array, names: Array, slices: Array,
         _piece(_text(name), _text(text), np.asarray(tensor))
         for name, text, tensor in zip(names.flat, slices.flat, tensors, strict=True)
     ]
-    _write(files.given_path(_text(prefix), "prefix"), pieces)
+    _write(files.given_path(_text(prefix), "prefix"), pieces, is_whole=False)  # other shards may have the rest
 
 
 def _text(value: Array) -> str:
     return as_string(value).decode("utf-8", "surrogateescape")
 
 
-def _write(prefix: str, pieces: Sequence[Piece]) -> None:
+def _write(prefix: str, pieces: Sequence[Piece], is_whole: bool = True) -> None:
     folder = prefix.rpartition("/")[0]
     if folder and not files.is_folder(folder):
         files.make_folders(folder)
     record = write_data(prefix, pieces, 0, 1, TENSORFLOW)
-    complete_checkpoint(prefix, Manifest.of_shards([record], {SAVED_AT: time.time()}), TENSORFLOW)
+    complete_checkpoint(prefix, Manifest.of_shards([record], {SAVED_AT: time.time()}, is_whole), TENSORFLOW)
 
 
 def _piece(name: str, text: str, array: Array) -> Piece:
@@ -119,10 +119,13 @@ def restore_v2(
 
     Args:
         prefix: A string scalar: path of the checkpoint.
-        tensor_names: Strings: the name of each.
-        shape_and_slices: Strings of as many; see `save_v2`.
+        tensor_names: Strings of shape ``[n]``: the name of each.
+        shape_and_slices: Strings of shape ``[n]``; see `save_v2`.
         dtypes: Dtype of each.
         name: Name of the operation.
+
+    Returns:
+        The tensors, of the shapes that they have in the checkpoint.
 
     Raises:
         NotFoundError: While running: there is no such checkpoint, or no such tensor in it.
@@ -176,7 +179,7 @@ def merge_v2_checkpoints(
     TensorFlow renames their files; here what they hold is written again.
 
     Args:
-        checkpoint_prefixes: Strings: their paths. Each begins with the destination.
+        checkpoint_prefixes: Strings of shape ``[n]``: their paths. Each begins with the destination.
         destination_prefix: A string scalar: path of the checkpoint.
         delete_old_dirs: Whether the several are deleted.
         name: Name of the operation.

@@ -71,6 +71,8 @@ def run_command(line):
 def test_the_snippets_of_a_page_run(request, capsys, tmp_path, monkeypatch, page):
     if needs_ray(page):
         request.getfixturevalue("ray_local")
+    if any("tf.onnx." in text for _, text in snippets_of(page)):
+        pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     names: dict[str, object] = {"__name__": page.stem}

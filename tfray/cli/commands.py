@@ -35,6 +35,7 @@ from tfray.cli.launch_command import launch
 from tfray.cli.program_command import run_program
 from tfray.cli.program_function import Build, built_by, built_trainer, called, load_function
 from tfray.cli.progress import TrainingProgress, format_speed
+from tfray.cli.run_model_command import run_model
 from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import failures_of, is_folder
 from tfray.library.inspect.graph_tree import show as show_graph
@@ -80,6 +81,7 @@ main.add_command(convert)
 main.add_command(inspect_file)
 main.add_command(inspect_file, "checkpoint")  # its name when it knew nothing else
 main.add_command(launch)
+main.add_command(run_model)
 main.add_command(run_program)
 
 

@@ -6,13 +6,13 @@ tfray keeps the operation itself beside them (see `Body.keep`): it reads again w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfray.errors import UnimplementedError
-from tfray.exchange.to_tensorflow import Body, export
+from tfray.exchange.exports import Body, export
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.ops.arrays.broadcast_ops import broadcast_to, ones, ones_like, where, where_v2, zeros_like
+from tfray.ops.arrays.broadcast_ops import broadcast_to, ones, ones_like, where, zeros_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather, scatter_nd
 from tfray.ops.arrays.join_ops import concat, split, stack
@@ -32,6 +32,9 @@ from tfray.ops.nn.activation_ops import relu
 
 Composition = Callable[..., Sequence[Tensor]]
 
+COMPOSED: Final[set[str]] = set()
+"""The types that have a composition."""
+
 
 def composed(*types: str) -> Callable[[Composition], Composition]:
     """Decorator: how operations of these types are made of others: of the operation and tensors like its inputs."""
@@ -40,6 +43,7 @@ def composed(*types: str) -> Callable[[Composition], Composition]:
         def write(body: Body, op: Operation) -> None:
             _write(body, op, function)
 
+        COMPOSED.update(types)
         export(*types)(write)
         return function
 
@@ -209,7 +213,7 @@ def _all_finite(op: Operation, value: Tensor) -> Sequence[Tensor]:
 @composed("KeepWhere")
 def _keep_where(op: Operation, condition: Tensor, x: Tensor) -> Sequence[Tensor]:
     nothing = zeros_like(x)
-    return [where_v2(condition, x, nothing) if op.attrs["chosen"] else where_v2(condition, nothing, x)]
+    return [where(condition, x, nothing) if op.attrs["chosen"] else where(condition, nothing, x)]
 
 
 @composed("Sort")

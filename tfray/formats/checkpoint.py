@@ -99,8 +99,10 @@ class Manifest:
     metadata: Mapping[str, Any]
 
     @classmethod
-    def of_shards(cls, shards: Iterable[ShardRecord], metadata: Mapping[str, Any] | None = None) -> Manifest:
-        """What several shards hold together.
+    def of_shards(
+        cls, shards: Iterable[ShardRecord], metadata: Mapping[str, Any] | None = None, is_whole: bool = True
+    ) -> Manifest:
+        """What several shards hold together, which is all parts of their tensors if `is_whole`.
 
         Raises:
             InvalidArgumentError: Two slices of one tensor contradict each other, or do not make a whole.
@@ -119,7 +121,7 @@ class Manifest:
                 tensors[name] = TensorEntry(name, entry.dtype, entry.shape, (*entry.slices, part))
         for entry in tensors.values():
             saved = sum(math.prod(part.shape) for part in entry.slices)
-            if saved != math.prod(entry.shape):
+            if is_whole and saved != math.prod(entry.shape):
                 raise InvalidArgumentError(
                     f"the parts of tensor {entry.name!r} have {saved} elements together, its shape "
                     f"{list(entry.shape)} has {math.prod(entry.shape)}: save all parts together"

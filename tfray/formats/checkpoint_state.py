@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tfray.errors import DataLossError
-from tfray.formats.message import Enumeration, Field, Message
+from tfray.formats.message import Enumeration, Field, Message, message_of_text
 
 
 class CheckpointState(Message):
@@ -21,13 +20,7 @@ class CheckpointState(Message):
 
 def read_checkpoint_state(text: str) -> CheckpointState:
     """What the file says, in the text of a message (``str(state)``). Raises `DataLossError` for other text."""
-    from google.protobuf import text_format
-
-    state = CheckpointState()
-    try:
-        text_format.Parse(text, state)
-    except text_format.ParseError as error:
-        raise DataLossError(f"the checkpoint state cannot be read: {error}") from error
+    state: CheckpointState = message_of_text(CheckpointState, text)
     return state
 
 

@@ -16,6 +16,7 @@ own: TensorFlow or TensorBoard in the same process, with messages of the same na
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -264,6 +265,42 @@ def _made(declared: MessageType) -> Any:
 
 def _read(declared: MessageType, data: bytes) -> Any:
     return declared.FromString(data)
+
+
+# -- messages as text ----------------------------------------------------------------------------------
+
+_FIRST_FIELD: Final = re.compile(rb"(?:\s|#[^\n]*\n)*([a-z_0-9]+)\s*[:{<]")
+
+
+def is_text_of(declared: MessageType, contents: bytes) -> bool:
+    """Whether bytes begin as the text of a message does: with the name of one of its fields."""
+    found = _FIRST_FIELD.match(contents)
+    return found is not None and found[1].decode() in {field.name for field in declared.FIELDS}
+
+
+def message_of_text(declared: MessageType, text: str) -> Any:
+    """The message that a text describes, as ``str(message)`` writes it. Raises `DataLossError` for other text."""
+    from google.protobuf import text_format
+
+    message = declared()
+    try:
+        text_format.Parse(text, message)
+    except (text_format.ParseError, RecursionError) as error:
+        raise DataLossError(f"this is no text of a {declared.__name__}: {error}") from error
+    if declared.when_read is not None:
+        declared.when_read(message)
+    return message
+
+
+def message_of_file(declared: MessageType, contents: bytes) -> Any:
+    """The message that the contents of a file are, as bytes, as text or in another form. Raises `DataLossError`."""
+    if not is_text_of(declared, contents):
+        return declared.FromString(contents)
+    try:
+        text = contents.decode()
+    except UnicodeDecodeError as error:
+        raise DataLossError(f"this is no text of a {declared.__name__}: {error}") from error
+    return message_of_text(declared, text)
 
 
 def _full_name(declared: MessageType) -> str:

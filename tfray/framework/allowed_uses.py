@@ -86,8 +86,8 @@ def _path(node: PlainNode, reach: Reach) -> str:
 def _given(path: str, by_name: Mapping[str, PlainNode]) -> str:
     """Where a path comes from.
 
-    TensorFlow's savers make paths of parts of the one that they are given, ``model_temp_0a/part-00000-of-00001``. Models
-    of TensorFlow 2 keep the paths of assets in variables.
+    TensorFlow's savers make paths of parts of the one that they are given: ``model_temp_0a/part-00000-of-00001``.
+    Models of TensorFlow 2 keep the paths of assets in variables.
     """
     seen = set()
     while path not in seen:

@@ -268,7 +268,7 @@ def test_a_malformed_key_is_refused():
 def graph_with(build):
     with Graph().as_default() as graph:
         build(placeholder("float32", [3, 4]))
-        return graph.as_graph_def()
+        return graph.as_plain()
 
 
 def test_strided_slice_of_computed_bounds():

@@ -361,6 +361,17 @@ def test_invariants_of_structures():
     np.testing.assert_array_equal(run(loop[1]["x"]), [0, 1, 1])
 
 
+def test_invariants_beside_a_tensor_array():
+    _, x, array = tf.while_loop(
+        lambda i, x, array: i < 3,
+        lambda i, x, array: (i + 1, tf.concat([x, x], 0), array.write(i, tf.reduce_sum(x))),
+        [tf.constant(0), tf.ones([2]), tf.TensorArray(tf.float32, 3)],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None]), tf.TensorShape([])],
+    )
+    assert x.shape.as_list() == [None]
+    np.testing.assert_array_equal(run(array.stack()), [2, 4, 8])
+
+
 def test_an_invariant_must_admit_the_initial_value():
     with pytest.raises(ValueError, match="does not admit"):
         tf.while_loop(lambda a: True, lambda a: a, [tf.zeros([2])], shape_invariants=[tf.TensorShape([3])])

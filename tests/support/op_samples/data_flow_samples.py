@@ -141,5 +141,10 @@ TESTED_ELSEWHERE |= dict.fromkeys(
 )
 
 TESTED_ELSEWHERE |= dict.fromkeys(
+    ["SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename"],
+    "works on files: tests/ops/system/test_tensor_files_ops.py",
+)
+
+TESTED_ELSEWHERE |= dict.fromkeys(
     ["DecodeWav", "EncodeWav", "DecodeJSONExample"], "files of sound and JSON: tests/ops/strings/test_audio_codec.py"
 )

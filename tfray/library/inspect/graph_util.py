@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.exchange.graph_import import import_graph_def
 from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
@@ -18,8 +19,8 @@ from tfray.framework.tensor_shape import TensorShape
 
 # fmt: off
 __all__ = [
-    "convert_variables_to_constants", "extract_sub_graph", "freeze", "must_run_on_cpu", "remove_training_nodes",
-    "tensor_shape_from_node_def_name",
+    "convert_variables_to_constants", "extract_sub_graph", "freeze", "import_graph_def", "must_run_on_cpu",
+    "remove_training_nodes", "tensor_shape_from_node_def_name",
 ]
 # fmt: on
 

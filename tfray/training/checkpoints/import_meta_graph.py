@@ -9,6 +9,7 @@ from tfray.errors import DataLossError
 from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
+from tfray.formats.message import message_of_file
 from tfray.formats.meta_graph_proto import CollectionDef, MetaGraphDef, QueueRunnerDef, VariableDef
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
@@ -90,26 +91,12 @@ def read_meta_graph(path: PathLike) -> MetaGraphDef:
     """The meta graph in a file, also as text. Raises `NotFoundError` or `DataLossError`."""
     contents = files.read_bytes(path)
     try:
-        message = MetaGraphDef.FromString(contents)
+        message: MetaGraphDef = message_of_file(MetaGraphDef, contents)
     except DataLossError as error:
-        text = _from_text(contents)
-        if text is None:
-            raise DataLossError(f"{files.as_path(path)}: {error.message}") from error
-        message = text
+        raise DataLossError(f"{files.as_path(path)}: {error.message}") from error
     if not message.HasField("graph_def"):
         raise DataLossError(f"{files.as_path(path)}: these {len(contents)} bytes are no meta graph")
     return message
-
-
-def _from_text(contents: bytes) -> MetaGraphDef | None:
-    from google.protobuf import text_format
-
-    message = MetaGraphDef()
-    try:
-        text_format.Parse(contents.decode(), message)
-    except (text_format.ParseError, UnicodeDecodeError):
-        return None
-    return MetaGraphDef.FromString(message.SerializeToString())  # what was read from bytes is known as such
 
 
 class _Members:

@@ -43,6 +43,7 @@ from tfray.training.checkpoints.meta_graph import add_collection, clear_devices_
 from tfray.training.checkpoints.saved_model_files import (
     ASSETS,
     FILE_NAME,
+    INIT_OP,
     MAIN_OP,
     TEXT_FILE_NAME,
     VALUES,
@@ -78,8 +79,6 @@ __all__ = [
 # fmt: on
 
 _LEGACY_INIT_OP: Final = "legacy_init_op"
-_INIT_OP: Final = "__saved_model_init_op"
-"""A signature of TensorFlow 2: its output is the operation to run after loading."""
 
 tag_constants = SimpleNamespace(SERVING="serve", TRAINING="train", EVAL="eval", GPU="gpu", TPU="tpu")
 constants = SimpleNamespace(
@@ -334,13 +333,25 @@ def export(
         simple_save(session, export_dir, inputs, outputs)
         return
     builder = SavedModelBuilder(export_dir)
+    graph_def = frozen_graph(session, inputs, outputs)
+    signature = {signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}
+    builder.add_frozen_graph(graph_def, [tag_constants.SERVING], signature)
+    builder.save()
+
+
+def frozen_graph(session: Session, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor]) -> PlainGraph:
+    """What `outputs` need of a session's graph, with constants in place of variables, for any device.
+
+    Args:
+        session: The session that holds the values.
+        inputs: Tensors to feed, which become placeholders. Operations that only they need are left out.
+        outputs: Tensors to return.
+    """
     names = [tensor.op.name for tensor in (*outputs.values(), *inputs.values())]
     whole = _with_placeholders(session.graph.as_plain(), inputs.values())
     graph_def = convert_variables_to_constants(session, extract_sub_graph(whole, names), names)
     clear_devices_of(graph_def.node)
-    signature = {signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY: predict_signature_def(inputs, outputs)}
-    builder.add_frozen_graph(graph_def, [tag_constants.SERVING], signature)
-    builder.save()
+    return graph_def
 
 
 def _with_placeholders(graph_def: PlainGraph, inputs: Iterable[Tensor]) -> PlainGraph:
@@ -392,7 +403,7 @@ def load(
     folder = folder_of(export_dir)
     found = _with_tags(read_saved_model(folder).meta_graphs, tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
-    with _damage_reported(folder), sess.graph.as_default():
+    with damage_reported(folder), sess.graph.as_default():
         if found.HasField("object_graph_def"):
             found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
         plain = messages().plain_graph(found.graph_def, [name.partition(":")[0] for name in _names(found)])
@@ -424,8 +435,8 @@ def _roots(found: MetaGraphDef) -> list[str]:
 
 def _main_op_of(found: MetaGraphDef) -> str:
     """The operation to run after loading, or nothing."""
-    if _INIT_OP in found.signature_def:
-        return next((info.name for info in found.signature_def[_INIT_OP].outputs.values()), "")
+    if INIT_OP in found.signature_def:
+        return next((info.name for info in found.signature_def[INIT_OP].outputs.values()), "")
     for name in (MAIN_OP, _LEGACY_INIT_OP):
         if name in found.collection_def:
             return next(iter(found.collection_def[name].node_list.value), "")
@@ -452,7 +463,7 @@ def _set_variables(sess: Session, found: MetaGraphDef, prefix: str, path: str) -
 
 
 @contextmanager
-def _damage_reported(folder: str) -> Iterator[None]:
+def damage_reported(folder: str) -> Iterator[None]:
     """Within it what is loaded is not trusted: attributes of operations can be anything."""
     try:
         yield
@@ -506,6 +517,7 @@ class LoadedModel:
         allow: What its operations may use; see `load`.
 
     Attributes:
+        session: Holds its variables and runs its graph.
         signatures: All signatures by name.
     """
 
@@ -517,36 +529,63 @@ class LoadedModel:
         *,
         allow: Collection[str] = (),
     ) -> None:
-        self._session = Session(graph=Graph())
-        loaded = load(self._session, tags, export_dir, allow=allow)
-        self.signatures = {name: each for name, each in loaded.signature_def.items() if name != _INIT_OP}
-        if signature not in self.signatures:
-            known = ", ".join(self.signatures) or "none"
+        session = Session(graph=Graph())
+        loaded = load(session, tags, export_dir, allow=allow)
+        signatures = {name: each for name, each in loaded.signature_def.items() if name != INIT_OP}
+        if signature not in signatures:
+            known = ", ".join(sorted(signatures)) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
-        self._signature = self.signatures[signature]
-        with _damage_reported(files.as_path(export_dir)):
+        order = sorted(signatures[signature].inputs)
+        self._offer(session, signatures, signature, order, files.as_path(export_dir))
+
+    @classmethod
+    def of_graph(
+        cls, graph: Graph, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor], source: str
+    ) -> LoadedModel:
+        """A graph without variables that was made of the file `source`, as a function. Inputs have their order."""
+        made = cls.__new__(cls)
+        taken = {name: build_tensor_info(tensor) for name, tensor in inputs.items()}
+        given = {name: build_tensor_info(tensor) for name, tensor in outputs.items()}
+        signature = build_signature_def(taken, given, PREDICT_METHOD_NAME)
+        key = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        made._offer(Session(graph=graph), {key: signature}, key, list(inputs), source)
+        return made
+
+    def _offer(
+        self, session: Session, signatures: dict[str, SignatureDef], key: str, order: list[str], source: str
+    ) -> None:
+        self.session = session
+        self._order = order
+        self.signatures = signatures
+        self._signature = signatures[key]
+        with damage_reported(source):
             self._call = self._function(self._signature)
+
+    @property
+    def graph(self) -> Graph:
+        """Its graph."""
+        return self.session.graph
 
     def _function(self, signature: SignatureDef) -> Callable[..., Any]:
         outputs = {key: self._tensor(info) for key, info in signature.outputs.items()}
-        return self._session.make_callable(outputs, [self._tensor(info) for info in signature.inputs.values()])
+        return self.session.make_callable(outputs, [self._tensor(signature.inputs[name]) for name in self._order])
 
     def _tensor(self, info: TensorInfo) -> Any:
-        return get_tensor_from_tensor_info(info, self._session.graph)
+        return get_tensor_from_tensor_info(info, self.session.graph)
 
     @property
     def inputs(self) -> dict[str, TensorInfo]:
-        """Its arguments."""
-        return dict(self._signature.inputs)
+        """Its arguments: those of a saved model in the order of their names, which is all that it knows."""
+        return {name: self._signature.inputs[name] for name in self._order}
 
     @property
     def outputs(self) -> dict[str, TensorInfo]:
-        """Its results."""
-        return dict(self._signature.outputs)
+        """Its results, in the order of their names."""
+        return dict(sorted(self._signature.outputs.items()))
 
     def __call__(self, *values: Any, **named: Any) -> dict[str, Any]:
         """Run on arrays, given in the order of `inputs` or by name. Returns arrays by name."""
-        names = list(self._signature.inputs)
+        names = self._order
         given = dict(zip(names, values, strict=False)) | named
         if len(values) + len(named) != len(given) or set(given) != set(names):
             raise InvalidArgumentError(
@@ -557,7 +596,7 @@ class LoadedModel:
 
     def close(self) -> None:
         """Release everything."""
-        self._session.close()
+        self.session.close()
 
 
 def load_model(

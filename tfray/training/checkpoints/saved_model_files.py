@@ -15,6 +15,7 @@ import numpy as np
 from tfray.errors import DataLossError, NotFoundError, OpError
 from tfray.formats import files
 from tfray.formats.files import PathLike
+from tfray.formats.message import message_of_file
 from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework.dtypes import as_dtype
@@ -25,11 +26,14 @@ from tfray.training.checkpoints.meta_graph import from_plain
 FILE_NAME: Final = "saved_model.pb"
 TEXT_FILE_NAME: Final = "saved_model.pbtxt"
 JSON_FILE_NAME: Final = "saved_model.json"
-_FILE_NAMES: Final = (FILE_NAME, TEXT_FILE_NAME, JSON_FILE_NAME)
+FILE_NAMES: Final = (FILE_NAME, TEXT_FILE_NAME, JSON_FILE_NAME)
 JSON_VERSION: Final = 1
 ASSETS: Final = "assets"
 VALUES: Final = "variables/variables"
 MAIN_OP: Final = "saved_model_main_op"
+INIT_OP: Final = "__saved_model_init_op"
+"""A signature of TensorFlow 2: its output is the operation to run after loading."""
+
 _STORED: Final = "stored constant"
 
 
@@ -41,7 +45,7 @@ def folder_of(export_dir: PathLike) -> str:
 def maybe_saved_model_directory(export_dir: PathLike) -> bool:
     """Whether a folder holds a saved model."""
     folder = files.as_path(export_dir)
-    return bool(folder.strip()) and any(files.exists(f"{folder.rstrip('/')}/{name}") for name in _FILE_NAMES)
+    return bool(folder.strip()) and any(files.exists(f"{folder.rstrip('/')}/{name}") for name in FILE_NAMES)
 
 
 def read_saved_model(export_dir: PathLike) -> SavedModel:
@@ -52,7 +56,7 @@ def read_saved_model(export_dir: PathLike) -> SavedModel:
         DataLossError: It is damaged.
     """
     folder = folder_of(export_dir)
-    for name in _FILE_NAMES:
+    for name in FILE_NAMES:
         path = f"{folder}/{name}"
         try:
             contents = files.read_bytes(path)
@@ -71,20 +75,10 @@ def read_saved_model(export_dir: PathLike) -> SavedModel:
 
 
 def _parsed(name: str, contents: bytes, folder: str) -> SavedModel:
-    if name == JSON_FILE_NAME:
-        return _from_json(contents, folder)
-    return _from_text(contents) if name == TEXT_FILE_NAME else SavedModel.FromString(contents)
-
-
-def _from_text(contents: bytes) -> SavedModel:
-    from google.protobuf import text_format
-
-    model = SavedModel()
-    try:
-        text_format.Parse(contents.decode(), model)
-    except text_format.ParseError as error:
-        raise DataLossError(str(error)) from error
-    return SavedModel.FromString(model.SerializeToString())  # what was read from bytes is known as such
+    model: SavedModel = (
+        _from_json(contents, folder) if name == JSON_FILE_NAME else message_of_file(SavedModel, contents)
+    )
+    return model
 
 
 # -- the form of old -----------------------------------------------------------------------------------
