@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from tfray.framework.bulk import making_much
+from tfray.bulk import making_much
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.partition import home_of, partition

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import tfray as tf
-from tfray.framework.bulk import making_much
+from tfray.bulk import making_much
 
 
 def test_the_search_for_garbage_goes_on_afterwards():

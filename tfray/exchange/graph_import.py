@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from tfray.bulk import making_much
 from tfray.exchange import own_graphs
 from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef, SavedModel
 from tfray.framework import importer
-from tfray.framework.bulk import making_much
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.plain_graph import PlainGraph, messages, messages_by
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from tfray.bulk import making_much
 from tfray.exchange import own_graphs
 from tfray.exchange.from_tensorflow import from_tensorflow
 from tfray.exchange.to_tensorflow import node_of, to_tensorflow
 from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework.allowed_uses import all_nodes, reach_of
-from tfray.framework.bulk import making_much
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion

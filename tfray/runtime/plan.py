@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from tfray.bulk import making_much
 from tfray.errors import InvalidArgumentError, OpError
-from tfray.framework.bulk import making_much
 from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import from_graph_def
