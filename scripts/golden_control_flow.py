@@ -1,8 +1,8 @@
 #!/usr/bin/env python
 """Write ``tests/golden/control_flow.npz.xz``: graphs with TensorFlow 1's control flow, and their results.
 
-The programs stand in ``tests/support/cases/control_flow_cases.py`` and ``control_flow_state_cases.py``. Run it with an
-interpreter that has TensorFlow; tfray itself is not needed:
+The programs stand in ``tests/support/cases``: ``control_flow_cases.py``, ``control_flow_state_cases.py`` and
+``control_flow_array_cases.py``. Run it with an interpreter that has TensorFlow; tfray itself is not needed:
 
     /path/to/python scripts/golden_control_flow.py
 """
@@ -22,7 +22,7 @@ import tensorflow.compat.v1 as tf
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.support.cases import control_flow_state_cases  # noqa: E402, F401 (adds cases)
+from tests.support.cases import control_flow_array_cases, control_flow_state_cases  # noqa: E402, F401 (add cases)
 from tests.support.cases.control_flow_cases import CASES, WITH_VARIABLES, Program  # noqa: E402
 from tests.support.graphs.control_flow_graphs import GoldenGraph, write_golden_graphs  # noqa: E402
 

@@ -275,7 +275,8 @@ TENSOR_ARRAY_SIZE = register(
 # -- one element ---------------------------------------------------------------------------------------
 
 
-def _read_kernel(ctx: KernelContext, flow: TensorList, index: Array) -> Array | TensorList:
+def element_at(ctx: KernelContext, flow: TensorList, index: Array) -> Array | TensorList:
+    """The element, or zeros of the shape of elements that an operation declares."""
     position = _index(index)
     found = flow.element(position)
     if found is MISSING:
@@ -318,30 +319,10 @@ TENSOR_ARRAY_READ = register(
         attrs=("element_shape",),
         types={"dtype": dtypes.ALL},
         shape=_element_shape,
-        kernels=on_every_device(_read_kernel),
+        kernels=on_every_device(element_at),
         gradient=_read_gradient,
     )
 )
-
-
-def _pop_kernel(ctx: KernelContext, flow: TensorList) -> tuple[TensorList, Any]:
-    if not flow.size:
-        raise InvalidArgumentError("an element is taken off the end of an empty list")
-    return flow.without_last(), _read_kernel(ctx, flow, np.array(flow.size - 1))
-
-
-TENSOR_ARRAY_POP = register(
-    OpDef(
-        name="TensorArrayPop",
-        inputs=("flow: variant",),
-        outputs=("changed: variant", "value: dtype"),
-        attrs=("element_shape",),
-        types={"dtype": dtypes.ALL},
-        shape=lambda op: [TensorShape([]), op.attrs["element_shape"]],
-        kernels=on_every_device(_pop_kernel),
-    )
-)
-"""Takes the last element off: loops of TensorFlow 2 keep values for their gradients on such stacks."""
 
 
 def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
@@ -350,13 +331,8 @@ def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Arr
     return flow.set(position, value)
 
 
-def _replace_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
-    position = _index(index)
-    _check_in_range(ctx, flow, position)
-    return flow.set(position, value)
-
-
-def _check_in_range(ctx: KernelContext, flow: TensorList, index: int) -> None:
+def check_in_range(ctx: KernelContext, flow: TensorList, index: int) -> None:
+    """Raise `InvalidArgumentError` for an element beyond the end of an array that does not grow."""
     if index < 0 or (index >= flow.size and not ctx.attr("dynamic")):
         raise InvalidArgumentError(
             f"cannot write element {index}: the TensorArray has {flow.size}; make it with a larger size, "
@@ -365,7 +341,7 @@ def _check_in_range(ctx: KernelContext, flow: TensorList, index: int) -> None:
 
 
 def _check_writable(ctx: KernelContext, flow: TensorList, index: int) -> None:
-    _check_in_range(ctx, flow, index)
+    check_in_range(ctx, flow, index)
     if flow.element(index) is not MISSING:
         raise InvalidArgumentError(f"element {index} of the TensorArray was written already: write each once")
 
@@ -393,18 +369,6 @@ TENSOR_ARRAY_WRITE = register(
         gradient=_write_gradient,
     )
 )
-TENSOR_ARRAY_REPLACE = register(
-    OpDef(
-        name="TensorArrayReplace",
-        inputs=("flow: variant", "index: int32", "value: any"),
-        outputs=("changed: variant",),
-        attrs=("dynamic",),
-        shape=_flow_shape,
-        kernels=on_every_device(_replace_kernel),
-        keeps_inputs=True,
-    )
-)
-"""A write to an element that may have been written: for the lists of TensorFlow 2, which allow it."""
 
 
 # -- many elements -------------------------------------------------------------------------------------

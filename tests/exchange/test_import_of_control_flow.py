@@ -11,13 +11,9 @@ from tfray.formats.graph_proto import GraphDef
 
 GRAPHS = read_golden_graphs(GOLDEN / "control_flow.npz.xz")
 MESSAGES = {name: GraphDef.FromString(golden.graph) for name, golden in GRAPHS.items()}
-WITH_GRADIENTS_OF_ARRAYS = {
-    name for name, graph in MESSAGES.items() if any(node.op == "TensorArrayGradV3" for node in graph.node)
-}
-"""Those that need gradients of TensorArrays, which have no equivalent yet."""
 
 
-@pytest.mark.parametrize("name", sorted(GRAPHS.keys() - WITH_GRADIENTS_OF_ARRAYS))
+@pytest.mark.parametrize("name", GRAPHS)
 def test_results_are_equal(name):
     golden = GRAPHS[name]
     fetches = tf.import_graph_def(MESSAGES[name], return_elements=golden.fetches, name="")

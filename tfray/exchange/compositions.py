@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tfray.errors import UnimplementedError
-from tfray.exchange.to_tensorflow import Body, export
+from tfray.exchange.exports import Body, export
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.ops.arrays.broadcast_ops import broadcast_to, ones, ones_like, where, where_v2, zeros_like
+from tfray.ops.arrays.broadcast_ops import broadcast_to, ones, ones_like, where, zeros_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather, scatter_nd
 from tfray.ops.arrays.join_ops import concat, split, stack
@@ -213,7 +213,7 @@ def _all_finite(op: Operation, value: Tensor) -> Sequence[Tensor]:
 @composed("KeepWhere")
 def _keep_where(op: Operation, condition: Tensor, x: Tensor) -> Sequence[Tensor]:
     nothing = zeros_like(x)
-    return [where_v2(condition, x, nothing) if op.attrs["chosen"] else where_v2(condition, nothing, x)]
+    return [where(condition, x, nothing) if op.attrs["chosen"] else where(condition, nothing, x)]
 
 
 @composed("Sort")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
-from tfray.exchange.op_table import TensorFlowOp, function_as_op, tensorflow_op
+from tfray.exchange.op_table import TensorFlowOp, function_as_op, operation_type
 
 SWITCHES: Final = frozenset({"Switch", "RefSwitch"})
 MERGES: Final = frozenset({"Merge", "RefMerge"})
@@ -223,7 +223,7 @@ class Workshop:
 
     def _type(self, node: Node) -> TensorFlowOp | None:
         signature = self._functions.get(node.op)
-        return tensorflow_op(node.op) if signature is None else function_as_op(signature)
+        return operation_type(node.op) if signature is None else function_as_op(signature)
 
     def _known_type(self, node: Node) -> TensorFlowOp:
         found = self._type(node)

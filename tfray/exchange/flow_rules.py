@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, OpError
 from tfray.exchange.attributes import read_attr
 from tfray.exchange.node import Imported, Node, TensorArrayHandle, rule
 from tfray.formats.graph_proto import FunctionDef
 from tfray.framework import dtypes
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.control.control_flow_ops import add_cond, add_while
+from tfray.ops.control.control_flow_ops import add_cond, add_while, common_shape
 
 # -- functions -----------------------------------------------------------------------------------------
 
@@ -49,12 +49,22 @@ def _truth(node: Node, tensor: Tensor) -> Tensor:
 @rule("If", "StatelessIf")
 def _if(node: Node) -> Sequence[Imported]:
     pred = _truth(node, node.value(node.given[0]))
-    branches = []
-    for attr, scope in (("then_branch", "then"), ("else_branch", "orelse")):
-        region, outputs = node.body.region(*_function(node, attr), node.given[1:], node, scope)
-        region.outputs = [node.value(output) for output in outputs]
-        branches.append(region)
-    return _chosen(node, pred, *branches)[: len(node.attrs["Tout"])]
+    branches = [
+        node.body.region(*_function(node, attr), node.given[1:], node, scope)
+        for attr, scope in (("then_branch", "then"), ("else_branch", "orelse"))
+    ]
+    # A handle is known without a choice, and is the one of the branch that has it.
+    handles = {
+        i: output
+        for _, outputs in branches
+        for i, output in enumerate(outputs)
+        if isinstance(output, TensorArrayHandle)
+    }
+    for region, outputs in branches:
+        region.outputs = [node.value(output) for i, output in enumerate(outputs) if i not in handles]
+    (then, _), (orelse, _) = branches
+    values = iter(_chosen(node, pred, then, orelse))
+    return [handles[i] if i in handles else next(values) for i in range(len(node.attrs["Tout"]))]
 
 
 def _chosen(node: Node, pred: Tensor, then: Region, orelse: Region) -> list[Imported]:
@@ -63,6 +73,10 @@ def _chosen(node: Node, pred: Tensor, then: Region, orelse: Region) -> list[Impo
             short.outputs.append(
                 short.create_op("Const", [], {"value": np.array(True), "dtype": dtypes.bool_}).outputs[0]
             )
+    for region, other in ((then, orelse), (orelse, then)):  # what has no value takes the dtype of the other branch's
+        for i, (output, wanted) in enumerate(zip(region.outputs, other.outputs, strict=True)):
+            if output.op.type == "NoValue" and output.dtype is not wanted.dtype:
+                region.outputs[i] = region.create_op("NoValue", [], {"dtype": wanted.dtype}).outputs[0]
     with node.building():
         made = add_cond(pred, then, orelse, name="cond")
     node.controls.append(made)
@@ -110,10 +124,9 @@ def _cases(node: Node, branches: Sequence[Any]) -> str:
 def _while(node: Node) -> Sequence[Imported]:
     fixed = _fixed_variables(node)
     variables = [i for i in range(len(node.given)) if i not in fixed]
-    condition, results = node.body.region(*_function(node, "cond"), node.given, node, "condition", variables)
+    shapes, body = _loop_body(node, variables)
+    condition, results = node.body.region(*_function(node, "cond"), node.given, node, "condition", shapes)
     condition.outputs = [node.value(results[0])]
-    body, outputs = node.body.region(*_function(node, "body"), node.given, node, "body", variables)
-    body.outputs = [node.value(outputs[i]) for i in variables]
     initial = [node.value(node.given[i]) for i in variables]
     with node.building():
         made = add_while(condition, body, initial, "while")
@@ -122,6 +135,29 @@ def _while(node: Node) -> Sequence[Imported]:
         ends[index] = tensor
     node.controls.append(made)
     return node.named(ends)
+
+
+def _loop_body(node: Node, variables: Sequence[int]) -> tuple[dict[int, TensorShape], Region]:
+    """The shapes of the variables of a loop, and its body with these.
+
+    Where the loop does not say them, they are those of the first values, as far as the body keeps them.
+    """
+    declared = node.attrs.get("output_shapes") or ()
+    first = [given.shape if isinstance(given, Tensor) else TensorShape(None) for given in node.given]
+    shapes = {i: declared[i] if i < len(declared) else first[i] for i in variables}
+    while True:
+        try:
+            body, outputs = node.body.region(*_function(node, "body"), node.given, node, "body", shapes)
+        except (OpError, ValueError):
+            if declared or all(shape.rank is None for shape in shapes.values()):
+                raise
+            shapes = dict.fromkeys(variables, TensorShape(None))  # what changes may not fit the first shape
+            continue
+        body.outputs = [node.value(outputs[i]) for i in variables]
+        kept = {i: common_shape(shapes[i], end.shape) for i, end in zip(variables, body.outputs, strict=True)}
+        if declared or kept == shapes:
+            return shapes, body
+        shapes = kept
 
 
 def _fixed_variables(node: Node) -> set[int]:
@@ -153,6 +189,9 @@ def _stack(node: Node) -> Sequence[Imported]:
 
 @rule("StackPushV2")
 def _push_on_stack(node: Node) -> Sequence[Imported]:
+    stack, value = _origin(node), node.inputs[1]
+    known = node.body.pushed.get(stack, value.shape)
+    node.body.pushed[stack] = common_shape(known, value.shape)
     return [node.make("StackPushV2", node.inputs).outputs[0]]
 
 
@@ -160,7 +199,15 @@ def _push_on_stack(node: Node) -> Sequence[Imported]:
 def _pop_off_stack(node: Node) -> Sequence[Imported]:
     dtype = node.attrs["elem_type"]
     dtype = dtypes.variant if dtype is dtypes.resource else dtype
-    return [node.make("StackPopV2", node.inputs, elem_type=dtype).outputs[0]]
+    (value,) = node.make("StackPopV2", node.inputs, elem_type=dtype).outputs
+    value.set_shape(node.body.pushed.get(_origin(node), TensorShape(None)))
+    return [value]
+
+
+def _origin(node: Node) -> Tensor:
+    """The handle of a stack, there where the stack is made, if it can be seen from here."""
+    graph, handle = node.graph, node.inputs[0]
+    return graph.origin(handle) if isinstance(graph, Region) else handle
 
 
 # -- lists of tensors ----------------------------------------------------------------------------------
@@ -178,7 +225,7 @@ def _all_indices(node: Node, flow: Tensor) -> Tensor:
     return node.part("Range", [node.known(0, dtypes.int32), size, node.known(1, dtypes.int32)])
 
 
-@rule("EmptyTensorList")
+@rule("EmptyTensorList", "TensorArrayOfNothing")
 def _empty_list(node: Node) -> Sequence[Imported]:
     return [node.make("TensorArray", [node.known(0, dtypes.int32)]).outputs[0]]
 
@@ -222,9 +269,16 @@ def _set_item(node: Node) -> Sequence[Imported]:
     return [node.make("TensorArrayReplace", node.inputs, dynamic=dynamic).outputs[0]]
 
 
+@rule("TensorListResize")
+def _resize_list(node: Node) -> Sequence[Imported]:
+    return [node.make("TensorArrayResize", node.inputs).outputs[0]]
+
+
 @rule("TensorListGetItem")
 def _get_item(node: Node) -> Sequence[Imported]:
     shape, dtype = _element_shape(node), node.attrs["element_dtype"]
+    if node.constant("element_shape") is None and dtype.is_differentiable:
+        return [node.make("TensorArrayReadOrZeros", node.inputs, dtype=dtype).outputs[0]]
     return [node.make("TensorArrayRead", node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
 
 
@@ -239,7 +293,43 @@ def _stack_list(node: Node) -> Sequence[Imported]:
 @rule("TensorListGather")
 def _gather_list(node: Node) -> Sequence[Imported]:
     shape, dtype = _element_shape(node), node.attrs["element_dtype"]
+    if node.constant("element_shape") is None and dtype.is_differentiable:
+        return [node.make("TensorArrayGatherOrZeros", node.inputs, dtype=dtype).outputs[0]]
     return [node.make("TensorArrayGather", node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
+
+
+@rule("TensorListConcatV2")
+def _concat_list(node: Node) -> Sequence[Imported]:
+    flow, shape, lengths = node.inputs
+    dtype, known = node.attrs["element_dtype"], _element_shape(node)
+    rest = TensorShape(None) if known.rank is None else TensorShape(known.sizes[1:])
+    if lengths.shape == TensorShape([0]) or not dtype.is_differentiable:
+        return _with_lengths(node, node.make("TensorArrayConcat", [flow], dtype=dtype, rest=rest))
+    lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
+    shape = node.part("StridedSlice", [node.part("Cast", [shape], SrcT=shape.dtype, DstT=dtypes.int32)], key="1:")
+    return _with_lengths(node, node.make("TensorArrayConcatOrZeros", [flow, lengths, shape], dtype=dtype, rest=rest))
+
+
+@rule("TensorListSplit")
+def _split_list(node: Node) -> Sequence[Imported]:
+    value, _, lengths = node.inputs
+    lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
+    nothing = node.part("TensorArray", [node.known(0, dtypes.int32)])
+    return [node.make("TensorArraySplit", [nothing, value, lengths]).outputs[0]]
+
+
+@rule("TensorListScatter", "TensorListScatterV2")
+def _scatter_list(node: Node) -> Sequence[Imported]:
+    value, indices, _, *size = node.inputs
+    zero = node.known(0, dtypes.int32)
+    flow = node.part("TensorArray", [node.part("Maximum", [*size, zero]) if size else zero])
+    return [node.make("TensorArrayScatter", [flow, indices, value], dynamic=True).outputs[0]]
+
+
+@rule("TensorListScatterIntoExistingList")
+def _scatter_into_list(node: Node) -> Sequence[Imported]:
+    flow, value, indices = node.inputs
+    return [node.make("TensorArrayScatter", [flow, indices, value], dynamic=True).outputs[0]]
 
 
 @rule("TensorListFromTensor")
@@ -296,16 +386,12 @@ def _array(node: Node) -> tuple[TensorArrayHandle, list[Tensor]]:
 @rule("TensorArrayWriteV3")
 def _write(node: Node) -> Sequence[Imported]:
     handle, inputs = _array(node)
-    if handle.is_gradient:
-        return [node.make("TensorArrayAccumulate", inputs).outputs[0]]
     return [node.make("TensorArrayWrite", inputs, dynamic=handle.dynamic).outputs[0]]
 
 
 @rule("TensorArrayScatterV3")
 def _scatter(node: Node) -> Sequence[Imported]:
     handle, inputs = _array(node)
-    if handle.is_gradient:
-        return [node.make("TensorArrayAccumulateRows", inputs).outputs[0]]
     return [node.make("TensorArrayScatter", inputs, dynamic=handle.dynamic).outputs[0]]
 
 
@@ -328,7 +414,10 @@ def _gather(node: Node) -> Sequence[Imported]:
 def _concat(node: Node) -> Sequence[Imported]:
     _, inputs = _array(node)
     attrs = {"dtype": node.attrs["dtype"], "rest": node.attrs["element_shape_except0"]}
-    made = node.make("TensorArrayConcat", inputs, **attrs)
+    return _with_lengths(node, node.make("TensorArrayConcat", inputs, **attrs))
+
+
+def _with_lengths(node: Node, made: Operation) -> Sequence[Imported]:
     return [made.outputs[0], node.part("Cast", [made.outputs[1]], SrcT=dtypes.int32, DstT=dtypes.int64)]
 
 
@@ -348,3 +437,17 @@ def _size(node: Node) -> Sequence[Imported]:
 def _close(node: Node) -> Sequence[Imported]:
     node.make("NoOp", [])
     return []
+
+
+@rule("TensorArrayAccumulateParts")
+def _accumulate_parts(node: Node) -> Sequence[Imported]:
+    flow, value, lengths = node.inputs
+    lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
+    nothing = node.part("TensorArray", [node.known(0, dtypes.int32)])
+    return [node.make("TensorArraySum", [flow, node.part("TensorArraySplit", [nothing, value, lengths])]).outputs[0]]
+
+
+@rule("TensorArrayConcatLike")
+def _concat_like(node: Node) -> Sequence[Imported]:
+    attrs = {key: node.attrs[key] for key in ("dtype", "element_shape")}
+    return _with_lengths(node, node.make("TensorArrayConcatLike", node.inputs, **attrs))

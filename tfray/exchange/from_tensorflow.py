@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 
-import tfray.exchange.array_rules  # noqa: F401  (declares rules)
+import tfray.exchange.array_rules
+import tfray.exchange.queue_rules
+import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
 from tfray.errors import InvalidArgumentError, OpError, UnimplementedError
 from tfray.exchange.attributes import attrs_of
 from tfray.exchange.flow_rules import call
 from tfray.exchange.functionalize import functionalize
+from tfray.exchange.gradient_arrays import with_gradient_arrays_as_values
 from tfray.exchange.import_rules import importable, imported
 from tfray.exchange.node import Imported, Node, Reference
-from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, tensorflow_op
+from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, operation_type
 from tfray.formats.graph_proto import AttrValue, FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.device_spec import canonical_name
@@ -44,7 +47,7 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
         InvalidArgumentError: The message is no valid graph.
         DataLossError: A constant in it cannot be read.
     """
-    graph_def = functionalize(graph_def, keep)
+    graph_def = functionalize(with_gradient_arrays_as_values(graph_def), keep)
     functions = _called(graph_def)
     nodes = list(_restored(graph_def.node))
     _check_types([nodes, *(function.node_def for function in functions.values())], functions)
@@ -128,6 +131,7 @@ class _Body:
         prefix: Before the names of all operations.
         bound: Values of the attributes of the function.
         depth: How many functions are around this one.
+        pushed: What is known of the shapes of what is pushed on stacks, by the stacks' handles.
         controls: Operations that all operations here wait for.
     """
 
@@ -136,6 +140,7 @@ class _Body:
     prefix: str
     bound: Mapping[str, Any]
     depth: int
+    pushed: dict[Tensor, TensorShape] = field(default_factory=dict)
     controls: Sequence[Operation] = ()
 
     def __post_init__(self) -> None:
@@ -159,7 +164,7 @@ class _Body:
         try:
             device = canonical_name(message.device)
             function = self.functions.get(message.op)
-            definition = tensorflow_op(message.op)
+            definition = operation_type(message.op)
             if message.op.startswith(OWN):
                 node = Node(self, name, message.op, {}, inputs, device, [*self.controls, *controls], None)
                 made = self._own(node, message)
@@ -233,7 +238,7 @@ class _Body:
         Returns:
             What it returns, and the operations that run for their effect.
         """
-        body = _Body(self.functions, self.graph, f"{node.name}/", given, self.depth + 1, node.controls)
+        body = _Body(self.functions, self.graph, f"{node.name}/", given, self.depth + 1, self.pushed, node.controls)
         return body._fill(function, inputs)
 
     def region(
@@ -243,7 +248,7 @@ class _Body:
         inputs: Sequence[Imported],
         node: Node,
         scope: str,
-        parameters: Sequence[int] = (),
+        parameters: Mapping[int, TensorShape] | None = None,
     ) -> tuple[Region, list[Imported]]:
         """A region that does what a function does.
 
@@ -253,19 +258,19 @@ class _Body:
             inputs: What it is given.
             node: The operation that will hold it.
             scope: Below the node's name, before the names of its operations.
-            parameters: Indices of those inputs that the operation passes in. The others are captured.
+            parameters: Indices of those inputs that the operation passes in, and their shapes. The others are captured.
 
         Returns:
             The region, whose outputs have not been set, and what the function returns.
         """
         region = Region(self.graph)
         with region.as_default():
-            body = _Body(self.functions, region, f"{node.name}/{scope}/", given, self.depth + 1)
+            body = _Body(self.functions, region, f"{node.name}/{scope}/", given, self.depth + 1, self.pushed)
             own = list(inputs)
-            for index in parameters:  # before the captures
+            parameters = parameters or {}
+            for index, shape in parameters.items():  # before the captures
                 value = inputs[index]
                 if isinstance(value, Tensor):
-                    shape = self._parameter_shape(value, index, node)
                     own[index] = region.add_input(value.dtype, shape, f"{body.prefix}input_{index}")
             for index in set(range(len(inputs))) - set(parameters):
                 value = inputs[index]
@@ -273,23 +278,18 @@ class _Body:
                     own[index] = value.in_region(region) if isinstance(value, Reference) else region.own(value)
             outputs, effects = body._fill(function, own)
             outputs = [_after(value, effects, f"{body.prefix}result_{i}") for i, value in enumerate(outputs)]
-            if effects and not outputs:
+            if effects and not any(isinstance(output, Tensor) for output in outputs):
                 attrs = {"value": np.array(True), "dtype": dtypes.bool_}
                 name = f"{body.prefix}done"
-                outputs = [
-                    region.create_op("Const", [], attrs, name, exact_name=True, control_inputs=effects).outputs[0]
-                ]
+                outputs += region.create_op("Const", [], attrs, name, exact_name=True, control_inputs=effects).outputs
         return region, outputs
-
-    @staticmethod
-    def _parameter_shape(value: Tensor, index: int, node: Node) -> TensorShape:
-        shapes = node.attrs.get("output_shapes") or ()
-        return shapes[index] if index < len(shapes) and value.dtype.is_numpy_compatible else TensorShape(None)
 
     def _fill(self, name: str, inputs: Sequence[Imported]) -> tuple[list[Imported], list[Operation]]:
         function = self.functions.get(name)
         if function is None:
             raise InvalidArgumentError(f"the graph has no function {name!r}")
+        for node in function.node_def:
+            self.graph.unique_name(self.prefix + node.name)
         signature = function.signature
         places = iter(inputs)
         for arg in signature.input_arg:
@@ -313,9 +313,10 @@ _RETURN: Any = type("_Return", (), {"name": "the function's result"})
 
 def _after(value: Imported, effects: Sequence[Operation], name: str) -> Imported:
     """A value that is there when operations that run for their effect have run."""
-    if not effects or not isinstance(value, Tensor) or not value.dtype.is_numpy_compatible:
+    if not effects or not isinstance(value, Tensor) or value.dtype is dtypes.resource:
         return value
-    return value.graph.create_op("Identity", [value], {}, name, exact_name=True, control_inputs=effects).outputs[0]
+    identity = "TensorArrayIdentity" if value.dtype is dtypes.variant else "Identity"
+    return value.graph.create_op(identity, [value], {}, name, exact_name=True, control_inputs=effects).outputs[0]
 
 
 def _named_outputs(definition: Any, attrs: Mapping[str, Any]) -> dict[str, tuple[int, int]]:

@@ -81,6 +81,14 @@ def read_nodes(messages: Iterable[Any]) -> list[Node]:
     return list(nodes.values())
 
 
+def write_node(message: Any, node: Node, inputs: Sequence[str]) -> None:
+    """Make `message` that of an operation with these inputs."""
+    message.CopyFrom(node.message)
+    message.name, message.op = node.name, node.op
+    del message.input[:]
+    message.input.extend([*inputs, *(f"^{each.name}" for each in node.controls)])
+
+
 def _check_kept(keep: Sequence[str], nodes: Sequence[Node], outside: Sequence[Node]) -> None:
     names = {node.name for node in outside}
     inside = {node.name: node for node in nodes if node.name not in names}
@@ -98,11 +106,8 @@ class _Writer:
         self._workshop = workshop
 
     def write(self, message: Any, node: Node, inputs: Sequence[str]) -> None:
-        """Make `message` that of an operation with these inputs."""
-        message.CopyFrom(node.message)
-        message.name, message.op = node.name, node.op
-        del message.input[:]
-        message.input.extend([*inputs, *(f"^{each.name}" for each in node.controls)])
+        """Make `message` that of an operation with these inputs, and write its functions."""
+        write_node(message, node, inputs)
         attrs = ("then_branch", "else_branch") if node.op in ("If", "StatelessIf") else ("cond", "body")
         for attr, body in zip(attrs, node.bodies, strict=False):
             name = self._workshop.unique_name(f"{node.name.replace('/', '_')}_{attr.partition('_')[0]}")

@@ -6,9 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import tfray.exchange.compositions
-import tfray.exchange.queue_rules
-import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
 from tfray.exchange import own_graphs
 from tfray.exchange.from_tensorflow import from_tensorflow
 from tfray.exchange.to_tensorflow import node_of, to_tensorflow

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tfray.errors import UnimplementedError
 from tfray.exchange.node import FUNCTIONS, Imported, Node, Reference, behind
-from tfray.exchange.op_table import TensorFlowOp, tensorflow_op
+from tfray.exchange.op_table import TensorFlowOp, operation_type
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import OpDef, lookup, registered_ops, variant_name
@@ -145,7 +145,7 @@ def importable(op: str) -> bool:
     """Whether there is an equivalent of a type of TensorFlow's."""
     if op in FUNCTIONS:
         return True
-    definition, found = tensorflow_op(op), target_of(op)
+    definition, found = operation_type(op), target_of(op)
     return definition is not None and found is not None and not _missing(definition, *found)
 
 

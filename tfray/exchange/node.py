@@ -45,7 +45,6 @@ class TensorArrayHandle:
     dtype: DType
     element_shape: TensorShape
     dynamic: bool
-    is_gradient: bool = False
 
 
 Imported = Tensor | Reference | TensorArrayHandle

@@ -29,6 +29,21 @@ OWN_PART: Final = "_tfray_part"
 """Marks nodes that only TensorFlow needs: another node holds the operation that they are part of."""
 
 
+_READS_LIKE = "like:variant prefix:N*int32\tvalue:dtype"
+_OF_ELEMENTS = "N:int\tdtype:type\telement_shape:shape=null"
+
+OF_GRADIENTS: Final = {
+    "TensorArrayAccumulate": "flow:variant index:int32 value:T\tchanged:variant\tT:type",
+    "TensorArrayAccumulateParts": "flow:variant value:T lengths:int64\tchanged:variant\tT:type",
+    "TensorArrayAccumulateRows": "flow:variant indices:int32 value:T\tchanged:variant\tT:type",
+    "TensorArrayConcatLike": f"flow:variant {_READS_LIKE} lengths:int64\t{_OF_ELEMENTS}",
+    "TensorArrayGatherLike": f"flow:variant indices:int32 {_READS_LIKE}\t{_OF_ELEMENTS}",
+    "TensorArrayOfNothing": "\tflow:variant",
+    "TensorArrayReadLike": f"flow:variant index:int32 {_READS_LIKE}\t{_OF_ELEMENTS}",
+}
+"""Types that TensorFlow does not have, in the form of its table: see `tfray.exchange.gradient_arrays`."""
+
+
 @dataclass(frozen=True)
 class TensorFlowArg:
     """An input or output.
@@ -131,8 +146,16 @@ def _lines() -> dict[str, str]:
 def tensorflow_op(name: str) -> TensorFlowOp | None:
     """TensorFlow's operation type of that name; None where 2.21 has none."""
     line = _lines().get(name)
-    if line is None:
-        return None
+    return None if line is None else _parsed(name, line)
+
+
+@functools.cache
+def operation_type(name: str) -> TensorFlowOp | None:
+    """TensorFlow's operation type of that name, or one of `OF_GRADIENTS`."""
+    return _parsed(name, f"{name}\t{OF_GRADIENTS[name]}") if name in OF_GRADIENTS else tensorflow_op(name)
+
+
+def _parsed(name: str, line: str) -> TensorFlowOp:
     first, inputs, outputs, *attrs = line.split("\t")
     parsed = {attr.name: attr for attr in map(_attr, filter(None, attrs))}
     return TensorFlowOp(name, tuple(_args(inputs)), tuple(_args(outputs)), parsed, first.endswith("!"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
-from tfray.exchange.to_tensorflow import Body, export
 from tfray.framework.graph import Operation
 from tfray.framework.tensor_shape import TensorShape
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import UnimplementedError
+from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
-from tfray.exchange.to_tensorflow import Body, export
 from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Operation, Tensor

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 import tfray.exchange.array_rules
-import tfray.exchange.flow_rules  # noqa: F401  (declares rules)
+import tfray.exchange.compositions
+import tfray.exchange.flow_exports
+import tfray.exchange.flow_rules
+import tfray.exchange.queue_rules
+import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
 from tfray.errors import UnimplementedError
 from tfray.exchange.attributes import write_attr
+from tfray.exchange.exports import EXPORTS, export
 from tfray.exchange.import_rules import RULES, Rule, importable, target_of
 from tfray.exchange.node import FUNCTIONS
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
-from tfray.formats.graph_proto import FunctionDef, GraphDef, NodeDef
+from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.op_def import OpDef, lookup, registered_ops, variant_name
-from tfray.framework.region import Region
-from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.slice_ops import key_items
 
 PRODUCER: Final = 2119
@@ -154,7 +158,7 @@ class Body:
 
     def add_part(self, op: Operation) -> None:
         """Add an operation of TensorFlow's. Raises `UnimplementedError` for one that only tfray has."""
-        export = _EXPORTS.get(op.type)
+        export = EXPORTS.get(op.type)
         if export is not None:
             export(self, op)
         elif _counterpart(op) is not None:
@@ -214,6 +218,10 @@ class Body:
         for node in self.nodes[self.first :]:
             if node.name != op.name:
                 node.attr[OWN_PART].b = True
+
+    def of_function(self, nodes: Any, names: Iterable[str]) -> Body:
+        """The nodes of a function of the same graph, whose operations have these names."""
+        return Body(nodes, self.message, True, taken=set(names))
 
     def constant(self, op: Operation, suffix: str, value: Any, dtype: DType = dtypes.int32) -> str:
         """A constant that is needed besides."""
@@ -328,17 +336,6 @@ def _attrs(
 
 
 # -- operations that differ ----------------------------------------------------------------------------
-
-Export = Callable[[Body, Operation], None]
-_EXPORTS: Final[dict[str, Export]] = {}
-
-
-def export(*types: str) -> Callable[[Export], Export]:
-    def declare(function: Export) -> Export:
-        _EXPORTS.update(dict.fromkeys(types, function))
-        return function
-
-    return declare
 
 
 @export("Const")
@@ -473,66 +470,13 @@ def _tensor_summary(body: Body, op: Operation) -> None:
     body.give(op, op.type, {})
 
 
-# -- regions -------------------------------------------------------------------------------------------
+@export("AsString")
+def _as_string(body: Body, op: Operation) -> None:
+    fill, width, _, precision, kind = _FORMAT.fullmatch(op.attrs["format"]).groups()  # type: ignore[union-attr]
+    attrs = {"T": op.inputs[0].dtype, "fill": fill, "scientific": kind == "e", "shortest": kind == "g"}
+    attrs |= {"width": int(width or -1), "precision": int(precision or -1)}
+    body.node(op, "AsString", [body.text(op.inputs[0])], attrs)
+    body.give(op, "AsString", attrs)
 
 
-def _function(body: Body, op: Operation, attr: str, also: Sequence[int] = ()) -> Any:
-    """The function that does what a region does, and returns the inputs of the indices `also` besides."""
-    region: Region = op.attrs[attr]
-    function: FunctionDef = body.message.library.function.add()
-    name = f"{op.name}_{attr}".replace("/", "_").replace(".", "_")
-    taken = {other.signature.name for other in body.message.library.function}
-    while name in taken:
-        name += "_"
-    function.signature.name = name
-    inner = Body(function.node_def, body.message, True)
-    for index, tensor in enumerate(region.inputs):
-        function.signature.input_arg.add(name=f"input_{index}", type=int(tensor.dtype))
-        inner.texts[tensor] = f"input_{index}"
-    for inside in region.get_operations():
-        if inside.type != "RegionInput":
-            inner.add(inside)
-    for index, tensor in enumerate([*region.outputs, *(region.inputs[i] for i in also)]):
-        function.signature.output_arg.add(name=f"output_{index}", type=int(tensor.dtype))
-        function.ret[f"output_{index}"] = inner.text(tensor)
-    effects = [inside for inside in region.get_operations() if inside.op_def.stateful and inside.type != "RegionInput"]
-    for inside in effects:
-        function.signature.control_output.append(inside.name)
-        function.control_ret[inside.name] = inside.name
-    function.signature.is_stateful = bool(effects)
-    return {"name": name}
-
-
-@export("Cond")
-def _cond(body: Body, op: Operation) -> None:
-    pred, *inputs = op.inputs
-    attrs = {
-        "Tcond": pred.dtype,
-        "Tin": [tensor.dtype for tensor in inputs],
-        "Tout": [tensor.dtype for tensor in op.outputs],
-        "then_branch": _function(body, op, "then"),
-        "else_branch": _function(body, op, "orelse"),
-    }
-    body.node(op, "If", [body.text(tensor) for tensor in op.inputs], attrs)
-    body.give(op, "If", attrs)
-
-
-@export("While")
-def _while(body: Body, op: Operation) -> None:
-    count = op.attrs["variables"]
-    if len(op.outputs) > count + 1:
-        raise UnimplementedError(
-            f"the loop {op.name!r} keeps values for its gradient: TensorFlow has no equivalent; "
-            "take the part without gradients, by tf.graph_util.extract_sub_graph"
-        )
-    captures = list(range(count, len(op.inputs)))
-    shapes = [tensor.shape for tensor in op.attrs["body"].inputs[:count]]
-    attrs = {
-        "T": [tensor.dtype for tensor in op.inputs],
-        "cond": _function(body, op, "condition"),
-        "body": _function(body, op, "body", captures),
-        "output_shapes": [*shapes, *(TensorShape(None) for _ in captures)],
-    }
-    body.node(op, "While", [body.text(tensor) for tensor in op.inputs], attrs)
-    for index, tensor in enumerate(op.outputs[1:]):
-        body.texts[tensor] = body.named(op.name, "While", index, attrs)
+_FORMAT: Final = re.compile(r"%([ 0+-]?)([0-9]*)(\.([0-9]+))?([defgs])")

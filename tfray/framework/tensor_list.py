@@ -53,6 +53,12 @@ class TensorList:
         items.pop(newer.size, None)
         return newer
 
+    def resized(self, size: int) -> TensorList:
+        """The list with that number of elements: its first ones, or all of them and missing ones."""
+        if size < self.size:
+            return TensorList({index: item for index, item in self._own_items().items() if index < size}, size)
+        return self if size == self.size else self._replaced(self._own_items(), size - 1, size)
+
     def _replaced(self, items: dict[int, Array], index: int, size: int) -> TensorList:
         """The newest version, of which the element `index` is about to change. This one keeps its own."""
         newer = TensorList(items, size)

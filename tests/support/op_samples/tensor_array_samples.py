@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.op_samples import OpSample, grid
-from tfray.ops.control import control_flow_ops, tensor_array_ops
+from tfray.framework.convert import add_op
+from tfray.framework.tensor_shape import TensorShape
+from tfray.ops.control import control_flow_ops, gradient_array_ops, tensor_array_ops
 from tfray.ops.control.tensor_array_ops import TensorArray
 from tfray.ops.math import stacked_product_ops
 
@@ -16,6 +18,13 @@ def _unstacked(x):
 
 def _written(x, y):
     return TensorArray(x.dtype, 2).write(1, x).write(0, y)
+
+
+def _beside(x, kind, *where):
+    """All elements but the last one as a gradient, which is read beside an array that has all."""
+    definition = getattr(gradient_array_ops, f"TENSOR_ARRAY_{kind.upper()}_LIKE")
+    gradient, like = _unstacked(x[:2]).flow, _unstacked(x).flow
+    return add_op(definition, gradient, *where, like, [], dtype=x.dtype, element_shape=TensorShape(None))
 
 
 def _as_loop(x):
@@ -67,6 +76,27 @@ SAMPLES = [
         lambda x: [x[1], np.zeros_like(x[0])],
         modes=("known",),
     ),
+    OpSample(
+        "TensorArrayReadLike",
+        lambda x: [_beside(x, "Read", i) for i in (1, 2)],
+        [grid(3, 2)],
+        lambda x: [x[1], np.zeros((2,))],
+        data_dependent=True,
+    ),
+    OpSample(
+        "TensorArrayGatherLike",
+        lambda x: _beside(x, "Gather", [2, 0, 0]),
+        [grid(3, 2)],
+        lambda x: x[[2, 0, 0]] * [[0], [1], [1]],
+        data_dependent=True,
+    ),
+    OpSample(
+        "TensorArrayConcatLike",
+        lambda x: _beside(x[:, None], "Concat"),
+        [grid(3, 2)],
+        lambda x: [x * [[1], [1], [0]], np.int32([1, 1, 1])],
+        data_dependent=True,
+    ),
     *[
         OpSample(
             "ProductOfStacks",
@@ -91,7 +121,7 @@ SAMPLES = [
 TESTED_ELSEWHERE = {
     "RegionInput": "the input of a branch or a loop: test_control_flow.py",
     "StackTimesMatrix": "the gradient of ProductOfStacks, which checks it",
-    **dict.fromkeys(["TensorArrayPop", "TensorArrayReplace"], "imported graphs use them: test_graphs_of_tensorflow.py"),
+    **dict.fromkeys(["TensorArrayPop", "TensorArrayReplace", "TensorArrayResize"], "lists: test_tensor_list_ops.py"),
     "NoValue": "has no value: test_control_flow_gradients.py",
     **dict.fromkeys(["StackV2", "StackPushV2", "StackPopV2"], "works in place: test_stack_ops.py"),
     **dict.fromkeys(

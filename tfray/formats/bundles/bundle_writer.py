@@ -6,6 +6,7 @@ TensorFlow demands, and the index is put in place last.
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -130,7 +131,8 @@ def _entries_of(tensor: TensorEntry, numbers: dict[str, int]) -> Iterator[tuple[
     """The entries of a tensor: one, or one for the whole and one for each part."""
     # Parts without elements say nothing, and TensorFlow has no such slices.
     parts = [part for part in tensor.slices if 0 not in part.shape] or list(tensor.slices[:1])
-    if len(parts) == 1:
+    is_whole = 0 in tensor.shape or math.prod(parts[0].shape) == math.prod(tensor.shape)
+    if len(parts) == 1 and is_whole:
         yield tensor.name.encode(), _entry(tensor, tensor.shape, parts[0], numbers)
         return
     whole = BundleEntry(dtype=DTYPE_NUMBERS[tensor.dtype], shape=_shape_proto(tensor.shape))
