@@ -12,6 +12,7 @@ from tfray.cli.command import BadRequest, GivenPath, OneLineErrors, reported_err
 from tfray.cli.file_tables import printable
 from tfray.cli.model_contents import (
     KINDS,
+    ONNX_SUFFIX,
     model_contents,
     model_summary,
     print_contents,
@@ -20,7 +21,6 @@ from tfray.cli.model_contents import (
     tensor_records,
     variables_of,
 )
-from tfray.cli.onnx_contents import ONNX_SUFFIX, onnx_contents
 from tfray.exchange.op_table import OWN
 from tfray.formats import files
 from tfray.formats.checkpoint import INDEX_SUFFIX, CheckpointFiles
@@ -88,6 +88,8 @@ def inspect_file(path: str, as_json: bool, verify: bool, debug: bool) -> None:
     """
     with reported_errors(debug, ()):
         if path.endswith(ONNX_SUFFIX):
+            from tfray.cli.onnx_contents import onnx_contents  # other commands do not wait for its rules
+
             _inspect(path, onnx_contents(path), None, as_json, verify)
             return
         model = open_model(path)

@@ -22,6 +22,7 @@ from tfray.training.checkpoints.model_file import ModelFile
 from tfray.training.checkpoints.saved_model_files import ASSETS, VALUES
 
 KINDS: Final = {GraphDef: "graph", MetaGraphDef: "meta graph", SavedModel: "saved model"}
+ONNX_SUFFIX: Final = ".onnx"
 _PLACEHOLDERS: Final = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 _VARIABLES: Final = ("VarHandleOp", "Variable", "VariableV2")
 _MOST_ENDS: Final = 20

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from tfray.errors import UnimplementedError
 from tfray.formats import files
 from tfray.onnx.onnx_file import OnnxFile, declared_shape
 from tfray.onnx.onnx_types import dtype_of
-
-ONNX_SUFFIX: Final = ".onnx"
 
 
 def onnx_contents(path: str) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""``tfray inspect`` and ``tfray run-model`` on files of ONNX."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import tfray as tf
+from tfray.cli import main
+
+pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(map(str, arguments)))
+
+
+def test_a_file_is_inspected_and_run(tmp_path):
+    path = tmp_path / "m.onnx"
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    y = tf.matmul(x, np.arange(6, dtype=np.float32).reshape(2, 3))
+    with tf.Session() as session:
+        tf.onnx.export(session, path, {"x": x}, {"y": y})
+    found = json.loads(run("inspect", path, "--json").output)
+    (graph,) = found["graphs"]
+    (signature,) = graph["signatures"].values()
+    assert found["kind"] == "model of ONNX" and found["bytes"] == path.stat().st_size
+    assert graph["types"]["MatMul"] == 1 and found["form"].startswith("opset ")
+    assert signature["inputs"] == {"x": {"tensor": "x", "dtype": "float32", "shape": [None, 2]}}
+    assert signature["outputs"]["y"]["dtype"] == "float32"
+    shown = run("inspect", path)
+    assert shown.exit_code == 0 and "MatMul 1" in shown.output and "?x2" in shown.output
+    shown = run("run-model", path, "--input", "x=[[1, 2]]", "--output-dir", tmp_path)
+    assert shown.exit_code == 0 and np.load(tmp_path / "y.npy").tolist() == [[6, 9, 12]]
+    assert "x: float32, ?x2" in run("run-model", path).output
+
+
+def test_what_is_no_file_of_onnx(tmp_path):
+    (tmp_path / "m.onnx").write_bytes(b"\xff" * 50)
+    for command in ("inspect", "run-model"):
+        failed = run(command, tmp_path / "m.onnx")
+        assert failed.exit_code == 2 and "no file of ONNX" in failed.output and failed.output.count("\n") == 1
