@@ -24,6 +24,7 @@ from tfray.formats.checkpoint import (
     find_tensor,
     sibling,
 )
+from tfray.formats.checkpoint_folder import is_being_saved
 from tfray.formats.checkpoint_shard import FileEntry, Piece, ShardRecord, SliceEntry
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.write_formats import TFRAY, complete_checkpoint, write_data
@@ -155,8 +156,10 @@ def write_pieces(
     def write(index: int) -> None:
         records[index] = write_data(path, groups[index], shard, shards, write_format)
 
+    is_announced = is_being_saved(path)
     parallel_for(write, len(groups))
-    return json.dumps([asdict(record) for record in records if record is not None]).encode()
+    shards_written = [asdict(record) for record in records if record is not None]
+    return json.dumps({"shards": shards_written, "is_announced": is_announced}).encode()
 
 
 def _make_folder_of(path: str) -> None:
@@ -211,9 +214,11 @@ def merge_checkpoint(
 
 
 def _merge_kernel(ctx: KernelContext, prefix: Array, *records: Array) -> Array:
-    shards = [_record(plain) for record in records for plain in json.loads(as_string(record))]
+    written = [json.loads(as_string(record)) for record in records]
+    shards = [_record(plain) for each in written for plain in each["shards"]]
     manifest = Manifest.of_shards(shards, {SAVED_AT: time.time()})
-    complete_checkpoint(files.given_path(as_string(prefix), "prefix"), manifest, ctx.attr("write_format"))
+    is_announced = any(each["is_announced"] for each in written)
+    complete_checkpoint(files.given_path(as_string(prefix), "prefix"), manifest, ctx.attr("write_format"), is_announced)
     return prefix
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tracemalloc
 from pathlib import Path
@@ -251,6 +253,66 @@ def test_a_save_of_another_machine_counts_as_under_way_for_a_while(tmp_path):
     assert not list(tmp_path.iterdir())
     with pytest.raises(AbortedError, match="is gone"):
         finish()
+
+
+class GivenUpError(Exception):
+    """What ends a save while a device still completes it."""
+
+
+@pytest.mark.fault(
+    "Drivers and checkpoints",
+    "A save is taken for failed while another device completes it.",
+    happens="The checkpoint before stays, or the new one is there.",
+    promise="What is there under the name of a checkpoint is complete.",
+)
+@pytest.mark.parametrize("write_format", [TFRAY, TENSORFLOW])
+def test_a_save_may_fail_while_a_device_completes_it(tmp_path, write_format):
+    prefix, rng = f"{tmp_path}/m-1", random.Random(7)
+    begun(tmp_path, 0, write_format)()
+    value, ends = 0, set()
+    for number in range(1, 301):
+        failed = threading.Event()
+
+        def complete(manifest, moment, failed=failed):
+            failed.wait(moment)
+            try:
+                complete_checkpoint(prefix, manifest, write_format, is_announced=True)
+            except AbortedError as error:
+                ends.add(str(error).partition(": ")[0].partition(" of ")[0])
+
+        with pytest.raises(GivenUpError), saving(prefix):
+            record = write_data(prefix, [Piece.whole("w", np.full(9, number))], 0, 1, write_format)
+            device = threading.Thread(target=complete, args=[Manifest.of_shards([record]), rng.uniform(0, 0.002)])
+            device.start()
+            failed.wait(rng.uniform(0, 0.002))
+            raise GivenUpError
+        failed.set()
+        device.join(60)
+        verify_checkpoint(open_checkpoint(prefix))
+        now = open_checkpoint(prefix).read("w")[0]
+        assert now in (value, number)
+        ends.add(bool(now == number))
+        value = now
+    assert {True, False} <= ends, ends
+
+
+@pytest.mark.parametrize("write_format", [TFRAY, TENSORFLOW])
+def test_a_save_that_has_failed_is_not_completed(tmp_path, write_format):
+    """The process that saves runs on, so only its file can tell a device that the save is over."""
+    prefix = f"{tmp_path}/m-1"
+    begun(tmp_path, 1, write_format)()
+    with pytest.raises(GivenUpError), saving(prefix):
+        record = write_data(prefix, [Piece.whole("w", np.zeros(9))], 0, 1, write_format)
+        (mark,) = tmp_path.glob("*.tfray-saving-*")
+        raise GivenUpError
+    record = write_data(prefix, [Piece.whole("w", np.zeros(9))], 0, 1, write_format)  # a device that came late
+    other = dataclasses.replace(Holder.new(), process=os.getppid(), started=0)
+    for is_over, message in [(False, None), (True, "was given up")]:
+        mark.write_bytes(dataclasses.replace(other, is_over=is_over).to_bytes())
+        with pytest.raises(AbortedError, match=message) if message else contextlib.nullcontext():
+            complete_checkpoint(prefix, Manifest.of_shards([record]), write_format, is_announced=True)
+        assert open_checkpoint(prefix).read("w")[0] == 0
+        record = write_data(prefix, [Piece.whole("w", np.ones(9))], 0, 1, write_format)
 
 
 def test_no_manifest_is_put_over_files_that_are_gone(tmp_path):

@@ -4,6 +4,11 @@ Only files that a save has certainly made are removed. They have names that only
 them, or no manifest does and their save is over. A save that is under way has a file ``PREFIX.tfray-saving-TOKEN``,
 which says which process saves; its files are left alone. Each save has files of its own, and the manifest that is put
 in place last counts. So two saves of one prefix, by one process or several, do each other no harm in any order.
+
+A device may still be completing a checkpoint when the process that asked for it takes the save for failed, because
+another device has died. Therefore the device announces what it does, too, and then looks whether the save goes on;
+the process first notes that its save is over, and then looks for announcements. One of them sees the other: either the
+checkpoint is given up, or its files stay.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import re
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from tfray.errors import AbortedError, AlreadyExistsError, NotFoundError, OpError
@@ -44,31 +50,71 @@ _SAVING: Final = re.compile(r"(.+)\.tfray-saving-[0-9a-f]{12}", re.DOTALL)
 # -- one checkpoint ------------------------------------------------------------------------------------
 
 
-def write_manifest(prefix: str, manifest: Manifest) -> None:
+def write_manifest(prefix: str, manifest: Manifest, is_announced: bool = False) -> None:
     """Make a checkpoint of shards that have been written: put the manifest in place, then remove what it replaced.
 
+    Args:
+        prefix: The checkpoint.
+        manifest: What it holds.
+        is_announced: Whether this is part of a `saving`. Without one that is under way, the checkpoint is given up.
+
     Raises:
-        AbortedError: A shard file is gone, or has changed, since it was written.
+        AbortedError: A shard file is gone, or has changed, since it was written, or the save is over.
     """
-    _check_shards(prefix, manifest)
-    _put_in_place(prefix, manifest.to_bytes(), manifest.files)
+    with _completing(prefix, is_announced):
+        _check_shards(prefix, manifest)
+        _put_in_place(prefix, manifest.to_bytes(), manifest.files)
 
 
-def write_bundle_index(prefix: str, manifest: Manifest) -> None:
+def write_bundle_index(prefix: str, manifest: Manifest, is_announced: bool = False) -> None:
     """`write_manifest` for TensorFlow's format: the data files get their names before the index is put in place.
 
     Raises:
-        AbortedError: A data file is gone, or has changed, since it was written.
+        AbortedError: A data file is gone, or has changed, since it was written, or the save is over.
         InvalidArgumentError: TensorFlow's checkpoints cannot hold a tensor.
     """
-    _check_shards(prefix, manifest)
-    base = os.path.basename(prefix)
-    count = _claimed_count(prefix, len(manifest.files))
-    contents = bundle_index(manifest, count)
-    names = [bundle_data_name(base, index, count) for index in range(len(manifest.files))]
-    for temporary, name in zip(manifest.files, names, strict=True):
-        files.rename(sibling(prefix, temporary), sibling(prefix, name), overwrite=True)
-    _put_in_place(prefix, contents, names)
+    with _completing(prefix, is_announced):
+        _check_shards(prefix, manifest)
+        base = os.path.basename(prefix)
+        count = _claimed_count(prefix, len(manifest.files))
+        contents = bundle_index(manifest, count)
+        names = [bundle_data_name(base, index, count) for index in range(len(manifest.files))]
+        for temporary, name in zip(manifest.files, names, strict=True):
+            files.rename(sibling(prefix, temporary), sibling(prefix, name), overwrite=True)
+        _put_in_place(prefix, contents, names)
+
+
+@contextlib.contextmanager
+def _completing(prefix: str, is_announced: bool) -> Iterator[None]:
+    """Around the code that makes files a checkpoint, which nobody clears away meanwhile."""
+    with _noted(prefix) as holder:
+        if is_announced and not is_being_saved(prefix, but=holder):
+            raise AbortedError(f"the save of checkpoint {prefix} was given up before it was complete")
+        yield
+
+
+@contextlib.contextmanager
+def _noted(prefix: str) -> Iterator[Holder]:
+    """A file says, while the code within runs, that a save of this checkpoint is under way."""
+    holder = Holder.new()
+    path = _path_of(prefix, holder)
+    try:
+        files.write_bytes(path, holder.to_bytes())
+        yield holder
+    finally:
+        holder.end()
+        _remove_quietly(path)
+
+
+def _path_of(prefix: str, holder: Holder) -> str:
+    return f"{prefix}.tfray-saving-{holder.token}"
+
+
+def is_being_saved(prefix: str, but: Holder | None = None) -> bool:
+    """Whether a `saving` of this checkpoint is under way, other than that of `but`."""
+    base, own = os.path.basename(prefix), "" if but is None else _path_of(os.path.basename(prefix), but)
+    names = [name for name in files.list_folder(sibling(prefix, "") or ".") if name != own]
+    return any(_is_under_way(sibling(prefix, name)) for name in names if _base_of(_SAVING, name) == base)
 
 
 def _claimed_count(prefix: str, least: int) -> int:
@@ -134,9 +180,12 @@ def remove_checkpoint(prefix: str) -> None:
 
 @contextlib.contextmanager
 def saving(prefix: str) -> Iterator[None]:
-    """Around the code that saves a checkpoint. If that code fails, its files are removed."""
+    """Around the code that saves a checkpoint.
+
+    If that code fails, its files are removed, unless a device is just making them a checkpoint.
+    """
     holder = Holder.new()
-    path = f"{prefix}.tfray-saving-{holder.token}"
+    path = _path_of(prefix, holder)
     try:
         folder = sibling(prefix, "")
         if folder and not files.is_folder(folder):
@@ -146,6 +195,7 @@ def saving(prefix: str) -> Iterator[None]:
     except BaseException:
         holder.end()
         with contextlib.suppress(OpError):  # the next run clears away what stays; the first error says more than this
+            files.write_bytes(path, replace(holder, is_over=True).to_bytes())  # before it looks who else is at work
             clear_away(prefix)
         raise
     holder.end()

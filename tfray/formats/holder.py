@@ -28,6 +28,7 @@ class Holder:
         token: Unique name of this use.
         since: When the use began, in seconds since 1970.
         renewals: How often the file was written anew. It tells other machines that the process lives.
+        is_over: Whether the process has said that the use is over, though it runs on.
     """
 
     host: str
@@ -37,6 +38,7 @@ class Holder:
     token: str
     since: float
     renewals: int = 0
+    is_over: bool = False
 
     @classmethod
     def new(cls) -> Holder:
@@ -53,6 +55,8 @@ class Holder:
     @property
     def is_alive(self) -> bool | None:
         """Whether its process runs, and still uses it; None when this process cannot tell."""
+        if self.is_over:
+            return False
         if self.space != _space():
             return None
         if self.process == os.getpid() and self.started == (_started(self.process) or 0):
@@ -88,6 +92,7 @@ _KINDS: Final = {
     "token": str,
     "since": float,
     "renewals": int,
+    "is_over": bool,
 }
 
 

@@ -21,7 +21,7 @@ class _Format:
     suffix: str
     """Of data files while they belong to no checkpoint."""
     write: Callable[[str, Iterable[Piece]], ShardRecord]
-    complete: Callable[[str, Manifest], None]
+    complete: Callable[[str, Manifest, bool], None]
 
 
 _FORMATS: Final = {
@@ -53,11 +53,17 @@ def write_data(prefix: str, pieces: Iterable[Piece], shard: int, shards: int, wr
     return chosen.write(sibling(prefix, data_name(prefix, shard, shards, chosen.suffix)), pieces)
 
 
-def complete_checkpoint(prefix: str, manifest: Manifest, write_format: str) -> None:
+def complete_checkpoint(prefix: str, manifest: Manifest, write_format: str, is_announced: bool = False) -> None:
     """Make data files that are written a checkpoint, which replaces an older one of that name in one step.
 
+    Args:
+        prefix: Path of the checkpoint.
+        manifest: What it holds.
+        write_format: `TFRAY` or `TENSORFLOW`.
+        is_announced: Whether this is part of a `checkpoint_folder.saving`; the checkpoint is given up if that is over.
+
     Raises:
-        AbortedError: A data file is gone, or has changed, since it was written.
+        AbortedError: A data file is gone, or has changed, since it was written, or the save is over.
         InvalidArgumentError: The format cannot hold a tensor.
     """
-    _FORMATS[check_write_format(write_format)].complete(prefix, manifest)
+    _FORMATS[check_write_format(write_format)].complete(prefix, manifest, is_announced)
