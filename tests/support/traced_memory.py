@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from contextlib import contextmanager
+from pathlib import Path
 
 
 @contextmanager
@@ -16,3 +17,20 @@ def at_most(megabytes):
     finally:
         tracemalloc.stop()
     assert peak < megabytes << 20
+
+
+class ResidentPeak:
+    """How much more memory than now the process has at any time from here on, as Linux counts it."""
+
+    def __init__(self):
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        self._before = _status("VmRSS")
+
+    def bytes(self):
+        """The most so far."""
+        return max(0, _status("VmHWM") - self._before)
+
+
+def _status(name):
+    text = Path("/proc/self/status").read_text()
+    return int(text[text.index(f"{name}:") + len(name) + 1 :].split(maxsplit=1)[0]) << 10

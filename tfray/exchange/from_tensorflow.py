@@ -30,11 +30,17 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import add_node
 from tfray.framework.op_def import registered_ops
 from tfray.framework.plain_graph import PlainGraph, PlainNode
+from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_CALLS: Final = 64
 """Most functions that call one another in a row: a function that calls itself never ends."""
+
+ANY_CALLED: Final = 20_000
+CALLED_EACH: Final = 8
+"""Most operations that calls of functions may become: so many for any graph, and more for each that the file has. A few
+functions that each call the next one twice would otherwise fill all memory."""
 
 
 def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
@@ -57,7 +63,8 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
     with graph.as_default():
         for node in nodes:
             graph.unique_name(node.name)
-        body = _Body(functions, graph, "", {}, 0, user_site())
+        count = len(nodes) + sum(len(function.node_def) for function in functions.values())
+        body = _Body(functions, graph, "", {}, 0, user_site(), _Room(ANY_CALLED + CALLED_EACH * count))
         body.add_all(nodes)
     plain = graph.as_plain()
     for made, _ in all_nodes(plain.node):
@@ -118,6 +125,22 @@ def _check_types(bodies: Iterable[Iterable[NodeDef]], functions: Collection[str]
 
 
 @dataclass
+class _Room:
+    """How many operations calls of functions may still become."""
+
+    left: int
+
+    def take(self, count: int) -> None:
+        """Take room for some. Raises `InvalidArgumentError` when there is none."""
+        self.left -= count + 1  # an empty function is a call too
+        if self.left < 0:
+            raise InvalidArgumentError(
+                "functions of the graph call one another so often that they become too many operations "
+                f"(more than {ANY_CALLED}, and {CALLED_EACH} for each in the file)"
+            )
+
+
+@dataclass
 class _Body:
     """The operations of a graph or of a function that are being added to a graph.
 
@@ -128,6 +151,7 @@ class _Body:
         bound: Values of the attributes of the function.
         depth: How many functions are around this one.
         site: The user's line that imports the graph.
+        room: How many operations calls may become.
         pushed: What is known of the shapes of what is pushed on stacks, by the stacks' handles.
         controls: Operations that all operations here wait for.
     """
@@ -138,6 +162,7 @@ class _Body:
     bound: Mapping[str, Any]
     depth: int
     site: str
+    room: _Room
     pushed: dict[Tensor, TensorShape] = field(default_factory=dict)
     controls: Sequence[Operation] = ()
 
@@ -177,10 +202,9 @@ class _Body:
                 made = imported(node)
         except (OpError, RecursionError):
             raise
-        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, AssertionError) as error:
+        except DAMAGE as error:
             raise InvalidArgumentError(
-                f"operation {message.name!r} of the imported graph is not a valid {message.op}: "
-                f"{type(error).__name__}: {error}",
+                f"operation {message.name!r} of the imported graph is not a valid {message.op}: {reason_of(error)}",
                 op_name=message.name,
             ) from error
         self.values[message.name] = made
@@ -237,7 +261,15 @@ class _Body:
             What it returns, and the operations that run for their effect.
         """
         body = _Body(
-            self.functions, self.graph, f"{node.name}/", given, self.depth + 1, self.site, self.pushed, node.controls
+            self.functions,
+            self.graph,
+            f"{node.name}/",
+            given,
+            self.depth + 1,
+            self.site,
+            self.room,
+            self.pushed,
+            node.controls,
         )
         return body._fill(function, inputs)
 
@@ -265,7 +297,8 @@ class _Body:
         """
         region = Region(self.graph)
         with region.as_default():
-            body = _Body(self.functions, region, f"{node.name}/{scope}/", given, self.depth + 1, self.site, self.pushed)
+            prefix = f"{node.name}/{scope}/"
+            body = _Body(self.functions, region, prefix, given, self.depth + 1, self.site, self.room, self.pushed)
             own = list(inputs)
             parameters = parameters or {}
             for index, shape in parameters.items():  # before the captures
@@ -288,6 +321,7 @@ class _Body:
         function = self.functions.get(name)
         if function is None:
             raise InvalidArgumentError(f"the graph has no function {name!r}")
+        self.room.take(len(function.node_def))
         for node in function.node_def:
             self.graph.unique_name(self.prefix + node.name)
         signature = function.signature
@@ -331,7 +365,10 @@ def _named_outputs(definition: Any, attrs: Mapping[str, Any]) -> dict[str, tuple
 
 def _ordered(nodes: Iterable[NodeDef], known: Mapping[str, Any]) -> Iterator[NodeDef]:
     """Operations, each after its inputs, otherwise in their order."""
-    waiting = {node.name: node for node in nodes}
+    waiting: dict[str, NodeDef] = {}
+    for node in nodes:
+        if waiting.setdefault(node.name, node) is not node:
+            raise InvalidArgumentError(f"two operations of the graph are called {node.name!r}")
     done: set[str] = set(known)
     for first in list(waiting.values()):
         stack = [first]

@@ -27,6 +27,7 @@ from tfray.formats import files
 from tfray.formats.checkpoint_shard import FileEntry, ShardFile, ShardRecord, SliceEntry, checksum
 from tfray.formats.declared_sizes import check_disjoint, element_count
 from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.read_errors import DAMAGE, reason_of
 
 INDEX_SUFFIX: Final = ".index"
 FORMAT_VERSION: Final = 1
@@ -155,8 +156,8 @@ class Manifest:
             raise DataLossError(f"{path} is damaged: its contents do not fit their checksum")
         try:
             return _manifest_from_plain(json.loads(body))
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"{path} is not a manifest: {type(error).__name__}: {error}") from error
+        except DAMAGE as error:
+            raise DataLossError(f"{path} is not a manifest: {reason_of(error)}") from error
 
 
 def is_manifest(data: bytes) -> bool:

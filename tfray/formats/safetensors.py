@@ -19,6 +19,7 @@ from tfray.formats.files import PathLike, as_path
 from tfray.formats.mapped_file import MappedFile
 from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
+from tfray.framework.read_errors import DAMAGE, reason_of
 
 SUFFIX: Final = ".safetensors"
 MAX_HEADER_BYTES: Final = 100_000_000
@@ -67,8 +68,8 @@ class SafetensorsFile:
             raise DataLossError(f"{self.prefix} is no safetensors file: its header would have {length} bytes")
         try:
             self.tensors, self.metadata = self._read_header(length)
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"{self.prefix} is no safetensors file: {type(error).__name__}: {error}") from error
+        except DAMAGE as error:
+            raise DataLossError(f"{self.prefix} is no safetensors file: {reason_of(error)}") from error
 
     def _read_header(self, length: int) -> tuple[Mapping[str, TensorEntry], Mapping[str, str]]:
         plain = json.loads(self._file.octets(8, length).tobytes())

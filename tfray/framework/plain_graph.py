@@ -12,7 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.framework.arguments import abbreviated
 from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.tensor_shape import TensorShape
 
 FORMAT_VERSION: Final = 1
@@ -128,13 +130,14 @@ class PlainGraph:
         """The graph that `to_plain` gave. Raises `DataLossError` when `plain` is not of that form."""
         try:
             if plain["version"] != FORMAT_VERSION:
-                raise DataLossError(f"graph of version {plain['version']!r}; this tfray reads {FORMAT_VERSION}")
+                version = abbreviated(plain["version"])
+                raise DataLossError(f"graph of version {version}; this tfray reads {FORMAT_VERSION}")
             nodes, seed = plain["node"], plain.get("seed")
             if not isinstance(nodes, list) or not (seed is None or isinstance(seed, int)):
                 raise TypeError("fields of the wrong type")
             return cls([PlainNode.from_plain(node) for node in nodes], FORMAT_VERSION, seed)
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"not a serialised graph: {type(error).__name__}: {error}") from error
+        except DAMAGE as error:
+            raise DataLossError(f"not a serialised graph: {reason_of(error)}") from error
 
     def SerializeToString(self) -> bytes:
         """This graph as bytes ; they are JSON."""

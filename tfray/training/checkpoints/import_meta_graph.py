@@ -121,13 +121,15 @@ class _Members:
                 return [read(self, value) if isinstance(value, bytes) else value for value in values]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataLossError(f"collection {name!r} of the meta graph cannot be read: {error}") from error
-        found = []
+        found, unknown = [], []
         for text in collection.node_list.value:
             try:
                 known = self._variables.get(text.partition(":")[0])
                 found.append(self._graph.as_graph_element(self._prefix + text) if known is None else known)
             except (KeyError, ValueError) as error:  # what stands within a branch or a loop has no name outside
-                logging.warning("collection %r of the meta graph: %s", name, error)
+                unknown.append(error)
+        if unknown:
+            logging.warning("collection %r lacks %d members; the first: %s", name, len(unknown), unknown[0])
         return found
 
     def _variable(self, data: bytes) -> Variable:

@@ -33,6 +33,7 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, messages
+from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
 from tfray.library.variables.variables import Variable, global_variables_initializer, local_variables_initializer
@@ -469,8 +470,8 @@ def damage_reported(folder: str) -> Iterator[None]:
         yield
     except OpError:
         raise
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise DataLossError(f"the graph in {folder} is damaged: {type(error).__name__}: {error}") from error
+    except DAMAGE as error:
+        raise DataLossError(f"the graph in {folder} is damaged: {reason_of(error)}") from error
 
 
 def _with_tags(graphs: Iterable[MetaGraphDef], tags: Collection[str], folder: str) -> MetaGraphDef:

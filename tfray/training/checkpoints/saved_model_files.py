@@ -18,8 +18,10 @@ from tfray.formats.files import PathLike
 from tfray.formats.message import message_of_file
 from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.framework.arguments import abbreviated
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.plain_graph import PlainGraph, PlainRegion
+from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.tensor_shape import TensorShape
 from tfray.training.checkpoints.meta_graph import from_plain
 
@@ -66,8 +68,8 @@ def read_saved_model(export_dir: PathLike) -> SavedModel:
             model = _parsed(name, contents, folder)
         except OpError as error:
             raise DataLossError(f"{path} is damaged: {error.message}") from error
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"{path} is no saved model: {type(error).__name__}: {error}") from error
+        except DAMAGE as error:
+            raise DataLossError(f"{path} is no saved model: {reason_of(error)}") from error
         if not model.meta_graphs:
             raise DataLossError(f"{path} is damaged: there is no graph in its {len(contents)} bytes")
         return model
@@ -87,7 +89,7 @@ def _parsed(name: str, contents: bytes, folder: str) -> SavedModel:
 def _from_json(contents: bytes, folder: str) -> SavedModel:
     plain = json.loads(contents)
     if plain["tfray_saved_model"] != JSON_VERSION:
-        raise ValueError(f"it is of version {plain['tfray_saved_model']!r}")
+        raise ValueError(f"it is of version {abbreviated(plain['tfray_saved_model'])}")
     values = open_checkpoint(f"{folder}/{VALUES}")
     return SavedModel(saved_model_schema_version=1, meta_graphs=[_old_graph(each, values) for each in plain["graphs"]])
 

@@ -1,0 +1,754 @@
+"""Files of each kind that is read, damaged at random: that they give what they gave, or one clear error.
+
+    check_damaged(KINDS["graph"], folder, range(300))
+
+Reading also takes no more memory than the file accounts for, ends, and reaches for nothing outside of its folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+import tarfile
+import time
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from click.testing import CliRunner
+
+import tfray as tf
+from tests.support import GOLDEN, ROOT
+from tests.support.damage import STRINGS, Damage, Donors
+from tests.support.traced_memory import ResidentPeak
+from tfray.cli import main
+from tfray.errors import OpError
+from tfray.exchange.op_table import _lines
+from tfray.formats.bundles.saved_slices import SavedTensorSlices
+from tfray.formats.bundles.sorted_table import read_table, table_bytes
+from tfray.formats.bundles.tensor_bundle import BundleEntry, BundleHeader
+from tfray.formats.checkpoint import Manifest, data_name
+from tfray.formats.checkpoint_folder import write_manifest
+from tfray.formats.checkpoint_shard import Piece, checksum, write_shard
+from tfray.formats.graph_proto import GraphDef
+from tfray.formats.message import message_of_file
+from tfray.formats.meta_graph_proto import MetaGraphDef, QueueRunnerDef, SavedModel, VariableDef
+from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
+from tfray.formats.safetensors import save_safetensors
+from tfray.training.checkpoints.checkpoint_management import get_checkpoint_state
+
+ALLOWANCE = 8 << 20
+"""8 MiB: what reading takes besides twice the file. The files here are small, and each operation of a graph is some
+4 KiB of objects, whatever it is in the file; the rest are buffers and caches."""
+
+CALLS = 100 << 20
+"""100 MiB: what reading takes besides where functions call one another so often that it is refused at last."""
+
+SECONDS = 5.0
+"""Of processor time, for a file that is read in a hundredth of it."""
+
+INTERNAL = re.compile(
+    r"\b(KeyError|IndexError|AttributeError|AssertionError|RecursionError|UnicodeDecodeError|UnicodeEncodeError|TypeError|"
+    r"ValueError|struct\.error|MemoryError|DecodeError|OverflowError|ZeroDivisionError|StopIteration|UnboundLocalError)\b"
+    r"|to unpack|invalid literal|has no attribute|unhashable|list index|positional arg|keyword arg|NoneType|object is not"
+)
+"""Python's names of errors, which say nothing to a person who has a file."""
+
+VAGUE = re.compile("a part of it is not what belongs there")
+"""What is said where no check has found what is wrong."""
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file.
+
+    Attributes:
+        prepare: Writes an intact one of each into a folder. Returns them, each as the argument of `read`.
+        read: Reads one.
+        victims: The files of one that may be damaged.
+        rewrite: Damages the contents of a file, below its form: given `Damage`, what it may take from others, the
+            file's name, and its contents.
+    """
+
+    prepare: Callable[[Path], list[Path]]
+    read: Callable[[Path], object]
+    rewrite: Callable[[Damage, Donors, str, bytes], bytes] = lambda damage, donors, name, contents: contents
+    victims: Callable[[Path], list[Path]] = lambda path: [path]
+    inspected: bool = True
+
+
+class NotClear(AssertionError):
+    """What a damaged file gave was no clear error."""
+
+
+class TooSlow(BaseException):
+    """Reading takes too long."""
+
+
+@dataclass
+class Results:
+    """What damaged files gave.
+
+    Attributes:
+        errors: How many gave which kind of error; those that could be read are under ``read``.
+        vague: How many errors say only that something is wrong with a part.
+        peak: The most memory that one took, in bytes; and that over what it may take.
+        longest: Processor time of the longest, in seconds.
+    """
+
+    errors: Counter[str] = field(default_factory=Counter)
+    vague: int = 0
+    peak: int = 0
+    share: float = 0.0
+    longest: float = 0.0
+
+
+class Damaged:
+    """Intact files of a kind in a folder, to be damaged one after the other.
+
+    Args:
+        kind: The kind.
+        folder: An empty folder.
+    """
+
+    def __init__(self, kind: FileKind, folder: Path) -> None:
+        self.kind = kind
+        self.folder = folder
+        self.files = kind.prepare(folder)
+        self.donors = Donors()
+        self.results = Results()
+        self._seen: set[Path] = set()
+
+    def check(self, seed: str) -> None:
+        """Damage a file and read it. Raises `NotClear` unless it gives what it may."""
+        damage = Damage(seed)
+        path = damage.random.choice(self.files)
+        if path not in self._seen:
+            self._seen.add(path)
+            self.kind.read(path)  # what is loaded once is not the damaged file's
+        victim = damage.random.choice(self.kind.victims(path))
+        contents = victim.read_bytes()
+        changed = contents
+        if damage.random.random() < 0.75:
+            changed = self.kind.rewrite(damage, self.donors, victim.name, contents)
+        if changed == contents or damage.random.random() < 0.1:
+            changed = damage.octets(changed)
+        allowed = 2 * len(changed) + ALLOWANCE
+        victim.write_bytes(changed)
+        started = time.process_time()
+        try:
+            with _limited(self.folder):
+                result, text, peak = _read(self.kind, path, inspect=self.kind.inspected and damage.random.random() < 0.1)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            (self.folder.parent / "failed").write_bytes(changed)
+            raise NotClear(f"{seed}: {victim.name}: {type(error).__name__}: {error}") from error
+        finally:
+            victim.write_bytes(contents)
+        spent = time.process_time() - started
+        allowed += CALLS if "call one another" in text else 0
+        self.results.vague += VAGUE.search(text) is not None
+        self.results.errors[result] += 1
+        self.results.peak = max(self.results.peak, peak)
+        self.results.share = max(self.results.share, peak / allowed)
+        self.results.longest = max(self.results.longest, spent)
+        if peak > allowed:
+            raise NotClear(f"{seed}: {victim.name}: {peak} bytes of memory for a file of {len(changed)}, {allowed} allowed")
+        if spent > SECONDS:
+            raise NotClear(f"{seed}: {victim.name}: {spent:.1f} s")
+
+
+def check_damaged(kind: FileKind, folder: Path, numbers: Iterable[int]) -> Results:
+    """Damage files of a kind, one for each number. Raises `NotClear` at the first that does not give what it may."""
+    damaged = Damaged(kind, folder)
+    for number in numbers:
+        damaged.check(str(number))
+    return damaged.results
+
+
+def _read(kind: FileKind, path: Path, inspect: bool = False) -> tuple[str, str, int]:
+    """Read a file; the kind of its error, what it says, and the memory that it took."""
+    peak = ResidentPeak()
+    if inspect:
+        return *_inspect(path), peak.bytes()
+    try:
+        kind.read(path)
+        return "read", "", peak.bytes()
+    except OpError as error:
+        found = peak.bytes()
+        check_clear(str(error))
+        return type(error).__name__, str(error), found
+
+
+def _inspect(path: Path) -> tuple[str, str]:
+    shown = CliRunner().invoke(main, ["inspect", str(path)])
+    if shown.exception is not None and not isinstance(shown.exception, SystemExit):
+        raise shown.exception
+    if shown.exit_code:
+        if not shown.output.startswith("tfray: "):
+            raise NotClear(f"exit code {shown.exit_code}, {shown.output!r}")
+        check_clear(shown.output)
+    return f"inspect: exit code {shown.exit_code}", shown.output if shown.exit_code else ""
+
+
+def check_clear(text: str) -> None:
+    """Raise `NotClear` for a message that tells of Python rather than of the file, or that is none."""
+    found = INTERNAL.search(text)
+    if found or not text.strip() or len(text) > 8000:
+        raise NotClear(f"no clear message: {text[:2000]!r}")
+    if any(unicodedata.category(letter) in ("Cc", "Cs") and letter not in "\n\t" for letter in text):
+        raise NotClear(f"a message with control characters: {text[:2000]!r}")
+
+
+# -- limits --------------------------------------------------------------------------------------------
+
+_guarded: list[str] = []
+"""The folder that is read from now; empty when anything goes."""
+_reached: list[str] = []
+
+_RUNS = ("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "subprocess.Popen", "pickle.find_class",
+         "socket.connect", "socket.bind", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.link",
+         "os.symlink", "shutil.rmtree", "ctypes.dlopen", "marshal.load")  # fmt: skip
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    if not _guarded:
+        return
+    if event in _RUNS:
+        _reached.append(f"{event}{args}")
+    elif event == "open" and isinstance(args[0], (str, bytes)):
+        path = os.path.abspath(os.fsdecode(args[0]))
+        writes = (isinstance(args[1], str) and set(args[1]) & set("wax+")) or (
+            isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        )
+        if not path.startswith((_guarded[0], "/proc/self/")) and (writes or not path.startswith(_CODE)):
+            _reached.append(f"open {path}")
+
+
+_CODE = (str(ROOT), os.path.realpath(sys.prefix), sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/proc", "/sys", "/dev",
+         "/usr", "/lib", "/work/main/.venv-test", "/etc/mime")  # fmt: skip
+
+
+@functools.cache
+def _install_audit() -> None:
+    sys.addaudithook(_audit)  # for good: it does nothing while nothing is guarded
+
+
+@contextlib.contextmanager
+def _limited(folder: Path):
+    """Within it reading ends soon, and nothing is opened outside of the folder, written or started."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise TooSlow(f"more than {SECONDS} s")
+
+    _install_audit()
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    _reached.clear()
+    _guarded.append(str(folder))
+    try:
+        yield
+    finally:
+        _guarded.clear()
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    if _reached:
+        raise NotClear(f"reading reached for {_reached}")
+
+
+# -- messages ------------------------------------------------------------------------------------------
+
+
+def as_message(declared: Any, *edits: Callable[[Damage, Any], None], text: bool = False) -> Any:
+    """A rewrite of files that hold a message of a class; `edits` are changes of it that are more than of fields."""
+
+    def rewrite(damage: Damage, donors: Donors, name: str, contents: bytes) -> bytes:
+        message = message_of_file(declared, contents)
+        if not donors.messages:
+            donors.add(message_of_file(declared, contents))
+        if edits and damage.random.random() < 0.4:
+            damage.random.choice(edits)(damage, message)
+        else:
+            damage.message(message, donors)
+        return str(message).encode() if text else message.SerializeToString()
+
+    return rewrite
+
+
+def graphs_in(message: Any) -> list[Any]:
+    if hasattr(message, "meta_graphs"):
+        return [each.graph_def for each in message.meta_graphs]
+    return [message.graph_def if hasattr(message, "graph_def") else message]
+
+
+def _bodies(message: Any) -> list[Any]:
+    graph = graphs_in(message)[0]
+    return [graph.node, *(each.node_def for each in graph.library.function if each.node_def)]
+
+
+def rewired(damage: Damage, message: Any) -> None:
+    """Operations that read others, later ones, themselves, or what is not there."""
+    rng = damage.random
+    nodes = rng.choice(_bodies(message))
+    for _ in range(rng.choice((1, 2, 5))):
+        node, other = rng.choice(nodes), rng.choice(nodes)
+        text = rng.choice((other.name, f"^{other.name}", f"{other.name}:{rng.choice((0, 1, 2, 99, 1 << 40))}", node.name,
+                           f"^{node.name}", f"{other.name}:output:0", *STRINGS[:16]))  # fmt: skip
+        if node.input and rng.random() < 0.8:
+            node.input[rng.randrange(len(node.input))] = text
+        else:
+            node.input.append(text)
+
+
+def of_another_type(damage: Damage, message: Any) -> None:
+    """Operations of another type, with the attributes and inputs that they had."""
+    rng = damage.random
+    nodes = rng.choice(_bodies(message))
+    for _ in range(rng.choice((1, 1, 3))):
+        rng.choice(nodes).op = rng.choice(_types()) if rng.random() < 0.6 else rng.choice(nodes).op
+
+
+@functools.cache
+def _types() -> list[str]:
+    return [*sorted(_lines()), "Tfray>RegionInput", "Tfray>Const", "Tfray>", "NoSuchType"]
+
+
+def attributes_mixed(damage: Damage, message: Any) -> None:
+    """Attributes with the values of others, of any kind."""
+    rng = damage.random
+    nodes = rng.choice(_bodies(message))
+    values = [node.attr[name] for node in nodes for name in sorted(node.attr)]
+    for _ in range(rng.choice((1, 2, 6))):
+        node = rng.choice(nodes)
+        if node.attr and values:
+            node.attr[rng.choice(sorted(node.attr))].CopyFrom(rng.choice(values))
+
+
+def names_mixed(damage: Damage, message: Any) -> None:
+    """Operations with names of others, or odd ones; readers follow, or do not."""
+    rng = damage.random
+    nodes = rng.choice(_bodies(message))
+    node = rng.choice(nodes)
+    to = rng.choice((rng.choice(nodes).name, rng.choice(STRINGS), node.name + "/", f"{node.name}/read", node.name.upper()))
+    if rng.random() < 0.5:
+        for each in nodes:
+            each.input[:] = [to if text == node.name else text for text in each.input]
+    node.name = to
+
+
+def functions_nested(damage: Damage, message: Any) -> None:
+    """Functions that call one another: in circles, deep, or each the next one several times."""
+    rng = damage.random
+    graph = graphs_in(message)[0]
+    count, width = rng.choice(((1, 1), (2, 1), (3, 2), (40, 1), (200, 1), (30, 2), (9, 10), (60, 2)))
+    circle = rng.random() < 0.3
+    caller = rng.choice(("call", "StatefulPartitionedCall", "While", "If"))
+    for index in range(count):
+        function = graph.library.function.add()
+        function.signature.name = f"nest_{index}"
+        function.signature.input_arg.add(name="x", type=1)
+        function.signature.output_arg.add(name="y", type=1)
+        inner = f"nest_{(index + 1) % count if circle else index + 1}"
+        text = "x"
+        if circle or index + 1 < count:
+            for call in range(width):
+                node = function.node_def.add(name=f"n{call}", input=[text])
+                _make_call(node, caller, inner)
+                text = f"n{call}:output:0"
+        function.ret["y"] = text
+    graph.node.add(name="nest_x", op="Placeholder").attr["dtype"].type = 1
+    _make_call(graph.node.add(name="nest_call", input=["nest_x"]), caller, "nest_0")
+    if hasattr(message, "meta_graphs"):
+        for signature in message.meta_graphs[0].signature_def.values():
+            for info in signature.outputs.values():
+                info.name = "nest_call:0"
+
+
+def _make_call(node: Any, caller: str, function: str) -> None:
+    if caller == "call":
+        node.op = function
+        return
+    node.op = caller
+    node.attr["T" if caller == "While" else "Tin"].list.type.append(1)
+    node.attr["Tout"].list.type.append(1)
+    node.attr["Tcond"].type = 1
+    if caller == "If":
+        node.input.append(node.input[0])
+    for name in {"While": ("cond", "body"), "If": ("then_branch", "else_branch")}.get(caller, ("f",)):
+        node.attr[name].func.name = function
+
+
+def sizes_declared(damage: Damage, message: Any) -> None:
+    """Constants, and shapes anywhere, with sizes that are not theirs."""
+    rng = damage.random
+    nodes = rng.choice(_bodies(message))
+    sizes = (0, 1, 2, 1 << 10, 1 << 20, 1 << 24, 1 << 28, 1 << 31, 1 << 40, 1 << 62, (1 << 63) - 1, -1, -5)
+    shapes = [value.tensor.tensor_shape if value.HasField("tensor") else value.shape
+              for node in nodes for _, value in sorted(node.attr.items()) if value.HasField("tensor") or value.HasField("shape")]  # fmt: skip
+    for _ in range(rng.choice((1, 2, 20))):
+        shape = rng.choice(shapes) if shapes else nodes[0].attr["shape"].shape
+        if shape.dim and rng.random() < 0.6:
+            rng.choice(shape.dim).size = rng.choice(sizes)
+        else:
+            shape.dim.add(size=rng.choice(sizes))
+    tensors = [v.tensor for n in nodes for _, v in sorted(n.attr.items()) if v.HasField("tensor")]
+    if tensors and rng.random() < 0.7:  # large numbers, which other operations take for sizes
+        tensor = rng.choice(tensors)
+        if tensor.dtype in (3, 9):
+            kind = np.int32 if tensor.dtype == 3 else np.int64
+            had = np.frombuffer(tensor.tensor_content, kind) if tensor.tensor_content else np.ones(1, kind)
+            made = had.copy()
+            made[rng.randrange(len(made)) if len(made) else slice(0, 0)] = rng.choice((1 << 20, 1 << 28, (1 << 31) - 1, -1))
+            tensor.ClearField("int_val")
+            tensor.tensor_content = made.tobytes()
+
+
+GRAPH_EDITS = (rewired, of_another_type, attributes_mixed, names_mixed, functions_nested, sizes_declared)
+
+
+def collections_damaged(damage: Damage, message: Any) -> None:
+    """Collections whose members are messages with other fields, or of another kind."""
+    rng = damage.random
+    meta = message.meta_graphs[0] if hasattr(message, "meta_graphs") else message
+    names = sorted(meta.collection_def)
+    for _ in range(rng.choice((1, 2))):
+        if not names:
+            return
+        found = meta.collection_def[rng.choice(names)]
+        if found.bytes_list.value and rng.random() < 0.7:
+            at = rng.randrange(len(found.bytes_list.value))
+            declared = QueueRunnerDef if rng.random() < 0.1 else VariableDef
+            with contextlib.suppress(OpError):
+                inner = declared.FromString(found.bytes_list.value[at])
+                donors = Donors()
+                donors.add(inner)
+                damage.message(inner, donors)
+                found.bytes_list.value[at] = inner.SerializeToString()
+        else:
+            found.CopyFrom(meta.collection_def[rng.choice(names)])
+            meta.collection_def[rng.choice(("variables", "trainable_variables", "savers", "queue_runners", "global_step",
+                                            "saved_model_main_op", "while_context"))].CopyFrom(found)  # fmt: skip
+
+
+def ends_damaged(damage: Damage, message: Any) -> None:
+    """Savers, signatures, assets and tags that name what is not there, or is something else."""
+    rng = damage.random
+    meta = message.meta_graphs[0] if hasattr(message, "meta_graphs") else message
+    names = [node.name for node in meta.graph_def.node] or [""]
+    name = rng.choice((rng.choice(names), rng.choice(names) + ":0", rng.choice(names) + ":7", *STRINGS[:12]))
+    infos = [info for signature in meta.signature_def.values() for info in (*signature.inputs.values(), *signature.outputs.values())]  # fmt: skip
+    match rng.choice(("saver", "signature", "asset", "main", "main")):
+        case "saver":
+            setattr(meta.saver_def, rng.choice(("filename_tensor_name", "save_tensor_name", "restore_op_name")), name)
+        case "signature" if infos:
+            rng.choice(infos).name = name
+        case "asset":
+            asset = meta.asset_file_def.add() if not meta.asset_file_def or rng.random() < 0.5 else meta.asset_file_def[0]
+            asset.filename = rng.choice(("../../etc/passwd", "/etc/passwd", "..", "", ".", "a/b", "\0", "x" * 300))
+            if rng.random() < 0.5:
+                asset.tensor_info.name = name
+        case _:
+            meta.collection_def["saved_model_main_op"].node_list.value[:] = [name]
+
+
+META_EDITS = (*GRAPH_EDITS, collections_damaged, ends_damaged)
+
+
+# -- graphs --------------------------------------------------------------------------------------------
+
+
+def _copied(folder: Path, sources: Iterable[Path]) -> list[Path]:
+    return [Path(shutil.copy(source, folder)) for source in sources]
+
+
+def _golden_graphs(folder: Path) -> list[Path]:
+    return _copied(folder, sorted((GOLDEN / "graphs").glob("*.pb")))
+
+
+def _as_text(folder: Path) -> list[Path]:
+    made = []
+    for source in sorted((GOLDEN / "graphs").glob("*.pb")):
+        if source.stat().st_size < 15000:
+            made.append(folder / f"{source.stem}.pbtxt")
+            made[-1].write_text(str(GraphDef.FromString(source.read_bytes())))
+    return made
+
+
+def _read_graph(path: Path) -> None:
+    definition = tf.GraphDef()
+    definition.ParseFromString(path.read_bytes())
+    with tf.Graph().as_default():
+        tf.import_graph_def(definition, name="")
+
+
+def _read_text(path: Path) -> None:
+    definition = message_of_file(GraphDef, path.read_bytes())
+    with tf.Graph().as_default():
+        tf.import_graph_def(definition)
+
+
+def _own_graphs(folder: Path) -> list[Path]:
+    """Graphs in tfray's own form."""
+    made = []
+    for name in ("frozen_convnet", "loops", "branches", "variables_resource", "strings", "trained_adam_resource"):
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(GraphDef.FromString((GOLDEN / "graphs" / f"{name}.pb").read_bytes()), name="")
+        made.append(folder / f"{name}.json")
+        made[-1].write_bytes(graph.as_plain().SerializeToString())
+    return made
+
+
+def _rewrite_json(damage: Damage, donors: Donors, name: str, contents: bytes) -> bytes:
+    return damage.json(contents)
+
+
+# -- meta graphs and saved models ----------------------------------------------------------------------
+
+
+@functools.cache
+def _archive() -> dict[str, bytes]:
+    with tarfile.open(GOLDEN / "saved_models" / "of_tensorflow.tar.xz") as archive:
+        return {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
+
+
+def _extracted(folder: Path, *patterns: str) -> list[Path]:
+    made = []
+    for name, contents in _archive().items():
+        if any(re.match(pattern, name) for pattern in patterns):
+            made.append(folder / name)
+            made[-1].parent.mkdir(parents=True, exist_ok=True)
+            made[-1].write_bytes(contents)
+    return made
+
+
+def _metas(folder: Path) -> list[Path]:
+    return _extracted(folder, r".*\.meta")
+
+
+def _text_metas(folder: Path) -> list[Path]:
+    return _extracted(folder, r".*\.pbtxt")
+
+
+def _read_meta(path: Path) -> None:
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(path)
+
+
+def _saved(*names: str) -> Callable[[Path], list[Path]]:
+    def prepare(folder: Path) -> list[Path]:
+        _extracted(folder, *(f"{name}/saved/" for name in names))
+        return [folder / name / "saved" for name in names]
+
+    return prepare
+
+
+def _in_saved(path: Path) -> list[Path]:
+    found = sorted(each for each in path.rglob("*") if each.is_file())
+    return [*found, *[each for each in found if each.name.startswith("saved_model.")] * 6]
+
+
+def _read_saved(path: Path) -> None:
+    with tf.Session(graph=tf.Graph()) as session:
+        tf.saved_model.loader.load(session, ["serve"], path)
+
+
+def _rewrite_saved(damage: Damage, donors: Donors, name: str, contents: bytes) -> bytes:
+    if name == "saved_model.json":
+        return damage.json(contents)
+    if name == "saved_model.pb":
+        return as_message(SavedModel, *META_EDITS)(damage, donors, name, contents)
+    return _rewrite_checkpoint(damage, donors, name, contents)
+
+
+def _old_saved(folder: Path) -> list[Path]:
+    return [Path(shutil.copytree(GOLDEN / "saved_models" / "json", folder / "old"))]
+
+
+def _old_meta(folder: Path) -> list[Path]:
+    """A meta graph in the form that tfray once wrote."""
+    plain = json.loads((GOLDEN / "saved_models" / "json" / "saved_model.json").read_bytes())["graphs"][0]["meta_graph"]
+    for node in plain["graph"]["node"]:
+        for key, value in node["attr"].items():
+            if isinstance(value, dict) and "dict" in value:  # a constant that is stored elsewhere
+                node["attr"][key] = {"array": {"dtype": "float32", "shape": [], "data": "AAAAAA=="}}
+    (folder / "old.meta").write_text(json.dumps(plain))
+    return [folder / "old.meta"]
+
+
+# -- checkpoints ---------------------------------------------------------------------------------------
+
+ARRAYS = {
+    "weights": np.arange(300, dtype=np.float32).reshape(20, 15),
+    "names": np.array([b"one", b"", b"three"], object),
+    "step": np.array(7, np.int64),
+    "empty": np.zeros((3, 0)),
+}
+
+
+def write_arrow(folder: Path, arrays: Mapping[str, Any] = ARRAYS) -> str:
+    """A checkpoint of tfray's in two shards: all arrays, and one in two parts. Returns its path."""
+    prefix = f"{folder}/model"
+    parts = np.arange(12.0).reshape(6, 2)
+    first = [Piece.whole(name, array) for name, array in arrays.items()]
+    groups = [[*first, Piece("parts", parts[:4], [6, 2], [0, 0])], [Piece("parts", parts[4:], [6, 2], [4, 0])]]
+    records = [write_shard(f"{folder}/{data_name(prefix, i, 2)}", group) for i, group in enumerate(groups)]
+    write_manifest(prefix, Manifest.of_shards(records))
+    return prefix
+
+
+def signed(plain: Any) -> bytes:
+    """A manifest under a checksum that fits."""
+    body = json.dumps(plain, separators=(",", ":")).encode()
+    return b'{"tfray_checkpoint":1,"checksum":"%016x","manifest":%s}\n' % (checksum(body), body)
+
+
+def _arrow(folder: Path) -> list[Path]:
+    return [Path(write_arrow(folder))]
+
+
+def _bundle(folder: Path) -> list[Path]:
+    _copied(folder, (GOLDEN / "checkpoints").glob("model-20.*"))
+    return [folder / "model-20"]
+
+
+def _slices(folder: Path) -> list[Path]:
+    _copied(folder, [each for each in (GOLDEN / "checkpoints" / "v1").iterdir() if each.name.startswith(("shards", "whole"))])  # fmt: skip
+    return [folder / "whole", folder / "shards-?????-of-00002"]
+
+
+def _beside(path: Path) -> list[Path]:
+    """The files of a checkpoint."""
+    return sorted(path.parent.glob(path.name if "?" in path.name else f"{path.name}*"))
+
+
+def _safetensors(folder: Path) -> list[Path]:
+    save_safetensors({"a": np.arange(6.0), "b": np.array([True])}, folder / "model.safetensors")
+    return [folder / "model.safetensors"]
+
+
+def _state(folder: Path) -> list[Path]:
+    tf.train.update_checkpoint_state(folder, "a-1", ["a-0", "a-1"], all_model_checkpoint_timestamps=[1.5, 2.5])
+    return [folder / "checkpoint"]
+
+
+def _read_checkpoint(path: Path) -> None:
+    verify_checkpoint(open_checkpoint(str(path)))
+
+
+def _rewrite_checkpoint(damage: Damage, donors: Donors, name: str, contents: bytes) -> bytes:
+    """Changed contents under checksums that fit: what a malicious file may be."""
+    if name.endswith(".safetensors"):
+        length = int.from_bytes(contents[:8], "little")
+        header = damage.json(contents[8 : 8 + length])
+        return len(header).to_bytes(8, "little") + header + contents[8 + length :]
+    start = contents.find(b'"manifest":')
+    if start >= 0:
+        return signed(json.loads(damage.json(contents[start + len(b'"manifest":') : -2])))
+    if name.endswith((".index", "whole")) or name.startswith("shards"):
+        return _rewrite_table(damage, contents, is_bundle=name.endswith(".index"))
+    return contents
+
+
+def _rewrite_table(damage: Damage, contents: bytes, is_bundle: bool) -> bytes:
+    rng = damage.random
+    entries = read_table(contents)
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        key = rng.choice(sorted(entries))
+        match rng.choice(("message", "message", "message", "delete", "rename", "octets", "copy")):
+            case "message" if is_bundle or not key:
+                declared = (BundleEntry if key else BundleHeader) if is_bundle else SavedTensorSlices
+                message, donors = declared(), Donors()
+                with contextlib.suppress(OpError):
+                    message.ParseFromString(entries[key])
+                    donors.add(declared.FromString(entries[key]))
+                damage.message(message, donors)
+                entries[key] = message.SerializeToString()
+            case "delete" if len(entries) > 1:
+                del entries[key]
+            case "rename":
+                to = rng.choice((key + b"x", key[:-1], b"\xff\xfe", b"../../etc/passwd", b"a" * 200, b"\0a"))
+                entries[to] = entries.pop(key)
+            case "copy":
+                entries[key] = entries[rng.choice(sorted(entries))]
+            case _:
+                entries[key] = damage.octets(entries[key])
+    return table_bytes(sorted(entries.items()))
+
+
+# -- ONNX ----------------------------------------------------------------------------------------------
+
+
+def _onnx(folder: Path) -> list[Path]:
+    from tests.support.onnx_models import MODELS, exported
+
+    made = []
+    for name, model in MODELS.items():
+        with tf.Graph().as_default():
+            exported(model, folder / f"{name}.onnx", 17)
+        if (folder / f"{name}.onnx").stat().st_size < 20000:
+            made.append(folder / f"{name}.onnx")
+    return made
+
+
+def _read_onnx(path: Path) -> None:
+    tf.onnx.load(path).close()
+
+
+def _rewrite_onnx(damage: Damage, donors: Donors, name: str, contents: bytes) -> bytes:
+    import onnx
+
+    model = onnx.ModelProto.FromString(contents)
+    if not donors.messages:
+        donors.add(onnx.ModelProto.FromString(contents))
+    rng = damage.random
+    nodes = model.graph.node
+    if nodes and rng.random() < 0.3:
+        match rng.choice(("input", "type", "attribute", "nest")):
+            case "input":
+                rng.choice(nodes).input[:] = [rng.choice(rng.choice(nodes).output), rng.choice(STRINGS)][: rng.randint(0, 2)]
+            case "type":
+                rng.choice(nodes).op_type = rng.choice([each.name for each in onnx.defs.get_all_schemas()])
+            case "attribute":
+                node, other = rng.choice(nodes), rng.choice(nodes)
+                node.attribute.extend(other.attribute)
+            case _:
+                inner = nodes.add(op_type="If", input=[nodes[0].input[0]], output=["nested"])
+                for _ in range(rng.choice((1, 20))):
+                    for branch in ("then_branch", "else_branch"):
+                        graph = inner.attribute.add(name=branch, type=5).g
+                        graph.output.add(name="inner")
+                        following = graph.node.add(op_type="If", input=[nodes[0].input[0]], output=["inner"])
+                    inner = following
+    else:
+        damage.message(model, donors)
+    return bytes(model.SerializeToString())
+
+
+KINDS = {
+    "graph": FileKind(_golden_graphs, _read_graph, as_message(GraphDef, *GRAPH_EDITS)),
+    "text graph": FileKind(_as_text, _read_text, as_message(GraphDef, *GRAPH_EDITS, text=True)),
+    "own graph": FileKind(_own_graphs, _read_graph, _rewrite_json),
+    "meta graph": FileKind(_metas, _read_meta, as_message(MetaGraphDef, *META_EDITS)),
+    "text meta graph": FileKind(_text_metas, _read_meta, as_message(MetaGraphDef, *META_EDITS, text=True)),
+    "own meta graph": FileKind(_old_meta, _read_meta, _rewrite_json),
+    "saved model 1": FileKind(_saved("references", "resources"), _read_saved, _rewrite_saved, _in_saved),
+    "saved model 2": FileKind(_saved("convolutions", "functions"), _read_saved, _rewrite_saved, _in_saved),
+    "own saved model": FileKind(_old_saved, _read_saved, _rewrite_saved, _in_saved),
+    "checkpoint V1": FileKind(_slices, _read_checkpoint, _rewrite_checkpoint, _beside),
+    "checkpoint V2": FileKind(_bundle, _read_checkpoint, _rewrite_checkpoint, _beside),
+    "own checkpoint": FileKind(_arrow, _read_checkpoint, _rewrite_checkpoint, _beside),
+    "safetensors": FileKind(_safetensors, _read_checkpoint, _rewrite_checkpoint),
+    "checkpoint state": FileKind(_state, lambda path: get_checkpoint_state(path.parent), inspected=False),
+    "onnx": FileKind(_onnx, _read_onnx, _rewrite_onnx),
+}

@@ -1,0 +1,50 @@
+"""What is said of files and messages that turn out, in use, not to be what they should.
+
+What is read is checked where it is read. Where a check is missing, Python or NumPy raise whatever error they have,
+which speaks of tfray's code. `reason_of` says in its place as much as the error tells of what was read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from tfray.errors import OpError
+from tfray.framework.arguments import abbreviated
+from tfray.framework.call_errors import is_raised_here
+
+DAMAGE: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What Python and NumPy raise for contents that are not what they should be."""
+
+
+def reason_of(error: Exception) -> str:
+    """Why something that was read cannot be used, for an error that using it has raised."""
+    if isinstance(error, OpError):
+        return error.message
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is no JSON: {error}"
+    if isinstance(error, UnicodeError):
+        return "a text in it is not UTF-8"
+    if is_raised_here(error) and error.args and not isinstance(error, AssertionError):
+        return str(error.args[0])
+    if isinstance(error, KeyError) and error.args:
+        return f"it has no {abbreviated(error.args[0])}"
+    return next((reason for kind, reason in _REASONS if isinstance(error, kind)), _VAGUE)
+
+
+_VAGUE: Final = "a part of it is not what belongs there"
+_REASONS: Final = (
+    (RecursionError, "it is nested too deeply"),
+    (MemoryError, "it declares more than fits into memory"),
+    (ArithmeticError, "a number in it is out of range"),
+)
+"""What some kinds of errors tell, whatever their text."""
