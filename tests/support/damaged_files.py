@@ -12,6 +12,7 @@ import functools
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -30,7 +31,7 @@ from click.testing import CliRunner
 import tfray as tf
 from tests.support import GOLDEN, ROOT
 from tests.support.damage import STRINGS, Damage, Donors
-from tests.support.traced_memory import ResidentPeak
+from tests.support.traced_memory import ResidentPeak, status_bytes
 from tfray.cli import main
 from tfray.errors import OpError
 from tfray.exchange.op_table import _lines
@@ -53,6 +54,9 @@ ALLOWANCE = 8 << 20
 
 CALLS = 100 << 20
 """100 MiB: what reading takes besides where functions call one another so often that it is refused at last."""
+
+ROOM = 1 << 30
+"""1 GiB of addresses: what takes more fails at once, and the machine lives on."""
 
 SECONDS = 5.0
 """Of processor time, for a file that is read in a hundredth of it."""
@@ -204,6 +208,8 @@ def _inspect(path: Path) -> tuple[str, str]:
 
 def check_clear(text: str) -> None:
     """Raise `NotClear` for a message that tells of Python rather than of the file, or that is none."""
+    if "fits into memory" in text:
+        raise NotClear(f"a size that was not checked before memory was asked for: {text[:2000]!r}")
     found = INTERNAL.search(text)
     if found or not text.strip() or len(text) > 8000:
         raise NotClear(f"no clear message: {text[:2000]!r}")
@@ -254,6 +260,8 @@ def _limited(folder: Path):
 
     _install_audit()
     before = signal.signal(signal.SIGVTALRM, stop)
+    most, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (status_bytes("VmSize") + ROOM, hard))
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     _reached.clear()
     _guarded.append(str(folder))
@@ -261,6 +269,7 @@ def _limited(folder: Path):
         yield
     finally:
         _guarded.clear()
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
     if _reached:
@@ -721,7 +730,7 @@ def _rewrite_onnx(damage: Damage, donors: Donors, name: str, contents: bytes) ->
                 rng.choice(nodes).op_type = rng.choice([each.name for each in onnx.defs.get_all_schemas()])
             case "attribute":
                 node, other = rng.choice(nodes), rng.choice(nodes)
-                node.attribute.extend(other.attribute)
+                node.attribute.extend(list(other.attribute))
             case _:
                 inner = nodes.add(op_type="If", input=[nodes[0].input[0]], output=["nested"])
                 for _ in range(rng.choice((1, 20))):

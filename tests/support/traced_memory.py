@@ -24,13 +24,14 @@ class ResidentPeak:
 
     def __init__(self):
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        self._before = _status("VmRSS")
+        self._before = status_bytes("VmRSS")
 
     def bytes(self):
         """The most so far."""
-        return max(0, _status("VmHWM") - self._before)
+        return max(0, status_bytes("VmHWM") - self._before)
 
 
-def _status(name):
+def status_bytes(name):
+    """What Linux says of this process's memory under a name, in bytes."""
     text = Path("/proc/self/status").read_text()
     return int(text[text.index(f"{name}:") + len(name) + 1 :].split(maxsplit=1)[0]) << 10

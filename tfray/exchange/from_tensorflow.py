@@ -37,7 +37,7 @@ from tfray.framework.tensor_shape import TensorShape
 MAX_CALLS: Final = 64
 """Most functions that call one another in a row: a function that calls itself never ends."""
 
-ANY_CALLED: Final = 20_000
+ANY_CALLED: Final = 10_000
 CALLED_EACH: Final = 8
 """Most operations that calls of functions may become: so many for any graph, and more for each that the file has. A few
 functions that each call the next one twice would otherwise fill all memory."""
@@ -181,8 +181,8 @@ class _Body:
             self._add(node)
 
     def _add(self, message: NodeDef) -> None:
-        controls = [op for text in message.input if text[0] == "^" for op in self._waited_for(text[1:], message)]
-        inputs = [self.value(text, message) for text in message.input if text[0] != "^"]
+        controls = [op for text in message.input if text[:1] == "^" for op in self._waited_for(text[1:], message)]
+        inputs = [self.value(text, message) for text in message.input if text[:1] != "^"]
         name = self.prefix + message.name
         try:
             device = canonical_name(message.device)

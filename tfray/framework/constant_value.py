@@ -48,6 +48,12 @@ class ConstantContext:
         return np.asarray(array)
 
 
+def constant_array(op: Operation) -> np.ndarray[Any, Any]:
+    """The value of a Const with its elements in a row: the graph may hold one that repeats an element in place."""
+    value: np.ndarray[Any, Any] = op.attrs["value"]
+    return value if value.flags.c_contiguous else value.copy()
+
+
 def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` as a NumPy array when the graph alone determines it and it is small; else None."""
     return _evaluate(tensor, {}, MAX_DEPTH)
