@@ -7,6 +7,7 @@ Reading also takes no more memory than the file accounts for, ends, and reaches 
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import functools
 import json
@@ -130,13 +131,15 @@ class Damaged:
         self.folder = folder
         self.files = kind.prepare(folder)
         self.donors = Donors()
+        sizes = [max((each.stat().st_size for each in kind.victims(path)), default=1) for path in self.files]
+        self._weights = [1 / (1000 + size) for size in sizes]  # large ones take longer, and have little else in them
         self.results = Results()
         self._seen: set[Path] = set()
 
     def check(self, seed: str) -> None:
         """Damage a file and read it. Raises `NotClear` unless it gives what it may."""
         damage = Damage(seed)
-        path = damage.random.choice(self.files)
+        path = damage.random.choices(self.files, self._weights)[0]
         if path not in self._seen:
             self._seen.add(path)
             self.kind.read(path)  # what is loaded once is not the damaged file's
@@ -152,7 +155,9 @@ class Damaged:
         started = time.process_time()
         try:
             with _limited(self.folder):
-                result, text, peak = _read(self.kind, path, inspect=self.kind.inspected and damage.random.random() < 0.1)
+                result, text, peak = _read(
+                    self.kind, path, inspect=self.kind.inspected and damage.random.random() < 0.1
+                )
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -168,7 +173,9 @@ class Damaged:
         self.results.share = max(self.results.share, peak / allowed)
         self.results.longest = max(self.results.longest, spent)
         if peak > allowed:
-            raise NotClear(f"{seed}: {victim.name}: {peak} bytes of memory for a file of {len(changed)}, {allowed} allowed")
+            raise NotClear(
+                f"{seed}: {victim.name}: {peak} bytes of memory for a file of {len(changed)}, {allowed} allowed"
+            )
         if spent > SECONDS:
             raise NotClear(f"{seed}: {victim.name}: {spent:.1f} s")
 
@@ -349,7 +356,9 @@ def names_mixed(damage: Damage, message: Any) -> None:
     rng = damage.random
     nodes = rng.choice(_bodies(message))
     node = rng.choice(nodes)
-    to = rng.choice((rng.choice(nodes).name, rng.choice(STRINGS), node.name + "/", f"{node.name}/read", node.name.upper()))
+    to = rng.choice(
+        (rng.choice(nodes).name, rng.choice(STRINGS), node.name + "/", f"{node.name}/read", node.name.upper())
+    )
     if rng.random() < 0.5:
         for each in nodes:
             each.input[:] = [to if text == node.name else text for text in each.input]
@@ -418,7 +427,9 @@ def sizes_declared(damage: Damage, message: Any) -> None:
             kind = np.int32 if tensor.dtype == 3 else np.int64
             had = np.frombuffer(tensor.tensor_content, kind) if tensor.tensor_content else np.ones(1, kind)
             made = had.copy()
-            made[rng.randrange(len(made)) if len(made) else slice(0, 0)] = rng.choice((1 << 20, 1 << 28, (1 << 31) - 1, -1))
+            made[rng.randrange(len(made)) if len(made) else slice(0, 0)] = rng.choice(
+                (1 << 20, 1 << 28, (1 << 31) - 1, -1)
+            )
             tensor.ClearField("int_val")
             tensor.tensor_content = made.tobytes()
 
@@ -463,7 +474,9 @@ def ends_damaged(damage: Damage, message: Any) -> None:
         case "signature" if infos:
             rng.choice(infos).name = name
         case "asset":
-            asset = meta.asset_file_def.add() if not meta.asset_file_def or rng.random() < 0.5 else meta.asset_file_def[0]
+            asset = (
+                meta.asset_file_def.add() if not meta.asset_file_def or rng.random() < 0.5 else meta.asset_file_def[0]
+            )
             asset.filename = rng.choice(("../../etc/passwd", "/etc/passwd", "..", "", ".", "a/b", "\0", "x" * 300))
             if rng.random() < 0.5:
                 asset.tensor_info.name = name
@@ -542,11 +555,35 @@ def _extracted(folder: Path, *patterns: str) -> list[Path]:
 
 
 def _metas(folder: Path) -> list[Path]:
-    return _extracted(folder, r".*\.meta")
+    found = _extracted(folder, r".*\.meta")
+    return [*found, *[_smaller(path, MetaGraphDef) for path in found]]
 
 
 def _text_metas(folder: Path) -> list[Path]:
-    return _extracted(folder, r".*\.pbtxt")
+    found = _extracted(folder, r"references/text\.pbtxt")
+    return [*found, *[_smaller(path, MetaGraphDef, is_text=True) for path in found]]
+
+
+def _smaller(path: Path, declared: Any, is_text: bool = False) -> Path:
+    """A file beside a meta graph or saved model, without the operations that train."""
+    message = message_of_file(declared, path.read_bytes())
+    meta = message.meta_graphs[0] if declared is SavedModel else message
+    roots = [meta.saver_def.save_tensor_name, meta.saver_def.restore_op_name, "y", "init"]
+    roots += [name for each in meta.collection_def["variables"].bytes_list.value
+              for name in (VariableDef.FromString(each).initializer_name, VariableDef.FromString(each).snapshot_name)]  # fmt: skip
+    roots += [info.name for signature in meta.signature_def.values()
+              for info in (*signature.inputs.values(), *signature.outputs.values())]  # fmt: skip
+    names = {node.name for node in meta.graph_def.node}
+    roots = [name for text in roots if (name := text.partition(":")[0]) in names]
+    meta.graph_def.CopyFrom(tf.graph_util.extract_sub_graph(meta.graph_def, roots))
+    kept = {node.name for node in meta.graph_def.node}
+    for name in [*meta.collection_def]:
+        members = meta.collection_def[name].node_list.value
+        if members and not {text.partition(":")[0] for text in members} <= kept:
+            del meta.collection_def[name]
+    made = path.with_stem(f"{path.stem}-smaller")
+    made.write_bytes(str(message).encode() if is_text else message.SerializeToString())
+    return made
 
 
 def _read_meta(path: Path) -> None:
@@ -557,7 +594,11 @@ def _read_meta(path: Path) -> None:
 def _saved(*names: str) -> Callable[[Path], list[Path]]:
     def prepare(folder: Path) -> list[Path]:
         _extracted(folder, *(f"{name}/saved/" for name in names))
-        return [folder / name / "saved" for name in names]
+        made = [folder / name / "saved" for name in names]
+        for path in [folder / name / "saved" for name in names if name in ("references", "resources")]:
+            made.append(Path(shutil.copytree(path, path.with_name("smaller"))))
+            _smaller(made[-1] / "saved_model.pb", SavedModel).replace(made[-1] / "saved_model.pb")
+        return made
 
     return prepare
 
@@ -590,7 +631,9 @@ def _old_meta(folder: Path) -> list[Path]:
     for node in plain["graph"]["node"]:
         for key, value in node["attr"].items():
             if isinstance(value, dict) and "dict" in value:  # a constant that is stored elsewhere
-                node["attr"][key] = {"array": {"dtype": "float32", "shape": [], "data": "AAAAAA=="}}
+                shape = node["shapes"][0]["shape"]
+                data = base64.b64encode(np.zeros(shape, np.float32)).decode()
+                node["attr"][key] = {"array": {"dtype": "float32", "shape": shape, "data": data}}
     (folder / "old.meta").write_text(json.dumps(plain))
     return [folder / "old.meta"]
 
@@ -725,7 +768,9 @@ def _rewrite_onnx(damage: Damage, donors: Donors, name: str, contents: bytes) ->
     if nodes and rng.random() < 0.3:
         match rng.choice(("input", "type", "attribute", "nest")):
             case "input":
-                rng.choice(nodes).input[:] = [rng.choice(rng.choice(nodes).output), rng.choice(STRINGS)][: rng.randint(0, 2)]
+                rng.choice(nodes).input[:] = [rng.choice(rng.choice(nodes).output), rng.choice(STRINGS)][
+                    : rng.randint(0, 2)
+                ]
             case "type":
                 rng.choice(nodes).op_type = rng.choice([each.name for each in onnx.defs.get_all_schemas()])
             case "attribute":

@@ -84,7 +84,10 @@ def add_meta_graph(
                 graph.add_to_collection(name, member)
     if definition.HasField("saver_def"):
         return Saver.from_proto(definition.saver_def, scope)
-    return Saver() if graph.get_collection(GraphKeys.GLOBAL_VARIABLES) else None
+    try:
+        return Saver() if graph.get_collection(GraphKeys.GLOBAL_VARIABLES) else None
+    except TypeError as error:
+        raise DataLossError(f"collection 'variables' of the meta graph: {error}") from error
 
 
 def read_meta_graph(path: PathLike) -> MetaGraphDef:
