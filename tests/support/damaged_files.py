@@ -63,9 +63,9 @@ SECONDS = 5.0
 """Of processor time, for a file that is read in a hundredth of it."""
 
 INTERNAL = re.compile(
-    r"\b(KeyError|IndexError|AttributeError|AssertionError|RecursionError|UnicodeDecodeError|UnicodeEncodeError|TypeError|"
-    r"ValueError|struct\.error|MemoryError|DecodeError|OverflowError|ZeroDivisionError|StopIteration|UnboundLocalError)\b"
-    r"|to unpack|invalid literal|has no attribute|unhashable|list index|positional arg|keyword arg|NoneType|object is not"
+    r"\b((Key|Index|Attribute|Assertion|Recursion|UnicodeDecode|UnicodeEncode|Type|Value|Memory|Decode|Overflow|"
+    r"ZeroDivision|UnboundLocal|struct\.)[eE]rror|StopIteration)\b"
+    r"|to unpack|invalid literal|object has no|unhashable|list index|positional arg|keyword arg|NoneType|object is"
 )
 """Python's names of errors, which say nothing to a person who has a file."""
 
@@ -249,8 +249,9 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
             _reached.append(f"open {path}")
 
 
-_CODE = (str(ROOT), os.path.realpath(sys.prefix), sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/proc", "/sys", "/dev",
-         "/usr", "/lib", "/work/main/.venv-test", "/etc/mime")  # fmt: skip
+_CODE = (str(ROOT), sys.prefix, os.path.realpath(sys.prefix), sys.base_prefix, os.path.dirname(os.__file__),
+         "/sys", "/dev", "/usr", "/lib", "/etc/mime")  # fmt: skip
+"""Where Python's own modules and libraries are read from when they are first needed."""
 
 
 @functools.cache
@@ -319,8 +320,9 @@ def rewired(damage: Damage, message: Any) -> None:
     nodes = rng.choice(_bodies(message))
     for _ in range(rng.choice((1, 2, 5))):
         node, other = rng.choice(nodes), rng.choice(nodes)
-        text = rng.choice((other.name, f"^{other.name}", f"{other.name}:{rng.choice((0, 1, 2, 99, 1 << 40))}", node.name,
-                           f"^{node.name}", f"{other.name}:output:0", *STRINGS[:16]))  # fmt: skip
+        index = rng.choice((0, 1, 2, 99, 1 << 40))
+        text = rng.choice((other.name, f"^{other.name}", f"{other.name}:{index}", node.name, f"^{node.name}",
+                           f"{other.name}:output:0", *STRINGS[:16]))  # fmt: skip
         if node.input and rng.random() < 0.8:
             node.input[rng.randrange(len(node.input))] = text
         else:
@@ -412,15 +414,16 @@ def sizes_declared(damage: Damage, message: Any) -> None:
     rng = damage.random
     nodes = rng.choice(_bodies(message))
     sizes = (0, 1, 2, 1 << 10, 1 << 20, 1 << 24, 1 << 28, 1 << 31, 1 << 40, 1 << 62, (1 << 63) - 1, -1, -5)
-    shapes = [value.tensor.tensor_shape if value.HasField("tensor") else value.shape
-              for node in nodes for _, value in sorted(node.attr.items()) if value.HasField("tensor") or value.HasField("shape")]  # fmt: skip
+    values = [value for node in nodes for _, value in sorted(node.attr.items())]
+    tensors = [value.tensor for value in values if value.HasField("tensor")]
+    shapes = [tensor.tensor_shape for tensor in tensors]
+    shapes += [value.shape for value in values if value.HasField("shape")]
     for _ in range(rng.choice((1, 2, 20))):
         shape = rng.choice(shapes) if shapes else nodes[0].attr["shape"].shape
         if shape.dim and rng.random() < 0.6:
             rng.choice(shape.dim).size = rng.choice(sizes)
         else:
             shape.dim.add(size=rng.choice(sizes))
-    tensors = [v.tensor for n in nodes for _, v in sorted(n.attr.items()) if v.HasField("tensor")]
     if tensors and rng.random() < 0.7:  # large numbers, which other operations take for sizes
         tensor = rng.choice(tensors)
         if tensor.dtype in (3, 9):
@@ -435,6 +438,10 @@ def sizes_declared(damage: Damage, message: Any) -> None:
 
 
 GRAPH_EDITS = (rewired, of_another_type, attributes_mixed, names_mixed, functions_nested, sizes_declared)
+
+
+COLLECTIONS = ["variables", "trainable_variables", "savers", "queue_runners", "global_step", "saved_model_main_op",
+               "while_context"]  # fmt: skip
 
 
 def collections_damaged(damage: Damage, message: Any) -> None:
@@ -457,8 +464,7 @@ def collections_damaged(damage: Damage, message: Any) -> None:
                 found.bytes_list.value[at] = inner.SerializeToString()
         else:
             found.CopyFrom(meta.collection_def[rng.choice(names)])
-            meta.collection_def[rng.choice(("variables", "trainable_variables", "savers", "queue_runners", "global_step",
-                                            "saved_model_main_op", "while_context"))].CopyFrom(found)  # fmt: skip
+            meta.collection_def[rng.choice(COLLECTIONS)].CopyFrom(found)
 
 
 def ends_damaged(damage: Damage, message: Any) -> None:
@@ -467,7 +473,7 @@ def ends_damaged(damage: Damage, message: Any) -> None:
     meta = message.meta_graphs[0] if hasattr(message, "meta_graphs") else message
     names = [node.name for node in meta.graph_def.node] or [""]
     name = rng.choice((rng.choice(names), rng.choice(names) + ":0", rng.choice(names) + ":7", *STRINGS[:12]))
-    infos = [info for signature in meta.signature_def.values() for info in (*signature.inputs.values(), *signature.outputs.values())]  # fmt: skip
+    infos = _infos(meta)
     match rng.choice(("saver", "signature", "asset", "main", "main")):
         case "saver":
             setattr(meta.saver_def, rng.choice(("filename_tensor_name", "save_tensor_name", "restore_op_name")), name)
@@ -484,6 +490,14 @@ def ends_damaged(damage: Damage, message: Any) -> None:
             meta.collection_def["saved_model_main_op"].node_list.value[:] = [name]
 
 
+def _infos(meta: Any) -> list[Any]:
+    """The inputs and outputs of all signatures."""
+    found = []
+    for _, signature in sorted(meta.signature_def.items()):
+        found += [info for ends in (signature.inputs, signature.outputs) for _, info in sorted(ends.items())]
+    return found
+
+
 META_EDITS = (*GRAPH_EDITS, collections_damaged, ends_damaged)
 
 
@@ -495,7 +509,16 @@ def _copied(folder: Path, sources: Iterable[Path]) -> list[Path]:
 
 
 def _golden_graphs(folder: Path) -> list[Path]:
-    return _copied(folder, sorted((GOLDEN / "graphs").glob("*.pb")))
+    made = _copied(folder, sorted((GOLDEN / "graphs").glob("*.pb")))
+    with tf.Graph().as_default() as graph:  # with operations that TensorFlow does not have
+        x = tf.placeholder(tf.float32, [None, 4], name="x")
+        y = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.sort(x), lambda: tf.map_fn(tf.erf, x))
+        tf.distributions.Normal(0.0, 1.0).log_cdf(y)
+        queue = tf.FIFOQueue(3, [tf.float32])
+        tf.QueueBase.from_list(0, [queue, queue]).dequeue()
+    made.append(folder / "own.pb")
+    made[-1].write_bytes(graph.as_graph_def().SerializeToString())
+    return made
 
 
 def _as_text(folder: Path) -> list[Path]:
@@ -556,7 +579,11 @@ def _extracted(folder: Path, *patterns: str) -> list[Path]:
 
 def _metas(folder: Path) -> list[Path]:
     found = _extracted(folder, r".*\.meta")
-    return [*found, *[_smaller(path, MetaGraphDef) for path in found]]
+    found += [_smaller(path, MetaGraphDef) for path in found]
+    with tf.Graph().as_default() as graph:
+        tf.get_variable("w", [2, 3])
+        tf.train.export_meta_graph(folder / "graph.meta", graph=graph, saver_def=tf.train.Saver().saver_def)
+    return [*found, folder / "graph.meta"]
 
 
 def _text_metas(folder: Path) -> list[Path]:
@@ -569,10 +596,9 @@ def _smaller(path: Path, declared: Any, is_text: bool = False) -> Path:
     message = message_of_file(declared, path.read_bytes())
     meta = message.meta_graphs[0] if declared is SavedModel else message
     roots = [meta.saver_def.save_tensor_name, meta.saver_def.restore_op_name, "y", "init"]
-    roots += [name for each in meta.collection_def["variables"].bytes_list.value
-              for name in (VariableDef.FromString(each).initializer_name, VariableDef.FromString(each).snapshot_name)]  # fmt: skip
-    roots += [info.name for signature in meta.signature_def.values()
-              for info in (*signature.inputs.values(), *signature.outputs.values())]  # fmt: skip
+    variables = [VariableDef.FromString(each) for each in meta.collection_def["variables"].bytes_list.value]
+    roots += [name for each in variables for name in (each.initializer_name, each.snapshot_name)]
+    roots += [info.name for info in _infos(meta)]
     names = {node.name for node in meta.graph_def.node}
     roots = [name for text in roots if (name := text.partition(":")[0]) in names]
     meta.graph_def.CopyFrom(tf.graph_util.extract_sub_graph(meta.graph_def, roots))
@@ -588,7 +614,7 @@ def _smaller(path: Path, declared: Any, is_text: bool = False) -> Path:
 
 def _read_meta(path: Path) -> None:
     with tf.Graph().as_default():
-        tf.train.import_meta_graph(path)
+        tf.train.import_meta_graph(path, allow=["files"] if path.name.startswith("old") else ())
 
 
 def _saved(*names: str) -> Callable[[Path], list[Path]]:
@@ -675,7 +701,7 @@ def _bundle(folder: Path) -> list[Path]:
 
 
 def _slices(folder: Path) -> list[Path]:
-    _copied(folder, [each for each in (GOLDEN / "checkpoints" / "v1").iterdir() if each.name.startswith(("shards", "whole"))])  # fmt: skip
+    _copied(folder, [*(GOLDEN / "checkpoints" / "v1").glob("shards-*"), GOLDEN / "checkpoints" / "v1" / "whole"])
     return [folder / "whole", folder / "shards-?????-of-00002"]
 
 

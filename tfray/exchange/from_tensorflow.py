@@ -13,7 +13,7 @@ import numpy as np
 import tfray.exchange.array_rules
 import tfray.exchange.queue_rules
 import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
-from tfray.errors import InvalidArgumentError, OpError, UnimplementedError
+from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from tfray.exchange.attributes import attrs_of
 from tfray.exchange.flow_rules import call
 from tfray.exchange.functionalize import functionalize
@@ -55,6 +55,15 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
         InvalidArgumentError: The message is no valid graph.
         DataLossError: A constant in it cannot be read.
     """
+    try:
+        return _imported(graph_def, keep)
+    except OpError:
+        raise
+    except DAMAGE as error:
+        raise InvalidArgumentError(f"this is not a valid graph: {reason_of(error)}") from error
+
+
+def _imported(graph_def: GraphDef, keep: Iterable[str]) -> PlainGraph:
     graph_def = functionalize(with_gradient_arrays_as_values(graph_def), keep)
     functions = _called(graph_def)
     nodes = list(_restored(graph_def.node))
@@ -78,11 +87,22 @@ def _restored(nodes: Iterable[NodeDef]) -> Iterator[NodeDef]:
         if OWN_PART in node.attr:
             continue
         if OWN_ATTRS in node.attr and not node.op.startswith(OWN):
-            plain = json.loads(node.attr[OWN_ATTRS].s)
+            plain = _written(node, "op", "input")
             inputs = [str(text).removesuffix(":0") for text in plain["input"]]
             attr = {name: node.attr[name] for name in (OWN_ATTRS, "_class") if name in node.attr}
             node = NodeDef(name=node.name, op=OWN + str(plain["op"]), device=node.device, input=inputs, attr=attr)
         yield node
+
+
+def _written(node: NodeDef, *keys: str) -> dict[str, Any]:
+    """What tfray has written of one of its operations. Raises `DataLossError` for anything else."""
+    try:
+        plain = json.loads(node.attr[OWN_ATTRS].s)
+        if not isinstance(plain, dict) or not plain.keys() >= {*keys}:
+            raise ValueError(f"it does not tell {', '.join(keys)}")
+        return plain
+    except (ValueError, RecursionError) as error:
+        raise DataLossError(f"{node.op} {node.name!r}: its attribute {OWN_ATTRS!r}: {reason_of(error)}") from error
 
 
 def _called(graph_def: GraphDef) -> dict[str, FunctionDef]:
@@ -219,7 +239,7 @@ class _Body:
 
     def _own(self, node: Node, message: NodeDef) -> list[Imported]:
         """Add an operation of a type that only tfray has."""
-        plain = PlainNode.from_plain(json.loads(message.attr[OWN_ATTRS].s) | _NOWHERE)
+        plain = PlainNode.from_plain(_written(message, "attr", "shapes") | _NOWHERE)
         plain.name, plain.op, plain.device = node.name, node.op.removeprefix(OWN), node.device
         plain.attr |= self._colocated(message)
         inputs = [value.handle if isinstance(value, Reference) else node.value(value) for value in node.given]

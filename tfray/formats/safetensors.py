@@ -43,6 +43,8 @@ _NAMES: Final = {
 }
 _DTYPES: Final = {name: dtype for dtype, name in _NAMES.items()}
 _METADATA: Final = "__metadata__"
+_FIELDS: Final = {"dtype": "str", "shape": "list", "data_offsets": "list"}
+"""What the header says of a tensor, and of which kind."""
 
 
 class SafetensorsFile:
@@ -73,9 +75,14 @@ class SafetensorsFile:
 
     def _read_header(self, length: int) -> tuple[Mapping[str, TensorEntry], Mapping[str, str]]:
         plain = json.loads(self._file.octets(8, length).tobytes())
+        if not isinstance(plain, dict) or not isinstance(plain.get(_METADATA, {}), dict):
+            raise ValueError("its header lists no tensors by name")
         metadata = {str(key): str(value) for key, value in plain.pop(_METADATA, {}).items()}
         tensors, total = {}, 0
         for name, fields in plain.items():
+            kinds = [(key, type(fields.get(key)).__name__) for key in _FIELDS] if isinstance(fields, dict) else []
+            if kinds != list(_FIELDS.items()) or len(fields["data_offsets"]) != 2:
+                raise ValueError(f"tensor {name!r} is not described by {', '.join(_FIELDS)}")
             dtype, shape = _DTYPES.get(fields["dtype"]), tuple(fields["shape"])
             first, last = fields["data_offsets"]
             if dtype is None:

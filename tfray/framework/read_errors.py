@@ -7,9 +7,11 @@ which speaks of tfray's code. `reason_of` says in its place as much as the error
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from tfray.errors import OpError
+from tfray.errors import DataLossError, OpError
 from tfray.framework.arguments import abbreviated
 from tfray.framework.call_errors import is_raised_here
 
@@ -24,6 +26,17 @@ DAMAGE: Final = (
     ValueError,
 )
 """What Python and NumPy raise for contents that are not what they should be."""
+
+
+@contextmanager
+def damage_reported(what: str) -> Iterator[None]:
+    """Within it something is used that was read from `what` and cannot be trusted. Raises `DataLossError`."""
+    try:
+        yield
+    except OpError:
+        raise
+    except DAMAGE as error:
+        raise DataLossError(f"{what} is damaged: {reason_of(error)}") from error
 
 
 def reason_of(error: Exception) -> str:

@@ -15,6 +15,7 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
 from tfray.framework.plain_graph import PlainGraph, messages
+from tfray.framework.read_errors import damage_reported
 from tfray.library.platform import logging
 from tfray.library.variables.partitioned_variables import SaveSliceInfo
 from tfray.library.variables.variables import Variable
@@ -60,7 +61,8 @@ def import_meta_graph(
         definition = read_meta_graph(meta_graph_or_file)
     names = {node.name for node in definition.graph_def.node}
     listed = (text for each in definition.collection_def.values() for text in each.node_list.value)
-    plain = messages().plain_graph(definition.graph_def, [text for text in listed if text.partition(":")[0] in names])
+    kept = [text for text in listed if text.partition(":")[0] in names]
+    plain = messages().plain_graph(definition.graph_def, kept)
     if clear_devices:
         clear_devices_of(plain.node)
     return add_meta_graph(definition, plain, import_scope, input_map, allow)
@@ -77,6 +79,11 @@ def add_meta_graph(
     graph = get_default_graph()
     scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else ""
     import_graph_def(plain, input_map, name=scope, allow=allow)
+    with damage_reported("the meta graph"):
+        return _add_collections(definition, graph, scope)
+
+
+def _add_collections(definition: MetaGraphDef, graph: Graph, scope: str) -> Saver | None:
     members = _Members(graph, scope.rstrip("/") + "/" if scope else "")
     for name, collection in sorted(definition.collection_def.items(), key=lambda item: item[0] not in _VARIABLES):
         if name not in _CONTEXTS:
@@ -84,10 +91,7 @@ def add_meta_graph(
                 graph.add_to_collection(name, member)
     if definition.HasField("saver_def"):
         return Saver.from_proto(definition.saver_def, scope)
-    try:
-        return Saver() if graph.get_collection(GraphKeys.GLOBAL_VARIABLES) else None
-    except TypeError as error:
-        raise DataLossError(f"collection 'variables' of the meta graph: {error}") from error
+    return Saver() if graph.get_collection(GraphKeys.GLOBAL_VARIABLES) else None
 
 
 def read_meta_graph(path: PathLike) -> MetaGraphDef:
