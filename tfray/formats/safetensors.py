@@ -19,7 +19,7 @@ from tfray.formats.files import PathLike, as_path
 from tfray.formats.mapped_file import MappedFile
 from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
-from tfray.framework.read_errors import DAMAGE, reason_of
+from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 
 SUFFIX: Final = ".safetensors"
 MAX_HEADER_BYTES: Final = 100_000_000
@@ -43,8 +43,6 @@ _NAMES: Final = {
 }
 _DTYPES: Final = {name: dtype for dtype, name in _NAMES.items()}
 _METADATA: Final = "__metadata__"
-_FIELDS: Final = {"dtype": "str", "shape": "list", "data_offsets": "list"}
-"""What the header says of a tensor, and of which kind."""
 
 
 class SafetensorsFile:
@@ -80,9 +78,9 @@ class SafetensorsFile:
         metadata = {str(key): str(value) for key, value in plain.pop(_METADATA, {}).items()}
         tensors, total = {}, 0
         for name, fields in plain.items():
-            kinds = [(key, type(fields.get(key)).__name__) for key in _FIELDS] if isinstance(fields, dict) else []
-            if kinds != list(_FIELDS.items()) or len(fields["data_offsets"]) != 2:
-                raise ValueError(f"tensor {name!r} is not described by {', '.join(_FIELDS)}")
+            fields_of(fields, f"tensor {name!r}", dtype=str, shape=list, data_offsets=list)
+            if len(fields["data_offsets"]) != 2:
+                raise ValueError(f"tensor {name!r} has {len(fields['data_offsets'])} offsets, and needs two")
             dtype, shape = _DTYPES.get(fields["dtype"]), tuple(fields["shape"])
             first, last = fields["data_offsets"]
             if dtype is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from tfray.errors import DataLossError, OpError
 from tfray.framework.arguments import abbreviated
@@ -52,6 +52,22 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, KeyError) and error.args:
         return f"it has no {abbreviated(error.args[0])}"
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), _VAGUE)
+
+
+def fields_of(plain: Any, what: str, **kinds: type) -> dict[str, Any]:
+    """Plain data that has to be a dictionary with these entries, each of its kind; `what` it is, for the error.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    if not isinstance(plain, dict):
+        raise ValueError(f"{what} is {abbreviated(plain)}, and not described by {', '.join(kinds) or 'names'}")
+    for key, kind in kinds.items():
+        if key not in plain:
+            raise ValueError(f"{what} has no {key!r}")
+        if not isinstance(plain[key], kind):
+            raise ValueError(f"{key!r} of {what} is {abbreviated(plain[key])}")
+    return plain
 
 
 _VAGUE: Final = "a part of it is not what belongs there"

@@ -21,7 +21,7 @@ from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework.arguments import abbreviated
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.plain_graph import PlainGraph, PlainRegion
-from tfray.framework.read_errors import DAMAGE, reason_of
+from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.tensor_shape import TensorShape
 from tfray.training.checkpoints.meta_graph import from_plain
 
@@ -87,7 +87,7 @@ def _parsed(name: str, contents: bytes, folder: str) -> SavedModel:
 
 
 def _from_json(contents: bytes, folder: str) -> SavedModel:
-    plain = json.loads(contents)
+    plain = fields_of(json.loads(contents), "the saved model", tfray_saved_model=int, graphs=list)
     if plain["tfray_saved_model"] != JSON_VERSION:
         raise ValueError(f"it is of version {abbreviated(plain['tfray_saved_model'])}")
     values = open_checkpoint(f"{folder}/{VALUES}")
@@ -95,12 +95,14 @@ def _from_json(contents: bytes, folder: str) -> SavedModel:
 
 
 def _old_graph(plain: Any, values: Any) -> MetaGraphDef:
-    graph = PlainGraph.from_plain(plain["meta_graph"]["graph"])
+    fields_of(plain, "a graph", meta_graph=dict, tags=list, signatures=dict, assets=dict)
+    graph = PlainGraph.from_plain(fields_of(plain["meta_graph"], "a meta graph", graph=dict)["graph"])
     for node in graph.node:
         _fetch_constants(node, values)
     made = from_plain(plain["meta_graph"] | {"graph": graph.to_plain()})
     made.meta_info_def.tags.extend(str(tag) for tag in plain["tags"])
     for name, signature in plain["signatures"].items():
+        fields_of(signature, f"signature {name!r}", inputs=dict, outputs=dict, method=str)
         made.signature_def[str(name)].CopyFrom(
             SignatureDef(
                 inputs=_old_tensors(signature["inputs"]),
@@ -116,6 +118,8 @@ def _old_graph(plain: Any, values: Any) -> MetaGraphDef:
 
 
 def _old_tensors(plain: Any) -> dict[str, TensorInfo]:
+    for key, info in plain.items():
+        fields_of(info, f"{key!r} of a signature", name=str, dtype=str)
     return {
         str(key): TensorInfo(
             name=str(info["name"]),
