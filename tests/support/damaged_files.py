@@ -49,9 +49,10 @@ from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.formats.safetensors import save_safetensors
 from tfray.training.checkpoints.checkpoint_management import get_checkpoint_state
 
-ALLOWANCE = 8 << 20
-"""8 MiB: what reading takes besides twice the file. The files here are small, and each operation of a graph is some
-4 KiB of objects, whatever it is in the file; the rest are buffers and caches."""
+ALLOWANCE = 16 << 20
+"""16 MiB: what reading takes besides twice the file. These files are small, and each operation of a graph is some 4 KiB
+of objects, whatever it is in the file. One may declare 32,768 outputs, of 400 bytes each; and the last of several
+elements of a constant may stand for the rest of 4 MiB."""
 
 CALLS = 100 << 20
 """100 MiB: what reading takes besides where functions call one another so often that it is refused at last."""

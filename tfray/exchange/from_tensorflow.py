@@ -220,13 +220,14 @@ class _Body:
                 node = Node(self, name, message.op, attrs, inputs, device, [*self.controls, *controls], definition)
                 node.extra |= self._colocated(message)
                 made = imported(node)
-        except (OpError, RecursionError):
+        except RecursionError:
             raise
+        except OpError as error:
+            if type(error) not in (InvalidArgumentError, DataLossError) or error.op_name:
+                raise
+            raise type(error)(_not_valid(message, error), op_name=message.name) from error
         except DAMAGE as error:
-            raise InvalidArgumentError(
-                f"operation {message.name!r} of the imported graph is not a valid {message.op}: {reason_of(error)}",
-                op_name=message.name,
-            ) from error
+            raise InvalidArgumentError(_not_valid(message, error), op_name=message.name) from error
         self.values[message.name] = made
         self.ends[message.name] = node.ends
         if definition is not None and self.depth:
@@ -345,20 +346,29 @@ class _Body:
         for node in function.node_def:
             self.graph.unique_name(self.prefix + node.name)
         signature = function.signature
-        places = iter(inputs)
+        first = 0
         for arg in signature.input_arg:
             count = 1
             if arg.number_attr:
                 count = self.bound[arg.number_attr]
             elif arg.type_list_attr:
                 count = len(self.bound[arg.type_list_attr])
-            self.values[arg.name] = [next(places) for _ in range(count)]
+            given = list(inputs[first : first + count])
+            if len(given) != count:
+                raise InvalidArgumentError(
+                    f"function {name!r} takes more than the {len(inputs)} inputs that it is given"
+                )
+            self.values[arg.name], first = given, first + count
             self.named[arg.name] = {arg.name: (0, count)}
             self.ends[arg.name] = []
         self.add_all(function.node_def)
         results = [self.value(function.ret[arg.name], _RETURN) for arg in signature.output_arg]
         effects = [op for node in function.control_ret.values() for op in self.ends[node]]
         return results, effects
+
+
+def _not_valid(message: NodeDef, error: Exception) -> str:
+    return f"operation {message.name!r} of the imported graph is not a valid {message.op}: {reason_of(error)}"
 
 
 _NOWHERE: Final = {"name": "", "op": "", "input": [], "device": "", "site": ""}
