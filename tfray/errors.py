@@ -71,6 +71,10 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """What a message shows escaped. It may quote a file, and a terminal would take such characters for commands."""
 
 
+def _printable(text: str) -> str:
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
 class NotAnError(BaseException):
     """Base of what leaves a kernel, or an iterator over a dataset, though nothing has gone wrong."""
 
@@ -112,8 +116,7 @@ class OpError(Exception):
     ) -> None:
         if message is None and isinstance(node_def, str):
             node_def, message = None, node_def
-        if message is not None and _CONTROL.search(message):
-            message = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), message)
+        message = None if message is None else _printable(message)
         super().__init__(message)
         self.message: str = "" if message is None else message
         self.op_name = op_name if op is None else op.name
@@ -143,7 +146,7 @@ class OpError(Exception):
             lines.append(f"  device: {self.device}")
         if self.site:
             lines.append(f"  created at: {self.site}")
-        return "\n".join(lines)
+        return _printable("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self._error_code, self.op_name, self.device, self.site)

@@ -581,18 +581,29 @@ def _extracted(folder: Path, *patterns: str) -> list[Path]:
 def _metas(folder: Path) -> list[Path]:
     found = _extracted(folder, r".*\.meta")
     found += [_smaller(path, MetaGraphDef) for path in found]
+    return [*found, _own_meta(folder / "graph.meta")]
+
+
+def _own_meta(path: Path, as_text: bool = False) -> Path:
+    """A small meta graph of tfray's, with collections of each kind."""
     with tf.Graph().as_default() as graph:
-        tf.get_variable("w", [2, 3])
-        tf.train.export_meta_graph(folder / "graph.meta", graph=graph, saver_def=tf.train.Saver().saver_def)
-    return [*found, folder / "graph.meta"]
+        x = tf.train.shuffle_batch([tf.random_uniform([2])], 4, 10, 5)
+        w = tf.get_variable("w", [2, 3], partitioner=tf.fixed_size_partitioner(2))
+        loss = tf.reduce_sum(tf.matmul(x, tf.convert_to_tensor(w)))
+        tf.add_to_collection("outputs", loss)
+        tf.add_to_collection("rates", 0.5)
+        tf.add_to_collection("notes", "text")
+        tf.train.GradientDescentOptimizer(0.1).minimize(loss, tf.train.get_or_create_global_step())
+        tf.train.export_meta_graph(path, graph=graph, saver_def=tf.train.Saver().saver_def, as_text=as_text)
+    return path
 
 
 def _text_metas(folder: Path) -> list[Path]:
     found = _extracted(folder, r"references/text\.pbtxt")
-    return [*found, *[_smaller(path, MetaGraphDef, is_text=True) for path in found]]
+    return [*found, _own_meta(folder / "own.pbtxt", as_text=True)]
 
 
-def _smaller(path: Path, declared: Any, is_text: bool = False) -> Path:
+def _smaller(path: Path, declared: Any) -> Path:
     """A file beside a meta graph or saved model, without the operations that train."""
     message = message_of_file(declared, path.read_bytes())
     meta = message.meta_graphs[0] if declared is SavedModel else message
@@ -609,7 +620,7 @@ def _smaller(path: Path, declared: Any, is_text: bool = False) -> Path:
         if members and not {text.partition(":")[0] for text in members} <= kept:
             del meta.collection_def[name]
     made = path.with_stem(f"{path.stem}-smaller")
-    made.write_bytes(str(message).encode() if is_text else message.SerializeToString())
+    made.write_bytes(message.SerializeToString())
     return made
 
 

@@ -48,7 +48,8 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, UnicodeError):
         return "a text in it is not UTF-8"
     if is_raised_here(error) and error.args and not isinstance(error, AssertionError):
-        return str(error.args[0])
+        text = str(error.args[0])
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     if isinstance(error, KeyError) and error.args:
         return f"it has no {abbreviated(error.args[0])}"
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), _VAGUE)
@@ -70,6 +71,8 @@ def fields_of(plain: Any, what: str, **kinds: type) -> dict[str, Any]:
     return plain
 
 
+_LONGEST: Final = 1000
+"""Characters of a reason: it may quote a file, and names in it can be of any length."""
 _VAGUE: Final = "a part of it is not what belongs there"
 _REASONS: Final = (
     (RecursionError, "it is nested too deeply"),

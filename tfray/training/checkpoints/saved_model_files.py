@@ -96,6 +96,8 @@ def _from_json(contents: bytes, folder: str) -> SavedModel:
 
 def _old_graph(plain: Any, values: Any) -> MetaGraphDef:
     fields_of(plain, "a graph", meta_graph=dict, tags=list, signatures=dict, assets=dict)
+    if not isinstance(plain["main_op"], (str, type(None))):
+        raise ValueError(f"the operation to run after loading is {abbreviated(plain['main_op'])}")
     graph = PlainGraph.from_plain(fields_of(plain["meta_graph"], "a meta graph", graph=dict)["graph"])
     for node in graph.node:
         _fetch_constants(node, values)
