@@ -23,7 +23,7 @@ def check(kind, folder, numbers):
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_files_are_read_or_one_clear_error(tmp_path, kind):
-    check(kind, tmp_path, range(100))
+    check(kind, tmp_path, range(KINDS[kind].few))
 
 
 @pytest.mark.slow

@@ -84,6 +84,8 @@ class FileKind:
         victims: The files of one that may be damaged.
         rewrite: Damages the contents of a file, below its form: given `Damage`, what it may take from others, the
             file's name, and its contents.
+        inspected: Whether ``tfray inspect`` reads it.
+        few: How many are read in a second or two.
     """
 
     prepare: Callable[[Path], list[Path]]
@@ -91,6 +93,7 @@ class FileKind:
     rewrite: Callable[[Damage, Donors, str, bytes], bytes] = lambda damage, donors, name, contents: contents
     victims: Callable[[Path], list[Path]] = lambda path: [path]
     inspected: bool = True
+    few: int = 100
 
 
 class NotClear(AssertionError):
@@ -291,10 +294,13 @@ def _limited(folder: Path):
 def as_message(declared: Any, *edits: Callable[[Damage, Any], None], text: bool = False) -> Any:
     """A rewrite of files that hold a message of a class; `edits` are changes of it that are more than of fields."""
 
+    binary: dict[bytes, bytes] = {}  # to parse a text takes long
+
     def rewrite(damage: Damage, donors: Donors, name: str, contents: bytes) -> bytes:
-        message = message_of_file(declared, contents)
-        if not donors.messages:
-            donors.add(message_of_file(declared, contents))
+        if contents not in binary:
+            binary[contents] = message_of_file(declared, contents).SerializeToString()
+            donors.add(declared.FromString(binary[contents]))
+        message = declared.FromString(binary[contents])
         if edits and damage.random.random() < 0.4:
             damage.random.choice(edits)(damage, message)
         else:
@@ -651,11 +657,14 @@ def _read_saved(path: Path) -> None:
         tf.saved_model.loader.load(session, ["serve"], path)
 
 
+_rewrite_saved_message = as_message(SavedModel, *META_EDITS)
+
+
 def _rewrite_saved(damage: Damage, donors: Donors, name: str, contents: bytes) -> bytes:
     if name == "saved_model.json":
         return damage.json(contents)
     if name == "saved_model.pb":
-        return as_message(SavedModel, *META_EDITS)(damage, donors, name, contents)
+        return _rewrite_saved_message(damage, donors, name, contents)
     return _rewrite_checkpoint(damage, donors, name, contents)
 
 
@@ -829,12 +838,12 @@ def _rewrite_onnx(damage: Damage, donors: Donors, name: str, contents: bytes) ->
 
 KINDS = {
     "graph": FileKind(_golden_graphs, _read_graph, as_message(GraphDef, *GRAPH_EDITS)),
-    "text graph": FileKind(_as_text, _read_text, as_message(GraphDef, *GRAPH_EDITS, text=True)),
+    "text graph": FileKind(_as_text, _read_text, as_message(GraphDef, *GRAPH_EDITS, text=True), few=40),
     "own graph": FileKind(_own_graphs, _read_graph, _rewrite_json),
     "meta graph": FileKind(_metas, _read_meta, as_message(MetaGraphDef, *META_EDITS)),
-    "text meta graph": FileKind(_text_metas, _read_meta, as_message(MetaGraphDef, *META_EDITS, text=True)),
+    "text meta graph": FileKind(_text_metas, _read_meta, as_message(MetaGraphDef, *META_EDITS, text=True), few=25),
     "own meta graph": FileKind(_old_meta, _read_meta, _rewrite_json),
-    "saved model 1": FileKind(_saved("references", "resources"), _read_saved, _rewrite_saved, _in_saved),
+    "saved model 1": FileKind(_saved("references", "resources"), _read_saved, _rewrite_saved, _in_saved, few=60),
     "saved model 2": FileKind(_saved("convolutions", "functions"), _read_saved, _rewrite_saved, _in_saved),
     "own saved model": FileKind(_old_saved, _read_saved, _rewrite_saved, _in_saved),
     "checkpoint V1": FileKind(_slices, _read_checkpoint, _rewrite_checkpoint, _beside),
