@@ -54,7 +54,6 @@ LAYERS = (
     ("tfray.training.sessions",),
     ("tfray.training.trainer",),
     ("tfray.training",),
-    ("tfray.onnx",),
     (
         "tfray.__main__",
         "tfray.cli",
@@ -63,6 +62,7 @@ LAYERS = (
         "tfray.estimator",
         "tfray.keras",
         "tfray.lazy_modules",
+        "tfray.onnx",
         "tfray.programs",
         "tfray",
     ),
