@@ -76,12 +76,12 @@ def frozen_signature(model: LoadedModel) -> GraphDef:
 
 
 def save_signature(model: LoadedModel, target: PathLike) -> None:
-    """Write what a model computes as the default signature of a saved model, in the new folder `target`."""
-    named = (
-        {name: get_tensor_from_tensor_info(info, model.graph) for name, info in infos.items()}
+    """Write what a model of dense tensors computes as the default signature of a saved model, in the new `target`."""
+    inputs, outputs = (
+        {name: model.graph.get_tensor_by_name(info.name) for name, info in infos.items()}
         for infos in (model.inputs, model.outputs)
     )
-    export(model.session, target, *named)
+    export(model.session, target, inputs, outputs)
 
 
 def _tensors(infos: Mapping[str, TensorInfo], graph: Graph) -> dict[str, Tensor]:
