@@ -362,7 +362,7 @@ def test_every_public_name_resolves_and_is_documented():
 
 def test_the_facade_only_lists_names():
     top = parsed("tfray").body
-    for node in [inner for node in top for inner in (node.body if isinstance(node, ast.With) else [node])]:
+    for node in [inner for each in top for inner in (each.body if isinstance(each, ast.With) else [each])]:
         allowed = isinstance(node, (ast.ImportFrom, ast.Import, ast.Assign, ast.Expr, ast.AnnAssign, ast.If))
         allowed = allowed or (isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__"))
         assert allowed, f"{FILES['tfray']}:{node.lineno} does more than list names"
