@@ -23,8 +23,8 @@ import pytest
 
 import tfray as tf
 from tests.support import ROOT
-from tests.support.damaged_files import ARRAYS, signed
-from tests.support.damaged_files import write_arrow as write
+from tests.support.damaged.kinds import ARRAYS, signed
+from tests.support.damaged.kinds import write_arrow as write
 from tests.support.traced_memory import at_most
 from tfray.errors import AbortedError, DataLossError, InvalidArgumentError, UnavailableError
 from tfray.formats import files

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.damaged_files import KINDS, check_damaged
+from tests.support.damaged.kinds import KINDS, check_damaged
 
 
 def check(kind, folder, numbers):

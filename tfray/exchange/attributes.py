@@ -110,7 +110,7 @@ def _checked(definition: TensorFlowOp, name: str, value: AttrValue) -> Any:
         wanted = _FIELDS[kind[5:-1]] if fields else wanted
     if there != wanted:
         raise InvalidArgumentError(
-            f"its attribute {name!r} is to be of kind {kind}, and is {_KINDS.get(there, 'none')}"
+            f"its attribute {name!r} is to be of kind {kind}, and is {_KINDS[there] if there else 'none'}"
         )
     return read_attr(value) if value.WhichOneof("value") else []
 

@@ -24,13 +24,13 @@ from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, operation_type
 from tfray.formats.graph_proto import AttrValue, FunctionDef, GraphDef, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.allowed_uses import all_nodes
+from tfray.framework.call_errors import DAMAGE, reason_of
 from tfray.framework.call_site import user_site
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import add_node
 from tfray.framework.op_def import registered_ops
 from tfray.framework.plain_graph import PlainGraph, PlainNode
-from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 

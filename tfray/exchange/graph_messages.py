@@ -12,10 +12,10 @@ from tfray.exchange.from_tensorflow import from_tensorflow
 from tfray.exchange.to_tensorflow import node_of, to_tensorflow
 from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.framework.allowed_uses import all_nodes, reach_of
+from tfray.framework.call_errors import damage_reported
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
-from tfray.framework.read_errors import damage_reported
 from tfray.framework.region import ops_within
 
 

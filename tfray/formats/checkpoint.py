@@ -27,8 +27,8 @@ from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import FileEntry, ShardFile, ShardRecord, SliceEntry, checksum
 from tfray.formats.declared_sizes import check_disjoint, element_count
+from tfray.framework.call_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.dtypes import DType, as_dtype
-from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 
 INDEX_SUFFIX: Final = ".index"
 FORMAT_VERSION: Final = 1
@@ -195,7 +195,7 @@ _Entry = TypeVar("_Entry", FileEntry, SliceEntry)
 
 def _entry(kind: type[_Entry], plain: Any, what: str) -> _Entry:
     """An entry of plain data. Raises `ValueError`, which names `what`, where something is missing or too much."""
-    names = [each.name for each in dataclass_fields(kind)]
+    names: list[str] = [each.name for each in dataclass_fields(kind)]
     if not isinstance(plain, dict) or plain.keys() != {*names}:
         raise ValueError(f"{what} is not described by {', '.join(names)}")
     return kind(**plain)

@@ -18,8 +18,8 @@ from tfray.formats.declared_sizes import element_count
 from tfray.formats.files import PathLike, as_path
 from tfray.formats.mapped_file import MappedFile
 from tfray.framework import dtypes
+from tfray.framework.call_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.dtypes import as_dtype
-from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 
 SUFFIX: Final = ".safetensors"
 MAX_HEADER_BYTES: Final = 100_000_000

@@ -8,11 +8,11 @@ from typing import Final
 from tfray.bulk import making_much
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.allowed_uses import checked_nodes
+from tfray.framework.call_errors import DAMAGE, reason_of
 from tfray.framework.call_site import user_site
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
-from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.region import Region
 from tfray.framework.traversal import reachable_backward, topological_order
 

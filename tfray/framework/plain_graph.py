@@ -13,8 +13,8 @@ import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.framework.arguments import abbreviated
+from tfray.framework.call_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.dtypes import DType, as_dtype
-from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.tensor_shape import TensorShape
 
 FORMAT_VERSION: Final = 1

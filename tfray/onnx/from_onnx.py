@@ -13,10 +13,10 @@ import tfray.onnx.load_layers
 import tfray.onnx.load_recurrent  # noqa: F401  (declare rules)
 from tfray.errors import DataLossError, OpError, PermissionDeniedError, UnimplementedError
 from tfray.formats.files import PathLike
+from tfray.framework.call_errors import DAMAGE, reason_of
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.op_def import lookup
-from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.tensor_shape import TensorShape
 from tfray.onnx.onnx_file import OnnxFile, declared_shape
 from tfray.onnx.onnx_node import LOADS, Node, Rule, Scope, clean_name

@@ -11,11 +11,11 @@ from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
 from tfray.formats.message import message_of_file
 from tfray.formats.meta_graph_proto import CollectionDef, MetaGraphDef, QueueRunnerDef, VariableDef
+from tfray.framework.call_errors import damage_reported
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
 from tfray.framework.plain_graph import PlainGraph, messages
-from tfray.framework.read_errors import damage_reported
 from tfray.library.platform import logging
 from tfray.library.variables.partitioned_variables import SaveSliceInfo
 from tfray.library.variables.variables import Variable

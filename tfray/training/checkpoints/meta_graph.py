@@ -15,10 +15,10 @@ from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef, QueueRunnerDef, SaveSliceInfoDef, VariableDef
 from tfray.framework.arguments import abbreviated
+from tfray.framework.call_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, messages
-from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 from tfray.library.variables.variables import Variable
 from tfray.training.threads.queue_runner import QueueRunner
 

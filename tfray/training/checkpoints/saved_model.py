@@ -27,12 +27,12 @@ from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.value_file import write_values
 from tfray.formats.write_formats import TENSORFLOW
 from tfray.framework.allowed_uses import checked_nodes
+from tfray.framework.call_errors import damage_reported
 from tfray.framework.dtypes import string
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, messages
-from tfray.framework.read_errors import damage_reported
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
 from tfray.library.variables.variables import Variable, global_variables_initializer, local_variables_initializer

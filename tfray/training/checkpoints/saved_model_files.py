@@ -19,9 +19,9 @@ from tfray.formats.message import message_of_file
 from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework.arguments import abbreviated
+from tfray.framework.call_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.plain_graph import PlainGraph, PlainRegion
-from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.tensor_shape import TensorShape
 from tfray.training.checkpoints.meta_graph import from_plain
 

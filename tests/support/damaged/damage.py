@@ -266,7 +266,8 @@ class Damage:
         if field.type == field.TYPE_BOOL:
             return not value
         if field.type == field.TYPE_ENUM:
-            return rng.choice([*(each.number for each in field.enum_type.values), 77, 1000])
+            unknown = [] if getattr(field.enum_type, "is_closed", False) else [77, 1000]
+            return rng.choice([*(each.number for each in field.enum_type.values), *unknown])
         low, high = _RANGES[field.cpp_type]
         near = [value + 1, value - 1, value * 2] if value else []
         return rng.choice([number for number in [*NUMBERS, *near, *range(24)] if low <= number <= high])

@@ -31,7 +31,7 @@ from click.testing import CliRunner
 
 import tfray as tf
 from tests.support import GOLDEN, ROOT
-from tests.support.damage import STRINGS, Damage, Donors
+from tests.support.damaged.damage import STRINGS, Damage, Donors
 from tests.support.traced_memory import ResidentPeak, status_bytes
 from tfray.cli import main
 from tfray.errors import OpError

@@ -1,0 +1,1 @@
+"""Files of each kind that is read, damaged at random."""
