@@ -275,3 +275,5 @@ class GraphDef(Message):
         Field(4, "versions", VersionDef),
         Field(5, "debug_info", GraphDebugInfo),
     )
+
+    apart = True

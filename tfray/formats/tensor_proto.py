@@ -8,6 +8,7 @@ import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats.declared_sizes import element_count
+from tfray.formats.large_contents import content_of
 from tfray.formats.message import Enumeration, Field, Message
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array, quantized_type
@@ -105,7 +106,7 @@ class TensorProto(Message):
         Field(1, "dtype", DATA_TYPE),
         Field(2, "tensor_shape", TensorShapeProto),
         Field(3, "version_number", "int32"),
-        Field(4, "tensor_content", "bytes"),
+        Field(4, "tensor_content", "bytes", apart=True),
         Field(5, "float_val", "float", repeated=True),
         Field(6, "double_val", "double", repeated=True),
         Field(7, "int_val", "int32", repeated=True),
@@ -194,8 +195,8 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
         raise DataLossError(f"{shape} is not the shape of a tensor: {error}") from error
     if tensor.tensor_shape.unknown_rank:
         raise DataLossError("the shape of the tensor is not known")
-    content = tensor.tensor_content
-    if content:
+    content = content_of(tensor.tensor_content)
+    if len(content):
         if dtype is dtypes.string or len(content) != count * dtype.size:
             raise DataLossError(f"{len(content)} bytes do not make a {dtype.name} tensor of shape {shape}")
         return np.frombuffer(content, dtype.numpy).reshape(shape)
