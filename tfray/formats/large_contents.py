@@ -9,8 +9,10 @@ in a file is not read before that.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import weakref
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Final
@@ -39,7 +41,7 @@ Octets = np.ndarray[Any, Any]
 """Bytes, as an array of uint8. Unlike where they stood in a message, they begin where any dtype may."""
 
 Layout = Mapping[int, Any]
-"""Of the fields of a message that may hold contents, by their numbers: the layout of its messages; None for a content."""
+"""By the number of each field of a message that may hold contents, the layout of its messages; None for a content."""
 
 
 class FileOctets:
@@ -81,7 +83,7 @@ class FileOctets:
         """Read bytes from a position on. Raises `DataLossError` where the file ends before."""
         with files.failures_of(self._path):
             self._file.seek(at)
-            there = self._file.readinto(memoryview(octets))  # type: ignore[attr-defined]
+            there = self._file.readinto(octets.data)  # type: ignore[attr-defined]
         if there != len(octets):
             raise DataLossError(f"{files.as_path(self._path)} has become shorter while it was read")
 
@@ -112,10 +114,10 @@ class Contents:
     """The large contents of a message. Their marks are good as long as this object is there.
 
     Args:
-        data: The bytes of the message.
+        data: The bytes of the message, if it is made of bytes.
     """
 
-    def __init__(self, data: bytes | FileOctets) -> None:
+    def __init__(self, data: bytes | FileOctets | None = None) -> None:
         self._data = data if isinstance(data, FileOctets) else None
         self._found: list[Octets | tuple[int, int]] = []
         self._lock = threading.Lock()
@@ -125,13 +127,26 @@ class Contents:
     def __len__(self) -> int:
         return len(self._found)
 
-    def add(self, data: Any, start: int, stop: int) -> bytes:
+    def part(self, data: Any, start: int, stop: int) -> bytes:
         """Take in ``data[start:stop]``; returns its mark."""
-        if self._data is None:
-            self._found.append(_frozen(np.frombuffer(data, np.uint8, stop - start, start).copy()))
-        else:
-            self._found.append((start, stop))
+        if self._data is not None:
+            return self._mark((start, stop))
+        return self._mark(_frozen(np.frombuffer(data, np.uint8, stop - start, start).copy()))
+
+    def array(self, array: np.ndarray[Any, Any]) -> bytes:
+        """The mark of an array that is large and does not change; the bytes of another one."""
+        if array.nbytes < _LARGE_BYTES or array.flags.writeable or not array.flags.c_contiguous:
+            return array.tobytes()
+        return self._mark(array.reshape(-1).view(np.uint8))
+
+    def _mark(self, found: Octets | tuple[int, int]) -> bytes:
+        self._found.append(found)
         return _PREFIX + self._name + len(self._found).to_bytes(8)
+
+    def size(self, index: int) -> int:
+        """The length of the content with a number, from 1 on."""
+        found = self._found[index - 1]
+        return found[1] - found[0] if isinstance(found, tuple) else len(found)
 
     def octets(self, index: int) -> Octets:
         """The content with a number, from 1 on. Raises `DataLossError` where its file is not what it was."""
@@ -156,10 +171,18 @@ def _frozen(octets: Octets) -> Octets:
 
 def content_of(content: bytes) -> bytes | Octets:
     """What a mark stands for. Other bytes stand for themselves."""
-    if len(content) != _MARK_BYTES or not content.startswith(_PREFIX):
+    if not _is_mark(content):
         return content
-    name = content[len(_PREFIX) : -8]
-    return _known[name].octets(int.from_bytes(content[-8:]))
+    owner, index = _place(content)
+    return owner.octets(index)
+
+
+def _is_mark(content: bytes) -> bool:
+    return len(content) == _MARK_BYTES and content.startswith(_PREFIX)
+
+
+def _place(mark: bytes) -> tuple[Contents, int]:
+    return _known[mark[len(_PREFIX) : -8]], int.from_bytes(mark[-8:])
 
 
 # -- taking messages apart -----------------------------------------------------------------------------
@@ -190,7 +213,7 @@ def _marked(data: Any, start: int, stop: int, layout: Layout, contents: Contents
         if end - at >= _LARGE_BYTES and wire_type == BYTES and number in layout and depth < _MAX_DEPTH:
             inner = layout[number]
             if inner is None:
-                new: bytes | None = contents.add(data, at, end)
+                new: bytes | None = contents.part(data, at, end)
             else:
                 new = _marked(data, at, end, inner, contents, depth + 1)
             if new is not None:
@@ -201,6 +224,46 @@ def _marked(data: Any, start: int, stop: int, layout: Layout, contents: Contents
 
 
 # -- putting them together -----------------------------------------------------------------------------
+
+
+class Pieces:
+    """The bytes of a message that has marks, with the contents in their place, piece by piece.
+
+    Args:
+        data: The message as protobuf writes it.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._marks = [found.start() for found in re.finditer(re.escape(_PREFIX), data)]
+        self._pieces, self.size = self._expanded(0, len(data))
+
+    def _expanded(self, start: int, stop: int) -> tuple[list[bytes], int]:
+        pieces: list[bytes] = []
+        size, kept, begin = 0, start, start
+        for number, _, at, end in read_fields(self._data, start, stop):
+            if bisect_left(self._marks, at) < bisect_left(self._marks, end):
+                inner, length = [self._data[at:end]], 0
+                if _is_mark(inner[0]):
+                    owner, index = _place(inner[0])
+                    length = owner.size(index)
+                else:
+                    inner, length = self._expanded(at, end)
+                head = self._data[kept:begin] + varint(number << 3 | BYTES) + varint(length)
+                pieces += [head, *inner]
+                size += len(head) + length
+                kept = end
+            begin = end
+        rest = self._data[kept:stop]
+        return [*pieces, rest], size + len(rest)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(content_of, self._pieces)
+
+
+def size_of(message: Any) -> int:
+    """How many bytes a message that may have marks takes with its contents."""
+    return Pieces(message.SerializeToString()).size
 
 
 def marked_fields(message: Any) -> frozenset[str]:
@@ -214,7 +277,7 @@ def fill(message: Any) -> None:
         if isinstance(value, bytes):
             content = content_of(value)
             if content is not value:
-                setattr(message, field.name, memoryview(content).tobytes())
+                setattr(message, field.name, bytes(content))
         for each in _held(field, value):
             if _has_marks(each):
                 fill(each)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from tfray.errors import DataLossError, InvalidArgumentError
-from tfray.formats.large_contents import FileOctets
+from tfray.formats.large_contents import Contents, FileOctets
 from tfray.formats.stand_in import StandIn, whole
 from tfray.framework.arguments import abbreviated
 
@@ -306,9 +306,15 @@ def stand_in(declared: MessageType) -> type[StandIn]:
             "__module__": declared.__module__,
             "_kind": declared._made or _class_of(declared),
             "_layout": _layout(declared),
-            "_when_read": staticmethod(lambda message: declared.when_read and declared.when_read(message)),
         }
         return type(declared.__name__, (StandIn,), members)
+
+
+def stand_in_of(declared: MessageType, message: Any, contents: Contents | None) -> Any:
+    """What stands in for a message of a class that has marks of `contents`."""
+    made = stand_in(declared)()
+    made._stand_for(message, contents)
+    return made
 
 
 _layouts: Final[dict[MessageType, dict[int, Any]]] = {}
@@ -322,7 +328,9 @@ def _layout(declared: MessageType) -> dict[int, Any]:
             kind = _kind(declared, field)
             if field.apart:
                 layout[field.number] = None
-            elif isinstance(kind, MessageType) and any(each.apart for one in (kind, *_reached(kind)) for each in one.FIELDS):
+            elif isinstance(kind, MessageType) and any(
+                each.apart for one in (kind, *_reached(kind)) for each in one.FIELDS
+            ):
                 layout[field.number] = {2: _layout(kind)} if field.key else _layout(kind)
     return _layouts[declared]
 

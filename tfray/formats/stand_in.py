@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
-from tfray.errors import DataLossError
-from tfray.formats.large_contents import WORTHWHILE_BYTES, Contents, FileOctets, fill, marked_fields, taken_apart
+from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.formats.large_contents import (
+    WORTHWHILE_BYTES,
+    Contents,
+    FileOctets,
+    Layout,
+    Pieces,
+    fill,
+    marked_fields,
+    taken_apart,
+)
 
+_MAX_BYTES: Final = 1 << 31
 _filling: Final = threading.RLock()
 
 
@@ -29,8 +39,7 @@ class StandIn:
     _kind: ClassVar[type]
     """protobuf's class."""
 
-    _layout: ClassVar[Mapping[int, Any]]
-    _when_read: ClassVar[Any]
+    _layout: ClassVar[Layout]
 
     def __init__(self, **values: Any) -> None:
         self._stand_for(self._kind(**{name: whole(value) for name, value in values.items()}), None)
@@ -46,20 +55,18 @@ class StandIn:
                 if self._contents is not None:
                     fill(self._message)
                     self._stand_for(self._message, None)
-                    if self._when_read is not None:
-                        self._when_read(self._message)
         return self._message
 
     # -- reading -----------------------------------------------------------------------------------
 
     @classmethod
-    def FromString(cls, data: bytes) -> Any:
+    def FromString(cls, data: bytes | FileOctets) -> Any:
         """The message in `data`. Raises `DataLossError` when there is none."""
         message = cls()
         message.MergeFromString(data)
         return message
 
-    def ParseFromString(self, data: bytes) -> int:
+    def ParseFromString(self, data: bytes | FileOctets) -> int:
         """Replace this message by the one in `data`; returns the number of bytes. Raises `DataLossError`."""
         self._message.Clear()
         self._stand_for(self._message, None)
@@ -78,6 +85,15 @@ class StandIn:
             raise DataLossError(error.message.replace(f"{len(rest)} bytes", f"{len(data)} bytes")) from error
         self._stand_for(message, contents)
         return len(data)
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def SerializeToString(self, deterministic: bool = True) -> bytes:
+        """This message as bytes, map entries sorted unless `deterministic` is false.
+
+        Raises `InvalidArgumentError` for more than 2 GiB, which protobuf does not write.
+        """
+        return b"".join(pieces_of(self, deterministic))
 
     # -- as protobuf's message ---------------------------------------------------------------------
 
@@ -122,6 +138,15 @@ def whole(message: Any) -> Any:
     return message._whole() if issubclass(type(message), StandIn) else message
 
 
+def pieces_of(message: Any, deterministic: bool = True) -> Iterable[bytes]:
+    """A message as bytes, piece by piece: its large contents are not copied. Raises as `SerializeToString`."""
+    written: bytes = with_marks(message).SerializeToString(deterministic)
+    pieces = Pieces(written)
+    if pieces.size >= _MAX_BYTES:
+        raise InvalidArgumentError(f"a {type(message).__name__} of more than 2 GiB cannot be written")
+    return pieces
+
+
 def with_marks(message: Any) -> Any:
     """protobuf's message behind one that stands in for it, with marks in place of contents that are apart.
 
@@ -131,8 +156,6 @@ def with_marks(message: Any) -> Any:
     return message._message if issubclass(type(message), StandIn) else message
 
 
-def part_of(message: Any, part: Any, kind: type[StandIn]) -> Any:
-    """What stands in for a part of ``with_marks(message)``."""
-    made = kind()
-    made._stand_for(part, message._contents if issubclass(type(message), StandIn) else None)
-    return made
+def contents_of(message: Any) -> Contents | None:
+    """What is kept apart from a message."""
+    return message._contents if issubclass(type(message), StandIn) else None

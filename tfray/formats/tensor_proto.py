@@ -8,7 +8,7 @@ import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats.declared_sizes import element_count
-from tfray.formats.large_contents import content_of
+from tfray.formats.large_contents import Contents, content_of
 from tfray.formats.message import Enumeration, Field, Message
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array, quantized_type
@@ -166,13 +166,22 @@ def make_tensor_proto(
         if verify_shape and list(array.shape) != sizes:
             raise InvalidArgumentError(f"the values have shape {array.shape}, expected {sizes}")
         array = np.full(sizes, array) if array.size == 1 else array.reshape(sizes)
-    proto = TensorProto(dtype=int(quantized_type(values, wanted) or as_dtype(array.dtype)))
+    return _message(array, quantized_type(values, wanted))
+
+
+def constant_message(value: Any, contents: Contents | None) -> TensorProto:
+    """A message that holds a tensor, a large one by a mark of `contents`. Raises `InvalidArgumentError`."""
+    return _message(make_array(value), quantized_type(value, None), contents)
+
+
+def _message(array: np.ndarray[Any, Any], quantized: DType | None, contents: Contents | None = None) -> TensorProto:
+    proto = TensorProto(dtype=int(quantized or as_dtype(array.dtype)))
     proto.tensor_shape.SetInParent()
     proto.tensor_shape.dim.extend([TensorShapeDim(size=size) for size in array.shape])
     if array.dtype == object:
         proto.string_val.extend(array.reshape(-1).tolist())
     else:
-        proto.tensor_content = array.tobytes()
+        proto.tensor_content = array.tobytes() if contents is None else contents.array(array)
     return proto
 
 

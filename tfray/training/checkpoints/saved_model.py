@@ -23,8 +23,10 @@ from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpE
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.files import PathLike
+from tfray.formats.message import stand_in_of
 from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.stand_in import contents_of, with_marks
 from tfray.formats.value_file import write_values
 from tfray.formats.write_formats import TENSORFLOW
 from tfray.framework.allowed_uses import checked_nodes
@@ -401,7 +403,8 @@ def load(
         DataLossError: A file is damaged.
     """
     folder = folder_of(export_dir)
-    found = _with_tags(read_saved_model(folder).meta_graphs, tags, folder)
+    model = read_saved_model(folder)
+    found = _with_tags(with_marks(model).meta_graphs, tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
     with damage_reported(folder), sess.graph.as_default():
         if found.HasField("object_graph_def"):
@@ -415,7 +418,8 @@ def load(
         main_op = _main_op_of(found)
         if main_op:
             sess.run(sess.graph.get_operation_by_name(prefix + main_op))
-    return found
+    loaded: MetaGraphDef = stand_in_of(MetaGraphDef, found, contents_of(model))
+    return loaded
 
 
 def _names(found: MetaGraphDef) -> Iterator[str]:
