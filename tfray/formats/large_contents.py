@@ -124,8 +124,10 @@ class Contents:
         self._name = os.urandom(8)
         _known[self._name] = self
 
-    def __len__(self) -> int:
-        return len(self._found)
+    @property
+    def total(self) -> int:
+        """The sum of their lengths."""
+        return sum(self.size(index + 1) for index in range(len(self._found)))
 
     def part(self, data: Any, start: int, stop: int) -> bytes:
         """Take in ``data[start:stop]``; returns its mark."""

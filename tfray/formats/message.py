@@ -305,6 +305,7 @@ def stand_in(declared: MessageType) -> type[StandIn]:
             "__doc__": declared.__doc__,
             "__module__": declared.__module__,
             "_kind": declared._made or _class_of(declared),
+            "DESCRIPTOR": declared.DESCRIPTOR,
             "_layout": _layout(declared),
         }
         return type(declared.__name__, (StandIn,), members)

@@ -30,15 +30,14 @@ class StandIn:
     which copies them, before a field that has some is looked at, and before a method is called. Whatever was imported
     before keeps its own.
 
-    protobuf's own functions in C take it as what to copy, merge or compare, and in constructors, but its lists of
-    messages do not: ``list.add().CopyFrom(message)`` stands for ``list.append(message)``.
+    Methods of messages take it as what to copy, merge or compare, and so do constructors. protobuf's lists of messages
+    do not: ``messages.add().CopyFrom(message)`` stands for ``messages.append(message)``.
     """
 
     __slots__ = ("_contents", "_marked", "_message")
 
-    _kind: ClassVar[type]
-    """protobuf's class."""
-
+    DESCRIPTOR: ClassVar[Any]
+    _kind: ClassVar[type]  # protobuf's class
     _layout: ClassVar[Layout]
 
     def __init__(self, **values: Any) -> None:
@@ -104,7 +103,7 @@ class StandIn:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and not hasattr(self._kind, name):
             raise AttributeError(f"{self._kind.__name__} has no attribute {name!r}")
-        has_none = name in self._kind.DESCRIPTOR.fields_by_name and name not in self._marked  # type: ignore[attr-defined]
+        has_none = name in self.DESCRIPTOR.fields_by_name and name not in self._marked
         return getattr(self._message if has_none else self._whole(), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -122,7 +121,8 @@ class StandIn:
         return name in self._whole()
 
     def __repr__(self) -> str:
-        return repr(self._whole())
+        contents = self._contents  # their text is long: errors that show this message would take more than it all
+        return repr(self._message) if contents is None else f"<{type(self).__name__} with {contents.total:,} large bytes>"
 
     def __str__(self) -> str:
         return str(self._whole())
