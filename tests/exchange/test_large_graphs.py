@@ -11,8 +11,7 @@ from google.protobuf import text_format
 from google.protobuf.message import Message as ProtobufMessage
 
 import tfray as tf
-from tests.support.resident_memory import resident_at_most
-from tests.support.traced_memory import at_most
+from tests.support.traced_memory import at_most, resident_at_most
 from tfray.errors import DataLossError, PermissionDeniedError
 from tfray.formats.graph_proto import AttrValue, GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef, SavedModel
@@ -227,7 +226,7 @@ def test_an_error_does_not_show_large_constants(large):
     definition = tf.GraphDef.FromString(data + GraphDef(node=[tf.NodeDef(name="last", op="Frob")]).SerializeToString())
     with resident_at_most(4), pytest.raises(tf.errors.UnimplementedError, match="Frob"):
         tf.import_graph_def(definition)
-    assert repr(definition) == "<GraphDef with 20,971,520 large bytes>" and str(definition).startswith("node {")
+    assert repr(definition) == "<GraphDef with 20,971,520 large bytes>"
 
 
 def test_a_large_constant_of_another_size_than_its_shape_is_refused(large):

@@ -122,7 +122,9 @@ class StandIn:
 
     def __repr__(self) -> str:
         contents = self._contents  # their text is long: errors that show this message would take more than it all
-        return repr(self._message) if contents is None else f"<{type(self).__name__} with {contents.total:,} large bytes>"
+        return (
+            repr(self._message) if contents is None else f"<{type(self).__name__} with {contents.total:,} large bytes>"
+        )
 
     def __str__(self) -> str:
         return str(self._whole())

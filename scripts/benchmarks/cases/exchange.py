@@ -146,7 +146,9 @@ def _frozen_graph(tf: Any, mb: float) -> Iterator[bytes]:
 
 
 @contextmanager
-def _frozen(backend: Backend, options: Options, import_from: Callable[[Any, str], None], begin: bytes) -> Iterator[Step]:
+def _frozen(
+    backend: Backend, options: Options, import_from: Callable[[Any, str], None], begin: bytes
+) -> Iterator[Step]:
     """Importing the frozen graph from a file, which begins with `begin` and five bytes of length, if with anything."""
     tf = backend.tf
     with tempfile.TemporaryDirectory(prefix="tfray-bench-") as folder:
@@ -158,7 +160,9 @@ def _frozen(backend: Backend, options: Options, import_from: Callable[[Any, str]
                 file.write(message)
             size = file.tell()
             if begin:
-                length = [(size - head) >> 7 * i & 0x7F | (0x80 if i < _LENGTH_BYTES - 1 else 0) for i in range(_LENGTH_BYTES)]
+                length = [
+                    (size - head) >> 7 * i & 0x7F | (0x80 if i < _LENGTH_BYTES - 1 else 0) for i in range(_LENGTH_BYTES)
+                ]
                 file.seek(0)
                 file.write(begin + bytes(length))
         fed = np.ones((1, _SIDE), np.float32)
