@@ -121,10 +121,11 @@ class StandIn:
         return name in self._whole()
 
     def __repr__(self) -> str:
-        contents = self._contents  # their text is long: errors that show this message would take more than it all
-        return (
-            repr(self._message) if contents is None else f"<{type(self).__name__} with {contents.total:,} large bytes>"
-        )
+        contents = self._contents
+        if contents is None:
+            return repr(self._message)
+        # An error that shows this message would need several times its memory for the text of large contents.
+        return f"<{type(self).__name__} with {contents.total:,} large bytes>"
 
     def __str__(self) -> str:
         return str(self._whole())

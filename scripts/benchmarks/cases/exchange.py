@@ -145,26 +145,25 @@ def _frozen_graph(tf: Any, mb: float) -> Iterator[bytes]:
     yield graph.message.SerializeToString()
 
 
+def _field_head(tag: bytes, size: int) -> bytes:
+    """How a field of `size` bytes begins; the length takes as much room for any size."""
+    octets = [size >> 7 * i & 0x7F | 0x80 for i in range(_LENGTH_BYTES)]
+    return tag + bytes([*octets[:-1], octets[-1] & 0x7F])
+
+
 @contextmanager
-def _frozen(
-    backend: Backend, options: Options, import_from: Callable[[Any, str], None], begin: bytes
-) -> Iterator[Step]:
-    """Importing the frozen graph from a file, which begins with `begin` and five bytes of length, if with anything."""
+def _frozen(backend: Backend, options: Options, import_from: Callable[[Any, str], None], tag: bytes) -> Iterator[Step]:
+    """Importing the frozen graph from a file: the graph itself, or as a field with this tag of another message."""
     tf = backend.tf
     with tempfile.TemporaryDirectory(prefix="tfray-bench-") as folder:
         path = os.path.join(folder, "frozen.pb")
         with open(path, "wb") as file:
-            head = len(begin) and len(begin) + _LENGTH_BYTES
-            file.seek(head)
+            head_bytes = file.write(_field_head(tag, 0) if tag else b"")
             for message in _frozen_graph(tf, options["mb"]):
                 file.write(message)
             size = file.tell()
-            if begin:
-                length = [
-                    (size - head) >> 7 * i & 0x7F | (0x80 if i < _LENGTH_BYTES - 1 else 0) for i in range(_LENGTH_BYTES)
-                ]
-                file.seek(0)
-                file.write(begin + bytes(length))
+            file.seek(0)
+            file.write(_field_head(tag, size - head_bytes) if tag else b"")
         fed = np.ones((1, _SIDE), np.float32)
 
         def import_and_run() -> None:
@@ -196,10 +195,10 @@ CASES: Final = {
     "import_and_run": Case(_import_and_run),
     "export": Case(_export),
     "import_frozen": Case(
-        partial(_frozen, import_from=_parse_and_import, begin=b""),
+        partial(_frozen, import_from=_parse_and_import, tag=b""),
         note="GraphDef.ParseFromString(file.read()) and import_graph_def; the program's bytes count once in the peak",
     ),
     "import_file": Case(
-        partial(_frozen, import_from=_import_file, begin=_GRAPH_DEF), note="train.import_meta_graph(path)"
+        partial(_frozen, import_from=_import_file, tag=_GRAPH_DEF), note="train.import_meta_graph(path)"
     ),
 }
