@@ -85,11 +85,11 @@ def extract_sub_graph(graph_def: GraphT, dest_nodes: Iterable[str]) -> GraphT:
             raise InvalidArgumentError(f"operation {name!r} is not in the graph")
         needed.add(name)
         waiting += [text.removeprefix("^").partition(":")[0] for text in by_name[name].input]
-    return _with_nodes(graph_def, (node for node in graph.node if node.name in needed))
+    return with_nodes(graph_def, (node for node in graph.node if node.name in needed))
 
 
-def _with_nodes(graph_def: GraphT, nodes: Iterable[Any]) -> GraphT:
-    """A graph with other operations."""
+def with_nodes(graph_def: GraphT, nodes: Iterable[Any]) -> GraphT:
+    """A graph with other operations, which may be some of those that ``with_marks(graph_def)`` has."""
     if isinstance(graph_def, PlainGraph):
         return replace(graph_def, node=list(nodes))
     made = GraphDef(library=graph_def.library, versions=graph_def.versions)
@@ -128,7 +128,7 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str
             left = [group for group in groups.s if group.decode().removeprefix("loc:@") not in source]
             groups.ClearField("s")
             groups.s.extend(left)
-    return _with_nodes(input_graph, kept)
+    return with_nodes(input_graph, kept)
 
 
 def convert_variables_to_constants(
