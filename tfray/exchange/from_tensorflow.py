@@ -11,8 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 import tfray.exchange.array_rules
+import tfray.exchange.layer_rules
 import tfray.exchange.queue_rules
-import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
+import tfray.exchange.saver_rules
+import tfray.exchange.sparse_rules
+import tfray.exchange.table_rules  # noqa: F401  (declares rules)
 from tfray.errors import InvalidArgumentError, OpError, UnimplementedError
 from tfray.exchange.attributes import attrs_of
 from tfray.exchange.flow_rules import call

@@ -42,6 +42,7 @@ HINTS: Final = frozenset(
         "output_types",
         "sparse_gradient",
         "tensor_array_name",
+        "use_node_name_sharing",
     }
 )
 """Attributes that say how, not what."""
@@ -79,6 +80,9 @@ BATCH_NORM_GRAD: Final = Rule(
     outputs=(0, 1, 2),
 )
 
+ONE_OF_ALL: Final = {"value_shape": TensorShape([]), "is_mutable": False}
+ONE_OF_EACH: Final = {"value_shape": TensorShape([]), "is_mutable": True}
+
 RULES: Final[dict[str, Rule]] = {
     "AddV2": Rule("Add"),
     "AssignAddVariableOp": Rule("AssignAdd"),
@@ -95,7 +99,12 @@ RULES: Final[dict[str, Rule]] = {
     "FusedBatchNormGradV3": BATCH_NORM_GRAD,
     "Gather": Rule("GatherV2", given={"axis": 0, "batch_dims": 0}),
     "GatherV2": Rule(known={"axis": "axis"}),
-    "HashTableV2": Rule("HashTable", given={"value_shape": TensorShape([]), "is_mutable": False}),
+    "HashTable": Rule(given=ONE_OF_ALL),
+    "HashTableV2": Rule("HashTable", given=ONE_OF_ALL),
+    "MutableHashTable": Rule("HashTable", given=ONE_OF_EACH),
+    "MutableHashTableV2": Rule("HashTable", given=ONE_OF_EACH),
+    "MutableHashTableOfTensors": Rule("HashTable", given={"is_mutable": True}),
+    "MutableHashTableOfTensorsV2": Rule("HashTable", given={"is_mutable": True}),
     "InitializeTableV2": Rule("InitializeTable"),
     "Inv": Rule("Reciprocal"),
     "LookupTableFindV2": Rule("LookupTableFind"),

@@ -15,8 +15,11 @@ import tfray.exchange.array_rules
 import tfray.exchange.compositions
 import tfray.exchange.flow_exports
 import tfray.exchange.flow_rules
+import tfray.exchange.layer_rules
 import tfray.exchange.queue_rules
-import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
+import tfray.exchange.saver_rules
+import tfray.exchange.sparse_rules
+import tfray.exchange.table_rules  # noqa: F401  (declares rules)
 from tfray.errors import UnimplementedError
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.exports import EXPORTS, export
@@ -96,17 +99,16 @@ def _counterparts(op: str) -> Sequence[tuple[str, Rule]]:
         return []
     found = []
     renamed = (there for there, rule in RULES.items() if rule.op == op)
-    on_variables = (f"Resource{op}", f"Resource{op}V2") if lookup(op).access is not None else ()
-    for name in (*on_variables, op, f"{op}V2", f"{op}V3", *renamed):
+    for name in (f"Resource{op}", f"Resource{op}V2", op, f"{op}V2", f"{op}V3", *renamed):
         if name in _ALIKE:
             return [(name, Rule(name))]
         definition = tensorflow_op(name)
-        if definition is None or any(arg.is_ref for arg in (*definition.inputs, *definition.outputs)):
+        if definition is None or any(arg.is_variable for arg in (*definition.inputs, *definition.outputs)):
             continue
         target = None if name in FUNCTIONS or not importable(name) else target_of(name)
         if target is not None and target[1] == op and _is_determined(definition, target[0], lookup(op)):
-            found.append((name, target[0]))
-    return found
+            found.append((name, target[0], any(arg.is_ref for arg in (*definition.inputs, *definition.outputs))))
+    return [(name, rule) for name, rule, _ in sorted(found, key=lambda each: each[2])]
 
 
 def _is_determined(definition: TensorFlowOp, rule: Rule, ours: OpDef) -> bool:
