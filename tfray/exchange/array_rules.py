@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import UnimplementedError
-from tfray.exchange.import_rules import Rule, by_rule
+from tfray.exchange.exports import Body, export
+from tfray.exchange.import_rules import RULES, Rule, by_rule
 from tfray.exchange.node import Imported, Node, Reference, TensorArrayHandle, behind, rule
+from tfray.exchange.op_table import tensorflow_op
 from tfray.framework import dtypes
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import lookup
 from tfray.ops.arrays import broadcast_ops, slice_ops
 from tfray.ops.image import image_color_ops
@@ -64,6 +66,31 @@ def _identity(node: Node) -> Sequence[Imported]:
 def _nothing(node: Node) -> Sequence[Imported]:
     node.make("NoOp", [])
     return []
+
+
+_DUAL_AVERAGING = ("ApplyAdagradDA", "SparseApplyAdagradDA")
+
+
+@rule(*_DUAL_AVERAGING, *(f"Resource{name}" for name in _DUAL_AVERAGING))
+def _dual_averaging(node: Node) -> Sequence[Imported]:
+    """The step is of the dtype of the variable here."""
+    (step,), (rate,) = node.arg("global_step"), node.arg("lr")
+    cast = node.part("Cast", [step], SrcT=step.dtype, DstT=rate.dtype)
+    node.inputs[:] = [cast if tensor is step else tensor for tensor in node.inputs]
+    return by_rule(node, Rule(), node.op.removeprefix("Resource"))
+
+
+@export(*_DUAL_AVERAGING)
+def _write_dual_averaging(body: Body, op: Operation) -> None:
+    ours = [argument.name for argument in op.op_def.input_arguments]
+    given = dict(zip(ours, op.inputs, strict=True))
+    step, there = given["global_step"], f"Resource{op.type}"
+    texts = {name: body.text(tensor) for name, tensor in given.items()}
+    texts["global_step"] = body.part(op, "global_step", "Cast", [body.text(step)], SrcT=step.dtype, DstT=dtypes.int64)
+    definition = tensorflow_op(there)
+    assert definition is not None
+    attrs = {"T": step.dtype} | ({"Tindices": given["indices"].dtype} if "indices" in given else {})
+    body.keep(op, body.node(op, there, [texts[arg.name] for arg in definition.inputs], attrs))
 
 
 @rule("ApplyFtrl", "ResourceApplyFtrl", "SparseApplyFtrl", "ResourceSparseApplyFtrl")
@@ -153,6 +180,15 @@ def _pad(node: Node) -> Sequence[Imported]:
     return [node.make("PadV2", [*node.inputs[:2], value]).outputs[0]]
 
 
+@rule("Roll")
+def _roll(node: Node) -> Sequence[Imported]:
+    axis = node.constant("axis")
+    if axis is None or axis.ndim:
+        return by_rule(node, RULES["Roll"], "Roll")
+    shift = node.part("Reshape", [node.inputs[1], node.known([1], dtypes.int32)])
+    return [node.make("Roll", [node.inputs[0], shift], axis=[int(axis)], backwards=False).outputs[0]]
+
+
 @rule("StridedSlice")
 def _strided_slice(node: Node) -> Sequence[Imported]:
     value, *bounds = node.inputs
@@ -178,6 +214,7 @@ def _strided_slice_assign(node: Node) -> Sequence[Imported]:
 
 def _key(node: Node, begin: Tensor, end: Tensor, strides: Tensor) -> tuple[str, list[Tensor]]:
     masks = {name: value for name, value in node.attrs.items() if name.endswith("_mask")}
+    node.wait_like([begin, end, strides])
     with node.building():
         return slice_ops.strided_key(begin, end, strides, **masks)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 import tfray.exchange.array_rules
+import tfray.exchange.example_rules
 import tfray.exchange.layer_rules
 import tfray.exchange.queue_rules
 import tfray.exchange.saver_rules

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import UnimplementedError
 from tfray.exchange.node import FUNCTIONS, Imported, Node, Reference, behind
 from tfray.exchange.op_table import TensorFlowOp, operation_type
@@ -43,6 +45,9 @@ HINTS: Final = frozenset(
         "sparse_gradient",
         "tensor_array_name",
         "use_node_name_sharing",
+        "seed",
+        "seed2",
+        "message",
     }
 )
 """Attributes that say how, not what."""
@@ -194,7 +199,7 @@ def by_rule(node: Node, found: Rule, name: str) -> list[Imported]:
         bound = any(argument.type == here for argument in ours.input_arguments)
         if here in ours.attrs or (here in ours.types and not bound):
             attrs[here] = value
-        elif not bound and attr not in theirs.implied and attr not in HINTS and value != theirs.attrs[attr].default:
+        elif not bound and attr not in theirs.implied and attr not in HINTS and not _is_default(value, theirs.attrs[attr].default):
             raise UnimplementedError(f"{node.op} {node.name!r}: tfray knows nothing of {attr}={value!r}")
     for arg, attr in found.known.items():
         value = node.constant(arg)
@@ -209,6 +214,13 @@ def by_rule(node: Node, found: Rule, name: str) -> list[Imported]:
         attrs |= _variable_attrs(ours, inputs[0], attrs)
     made = node.make(name, inputs, **attrs)
     return _outputs(node, found, made)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether an attribute has its default value. Messages hold numbers in single precision."""
+    if isinstance(value, float) and isinstance(default, float):
+        return bool(np.float32(value) == np.float32(default))
+    return bool(value == default)
 
 
 def _inputs(node: Node, found: Rule, ours: OpDef) -> list[Tensor]:

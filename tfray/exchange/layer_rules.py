@@ -15,12 +15,13 @@ from tfray.framework.graph import Tensor
 from tfray.ops.arrays.broadcast_ops import zeros
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.layout_ops import pad
-from tfray.ops.arrays.shape_ops import cast, identity, reshape, shape
+from tfray.ops.arrays.shape_ops import cast, identity, reshape, shape, size
 from tfray.ops.arrays.space_block_ops import batch_to_space, space_to_batch
 from tfray.ops.image import image_box_ops, image_codec_ops, image_color_ops, resize_ops
 from tfray.ops.linalg import tridiagonal_ops
 from tfray.ops.math.arithmetic_ops import add_n, square
 from tfray.ops.math.arithmetic_ops import abs as absolute
+from tfray.ops.math.comparison_ops import bitwise_and, right_shift
 from tfray.ops.math.rounding_ops import clip_by_value
 from tfray.ops.nn import any_rank_conv_ops, moments_ops, pooling_ops
 from tfray.ops.random import stateless_random_ops
@@ -162,6 +163,18 @@ def _suppress_and_pad(node: Node) -> Sequence[Imported]:
     return through(node, function, *node.inputs, padded)
 
 
+@rule("NonMaxSuppressionV5")
+def _suppress_softly(node: Node) -> Sequence[Imported]:
+    if node.attrs["pad_to_max_output_size"]:
+        raise UnimplementedError(f"{node.op} {node.name!r}: tfray does not pad what it selects with scores")
+
+    def selected() -> list[Tensor]:
+        indices, scores = image_box_ops.non_max_suppression_with_scores(*node.inputs)
+        return [indices, scores, size(indices)]
+
+    return through(node, selected)
+
+
 def _single(tensor: Tensor) -> Tensor:
     return cast(tensor, dtypes.float32)
 
@@ -268,14 +281,10 @@ def _population_count(node: Node) -> Sequence[Imported]:
 
     def result() -> Tensor:
         places = range(x.dtype.size * 8)
-        ones = [cast(conversion_ops.bit(x, place), dtypes.uint8) for place in places]
+        ones = [cast(bitwise_and(right_shift(x, place), 1), dtypes.uint8) for place in places]
         return add_n(ones)
 
     return through(node, result)
-
-
-def _like(value: int, x: Tensor) -> Any:
-    return np.array(value, x.dtype.numpy)
 
 
 @rule("QuantizeAndDequantizeV3")

@@ -23,9 +23,24 @@ TAKEN = ("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo")
 def _shapes(handle: Tensor, count: int) -> list[TensorShape]:
     """The shapes of the components of what a queue or barrier holds, as far as they are known."""
     shapes = [*(handle.op.attrs.get("shapes") or ())]
-    if handle.op.type == "PriorityQueue":
-        shapes = [TensorShape([]), *shapes]
     return shapes if len(shapes) == count else [TensorShape(None)] * count
+
+
+@rule("PriorityQueue", "PriorityQueueV2")
+def _priority_queue(node: Node) -> Sequence[Imported]:
+    attrs = {key: node.attrs[key] for key in ("capacity", "container", "shared_name")}
+    # The priorities are a component here; there they are not listed.
+    attrs["component_types"] = [dtypes.int64, *node.attrs["component_types"]]
+    attrs["shapes"] = [TensorShape([]), *node.attrs["shapes"]] if node.attrs["shapes"] else []
+    return [node.make("PriorityQueue", [], **attrs).outputs[0]]
+
+
+@export("PriorityQueue")
+def _write_priority_queue(body: Body, op: Operation) -> None:
+    attrs = {key: op.attrs[key] for key in ("capacity", "container", "shared_name")}
+    attrs |= {key: list(op.attrs[key])[1:] for key in ("component_types", "shapes")}
+    body.node(op, "PriorityQueueV2", [], attrs)
+    body.give(op, "PriorityQueueV2", attrs)
 
 
 @rule(*TAKEN, *(f"{name}V2" for name in TAKEN))
@@ -131,7 +146,8 @@ def _use_area(node: Node) -> Sequence[Imported]:
     if prefix and (returned or use == "Stage"):
         more["indices"] = list(node.needed("indices"))
     inputs = [tensor for name in names for tensor in node.arg(name)]
-    made = node.make(_theirs("Map" if prefix else "", use) if use != "Clear" else "StageClear", [area, *inputs], **more)
+    ours = f"Stage{use}" if use in ("Size", "Clear") else _theirs("Map" if prefix else "", use)
+    made = node.make(ours, [area, *inputs], **more)
     return list(made.outputs)
 
 
@@ -140,7 +156,7 @@ def _area(body: Body, op: Operation) -> None:
     body.keep(op, body.node(op, "NoOp", [], {}))
 
 
-@export(*(use for use in _USES if not use.startswith("Ordered") and use != "MapClear"))
+@export(*(use for use in _USES if not use.startswith("Ordered") and use not in ("MapClear", "MapSize")))
 def _use_of_area(body: Body, op: Operation) -> None:
     area = op.inputs[0].op
     prefix = "" if area.type == "StagingArea" else "OrderedMap" if area.attrs["ordered"] else "Map"

@@ -13,6 +13,7 @@ import numpy as np
 
 import tfray.exchange.array_rules
 import tfray.exchange.compositions
+import tfray.exchange.example_rules
 import tfray.exchange.flow_exports
 import tfray.exchange.flow_rules
 import tfray.exchange.layer_rules
@@ -105,7 +106,7 @@ def _counterparts(op: str) -> Sequence[tuple[str, Rule]]:
         definition = tensorflow_op(name)
         if definition is None or any(arg.is_variable for arg in (*definition.inputs, *definition.outputs)):
             continue
-        target = None if name in FUNCTIONS or not importable(name) else target_of(name)
+        target = None if (name in FUNCTIONS and name not in RULES) or not importable(name) else target_of(name)
         if target is not None and target[1] == op and _is_determined(definition, target[0], lookup(op)):
             found.append((name, target[0], any(arg.is_ref for arg in (*definition.inputs, *definition.outputs))))
     return [(name, rule) for name, rule, _ in sorted(found, key=lambda each: each[2])]
