@@ -62,6 +62,13 @@ def _identity(node: Node) -> Sequence[Imported]:
     return [node.make("TensorArrayIdentity" if value.dtype is dtypes.variant else "Identity", [value]).outputs[0]]
 
 
+@rule("ResourceGatherNd")
+def _gather_of_variable(node: Node) -> Sequence[Imported]:
+    handle, indices = node.inputs
+    dtype, shape = behind(handle)
+    return [node.make("GatherNd", [node.part("ReadVariable", [handle], dtype=dtype, shape=shape), indices]).outputs[0]]
+
+
 @rule("DestroyResourceOp", "ControlTrigger")
 def _nothing(node: Node) -> Sequence[Imported]:
     node.make("NoOp", [])

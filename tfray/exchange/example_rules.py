@@ -52,7 +52,9 @@ def _sequences(node: Node) -> Sequence[Imported]:
 def _rank(node: Node, serialized: Tensor, known: int | None) -> int:
     rank = serialized.shape.rank if known is None else known
     if rank not in (0, 1):
-        raise UnimplementedError(f"{node.op} {node.name!r}: tfray needs to know whether it parses one example or a vector")
+        raise UnimplementedError(
+            f"{node.op} {node.name!r}: tfray needs to know whether it parses one example or a vector"
+        )
     return rank
 
 
@@ -66,7 +68,9 @@ def _keys(node: Node, name: str) -> list[str]:
     for tensor in node.arg(name):
         value = constant_value(tensor)
         if value is None:
-            raise UnimplementedError(f"{node.op} {node.name!r}: tfray needs to know {arg.name!r} when the graph is built")
+            raise UnimplementedError(
+                f"{node.op} {node.name!r}: tfray needs to know {arg.name!r} when the graph is built"
+            )
         found += np.ravel(value).tolist()
     node.wait_like(node.arg(name))
     return [key.decode() if isinstance(key, bytes) else str(key) for key in found]

@@ -199,7 +199,12 @@ def by_rule(node: Node, found: Rule, name: str) -> list[Imported]:
         bound = any(argument.type == here for argument in ours.input_arguments)
         if here in ours.attrs or (here in ours.types and not bound):
             attrs[here] = value
-        elif not bound and attr not in theirs.implied and attr not in HINTS and not _is_default(value, theirs.attrs[attr].default):
+        elif (
+            not bound
+            and attr not in theirs.implied
+            and attr not in HINTS
+            and not _is_default(value, theirs.attrs[attr].default)
+        ):
             raise UnimplementedError(f"{node.op} {node.name!r}: tfray knows nothing of {attr}={value!r}")
     for arg, attr in found.known.items():
         value = node.constant(arg)

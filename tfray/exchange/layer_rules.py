@@ -19,12 +19,13 @@ from tfray.ops.arrays.shape_ops import cast, identity, reshape, shape, size
 from tfray.ops.arrays.space_block_ops import batch_to_space, space_to_batch
 from tfray.ops.image import image_box_ops, image_codec_ops, image_color_ops, resize_ops
 from tfray.ops.linalg import tridiagonal_ops
-from tfray.ops.math.arithmetic_ops import add_n, square
 from tfray.ops.math.arithmetic_ops import abs as absolute
+from tfray.ops.math.arithmetic_ops import add_n, square
 from tfray.ops.math.comparison_ops import bitwise_and, right_shift
 from tfray.ops.math.rounding_ops import clip_by_value
+from tfray.ops.math.search_ops import bincount
+from tfray.ops.math.sorting_ops import searchsorted
 from tfray.ops.nn import any_rank_conv_ops, moments_ops, pooling_ops
-from tfray.ops.random import stateless_random_ops
 
 
 def gradients_through(node: Node, function: Callable[..., Tensor], inputs: Sequence[Tensor], d_output: Tensor) -> Any:
@@ -237,7 +238,9 @@ def _algorithm(node: Node) -> Sequence[Imported]:
     return [node.make("Const", [], value=np.array(1, np.int32), dtype=dtypes.int32).outputs[0]]
 
 
-@rule("StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2")
+@rule(
+    "StatelessRandomUniformV2", "StatelessRandomNormalV2", "StatelessTruncatedNormalV2", "StatelessRandomUniformIntV2"
+)
 def _stateless(node: Node) -> Sequence[Imported]:
     sizes, seed, _, _, *bounds = node.inputs
     if seed.dtype is not dtypes.int64:
@@ -289,9 +292,49 @@ def _population_count(node: Node) -> Sequence[Imported]:
 
 @rule("QuantizeAndDequantizeV3")
 def _quantize_and_dequantize(node: Node) -> Sequence[Imported]:
-    *inputs, bits = node.inputs
+    inputs = node.inputs[:3]
     if node.attrs["axis"] != -1:
         raise UnimplementedError(f"{node.op} {node.name!r}: tfray quantizes whole tensors, not along an axis")
     attrs = {key: node.attrs[key] for key in ("signed_input", "range_given", "narrow_range")}
     attrs |= {"num_bits": node.needed("num_bits"), "round_mode": "HALF_TO_EVEN"}
     return [node.make("QuantizeAndDequantizeV2", inputs, **attrs).outputs[0]]
+
+
+# -- counts and places ---------------------------------------------------------------------------------
+
+
+@rule("DenseBincount")
+def _counts(node: Node) -> Sequence[Imported]:
+    values, count, weights = node.inputs
+    if values.shape.rank != 1 or node.attrs["binary_output"]:
+        raise UnimplementedError(f"{node.op} {node.name!r}: tfray counts what is in a vector, how often")
+    given = None if weights.shape.num_elements() == 0 else weights
+    bounds = {"minlength": count, "maxlength": count, "dtype": node.attrs["T"]}
+    return through(node, bincount, cast(values, dtypes.int32), given, **bounds)
+
+
+@rule("LowerBound", "UpperBound")
+def _bound(node: Node) -> Sequence[Imported]:
+    side = "left" if node.op == "LowerBound" else "right"
+    return through(node, searchsorted, *node.inputs, side, node.attrs["out_type"])
+
+
+@rule("Bucketize")
+def _buckets(node: Node) -> Sequence[Imported]:
+    (values,) = node.inputs
+
+    def places() -> Tensor:
+        bounds = np.array(node.attrs["boundaries"], np.float32)
+        flat = reshape(cast(values, dtypes.float32), [-1])
+        return reshape(searchsorted(bounds, flat, "right"), shape(values))
+
+    return through(node, places)
+
+
+@rule("UniqueV2", "UniqueWithCountsV2")
+def _distinct(node: Node) -> Sequence[Imported]:
+    values = node.inputs[0]
+    if values.shape.rank != 1:
+        raise UnimplementedError(f"{node.op} {node.name!r}: tfray finds the distinct values of vectors only")
+    made = node.make("UniqueWithCounts", [values], out_idx=node.attrs["out_idx"])
+    return list(made.outputs[: 2 if node.op == "UniqueV2" else 3])

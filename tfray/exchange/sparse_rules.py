@@ -14,9 +14,9 @@ from tfray.framework.sparse_tensor import SparseTensor
 from tfray.ops.arrays.broadcast_ops import broadcast_to, where, zeros_like
 from tfray.ops.arrays.gather_ops import gather, gather_nd
 from tfray.ops.arrays.shape_ops import cast, reshape, shape
-from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.arithmetic_ops import add, maximum, multiply, realdiv, sqrt
 from tfray.ops.math.comparison_ops import equal
+from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_max, reduce_sum
 from tfray.ops.math.rounding_ops import clip_by_value
 from tfray.ops.math.scan_ops import cumprod, cumsum
@@ -259,6 +259,8 @@ def _found(values: Tensor, places: Tensor, wanted: Tensor) -> Tensor:
     ends = maximum(reduce_max(places, 0), reduce_max(wanted, 0)) + 1
     steps = _steps(maximum(ends, 1))
     known, sought = _keys(places, steps), _keys(wanted, steps)
-    rows = clip_by_value(searchsorted(known, sought, out_type=dtypes.int64), 0, shape(known, out_type=dtypes.int64)[0] - 1)
+    rows = clip_by_value(
+        searchsorted(known, sought, out_type=dtypes.int64), 0, shape(known, out_type=dtypes.int64)[0] - 1
+    )
     picked = gather(values, rows)
     return where(equal(gather(known, rows), sought), picked, zeros_like(picked))

@@ -100,14 +100,17 @@ def _counterparts(op: str) -> Sequence[tuple[str, Rule]]:
         return []
     found = []
     renamed = (there for there, rule in RULES.items() if rule.op == op)
-    for name in (f"Resource{op}", f"Resource{op}V2", op, f"{op}V2", f"{op}V3", *renamed):
+    ours = lookup(op)
+    uses_handles = any(each.type == "resource" for each in (*ours.input_arguments, *ours.output_arguments))
+    on_handles = (f"Resource{op}", f"Resource{op}V2") if uses_handles else ()
+    for name in (*on_handles, op, f"{op}V2", f"{op}V3", *renamed):
         if name in _ALIKE:
             return [(name, Rule(name))]
         definition = tensorflow_op(name)
         if definition is None or any(arg.is_variable for arg in (*definition.inputs, *definition.outputs)):
             continue
         target = None if (name in FUNCTIONS and name not in RULES) or not importable(name) else target_of(name)
-        if target is not None and target[1] == op and _is_determined(definition, target[0], lookup(op)):
+        if target is not None and target[1] == op and _is_determined(definition, target[0], ours):
             found.append((name, target[0], any(arg.is_ref for arg in (*definition.inputs, *definition.outputs))))
     return [(name, rule) for name, rule, _ in sorted(found, key=lambda each: each[2])]
 
