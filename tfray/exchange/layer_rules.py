@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import UnimplementedError
 from tfray.exchange.array_rules import through
+from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
 from tfray.framework import dtypes
-from tfray.framework.graph import Tensor
+from tfray.framework.constant_value import constant_value
+from tfray.framework.graph import Operation, Tensor
 from tfray.ops.arrays.broadcast_ops import zeros
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.layout_ops import pad
@@ -338,3 +340,109 @@ def _distinct(node: Node) -> Sequence[Imported]:
         raise UnimplementedError(f"{node.op} {node.name!r}: tfray finds the distinct values of vectors only")
     made = node.make("UniqueWithCounts", [values], out_idx=node.attrs["out_idx"])
     return list(made.outputs[: 2 if node.op == "UniqueV2" else 3])
+
+
+# -- out -----------------------------------------------------------------------------------------------
+
+
+@export("MaxPoolWithArgmax")
+def _write_max_pool_with_argmax(body: Body, op: Operation) -> None:
+    if op.attrs["data_format"] != "NHWC":
+        raise UnimplementedError(f"{op.name!r} has the channels first, which TensorFlow's does not")
+    attrs = {key: op.attrs[key] for key in ("ksize", "strides", "padding", "include_batch_in_index")}
+    _give(body, op, op.inputs, attrs | {"T": op.outputs[0].dtype, "Targmax": op.outputs[1].dtype})
+
+
+@export("Dilation2DBackpropInput", "Dilation2DBackpropFilter")
+def _write_dilation_gradient(body: Body, op: Operation) -> None:
+    x, kernel, _, d_output = op.inputs
+    attrs = {key: op.attrs[key] for key in ("strides", "rates", "padding")}
+    _give(body, op, [x, kernel, d_output], attrs | {"T": op.outputs[0].dtype})
+
+
+@export("NonMaxSuppressionV5")
+def _write_suppress(body: Body, op: Operation) -> None:
+    _give(body, op, op.inputs, {"T": dtypes.float32})
+
+
+@export("ExtractGlimpse")
+def _write_glimpse(body: Body, op: Operation) -> None:
+    attrs = {key: op.attrs[key] for key in ("centered", "normalized", "uniform_noise")}
+    body.node(op, "ExtractGlimpse", [body.text(tensor) for tensor in op.inputs], attrs)
+    body.give(op, "ExtractGlimpse", attrs)
+
+
+@export("EncodeJpeg")
+def _write_jpeg(body: Body, op: Operation) -> None:
+    image, quality = op.inputs
+    known = constant_value(quality)
+    across, down = op.attrs["density"]
+    attrs = {key: op.attrs[key] for key in ("format", "progressive", "optimize_size", "chroma_downsampling")}
+    if known is not None:
+        _give(body, op, [image], attrs | {"quality": int(known), "x_density": across, "y_density": down})
+        return
+    if attrs != {"format": "", "progressive": False, "optimize_size": False, "chroma_downsampling": True}:
+        raise UnimplementedError(f"{op.name!r}: TensorFlow knows only defaults where the quality is a tensor")
+    body.node(op, "EncodeJpegVariableQuality", [body.text(image), body.text(quality)], {})
+    body.give(op, "EncodeJpegVariableQuality", {})
+
+
+@export("ResizeBilinearGrad", "ResizeBicubicGrad")
+def _write_resize_gradient(body: Body, op: Operation) -> None:
+    """There an image tells the size."""
+    d_output, size = op.inputs
+    if d_output.dtype is not dtypes.float32:
+        raise UnimplementedError(f"{op.name!r} is of {d_output.dtype.name}, TensorFlow's of float32")
+    kind = op.outputs[0].dtype
+    sizes = body.part(op, "Shape", "Shape", [body.text(d_output)], T=d_output.dtype, out_type=dtypes.int32)
+    ends = [
+        body.part(
+            op,
+            name,
+            "Slice",
+            [sizes, body.constant(op, f"{name}_begin", [start]), body.constant(op, f"{name}_size", [1])],
+            T=dtypes.int32,
+            Index=dtypes.int32,
+        )
+        for name, start in (("batch", 0), ("channels", 3))
+    ]
+    texts = [ends[0], body.text(size), ends[1], body.constant(op, "axis", 0)]
+    shape = body.part(op, "image_shape", "ConcatV2", texts, N=3, T=dtypes.int32, Tidx=dtypes.int32)
+    zero = body.constant(op, "zero", 0, kind)
+    image = body.part(op, "image", "Fill", [shape, zero], T=kind, index_type=dtypes.int32)
+    attrs = {key: op.attrs[key] for key in ("align_corners", "half_pixel_centers")} | {"T": kind}
+    made = body.node(op, op.type, [body.text(d_output), image], attrs)
+    body.give(op, op.type, attrs)
+    body.keep(op, made)
+
+
+@export("SearchSorted")
+def _write_search(body: Body, op: Operation) -> None:
+    """There all are matrices."""
+    kind, found = op.inputs[0].dtype, op.outputs[0].dtype
+    rows = []
+    for name, tensor in zip(("sorted", "values"), op.inputs, strict=True):
+        last = tensor.shape.as_list()[-1] if tensor.shape.rank else None
+        if tensor.shape.rank == 1:
+            shape = body.constant(op, f"{name}_shape", [1, -1])
+        elif last is not None:
+            shape = body.constant(op, f"{name}_shape", [-1, last])
+        else:
+            raise UnimplementedError(f"{op.name!r} searches in rows of a length that is not known")
+        rows.append(body.part(op, name, "Reshape", [body.text(tensor), shape], T=kind, Tshape=dtypes.int32))
+    there = "LowerBound" if op.attrs["side"] == "left" else "UpperBound"
+    places = body.part(op, there, there, rows, T=kind, out_type=found)
+    values = body.text(op.inputs[1])
+    shape = body.part(op, "shape", "Shape", [values], T=kind, out_type=dtypes.int32)
+    attrs = {"T": found, "Tshape": dtypes.int32}
+    made = body.node(op, "Reshape", [places, shape], attrs)
+    body.give(op, "Reshape", attrs)
+    body.keep(op, made)
+
+
+def _give(body: Body, op: Operation, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
+    """Write an operation of the same type. What it is given beyond TensorFlow's is kept."""
+    made = body.node(op, op.type, [body.text(tensor) for tensor in inputs], attrs)
+    body.give(op, op.type, attrs)
+    if len(inputs) != len(op.inputs):
+        body.keep(op, made)

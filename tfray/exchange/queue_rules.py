@@ -111,6 +111,12 @@ def _apply_sparse_gradient(body: Body, op: Operation) -> None:
     body.node(op, op.type, inputs, {"dtype": op.inputs[3].dtype, "has_known_shape": known})
 
 
+@export("AccumulatorNumAccumulated", "AccumulatorSetGlobalStep")
+def _use_accumulator(body: Body, op: Operation) -> None:
+    is_sparse = op.inputs[0].op.type == "SparseConditionalAccumulator"
+    _give(body, op, op.type if is_sparse else f"Resource{op.type}", {})
+
+
 # -- staging areas -------------------------------------------------------------------------------------
 
 AREAS: Final = {"StagingArea": "", "MapStagingArea": "Map", "OrderedMapStagingArea": "OrderedMap"}
@@ -180,9 +186,11 @@ def _kinds(area: Operation) -> list[DType]:
     """The dtypes of the components of what an area holds, as its other uses tell them."""
     kinds: list[DType] = [dtypes.float32] * area.attrs["component_count"]
     for use in area.outputs[0].consumers():
+        if use.type in ("StageSize", "StageClear", "MapIncompleteSize"):
+            continue
         indices = use.attrs.get("indices", range(len(kinds)))
         given = use.attrs.get("types") or [tensor.dtype for tensor in use.inputs[2 if "indices" in use.attrs else 1 :]]
-        if len(given) == len(indices) and use.type not in ("StageSize", "StagePeek"):
+        if len(given) == len(indices):
             for index, kind in zip(indices, given, strict=True):
                 kinds[index] = kind
     return kinds

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from tfray.errors import UnimplementedError
 from tfray.exchange.array_rules import through
+from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
 from tfray.framework import dtypes
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Operation, Tensor
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.ops.arrays.broadcast_ops import broadcast_to, where, zeros_like
 from tfray.ops.arrays.gather_ops import gather, gather_nd
@@ -126,6 +127,13 @@ def _deserialize(node: Node) -> Sequence[Imported]:
         "deserialize_sparse" if node.op == "DeserializeSparse" else "deserialize_many_sparse",
     )
     return _made(node, function, node.inputs[0], node.attrs["dtype"])
+
+
+@export("DeserializeSparse")
+def _write_deserialize(body: Body, op: Operation) -> None:
+    attrs = {"dtype": op.outputs[1].dtype, "Tserialized": op.inputs[0].dtype}
+    body.node(op, op.type, [body.text(op.inputs[0])], attrs)
+    body.give(op, op.type, attrs)
 
 
 # -- elements ------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ import tfray.exchange.layer_rules
 import tfray.exchange.queue_rules
 import tfray.exchange.saver_rules
 import tfray.exchange.sparse_rules
-import tfray.exchange.table_rules  # noqa: F401  (declares rules)
+import tfray.exchange.table_rules
+import tfray.exchange.update_exports  # noqa: F401  (declares rules)
 from tfray.errors import UnimplementedError
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.exports import EXPORTS, export
@@ -103,7 +104,7 @@ def _counterparts(op: str) -> Sequence[tuple[str, Rule]]:
     ours = lookup(op)
     uses_handles = any(each.type == "resource" for each in (*ours.input_arguments, *ours.output_arguments))
     on_handles = (f"Resource{op}", f"Resource{op}V2") if uses_handles else ()
-    for name in (*on_handles, op, f"{op}V2", f"{op}V3", *renamed):
+    for name in (*on_handles, *({op} - _REMOVED), f"{op}V2", f"{op}V3", *renamed):
         if name in _ALIKE:
             return [(name, Rule(name))]
         definition = tensorflow_op(name)
@@ -124,6 +125,10 @@ def _is_determined(definition: TensorFlowOp, rule: Rule, ours: OpDef) -> bool:
 
 _ALIKE: Final = frozenset({"AddN", "Identity", "MirrorPad", "PadV2", "SaveV2", "Select", "UniqueWithCounts"})
 """Types that are alike on both sides, although there are functions that import them."""
+
+
+_REMOVED: Final = frozenset({"MatrixExponential", "RandomPoisson"})
+"""Types that TensorFlow takes in old graphs only."""
 
 
 def _without_late_axis(op: str) -> str:
@@ -427,7 +432,7 @@ def _random(body: Body, op: Operation) -> None:
     body.give(op, "AddV2", {})
 
 
-@export("StridedSlice", "StridedSliceGrad")
+@export("StridedSlice", "StridedSliceGrad", "StridedSliceAssign")
 def _strided_slice(body: Body, op: Operation) -> None:
     first = 1 if op.type == "StridedSlice" else 2
     index = op.inputs[first].dtype if len(op.inputs) > first else dtypes.int32
@@ -450,7 +455,11 @@ def _strided_slice(body: Body, op: Operation) -> None:
         for column, value in zip(columns.values(), parts, strict=True):
             column.append(value)
     vectors = [_vector(body, op, name, column, index) for name, column in columns.items()]
-    attrs = {"T": op.inputs[0].dtype, "Index": index, **masks}
+    attrs = {"T": op.outputs[0].dtype, "Index": index, **masks}
+    if op.type == "StridedSliceAssign":
+        handle, value = map(body.text, op.inputs[:2])
+        body.node(op, "ResourceStridedSliceAssign", [handle, *vectors, value], attrs)
+        return
     if op.type == "StridedSlice":
         inputs = [body.text(op.inputs[0]), *vectors]
     else:
