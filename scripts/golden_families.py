@@ -1078,6 +1078,27 @@ def scattered() -> list[Any]:
 
 
 @case()
+def iterators() -> list[Any]:
+    numbers = tf.data.Dataset.from_tensor_slices((np.arange(12, dtype=np.float32).reshape(4, 3), np.arange(4)))
+    offset = given(1, 3)
+
+    def further(x: Any, i: Any) -> Any:
+        return tf.data.Dataset.from_tensors((x, i)).repeat(i)
+
+    changed = numbers.map(lambda x, i: (x * 2 + offset[0], i), 2).filter(lambda x, i: tf.not_equal(i, 2))
+    changed = changed.flat_map(further).batch(2).prefetch(1)
+    begun = tf.data.make_initializable_iterator(changed)
+    joined = (
+        tf.data.Dataset.zip((tf.data.Dataset.range(5).skip(1), numbers.repeat()))
+        .take(3)
+        .concatenate(tf.data.Dataset.zip((tf.data.Dataset.range(9, 10), numbers)))
+    )
+    once = tf.data.make_one_shot_iterator(joined.batch(3, drop_remainder=False))
+    found = in_turn(lambda: begun.initializer, begun.get_next, begun.get_next)
+    return [*found, *in_turn(lambda: tf.nest.flatten(once.get_next()), lambda: tf.nest.flatten(once.get_next()))]
+
+
+@case()
 def checks() -> list[Any]:
     x = given(3, 4)
     with tf.control_dependencies(

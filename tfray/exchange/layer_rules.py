@@ -365,6 +365,16 @@ def _write_suppress(body: Body, op: Operation) -> None:
     _give(body, op, op.inputs, {"T": dtypes.float32})
 
 
+@export("DrawBoundingBoxesV2")
+def _write_boxes(body: Body, op: Operation) -> None:
+    attrs = {"T": op.outputs[0].dtype}
+    if op.inputs[2].shape.num_elements() != 0:
+        _give(body, op, op.inputs, attrs)
+        return
+    body.node(op, "DrawBoundingBoxes", [body.text(tensor) for tensor in op.inputs[:2]], attrs)
+    body.give(op, "DrawBoundingBoxes", attrs)
+
+
 @export("ExtractGlimpse")
 def _write_glimpse(body: Body, op: Operation) -> None:
     attrs = {key: op.attrs[key] for key in ("centered", "normalized", "uniform_noise")}

@@ -47,6 +47,13 @@ class TensorArrayHandle:
     dynamic: bool
 
 
+@dataclass(frozen=True)
+class Component:
+    """What is known of an input that is passed into a region, and that no tensor outside stands for."""
+
+    dtype: DType
+
+
 Imported = Tensor | Reference | TensorArrayHandle
 """What an output of an operation of TensorFlow is here."""
 

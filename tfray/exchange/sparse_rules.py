@@ -120,6 +120,23 @@ def _crossed(node: Node) -> list[Any]:
     return [*(SparseTensor(*each) for each in sparse), *node.arg("dense_inputs")]
 
 
+@export("SparseCross")
+def _write_cross(body: Body, op: Operation) -> None:
+    count, hashed = op.attrs["sparse_inputs"], op.outputs[1].dtype is dtypes.int64
+    attrs = {
+        "N": count,
+        "hashed_output": hashed,
+        "num_buckets": op.attrs["num_buckets"],
+        "hash_key": op.attrs["hash_key"],
+        "sparse_types": [tensor.dtype for tensor in op.inputs[count : 2 * count]],
+        "dense_types": [tensor.dtype for tensor in op.inputs[3 * count :]],
+        "out_type": op.outputs[1].dtype,
+        "internal_type": dtypes.int64 if hashed else dtypes.string,
+    }
+    body.node(op, op.type, [body.text(tensor) for tensor in op.inputs], attrs)
+    body.give(op, op.type, attrs)
+
+
 @rule("DeserializeSparse", "DeserializeManySparse")
 def _deserialize(node: Node) -> Sequence[Imported]:
     function = getattr(
