@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.errors import UnimplementedError
 from tfray.exchange.exports import Body, export
-from tfray.exchange.import_rules import RULES, Rule, by_rule
+from tfray.exchange.import_rules import MATRIX, RULES, Rule, by_rule
 from tfray.exchange.node import Imported, Node, Reference, TensorArrayHandle, behind, rule
 from tfray.exchange.op_table import tensorflow_op
 from tfray.framework import dtypes
@@ -185,6 +185,17 @@ def _pad(node: Node) -> Sequence[Imported]:
         return by_rule(node, Rule("MirrorPad"), "MirrorPad")
     value = node.arg("constant_values")[0] if node.op == "PadV2" else node.known(0, node.inputs[0].dtype)
     return [node.make("PadV2", [*node.inputs[:2], value]).outputs[0]]
+
+
+@rule("BatchMatMulV3")
+def _products(node: Node) -> Sequence[Imported]:
+    wanted = node.attrs["Tout"]
+    operands = [
+        tensor if tensor.dtype is wanted else node.part("Cast", [tensor], SrcT=tensor.dtype, DstT=wanted)
+        for tensor in node.inputs
+    ]
+    flags = {here: node.attrs[there] for there, here in MATRIX.items()}
+    return [node.make("BatchMatMul", operands, **flags).outputs[0]]
 
 
 @rule("Roll")

@@ -94,7 +94,6 @@ RULES: Final[dict[str, Rule]] = {
     "AssignSubVariableOp": Rule("AssignSub"),
     "BatchMatMul": Rule(attrs=MATRIX),
     "BatchMatMulV2": Rule("BatchMatMul", attrs=MATRIX),
-    "BatchMatMulV3": Rule("BatchMatMul", attrs=MATRIX),
     "ConcatV2": Rule(known={"axis": "axis"}),
     "Concat": Rule("ConcatV2", known={"concat_dim": "axis"}),
     "FusedBatchNormV2": BATCH_NORM,
