@@ -8,6 +8,7 @@ Run it with an interpreter that has TensorFlow 2.21 and tf_keras; tfray itself i
 For TensorFlow 1's two kinds of variables there is a folder ``references`` and ``resources``: a meta graph with its
 checkpoint and as text, the saved model ``saved``, and the losses of 20 further steps. ``functions``, ``convolutions``
 and ``recurrent`` are saved models of TensorFlow 2. ``values.npz`` of each folder holds what is fed and what comes out.
+``queues.meta`` beside the archive is the meta graph of a pipeline of queues.
 """
 
 from __future__ import annotations
@@ -62,6 +63,22 @@ def perceptron(folder: Path, resources: bool) -> None:
         tf.saved_model.simple_save(session, f"{folder}/saved", {"x": x}, {"y": y})
         losses = [session.run([loss, train], feeds)[0] for _ in range(STEPS)]
     np.savez(folder / "values.npz", x=fed[0], labels=fed[1], y=result, losses=losses)
+
+
+def queues(path: Path) -> None:
+    """The meta graph of a pipeline of queues, which threads fill."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(1)
+        numbers = np.arange(7, dtype=np.float32)
+        x, i = tf.train.slice_input_producer([numbers * 2, np.arange(7)], num_epochs=2, shuffle=False)
+        for name, batch in (("plain", tf.train.batch), ("mixed", tf.train.shuffle_batch)):
+            more = {"min_after_dequeue": 2} if name == "mixed" else {}
+            found = batch([x + 1, i], 2, capacity=8, allow_smaller_final_batch=True, name=name, **more)
+            for part, tensor in zip("xi", found, strict=True):
+                tf.identity(tensor, name=f"{name}_{part}")
+            x, i = tf.train.slice_input_producer([numbers, np.arange(7)], num_epochs=1, seed=1)
+        tf.group(tf.local_variables_initializer(), tf.global_variables_initializer(), name="setup")
+        tf.train.export_meta_graph(str(path))
 
 
 class Functions(tf2.Module):  # type: ignore[misc]
@@ -131,6 +148,7 @@ def main() -> None:
                 with path.open("rb") as file:
                     archive.addfile(info, file)
     TARGET.parent.mkdir(exist_ok=True)
+    queues(TARGET.with_name("queues.meta"))
     TARGET.write_bytes(packed.getvalue())
     os.chdir("/")
     shutil.rmtree(root)

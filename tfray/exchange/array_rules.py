@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import UnimplementedError
-from tfray.exchange.exports import Body, export
 from tfray.exchange.import_rules import MATRIX, RULES, Rule, by_rule
 from tfray.exchange.node import Imported, Node, Reference, TensorArrayHandle, behind, rule
-from tfray.exchange.op_table import tensorflow_op
 from tfray.framework import dtypes
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Tensor
 from tfray.framework.op_def import lookup
 from tfray.ops.arrays import broadcast_ops, slice_ops
 from tfray.ops.image import image_color_ops
@@ -85,19 +83,6 @@ def _dual_averaging(node: Node) -> Sequence[Imported]:
     cast = node.part("Cast", [step], SrcT=step.dtype, DstT=rate.dtype)
     node.inputs[:] = [cast if tensor is step else tensor for tensor in node.inputs]
     return by_rule(node, Rule(), node.op.removeprefix("Resource"))
-
-
-@export(*_DUAL_AVERAGING)
-def _write_dual_averaging(body: Body, op: Operation) -> None:
-    ours = [argument.name for argument in op.op_def.input_arguments]
-    given = dict(zip(ours, op.inputs, strict=True))
-    step, there = given["global_step"], f"Resource{op.type}"
-    texts = {name: body.text(tensor) for name, tensor in given.items()}
-    texts["global_step"] = body.part(op, "global_step", "Cast", [body.text(step)], SrcT=step.dtype, DstT=dtypes.int64)
-    definition = tensorflow_op(there)
-    assert definition is not None
-    attrs = {"T": step.dtype} | ({"Tindices": given["indices"].dtype} if "indices" in given else {})
-    body.keep(op, body.node(op, there, [texts[arg.name] for arg in definition.inputs], attrs))
 
 
 @rule("ApplyFtrl", "ResourceApplyFtrl", "SparseApplyFtrl", "ResourceSparseApplyFtrl")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from tfray.errors import UnimplementedError
 from tfray.exchange.exports import Body, export
 from tfray.exchange.node import behind
+from tfray.exchange.op_table import tensorflow_op
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation
 
@@ -22,6 +25,48 @@ def _descend_in_rows(body: Body, op: Operation) -> None:
     step = body.part(op, "step", "Mul", [grad, _scalar(body, op, 1)], T=dtype)
     attrs = {"dtype": dtype, "Tindices": op.inputs[3].dtype}
     body.keep(op, body.node(op, "ResourceScatterSub", [var, indices, step], attrs))
+
+
+IN_ROWS: Final = (
+    "SparseApplyAdadelta",
+    "SparseApplyAdagrad",
+    "SparseApplyCenteredRMSProp",
+    "SparseApplyFtrl",
+    "SparseApplyMomentum",
+    "SparseApplyProximalAdagrad",
+    "SparseApplyProximalGradientDescent",
+    "SparseApplyRMSProp",
+)
+
+
+@export(*IN_ROWS)
+def _update_rows(body: Body, op: Operation) -> None:
+    with distinct_rows(body, op):
+        body.by_rule(op)
+    body.keep(op, body.nodes[-1])
+
+
+@contextmanager
+def distinct_rows(body: Body, op: Operation) -> Iterator[None]:
+    """Under it, the gradients of a row are one.
+
+    An operation here adds them up; TensorFlow's takes one after another, and its optimizers add them up before it.
+    """
+    given = dict(zip((argument.name for argument in op.op_def.input_arguments), op.inputs, strict=True))
+    grad, indices = given["grad"], given["indices"]
+    old = body.text(grad), body.text(indices)
+    kinds = {"T": indices.dtype, "out_idx": dtypes.int32}
+    rows = body.part(op, "rows", "Unique", [old[1]], **kinds)
+    group = body.named(rows.partition(":")[0], "Unique", 1, kinds)
+    sizes = {"T": indices.dtype, "out_type": dtypes.int32}
+    count = body.part(op, "count", "Size", [rows], **sizes)
+    kinds = {"T": grad.dtype, "Tindices": dtypes.int32, "Tnumsegments": dtypes.int32}
+    summed = body.part(op, "summed", "UnsortedSegmentSum", [old[0], group, count], **kinds)
+    body.texts[grad], body.texts[indices] = summed, rows
+    try:
+        yield
+    finally:
+        body.texts[grad], body.texts[indices] = old
 
 
 @export("SparseApplyAdam")
@@ -47,6 +92,26 @@ def _scalar(body: Body, op: Operation, index: int) -> str:
     text = body.text(scalar)
     name = op.op_def.input_arguments[index].name
     return text if scalar.dtype is dtype else body.part(op, name, "Cast", [text], SrcT=scalar.dtype, DstT=dtype)
+
+
+@export("ApplyAdagradDA")
+def _dual_averaging(body: Body, op: Operation) -> None:
+    """The step is of the dtype of the variable here."""
+    ours = [argument.name for argument in op.op_def.input_arguments]
+    given = dict(zip(ours, op.inputs, strict=True))
+    step, there = given["global_step"], f"Resource{op.type}"
+    texts = {name: body.text(tensor) for name, tensor in given.items()}
+    texts["global_step"] = body.part(op, "global_step", "Cast", [body.text(step)], SrcT=step.dtype, DstT=dtypes.int64)
+    definition = tensorflow_op(there)
+    assert definition is not None
+    attrs = {"T": step.dtype} | ({"Tindices": given["indices"].dtype} if "indices" in given else {})
+    body.keep(op, body.node(op, there, [texts[arg.name] for arg in definition.inputs], attrs))
+
+
+@export("SparseApplyAdagradDA")
+def _dual_averaging_in_rows(body: Body, op: Operation) -> None:
+    with distinct_rows(body, op):
+        _dual_averaging(body, op)
 
 
 # -- text ----------------------------------------------------------------------------------------------
