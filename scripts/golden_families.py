@@ -469,6 +469,74 @@ def more_convolutions() -> list[Any]:
 
 
 @case()
+def gradients_of_pooling() -> list[Any]:
+    x = given(2, 6, 6, 3)
+    pooled = tf.nn.max_pool(x, 2, 2, "SAME")
+    windows = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"}
+    first = raw.MaxPoolGrad(orig_input=x, orig_output=pooled, grad=pooled * 2, **windows)
+    found = [first, raw.MaxPoolGradV2(orig_input=x, orig_output=pooled, grad=pooled * 2, **windows)]
+    return [*found, raw.MaxPoolGradGrad(orig_input=x, orig_output=pooled, grad=x, **windows)]
+
+
+@case()
+def further_types() -> list[Any]:
+    x, y = given(3, 4), given(3, 4, name="y", low=0.1, high=0.9)
+    z = tf.complex(x, y)
+    matrix = sparse([[0, 1], [2, 0]], [1.0, 2.0], [3, 4])
+    found = [
+        tf.transpose(z, conjugate=True),
+        raw.BatchMatMulV3(x=x[None], y=y[None], adj_y=True, Tout=tf.float32),
+        raw.BatchMatMul(x=x[None], y=y[None], adj_y=True),
+    ]
+    found += [
+        raw.MatrixDiagV2(diagonal=x, k=1, num_rows=-1, num_cols=-1, padding_value=0.0),
+        raw.MatrixDiagPartV2(input=x[None], k=1, padding_value=0.0),
+    ]
+    found += [
+        raw.MatrixSetDiagV2(input=x[None], diagonal=y[None, :, 0], k=0),
+        raw.SoftplusGrad(gradients=x, features=y),
+        raw.OnesLike(x=x),
+        raw.Inv(x=y),
+        raw.InvGrad(y=y, dy=x),
+    ]
+    found += [
+        raw.Mod(x=y, y=y / 3 + 0.01),
+        raw.Div(x=x, y=y),
+        raw.Add(x=x, y=y),
+        raw.GuaranteeConst(input=x),
+        raw.Gather(params=x, indices=[2, 0]),
+        raw.Concat(concat_dim=1, values=[x, y]),
+    ]
+    found += [
+        raw.Bincount(arr=[1, 2, 1], size=4, weights=[0.5, 1.0, 2.0]),
+        raw.Bincount(arr=[1, 2, 1], size=4, weights=tf.zeros([0])),
+        raw.LinSpace(start=0.0, stop=1.0, num=4),
+    ]
+    found += [
+        *parts_of(tf.sparse_reduce_max_sparse(matrix, 1)),
+        (matrix / y).values,
+        raw.RegexReplace(input=["abc"], pattern="b", rewrite="x"),
+        raw.RegexFullMatch(input=["abc", "b"], pattern=tf.constant("b")),
+    ]
+    boxes = tf.constant([[[0.1, 0.1, 0.5, 0.5]]])
+    found += [
+        raw.DrawBoundingBoxesV2(images=tf.zeros([1, 6, 6, 3]), boxes=boxes, colors=[[0.5, 0.2, 0.1]]),
+        raw.NonMaxSuppressionWithOverlaps(
+            overlaps=[[1.0, 0.9], [0.9, 1.0]],
+            scores=[0.5, 0.6],
+            max_output_size=2,
+            overlap_threshold=0.5,
+            score_threshold=0.0,
+        ),
+    ]
+    return [
+        *found,
+        raw.ExtractGlimpseV2(input=tf.reshape(x, [1, 3, 4, 1]), size=[2, 2], offsets=[[0.0, 0.1]]),
+        raw.StatelessRandomGetAlg() * 0,
+    ]
+
+
+@case()
 def batch_norm_in_training() -> list[Any]:
     x, scale, offset = given(4, 5, 5, 3), tf.constant([1.0, 2, 3]), tf.constant([0.0, 1, 2])
     nothing = tf.zeros([0])
@@ -689,8 +757,8 @@ def old_examples() -> list[Any]:
     return [*indices, *values, *shapes, *dense]
 
 
-@case()
-def sequences() -> list[Any]:
+def sequence_record() -> Any:
+    """A serialized example with sequences, fed."""
     lists = {
         "steps": tf.train.FeatureList(
             feature=[tf.train.Feature(float_list=tf.train.FloatList(value=[i, 1])) for i in range(3)]
@@ -704,7 +772,51 @@ def sequences() -> list[Any]:
         context=tf.train.Features(feature=context), feature_lists=tf.train.FeatureLists(feature_list=lists)
     )
     FED["records:0"] = np.array(example.SerializeToString(deterministic=True), "S")
-    serialized = tf.placeholder(tf.string, [], name="records")
+    return tf.placeholder(tf.string, [], name="records")
+
+
+@case()
+def old_single_examples() -> list[Any]:
+    keys = {"sparse_keys": ["ids"], "dense_keys": ["name", "x"], "num_sparse": 1}
+    types = {"sparse_types": [tf.int64], "dense_shapes": [[], [2]], "dense_defaults": [tf.constant("?"), tf.zeros([0])]}
+    indices, values, shapes, dense = raw.ParseSingleExample(serialized=records()[1], **keys, **types)
+    return [*indices, *values, *shapes, *dense]
+
+
+@case()
+def old_sequences() -> list[Any]:
+    serialized = sequence_record()
+    kinds = {"context_sparse_types": [], "context_dense_shapes": [[]], "feature_list_dense_types": [tf.float32]}
+    kinds |= {"feature_list_dense_shapes": [[2]], "feature_list_sparse_types": [tf.int64]}
+    defaults = {"context_dense_defaults": [tf.constant("?")]}
+    context = {"context_sparse_keys": [], "context_dense_keys": ["name"]}
+    lists = {"feature_list_sparse_keys": ["tags"], "feature_list_dense_keys": ["steps"]}
+    counts = {"Ncontext_dense": 1, "Nfeature_list_dense": 1, "Nfeature_list_sparse": 1}
+    one = raw.ParseSingleSequenceExample(
+        serialized=serialized,
+        feature_list_dense_missing_assumed_empty=tf.constant(["steps"]),
+        debug_name="",
+        **context,
+        **lists,
+        **defaults,
+        **kinds,
+    )
+    many = raw.ParseSequenceExample(
+        serialized=serialized[None],
+        debug_name=tf.zeros([0], tf.string),
+        feature_list_dense_missing_assumed_empty=[],
+        **counts,
+        **context,
+        **lists,
+        **defaults,
+        **kinds,
+    )
+    return [tensor for each in (*one, *many) for tensor in each]
+
+
+@case()
+def sequences() -> list[Any]:
+    serialized = sequence_record()
     features = {"steps": tf.FixedLenSequenceFeature([2], tf.float32), "tags": tf.VarLenFeature(tf.int64)}
     outer = {"name": tf.FixedLenFeature([], tf.string)}
     one, many = tf.parse_single_sequence_example(serialized, outer, features)
@@ -1043,6 +1155,82 @@ def staging() -> list[Any]:
         lambda: [keyed.get(key)[1]["a"]],
         keyed.size,
     )
+
+
+@case()
+def keyed_staging() -> list[Any]:
+    x, keys = given(3, 2), [tf.constant(key, tf.int64) for key in (4, 2)]
+    area = data_flow_ops.MapStagingArea([tf.float32, tf.int32], [[2], []], ["a", "b"])
+    ordered = data_flow_ops.MapStagingArea([tf.float32], [[2]], ["a"], ordered=True)
+    found = in_turn(
+        lambda: area.put(keys[0], {"a": x[0]}),
+        area.incomplete_size,
+        lambda: area.put(keys[0], {"b": tf.constant(5)}),
+        lambda: [area.peek(keys[0], ["a"])["a"]],
+        lambda: [area.get()[1]["b"]],
+        lambda: area.put(keys[1], {"a": x[1], "b": tf.constant(6)}),
+        area.clear,
+        area.size,
+    )
+    return found + in_turn(
+        lambda: ordered.put(keys[0], {"a": x[0]}),
+        lambda: ordered.put(keys[1], {"a": x[1]}),
+        lambda: [ordered.peek(keys[1])["a"]],
+        lambda: ordered.get()[0],
+        ordered.clear,
+        ordered.size,
+    )
+
+
+@case()
+def more_lookup_tables() -> list[Any]:
+    rows = raw.MutableHashTableOfTensorsV2(key_dtype=tf.string, value_dtype=tf.float32, value_shape=[2])
+    older = tables.mutable_hash_table_of_tensors(tf.int64, tf.float32, value_shape=[2])
+    x = given(3, 2)
+    found = in_turn(
+        lambda: raw.LookupTableInsertV2(table_handle=rows, keys=["a", "b"], values=x[:2]),
+        lambda: raw.LookupTableImportV2(table_handle=rows, keys=["c", "d"], values=x[1:]),
+        lambda: raw.LookupTableFindV2(table_handle=rows, keys=["d", "a"], default_value=[7.0, 8.0]),
+        lambda: raw.LookupTableSizeV2(table_handle=rows),
+    )
+    found += in_turn(
+        lambda: tables.lookup_table_insert(older, tf.constant([3, 1], tf.int64), x[:2]),
+        lambda: tf.sort(tables.lookup_table_export(older, tf.int64, tf.float32)[0]),
+        lambda: tables.lookup_table_find(older, tf.constant([1], tf.int64), [0.0, 0.0]),
+    )
+    return found
+
+
+@case(resource=True)
+def tensor_lists() -> list[Any]:
+    x, shape = given(4, 3), tf.constant([3])
+    items = raw.TensorListFromTensor(tensor=x, element_shape=shape)
+    spread = raw.TensorListScatterV2(tensor=x, indices=[2, 0, 3, 1], element_shape=shape, num_elements=-1)
+    parts = raw.TensorListSplit(tensor=x, element_shape=[-1, 3], lengths=tf.constant([1, 3], tf.int64))
+
+    def stacked(each: Any, size: int) -> Any:
+        return raw.TensorListStack(input_handle=each, element_shape=shape, element_dtype=tf.float32, num_elements=size)
+
+    found = [stacked(spread, 4), stacked(raw.TensorListResize(input_handle=items, size=2), 2)]
+    found += [raw.TensorListGather(input_handle=items, indices=[3, 0], element_shape=shape, element_dtype=tf.float32)]
+    joined = raw.TensorListConcatV2(
+        input_handle=parts, element_shape=[-1, 3], leading_dims=tf.zeros([0], tf.int64), element_dtype=tf.float32
+    )
+    pushed = raw.TensorListPushBack(input_handle=items, tensor=x[0])
+    found += [*joined, raw.TensorListLength(input_handle=pushed), stacked(pushed, 5)]
+    popped = raw.TensorListPopBack(input_handle=pushed, element_shape=shape, element_dtype=tf.float32)
+    return [
+        *found,
+        popped[1],
+        raw.TensorListGetItem(input_handle=items, index=2, element_shape=shape, element_dtype=tf.float32),
+    ]
+
+
+@case()
+def critical_sections() -> list[Any]:
+    x = given(2, 3)
+    section = tf.CriticalSection()
+    return [section.execute(lambda: x * 2), section.execute(lambda: x + 1)]
 
 
 @case(resource=True)

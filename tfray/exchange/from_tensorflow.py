@@ -13,7 +13,6 @@ import numpy as np
 import tfray.exchange.array_rules
 import tfray.exchange.example_rules
 import tfray.exchange.layer_rules
-import tfray.exchange.queue_rules
 import tfray.exchange.saver_rules
 import tfray.exchange.sparse_rules
 import tfray.exchange.table_rules  # noqa: F401  (declares rules)
@@ -26,6 +25,7 @@ from tfray.exchange.gradient_arrays import with_gradient_arrays_as_values
 from tfray.exchange.import_rules import importable, imported
 from tfray.exchange.node import Component, Imported, Node, Reference
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, operation_type
+from tfray.exchange.queue_rules import staged_components
 from tfray.formats.graph_proto import AttrValue, FunctionDef, GraphDef, NameAttrList, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.allowed_uses import all_nodes
@@ -65,6 +65,7 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
         for node in nodes:
             graph.unique_name(node.name)
         body = _Body(functions, graph, "", {}, 0, user_site())
+        body.components = staged_components(nodes)
         body.add_all(nodes)
     plain = graph.as_plain()
     for made, _ in all_nodes(plain.node):
@@ -138,6 +139,7 @@ class _Body:
         pushed: What is known of the shapes of what is pushed on stacks, by the stacks' handles.
         elements: The shapes of the components of datasets.
         begun: The datasets of iterators that begin by themselves.
+        components: How many components the elements of staging areas have, by the areas' names.
         controls: Operations that all operations here wait for.
     """
 
@@ -151,6 +153,7 @@ class _Body:
     controls: Sequence[Operation] = ()
     elements: dict[Tensor, list[TensorShape]] = field(default_factory=dict)
     begun: dict[Tensor, Tensor] = field(default_factory=dict)
+    components: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.values: dict[str, list[Imported]] = {}
@@ -252,7 +255,7 @@ class _Body:
 
     def _inner(self, graph: Graph, prefix: str, given: Mapping[str, Any], controls: Sequence[Operation] = ()) -> _Body:
         body = _Body(self.functions, graph, prefix, given, self.depth + 1, self.site, self.pushed, controls)
-        body.elements, body.begun = self.elements, self.begun
+        body.elements, body.begun, body.components = self.elements, self.begun, self.components
         return body
 
     def given(self, function: NameAttrList) -> dict[str, Any]:

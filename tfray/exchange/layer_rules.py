@@ -16,10 +16,9 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Operation, Tensor
 from tfray.ops.arrays.broadcast_ops import zeros
 from tfray.ops.arrays.join_ops import concat
-from tfray.ops.arrays.layout_ops import pad
 from tfray.ops.arrays.shape_ops import cast, identity, reshape, shape, size
 from tfray.ops.arrays.space_block_ops import batch_to_space, space_to_batch
-from tfray.ops.image import image_box_ops, image_codec_ops, image_color_ops, resize_ops
+from tfray.ops.image import image_box_ops, image_codec_ops, image_color_ops
 from tfray.ops.linalg import tridiagonal_ops
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import add_n, square
@@ -123,31 +122,6 @@ def _old_batch_norm(node: Node) -> Sequence[Imported]:
 def _blocks(node: Node) -> Sequence[Imported]:
     function = space_to_batch if node.op == "SpaceToBatch" else batch_to_space
     return through(node, function, *node.inputs, node.attrs["block_size"])
-
-
-@rule("FusedPadConv2D")
-def _padded_convolution(node: Node) -> Sequence[Imported]:
-    def result() -> Tensor:
-        x, paddings, kernel = node.inputs
-        return _convolution(node, pad(x, paddings, node.attrs["mode"]), kernel)
-
-    return through(node, result)
-
-
-@rule("FusedResizeAndPadConv2D")
-def _resized_convolution(node: Node) -> Sequence[Imported]:
-    def result() -> Tensor:
-        x, size, paddings, kernel = node.inputs
-        x = resize_ops.resize_bilinear(x, size, node.attrs["resize_align_corners"])
-        return _convolution(node, pad(x, paddings, node.attrs["mode"]), kernel)
-
-    return through(node, result)
-
-
-def _convolution(node: Node, x: Tensor, kernel: Tensor) -> Tensor:
-    attrs = {"strides": node.attrs["strides"], "padding": node.attrs["padding"], "explicit_paddings": []}
-    attrs |= {"dilations": [1, 1, 1, 1], "data_format": "NHWC"}
-    return node.graph.create_op("Conv2D", [x, kernel], attrs).outputs[0]
 
 
 # -- images --------------------------------------------------------------------------------------------

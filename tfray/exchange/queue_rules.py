@@ -5,11 +5,12 @@ tfray's operations know the shapes of what they take, TensorFlow's ask the resou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
+from tfray.formats.graph_proto import NodeDef
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
@@ -137,11 +138,23 @@ _USES: Final = {
 }
 
 
+def staged_components(nodes: Iterable[NodeDef]) -> dict[str, int]:
+    """How many components the elements of areas have, by their names. What takes some components lists only these."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        if node.op in _USES:
+            name = node.attr["shared_name"].s.decode() or node.name
+            found[name] = max(found.get(name, 0), len(node.attr["dtypes"].list.type))
+    return found
+
+
 @rule(*_USES)
 def _use_area(node: Node) -> Sequence[Imported]:
     prefix, use = _USES[node.op]
     limits = {key: node.attrs[key] for key in ("capacity", "memory_limit", "container")}
-    limits |= {"component_count": len(node.attrs["dtypes"]), "shared_name": node.attrs["shared_name"] or node.name}
+    shared_name = node.attrs["shared_name"] or node.name
+    count = node.body.components.get(shared_name, len(node.attrs["dtypes"]))
+    limits |= {"component_count": count, "shared_name": shared_name}
     if prefix:
         limits["ordered"] = prefix == "OrderedMap"
     area = node.part("MapStagingArea" if prefix else "StagingArea", [], "area", **limits)

@@ -36,6 +36,7 @@ def _new_contents(node: Node) -> Sequence[Imported]:
     if not handle.op.attrs.get("is_mutable", True):
         node.make("InitializeTable", [handle, keys, values])
         return []
+    node.controls += [tensor.op for tensor in (keys, values) if tensor.op not in node.controls]
     types = {"Tkeys": keys.dtype, "Tvalues": values.dtype}
     shape = handle.op.attrs.get("value_shape", TensorShape(None))
     old = node.part("LookupTableExport", [handle], value_shape=shape, **types)
