@@ -120,3 +120,50 @@ def test_tensorflow_runs_what_is_written(name, run_by_tensorflow):
             check(found[f"{index}"], values()[f"{name}/fetch/{index}"])
         if f"{name}/losses" in values():
             np.testing.assert_allclose(found["losses"], values()[f"{name}/losses"], 1e-5, 1e-5)
+
+
+PRINTING = """
+import sys
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+with tf.Graph().as_default(), tf.Session() as session:
+    tf.import_graph_def(tf.GraphDef.FromString(open(sys.argv[1], "rb").read()), name="")
+    session.run("said", {"x:0": [[1.5, -2.0]] * 9})
+"""
+
+
+def printing(path):
+    """A graph that prints texts, numbers and a whole tensor into a file."""
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    tf.print(
+        "values {}:", x, {"count": tf.shape(x)[0]}, tf.constant("text"), output_stream=f"file://{path}", name="said"
+    )
+    return x
+
+
+def test_what_is_printed_is_text_that_another_operation_makes(tmp_path):
+    x = printing(tmp_path / "here")
+    definition = to_tensorflow(tf.get_default_graph())
+    check_for_tensorflow(definition)
+    assert {"StringFormat", "PrintV2"} <= {node.op for node in definition.node}
+    with tf.Session() as session:
+        session.run("said", {x: [[1.5, -2.0]] * 9})
+    expected = (tmp_path / "here").read_text()
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.import_graph_def(definition, name="", allow=["files"])
+        session.run("said", {"x:0": [[1.5, -2.0]] * 9})
+    assert (tmp_path / "here").read_text() == expected * 2
+
+
+@pytest.mark.slow
+@needs_peer
+def test_tensorflow_prints_the_same(tmp_path):
+    x = printing(tmp_path / "text")
+    (tmp_path / "graph.pb").write_bytes(to_tensorflow(tf.get_default_graph()).SerializeToString())
+    with tf.Session() as session:
+        session.run("said", {x: [[1.5, -2.0]] * 9})
+    expected = (tmp_path / "text").read_text()
+    environment = {**os.environ, "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [PEER, "-c", PRINTING, str(tmp_path / "graph.pb")]
+    subprocess.run(command, check=True, timeout=200, env=environment, capture_output=True)
+    assert (tmp_path / "text").read_text() == expected * 2

@@ -11,13 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
+from tfray.errors import UnimplementedError
+from tfray.exchange.exports import Body, export
 from tfray.exchange.import_rules import importable
 from tfray.exchange.node import Component, Imported, Node, rule
 from tfray.exchange.op_table import tensorflow_op
 from tfray.formats.graph_proto import NodeDef
 from tfray.formats.tensor_proto import make_tensor_proto
 from tfray.framework import dtypes
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 
 # -- datasets ------------------------------------------------------------------------------------------
@@ -153,6 +155,15 @@ def _next(node: Node) -> Sequence[Imported]:
     dataset = node.body.begun.get(iterator)
     attrs = {key: node.attrs[key] for key in ("output_types", "output_shapes")}
     return list(node.make("IteratorGetNext", [iterator, *([dataset] if dataset is not None else [])], **attrs).outputs)
+
+
+@export("IteratorGetNext")
+def _write_next(body: Body, op: Operation) -> None:
+    if len(op.inputs) > 1:
+        raise UnimplementedError(f"{op.name!r} begins with a dataset, which TensorFlow's does not")
+    attrs = {key: op.attrs[key] for key in ("output_types", "output_shapes")}
+    body.node(op, op.type, [body.text(op.inputs[0])], attrs)
+    body.give(op, op.type, attrs)
 
 
 # -- datasets that are left out ------------------------------------------------------------------------

@@ -145,9 +145,11 @@ def _suppress_softly(node: Node) -> Sequence[Imported]:
     if node.attrs["pad_to_max_output_size"]:
         raise UnimplementedError(f"{node.op} {node.name!r}: tfray does not pad what it selects with scores")
 
+    boxes, scores, most, overlap, least, sigma = node.inputs
+
     def selected() -> list[Tensor]:
-        indices, scores = image_box_ops.non_max_suppression_with_scores(*node.inputs)
-        return [indices, scores, size(indices)]
+        indices, kept = image_box_ops.non_max_suppression_with_scores(boxes, scores, most, overlap, least, sigma)
+        return [indices, kept, size(indices)]
 
     return through(node, selected)
 

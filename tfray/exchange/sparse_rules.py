@@ -222,7 +222,8 @@ def _product(node: Node) -> Sequence[Imported]:
     flags = {key: node.attrs[key] for key in ("transpose_a", "transpose_b")}
 
     def product() -> Tensor:
-        return matmul(*(cast(operand, dtypes.float32) for operand in node.inputs), **flags)
+        a, b = (cast(operand, dtypes.float32) for operand in node.inputs)
+        return matmul(a, b, **flags)
 
     return through(node, product)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
@@ -37,7 +38,7 @@ def _new_contents(node: Node) -> Sequence[Imported]:
         node.make("InitializeTable", [handle, keys, values])
         return []
     node.controls += [tensor.op for tensor in (keys, values) if tensor.op not in node.controls]
-    types = {"Tkeys": keys.dtype, "Tvalues": values.dtype}
+    types: dict[str, Any] = {"Tkeys": keys.dtype, "Tvalues": values.dtype}
     shape = handle.op.attrs.get("value_shape", TensorShape(None))
     old = node.part("LookupTableExport", [handle], value_shape=shape, **types)
     with node.building():

@@ -457,8 +457,8 @@ def _strided_slice(body: Body, op: Operation) -> None:
     vectors = [_vector(body, op, name, column, index) for name, column in columns.items()]
     attrs = {"T": op.outputs[0].dtype, "Index": index, **masks}
     if op.type == "StridedSliceAssign":
-        handle, value = map(body.text, op.inputs[:2])
-        body.node(op, "ResourceStridedSliceAssign", [handle, *vectors, value], attrs)
+        inputs = [body.text(op.inputs[0]), *vectors, body.text(op.inputs[1])]
+        body.node(op, "ResourceStridedSliceAssign", inputs, attrs)
         return
     if op.type == "StridedSlice":
         inputs = [body.text(op.inputs[0]), *vectors]

@@ -127,7 +127,9 @@ def _print(body: Body, op: Operation) -> None:
     line = op.attrs["sep"].join(slot if text is None else text for text in texts)
     kinds: dict[str, Any] = {"T": [tensor.dtype for tensor in op.inputs]}
     kinds |= {"template": line, "placeholder": slot, "summarize": op.attrs["summarize"]}
-    if op.inputs:
+    if not any(texts) and [(each.dtype, each.shape.rank) for each in op.inputs] == [(dtypes.string, 0)]:
+        text = body.text(op.inputs[0])  # as it is; beside others in quotes
+    elif op.inputs:
         text = body.part(op, "StringFormat", "StringFormat", [body.text(tensor) for tensor in op.inputs], **kinds)
     else:
         text = body.part(op, "text", "Const", [], value=np.array(line.encode(), object), dtype=dtypes.string)
