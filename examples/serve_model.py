@@ -1,8 +1,9 @@
-"""Train a convnet on handwritten digits, export it, and serve it with Ray Serve, batching concurrent requests.
+"""Serve an exported model with Ray Serve, batching concurrent requests.
 
-``python examples/serve_model.py`` serves until Ctrl-C; ask it with
+``python examples/serve_model.py --model FOLDER`` serves any saved model of tfray or TensorFlow until Ctrl-C. Without a
+folder, a convnet is trained on handwritten digits and exported first. Ask it with
 
-    curl -X POST localhost:8000/digits -H 'Content-Type: application/json' -d '{"image": [0.0, 0.5, ...]}'  # 64 numbers
+    curl -X POST localhost:8000/ -H 'Content-Type: application/json' -d '{"image": [0.0, 0.5, ...]}'  # 64 numbers
 
 Needs ``pip install 'tfray[examples,serve]'``.
 """
@@ -44,47 +45,67 @@ def train_and_export(folder: str | Path, steps: int = 100) -> tuple[np.ndarray, 
             session.run(step, {image: images[chosen], label: labels[chosen]})
         expected = session.run(scores, {image: test_images})
         print(f"test accuracy {np.mean(expected.argmax(1) == test_labels):.3f}")
-        tf.saved_model.export(session, folder, {"image": image}, {"scores": scores})
+        tf.saved_model.export(session, folder, {"image": image}, {"digit": tf.argmax(scores, 1), "scores": scores})
     return test_images, expected
 
 
+def plain(values: np.ndarray) -> Any:
+    """An array as JSON has it: nested lists, and text in place of bytes."""
+    return (np.vectorize(bytes.decode, otypes=[object])(values) if values.dtype == object else values).tolist()
+
+
 @serve.deployment
-class Digits:
-    """Answers ``{"image": [64 numbers]}`` with ``{"digit": ..., "scores": [...]}``.
+class Model:
+    """Answers ``{input: value, ...}``, the inputs of one example, with ``{output: value, ...}``.
 
     Args:
-        folder: The exported model, which every node must see.
+        folder: The saved model, which every node must see. The first dimension of each input and output of its
+            signature counts examples.
     """
 
     def __init__(self, folder: str) -> None:
         self._model = tf.saved_model.load_model(folder)
 
     @serve.batch(max_batch_size=MAX_BATCH, batch_wait_timeout_s=BATCH_WAIT_S)
-    async def scores(self, images: list[Any]) -> list[Any]:
-        """The scores of several images, whoever asked for them, in one step."""
-        return list(self._model(np.stack(images))["scores"])
+    async def outputs(self, examples: list[dict[str, np.ndarray]]) -> list[dict[str, Any]]:
+        """The outputs for several examples, whoever asked for them, in one step."""
+        found = self._model(**{name: np.stack([each[name] for each in examples]) for name in self._model.inputs})
+        return [{name: plain(values[i]) for name, values in found.items()} for i in range(len(examples))]
+
+    def example(self, request: dict[str, Any]) -> dict[str, np.ndarray]:
+        """The inputs in a request. Raises `ValueError` unless it has just the model's inputs, in their shapes."""
+        if not isinstance(request, dict) or set(request) != set(self._model.inputs):
+            raise ValueError(f"expected {', '.join(self._model.inputs)}")
+        found = {}
+        for name, info in self._model.inputs.items():
+            found[name] = np.asarray(request[name], tf.as_dtype(info.dtype).as_numpy_dtype)
+            shape = tf.TensorShape(info.tensor_shape)[1:]
+            if not shape.is_compatible_with(found[name].shape):
+                raise ValueError(f"expected {name} of shape {shape}, not {found[name].shape}")
+        return found
 
     async def __call__(self, request: Any) -> Any:
         """Answer one request over HTTP."""
         from starlette.responses import JSONResponse
 
         try:
-            image = np.asarray((await request.json())["image"], np.float32).reshape(64)
-        except (KeyError, TypeError, ValueError) as error:
-            return JSONResponse({"error": f"expected {{'image': [64 numbers]}}: {error}"}, status_code=400)
-        scores = await self.scores(image)
-        return {"digit": int(scores.argmax()), "scores": scores.tolist()}
+            example = self.example(await request.json())
+        except (TypeError, ValueError) as error:
+            return JSONResponse({"error": str(error)}, status_code=400)
+        return await self.outputs(example)
 
 
 def main() -> None:
-    """Train, export and serve."""
+    """Serve a model, which is trained and exported first if none is given."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--folder", help="where the model goes; a temporary folder without it")
+    parser.add_argument("--model", help="the folder of a saved model")
+    parser.add_argument("--steps", type=int, default=100, help="steps of training, without a folder")
     options = parser.parse_args()
-    folder = options.folder or str(Path(tempfile.mkdtemp()) / "digits")
-    train_and_export(folder, options.steps)
-    serve.run(Digits.bind(folder), name="digits", route_prefix="/digits", blocking=True)
+    folder = options.model
+    if folder is None:
+        folder = str(Path(tempfile.mkdtemp()) / "digits")
+        train_and_export(folder, options.steps)
+    serve.run(Model.bind(folder), name="model", blocking=True)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 #!/usr/bin/env python
 """Write ``tests/golden/saved_models/of_tensorflow.tar.xz``: models that TensorFlow has saved, and what they compute.
 
-Run it with an interpreter that has TensorFlow 2.21 and tf_keras; tfray itself is not needed:
+Run it with an interpreter that has TensorFlow 2.21, tf_keras and scikit-learn; tfray itself is not needed:
 
     /path/to/python scripts/golden_models.py
 
 For TensorFlow 1's two kinds of variables there is a folder ``references`` and ``resources``: a meta graph with its
-checkpoint and as text, the saved model ``saved``, and the losses of 20 further steps. ``functions``, ``convolutions``
-and ``recurrent`` are saved models of TensorFlow 2. ``values.npz`` of each folder holds what is fed and what comes out.
+checkpoint and as text, the saved model ``saved``, and the losses of 20 further steps. ``digits`` is a classifier of
+handwritten digits that has not learned much yet, as both. ``functions``, ``convolutions`` and ``recurrent`` are saved
+models of TensorFlow 2. ``values.npz`` of each folder holds what is fed and what comes out.
 ``queues.meta`` beside the archive is the meta graph of a pipeline of queues.
 """
 
@@ -22,11 +23,13 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["TF_USE_LEGACY_KERAS"] = "1"  # for tf.layers
 
 import numpy as np
 import tensorflow as tf2
 import tensorflow.compat.v1 as tf
 import tf_keras
+from sklearn.datasets import load_digits
 
 TARGET = Path(__file__).resolve().parent.parent / "tests" / "golden" / "saved_models" / "of_tensorflow.tar.xz"
 STEPS = 20
@@ -81,6 +84,31 @@ def queues(path: Path) -> None:
         tf.train.export_meta_graph(str(path))
 
 
+def digits(folder: Path) -> None:
+    """A convolutional network, saved while it still takes many digits for others; it is placed as for a cluster."""
+    pixels, classes = load_digits(return_X_y=True)
+    images = (pixels / 16).astype(np.float32)
+    with tf.Graph().as_default(), tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        tf.set_random_seed(1)
+        with tf.device("/cpu:0"):
+            image = tf.placeholder(tf.float32, [None, 64], name="image")
+            label = tf.placeholder(tf.int32, [None], name="label")
+            layer = tf.layers.conv2d(tf.reshape(image, [-1, 8, 8, 1]), 8, 3, activation=tf.nn.relu, name="filters")
+            layer = tf.layers.flatten(tf.layers.max_pooling2d(layer, 2, 2))
+            layer = tf.layers.dense(layer, 24, tf.nn.relu, name="features")
+            logits = tf.identity(tf.layers.dense(layer, 10, name="classes"), name="logits")
+            scores = tf.nn.softmax(logits, name="scores")
+        loss = tf.losses.sparse_softmax_cross_entropy(label, logits)
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.AdamOptimizer(0.01).minimize(loss, step)
+        session.run(tf.global_variables_initializer())
+        for first in range(0, 600, 60):
+            session.run(train, {image: images[first : first + 60], label: classes[first : first + 60]})
+        tf.train.Saver().save(session, f"{folder}/model", step, write_state=False)
+        tf.saved_model.simple_save(session, f"{folder}/saved", {"image": image}, {"scores": scores})
+        np.savez(folder / "values.npz", image=images[:50], scores=session.run(scores, {image: images[:50]}))
+
+
 class Functions(tf2.Module):  # type: ignore[misc]
     """A loop, a branch and a table, as functions."""
 
@@ -120,7 +148,7 @@ def keras(folder: Path, model: Any, x: np.ndarray[Any, Any]) -> None:
 def main() -> None:
     root = Path(tempfile.mkdtemp())
     generator = np.random.default_rng(3)
-    for name in ("references", "resources", "functions", "convolutions", "recurrent"):
+    for name in ("references", "resources", "digits", "functions", "convolutions", "recurrent"):
         (root / name).mkdir()
     layers = tf_keras.layers
     hidden = [layers.Conv2D(4, 3, input_shape=(8, 8, 1), activation="relu"), layers.BatchNormalization()]
@@ -138,6 +166,7 @@ def main() -> None:
     tf.disable_v2_behavior()
     perceptron(root / "references", False)
     perceptron(root / "resources", True)
+    digits(root / "digits")
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
         for path in sorted(root.rglob("*")):

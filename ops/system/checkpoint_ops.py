@@ -158,8 +158,8 @@ def write_pieces(
 
     is_announced = is_being_saved(path)
     parallel_for(write, len(groups))
-    shards_written = [asdict(record) for record in records if record is not None]
-    return json.dumps({"shards": shards_written, "is_announced": is_announced}).encode()
+    written = [asdict(record) | {"is_announced": is_announced} for record in records if record is not None]
+    return json.dumps(written).encode()
 
 
 def _make_folder_of(path: str) -> None:
@@ -214,10 +214,9 @@ def merge_checkpoint(
 
 
 def _merge_kernel(ctx: KernelContext, prefix: Array, *records: Array) -> Array:
-    written = [json.loads(as_string(record)) for record in records]
-    shards = [_record(plain) for each in written for plain in each["shards"]]
-    manifest = Manifest.of_shards(shards, {SAVED_AT: time.time()})
-    is_announced = any(each["is_announced"] for each in written)
+    written = [plain for record in records for plain in json.loads(as_string(record))]
+    manifest = Manifest.of_shards(map(_record, written), {SAVED_AT: time.time()})
+    is_announced = any(plain["is_announced"] for plain in written)
     complete_checkpoint(files.given_path(as_string(prefix), "prefix"), manifest, ctx.attr("write_format"), is_announced)
     return prefix
 

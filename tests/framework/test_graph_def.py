@@ -17,6 +17,7 @@ from tests.support.random_graphs import programs
 from tfray.errors import DataLossError, InvalidArgumentError, OpError
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode
+from tfray.framework.region import Region
 
 
 def round_trip(graph):
@@ -300,3 +301,30 @@ def test_nothing_is_executed(tmp_path):
         with pytest.raises(InvalidArgumentError, match="name"):
             from_graph_def(PlainGraph([PlainNode(name, "NoOp")]))
     assert not witness.exists()
+
+
+SCOPES = {
+    "a device": ("/job:worker/task:3", "/job:worker/task:3", "/job:worker/task:3"),
+    "a function": (tf.train.replica_device_setter(ps_tasks=2), "/job:ps/task:0", "/job:worker"),
+}
+
+
+@pytest.mark.parametrize("case", SCOPES)
+def test_device_scopes_apply_to_what_is_imported(case):
+    """The expected devices are those of TensorFlow 2.21. What shares a device asks for that of the other operation."""
+    scope, of_variable, of_others = SCOPES[case]
+    with tf.Graph().as_default() as graph:
+        v = tf.Variable([1.0, 2.0], name="v")
+        with tf.device("/cpu:0"):
+            x = tf.placeholder(tf.float32, [2], name="x")
+            y = tf.cond(x[0] > 0, lambda: tf.multiply(x, v, name="product"), lambda: x, name="y")
+        with graph.colocate_with(v.op):
+            tf.negative(y, name="z")
+    with tf.Graph().as_default() as imported, tf.device(scope):
+        tf.import_graph_def(graph.as_graph_def(), name="")
+    devices = {op.name: op.device for op in imported.get_operations()}
+    assert devices["v"] == devices["z"] == of_variable
+    assert devices["x"] == f"{of_others}/device:CPU:0"
+    (branch,) = (op for op in imported.get_operations() if op.type in ("Cond", "If"))
+    inner = [op for region in branch.attrs.values() if isinstance(region, Region) for op in region.get_operations()]
+    assert [op.device for op in inner if op.type == "Mul"] == [f"{of_others}/device:CPU:0"]

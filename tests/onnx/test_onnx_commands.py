@@ -1,4 +1,4 @@
-"""``tfray inspect`` and ``tfray run-model`` on files of ONNX."""
+"""``tfray inspect``, ``tfray run-model`` and ``tfray convert`` on files of ONNX."""
 
 from __future__ import annotations
 
@@ -36,6 +36,30 @@ def test_a_file_is_inspected_and_run(tmp_path):
     shown = run("run-model", path, "--input", "x=[[1, 2]]", "--output-dir", tmp_path)
     assert shown.exit_code == 0 and np.load(tmp_path / "y.npy").tolist() == [[6, 9, 12]]
     assert "x: float32, ?x2" in run("run-model", path).output
+
+
+def test_models_are_converted_in_both_directions(tmp_path):
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    w = tf.get_variable("w", [2, 3], initializer=tf.ones_initializer())
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        tf.saved_model.simple_save(session, tmp_path / "saved", {"x": x}, {"y": tf.nn.relu(tf.matmul(x, w) - 2.0)})
+    for source, target in [("saved", "m.onnx"), ("m.onnx", "again"), ("again", "n.onnx"), ("n.onnx", "frozen.pb")]:
+        shown = run("convert", tmp_path / source, tmp_path / target)
+        assert shown.exit_code == 0 and str(tmp_path / target) in shown.output, shown.output
+        assert run("convert", tmp_path / source, tmp_path / target).exit_code == 2, "it is there"
+    for name in ("saved", "m.onnx", "again", "n.onnx"):
+        shown = run(
+            "run-model", tmp_path / name, "--input", "x=[[1, 2], [0, 1]]", "--output-dir", tmp_path / f"of-{name}"
+        )
+        assert shown.exit_code == 0 and np.load(tmp_path / f"of-{name}" / "y.npy").tolist() == [[1] * 3, [0] * 3]
+    graph_def = tf.GraphDef.FromString((tmp_path / "frozen.pb").read_bytes())
+    fetched = [node.name for node in graph_def.node if node.op == "Relu"]
+    (y,) = tf.import_graph_def(graph_def, return_elements=[f"{fetched[0]}:0"])
+    with tf.Session() as session:
+        assert session.run(y, {"import/x:0": [[1, 2]]}).tolist() == [[1, 1, 1]]
+    refused = run("convert", tmp_path / "m.onnx", tmp_path / "other.onnx")
+    assert refused.exit_code == 2 and "a file of ONNX already" in refused.output
 
 
 def test_what_is_no_file_of_onnx(tmp_path):

@@ -7,11 +7,12 @@ import re
 import runpy
 import subprocess
 import sys
+import tarfile
 
 import pytest
 from click.testing import CliRunner
 
-from tests.support import ROOT
+from tests.support import GOLDEN, ROOT
 from tfray import cli
 
 EXAMPLES = ROOT / "examples"
@@ -124,6 +125,41 @@ def test_replicas_that_programs_coordinate_learn(script, capsys):
 @pytest.mark.parametrize("script", REPLICAS)
 def test_replicas_that_programs_coordinate_learn_on_ray(script, capsys, ray_local):
     assert printed_number(script, REPLICAS[script], r"test accuracy (\S+)", capsys, "--workers", "3") >= 0.92
+
+
+@pytest.fixture(scope="module")
+def digits_of_tensorflow(tmp_path_factory):
+    """The path of a checkpoint, beside its meta graph, that TensorFlow has written (`scripts/golden_models.py`)."""
+    folder = tmp_path_factory.mktemp("tensorflow")
+    with tarfile.open(GOLDEN / "saved_models" / "of_tensorflow.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return f"{folder}/digits/model-10"
+
+
+def finetuned(tmp_path, steps, *arguments):
+    history = tmp_path / f"history{len(arguments)}.json"
+    command = ["run", f"{EXAMPLES / 'finetune_meta_graph.py'}:build", "--steps", str(steps), "--json", str(history)]
+    result = CliRunner().invoke(cli.main, [*command, *arguments])
+    assert result.exit_code == 0, result.output
+    return json.loads(history.read_text())
+
+
+def test_a_model_without_its_program_learns_on(tmp_path, digits_of_tensorflow):
+    """It knows few digits, by TensorFlow or by itself, and begins with what it knows."""
+    known = [step["accuracy"] for step in finetuned(tmp_path, 60, "--local")["history"]]
+    assert known[0] > 0.6 and known[-1] > 0.9
+    found = finetuned(tmp_path, 60, "--local", f"model={digits_of_tensorflow}")
+    assert 0.2 < found["history"][0]["accuracy"] < 0.7 and found["test"]["accuracy"] > 0.85
+
+
+@pytest.mark.ray
+def test_a_meta_graph_of_tensorflow_is_trained_on_a_cluster(tmp_path, digits_of_tensorflow, ray_local):
+    """Two replicas, with its variables on two parameter servers, take the steps that one process takes."""
+    model = f"model={digits_of_tensorflow}"
+    scaling = ["--workers", "2", "--ps", "2", "--cpus-per-worker", "0.5"]
+    losses = [step["loss"] for step in finetuned(tmp_path, 3, *scaling, model)["history"]]
+    assert len(losses) == 3
+    assert losses == pytest.approx([step["loss"] for step in finetuned(tmp_path, 3, "--local", model)["history"]])
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def bound(body: list[ast.stmt]) -> dict[str, str]:
             found.update((each.id, "") for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
         elif isinstance(node, ast.ImportFrom):
             found.update((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.If):
+        elif isinstance(node, (ast.If, ast.With)):
             found.update(bound(node.body))
     return found
 

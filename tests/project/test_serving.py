@@ -1,24 +1,33 @@
-"""An exported convnet behind Ray Serve."""
+"""Saved models, of tfray and TensorFlow, behind Ray Serve."""
 
 from __future__ import annotations
 
 import json
 import sys
+import tarfile
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 
-from tests.support import ROOT
+from tests.support import GOLDEN, ROOT
 
 EXAMPLES = ROOT / "examples"
 
 
+def ask(route, image):
+    body = json.dumps({"image": image.tolist()}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:8123/{route}", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.loads(answer.read())
+
+
 @pytest.mark.ray
 @pytest.mark.slow
-def test_concurrent_requests_get_the_training_graphs_values(ray_local, monkeypatch, tmp_path):
+def test_concurrent_requests_get_the_values_of_whoever_saved_the_model(ray_local, monkeypatch, tmp_path):
     pytest.importorskip("fastapi")
     pytest.importorskip("sklearn")
     from ray import serve
@@ -27,23 +36,24 @@ def test_concurrent_requests_get_the_training_graphs_values(ray_local, monkeypat
     monkeypatch.setenv("PYTHONPATH", str(EXAMPLES), prepend=":")
     import serve_model
 
+    with tarfile.open(GOLDEN / "saved_models" / "of_tensorflow.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    with np.load(tmp_path / "digits" / "values.npz") as known:
+        images_of_tensorflow, scores_of_tensorflow = known["image"], known["scores"]
     images, expected = serve_model.train_and_export(tmp_path / "model", steps=30)
     serve.start(http_options={"port": 8123})
     ray_local.cloudpickle.register_pickle_by_value(serve_model)  # the replica need not find the example
     try:
-        serve.run(serve_model.Digits.bind(str(tmp_path / "model")), name="digits", route_prefix="/digits")
-
-        def ask(image):
-            body = json.dumps({"image": image.tolist()}).encode()
-            request = urllib.request.Request("http://127.0.0.1:8123/digits", body, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return json.loads(answer.read())
-
+        serve.run(serve_model.Model.bind(str(tmp_path / "model")), name="own", route_prefix="/own")
+        serve.run(serve_model.Model.bind(str(tmp_path / "digits" / "saved")), name="digits", route_prefix="/digits")
         with ThreadPoolExecutor(16) as pool:
-            answers = list(pool.map(ask, images[:64]))
+            answers = list(pool.map(partial(ask, "own"), images[:64]))
+            others = list(pool.map(partial(ask, "digits"), images_of_tensorflow))
         assert np.allclose([answer["scores"] for answer in answers], expected[:64], atol=1e-6)
         assert [answer["digit"] for answer in answers] == expected[:64].argmax(1).tolist()
-        with pytest.raises(urllib.error.HTTPError, match="400"):
-            ask(np.zeros(3))
+        assert np.allclose([answer["scores"] for answer in others], scores_of_tensorflow, atol=1e-6)
+        for route in ("own", "digits"):
+            with pytest.raises(urllib.error.HTTPError, match="400"):
+                ask(route, np.zeros(3))
     finally:
         serve.shutdown()

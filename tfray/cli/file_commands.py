@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any, Final
@@ -36,9 +37,11 @@ from tfray.training.checkpoints.convert_model import (
     frozen_signature,
     open_signature,
     rewrite_saved_model,
+    save_signature,
     write_message,
 )
 from tfray.training.checkpoints.model_file import BINARY, JSON, TEXT, ModelFile, open_model
+from tfray.training.checkpoints.saved_model import LoadedModel
 
 _VERIFIED: Final = ", all as they were written"
 _SUFFIXES: Final = {".pb": BINARY, ".pbtxt": TEXT}
@@ -161,17 +164,21 @@ def convert(source: str, target: str, to: str | None, overwrite: bool, debug: bo
                           tfray's, TensorFlow's (V2), or safetensors;
     a graph, meta graph   a file of it, as bytes or as text;
     a saved model         a file .pb or .pbtxt: the graph of a signature, with
-                          constants in place of variables; of the JSON form
-                          that tfray once wrote also TensorFlow's folder.
+                          constants in place of variables; a file .onnx of
+                          the same; of the JSON form that tfray once wrote
+                          also TensorFlow's folder;
+    a file of ONNX        a file .pb or .pbtxt, or the folder of a saved model.
 
     Values do not change. Those of optimizers, queues and random streams are tensors in each format of checkpoints.
     """
     with reported_errors(debug, ()):
-        model = open_model(source)
-        if model is None:
+        model = None if source.endswith(ONNX_SUFFIX) else open_model(source)
+        if source.endswith(ONNX_SUFFIX) or (model is not None and isinstance(model.message, SavedModel)):
+            _convert_saved(source, model, target, to, overwrite, **choices)
+        elif model is None:
             _convert_checkpoint(source, target, to, overwrite)
         else:
-            _convert_model(model, target, to, overwrite, **choices)
+            _convert_graph(model, target, to, overwrite)
 
 
 def _convert_checkpoint(source: str, target: str, to: str | None, overwrite: bool) -> None:
@@ -186,24 +193,55 @@ def _convert_checkpoint(source: str, target: str, to: str | None, overwrite: boo
     click.echo(_summary(open_checkpoint(target)))
 
 
-def _convert_model(
-    model: ModelFile, target: str, to: str | None, overwrite: bool, signature: str | None, tags: Sequence[str],
-    allow: Sequence[str],
+def _convert_graph(model: ModelFile, target: str, to: str | None, overwrite: bool) -> None:
+    form = _form(model.path, target, to) or (TEXT if model.form == BINARY else BINARY)
+    _check_free(target, files.exists(target) and not overwrite)
+    _write_graph(model.message, target, form)
+
+
+def _convert_saved(
+    source: str, model: ModelFile | None, target: str, to: str | None, overwrite: bool, signature: str | None,
+    tags: Sequence[str], allow: Sequence[str],
 ) -> None:  # fmt: skip
-    named = next((form for suffix, form in _SUFFIXES.items() if target.endswith(suffix)), None)
-    is_saved = isinstance(model.message, SavedModel)
-    if is_saved and named is None and to is None:
+    """Convert a saved model, or a file of ONNX if `model` is None."""
+    form, to_onnx = _form(source, target, to), target.endswith(ONNX_SUFFIX)
+    if to_onnx and model is None:
+        raise BadRequest(f"{source} is a file of ONNX already")
+    if form is None and not to_onnx and model is not None:
         _rewrite(model, target, allow)
         return
-    _check_format(model.path, to, (None, BINARY, TEXT))
-    _check_free(target, files.exists(target) and not overwrite)
-    form = to or named or (TEXT if model.form == BINARY else BINARY)
-    message, ends = model.message, ""
-    if is_saved:
-        loaded = open_signature(model.path, tags, signature, allow)
-        message = frozen_signature(loaded)
-        ends = f"\ninputs {_tensors(loaded.inputs)}\noutputs {_tensors(loaded.outputs)}"
-        loaded.close()
+    _check_free(target, files.exists(target) and not (overwrite and (form or to_onnx)))
+    with contextlib.closing(opened_model(source, signature, tags, allow)) as loaded:
+        if form is not None:
+            ends = f"\ninputs {_tensors(loaded.inputs)}\noutputs {_tensors(loaded.outputs)}"
+            _write_graph(frozen_signature(loaded), target, form, ends)
+        elif to_onnx:
+            from tfray.onnx.to_onnx import export  # other commands do not wait for its rules
+
+            export(loaded, target)
+            click.echo(f"{target}: model of ONNX, {files.stat(target).length:,} bytes")
+        else:
+            save_signature(loaded, target)
+            click.echo(f"{target}: saved model, {BINARY}")
+
+
+def opened_model(
+    path: str, signature: str | None = None, tags: Sequence[str] = (), allow: Sequence[str] = ()
+) -> LoadedModel:
+    """A signature of a saved model, or what a file of ONNX computes, loaded."""
+    if not path.endswith(ONNX_SUFFIX):
+        return open_signature(path, tags, signature, allow)
+    from tfray.onnx.from_onnx import load  # other commands do not wait for its rules
+
+    return load(path)
+
+
+def _form(source: str, target: str, to: str | None) -> str | None:
+    _check_format(source, to, (None, BINARY, TEXT))
+    return to or next((form for suffix, form in _SUFFIXES.items() if target.endswith(suffix)), None)
+
+
+def _write_graph(message: Any, target: str, form: str, ends: str = "") -> None:
     write_message(message, target, form == TEXT)
     click.echo(f"{target}: {_kind(message)}, {form}, {files.stat(target).length:,} bytes{ends}")
     _tell_of_own_operations(message)
@@ -212,7 +250,7 @@ def _convert_model(
 def _rewrite(model: ModelFile, target: str, allow: Sequence[str]) -> None:
     if model.form != JSON:
         raise BadRequest(
-            f"{model.path} is TensorFlow's folder already: for a frozen graph let OUT end in .pb or .pbtxt"
+            f"{model.path} is TensorFlow's folder already: let OUT end in .pb or .pbtxt for a frozen graph, or in .onnx"
         )
     rewrite_saved_model(model.path, target, allow)
     click.echo(f"{target}: saved model, {BINARY}")

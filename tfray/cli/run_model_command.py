@@ -13,16 +13,15 @@ import click
 import numpy as np
 
 from tfray.cli.command import BadRequest, GivenPath, OneLineErrors, reported_errors
-from tfray.cli.file_commands import ALLOW, SIGNATURE, TAGS
+from tfray.cli.file_commands import ALLOW, SIGNATURE, TAGS, opened_model
 from tfray.cli.file_tables import printable, shape_text
-from tfray.cli.model_contents import ONNX_SUFFIX, signature_records
+from tfray.cli.model_contents import signature_records
 from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.meta_graph_proto import TensorInfo
 from tfray.formats.npy import read_npy, read_npz
 from tfray.framework import dtypes
 from tfray.framework.sparse_tensor import SparseTensorValue
-from tfray.training.checkpoints.convert_model import open_signature
 from tfray.training.checkpoints.saved_model import LoadedModel
 
 _ARCHIVED: Final = re.compile(r"(.+\.npz)\[(.+)\]")
@@ -57,7 +56,7 @@ def run_model(
     """
     with reported_errors(debug, ()):
         texts = _given(inputs)
-        model = _loaded_onnx(path) if path.endswith(ONNX_SUFFIX) else open_signature(path, tags, signature, allow)
+        model = opened_model(path, signature, tags, allow)
         _check_names(texts, model.inputs)
         values = {key: _value(key, text) for key, text in texts.items()}
         paths = _paths(model.outputs, output_dir, overwrite)
@@ -67,12 +66,6 @@ def run_model(
         storable = {key: _storable(key, outputs[key]) for key in paths}
         for key, array in storable.items():
             _write(paths[key], array)
-
-
-def _loaded_onnx(path: str) -> LoadedModel:
-    from tfray.onnx.from_onnx import load  # other commands do not wait for its rules
-
-    return load(path)
 
 
 def _outputs(model: LoadedModel, values: Mapping[str, Any]) -> dict[str, np.ndarray[Any, Any]]:

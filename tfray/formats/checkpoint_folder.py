@@ -44,7 +44,9 @@ MOST_DATA_FILES: Final = 99_999
 
 _DATA: Final = re.compile(r"(.+)\.data-\d{5}-of-\d{5}-[0-9a-f]{12}\.(?:arrow|part)", re.DOTALL)
 _BUNDLE_DATA: Final = re.compile(r"(.+)\.data-\d{5}-of-(\d{5})", re.DOTALL)
-_SAVING: Final = re.compile(r"(.+)\.tfray-saving-[0-9a-f]{12}", re.DOTALL)
+_SAVING: Final = re.compile(r"(.+)\.tfray-saving-[0-9a-f]{12}(?:-completing)?", re.DOTALL)
+_COMPLETING: Final = "-completing"
+"""The end of the file of a device that makes data files a checkpoint; without it, it is that of the whole save."""
 
 
 # -- one checkpoint ------------------------------------------------------------------------------------
@@ -87,20 +89,13 @@ def write_bundle_index(prefix: str, manifest: Manifest, is_announced: bool = Fal
 @contextlib.contextmanager
 def _completing(prefix: str, is_announced: bool) -> Iterator[None]:
     """Around the code that makes files a checkpoint, which nobody clears away meanwhile."""
-    with _noted(prefix) as holder:
-        if is_announced and not is_being_saved(prefix, but=holder):
-            raise AbortedError(f"the save of checkpoint {prefix} was given up before it was complete")
-        yield
-
-
-@contextlib.contextmanager
-def _noted(prefix: str) -> Iterator[Holder]:
-    """A file says, while the code within runs, that a save of this checkpoint is under way."""
     holder = Holder.new()
-    path = _path_of(prefix, holder)
+    path = _path_of(prefix, holder) + _COMPLETING
     try:
         files.write_bytes(path, holder.to_bytes())
-        yield holder
+        if is_announced and not is_being_saved(prefix):
+            raise AbortedError(f"the save of checkpoint {prefix} was given up before it was complete")
+        yield
     finally:
         holder.end()
         _remove_quietly(path)
@@ -110,10 +105,10 @@ def _path_of(prefix: str, holder: Holder) -> str:
     return f"{prefix}.tfray-saving-{holder.token}"
 
 
-def is_being_saved(prefix: str, but: Holder | None = None) -> bool:
-    """Whether a `saving` of this checkpoint is under way, other than that of `but`."""
-    base, own = os.path.basename(prefix), "" if but is None else _path_of(os.path.basename(prefix), but)
-    names = [name for name in files.list_folder(sibling(prefix, "") or ".") if name != own]
+def is_being_saved(prefix: str) -> bool:
+    """Whether a `saving` of this checkpoint is under way."""
+    base = os.path.basename(prefix)
+    names = [name for name in files.list_folder(sibling(prefix, "") or ".") if not name.endswith(_COMPLETING)]
     return any(_is_under_way(sibling(prefix, name)) for name in names if _base_of(_SAVING, name) == base)
 
 

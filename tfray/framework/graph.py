@@ -567,8 +567,9 @@ class Graph:
     def _changed(self) -> None:
         self._version += 1
 
-    def _device_for(self, op: Operation) -> str:
-        device = ""
+    def _device_for(self, op: Operation, asked: str = "") -> str:
+        """What the device scopes ask for, around what is `asked` for the operation alone."""
+        device = asked
         for scope in reversed(self._devices):
             if isinstance(scope, str):
                 device = merge_device(scope, device)
@@ -576,6 +577,15 @@ class Graph:
                 op._device = device
                 device = canonical_name(str(scope(op) or ""))
         return device
+
+    def apply_device_scopes(self, op: Operation) -> None:
+        """Ask for the devices of the current scopes, too, for an operation that was made outside of them.
+
+        One that is to share another operation's device asks for what that one asks for, as in TensorFlow.
+        """
+        if self._devices:
+            others = [name for name in op.attrs.get("_class", ()) if name != op.name and name in self._ops]
+            op._device = self._ops[others[0]].device if others else self._device_for(op, op.device)
 
     # -- names and scopes ------------------------------------------------------------------------
 

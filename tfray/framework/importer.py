@@ -28,7 +28,7 @@ def import_graph_def(
     *,
     allow: Collection[str] = (),
 ) -> list[Tensor | Operation] | None:
-    """Add the operations of `graph_def` to the current graph.
+    """Add the operations of `graph_def` to the current graph. Scopes of devices around the call apply to them.
 
     TensorFlow has no `allow`: there a graph from a file may read and write whatever its user may.
 
@@ -50,18 +50,20 @@ def import_graph_def(
     nodes = checked_nodes(graph_def.node, allow, given=replaced)
     if name is None:
         name = "import"
-    made = _add_nodes(nodes, graph_def.seed, replaced, name)
+    made = _add_nodes(nodes, graph_def.seed, replaced, name, in_scopes=True)
     if return_elements is None:
         return None
     return [made.element(element) for element in return_elements]
 
 
-def _add_nodes(nodes: Sequence[PlainNode], seed: int | None, replaced: Mapping[str, Tensor], name: str) -> _Importer:
+def _add_nodes(
+    nodes: Sequence[PlainNode], seed: int | None, replaced: Mapping[str, Tensor], name: str, in_scopes: bool = False
+) -> _Importer:
     graph = get_default_graph()
     prefix = graph.unique_name(name) + "/" if name else ""
     if graph.seed is None and not graph.get_operations():
         graph.seed = seed
-    made = _Importer(graph, prefix, replaced)
+    made = _Importer(graph, prefix, replaced, in_scopes=in_scopes)
     for node in nodes:
         made.add(node)
     made.add_late_controls(nodes)
@@ -127,12 +129,18 @@ def add_node(graph: Graph, node: PlainNode, inputs: list[Tensor], controls: list
 
 class _Importer:
     def __init__(
-        self, graph: Graph, prefix: str, replaced: Mapping[str, Tensor], names: Collection[str] | None = None
+        self,
+        graph: Graph,
+        prefix: str,
+        replaced: Mapping[str, Tensor],
+        names: Collection[str] | None = None,
+        in_scopes: bool = False,
     ) -> None:
         self._graph = graph
         self._prefix = prefix
         self._replaced = replaced
         self._names = names
+        self._in_scopes = in_scopes
         self._site = user_site()
         self._ops: dict[str, Operation] = {}
 
@@ -170,6 +178,8 @@ class _Importer:
         )
         for tensor, shape in zip(op.outputs, node.shapes, strict=False):
             tensor.set_shape(shape)
+        if self._in_scopes:
+            self._graph.apply_device_scopes(op)
         return op
 
     def _local(self, name: str) -> bool:
@@ -179,7 +189,7 @@ class _Importer:
     def _region(self, definition: PlainRegion) -> Region:
         region = Region(self._graph)
         with region.as_default():
-            made = _Importer(region, self._prefix, {})
+            made = _Importer(region, self._prefix, {}, in_scopes=self._in_scopes)
             for node in definition.node:
                 made.add(node)
             made.add_late_controls(definition.node)

@@ -15,7 +15,14 @@ from tfray.framework.graph import Graph, Tensor
 from tfray.framework.plain_graph import PlainGraph, messages
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.session import Session
-from tfray.training.checkpoints.saved_model import LoadedModel, SavedModelBuilder, frozen_graph, load, tag_constants
+from tfray.training.checkpoints.saved_model import (
+    LoadedModel,
+    SavedModelBuilder,
+    export,
+    frozen_graph,
+    load,
+    tag_constants,
+)
 from tfray.training.checkpoints.saved_model_files import INIT_OP, MAIN_OP, read_saved_model
 from tfray.training.checkpoints.signatures import get_tensor_from_tensor_info, signature_constants
 
@@ -66,6 +73,15 @@ def frozen_signature(model: LoadedModel) -> GraphDef:
     _check_stateless(graph, model.graph)
     message: GraphDef = messages().graph_message(graph)
     return message
+
+
+def save_signature(model: LoadedModel, target: PathLike) -> None:
+    """Write what a model of dense tensors computes as the default signature of a saved model, in the new `target`."""
+    inputs, outputs = (
+        {name: model.graph.get_tensor_by_name(info.name) for name, info in infos.items()}
+        for infos in (model.inputs, model.outputs)
+    )
+    export(model.session, target, inputs, outputs)
 
 
 def _tensors(infos: Mapping[str, TensorInfo], graph: Graph) -> dict[str, Tensor]:

@@ -1,0 +1,94 @@
+"""TensorFlow's tools on graphs and checkpoints, on a model that TensorFlow has saved (`scripts/golden_models.py`)."""
+
+from __future__ import annotations
+
+import tarfile
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support import GOLDEN
+from tfray.errors import InvalidArgumentError
+from tfray.programs.graph_tools import freeze_graph, optimize_for_inference, print_tensors_in_checkpoint_file
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    with tarfile.open(GOLDEN / "saved_models" / "of_tensorflow.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    graph = tf.MetaGraphDef.FromString((folder / "digits" / "model-10.meta").read_bytes())
+    (folder / "digits" / "graph.pb").write_bytes(graph.graph_def.SerializeToString())
+    (folder / "digits" / "graph.pbtxt").write_text(str(graph.graph_def))
+    return folder / "digits"
+
+
+def frozen(model, target="", **choices):
+    """The common arguments of programs that freeze a graph."""
+    arguments = {"input_graph": "", "input_checkpoint": f"{model}/model-10", "clear_devices": True} | choices
+    return freeze_graph(
+        input_saver="",
+        input_binary=True,
+        output_node_names="scores",
+        restore_op_name="save/restore_all",
+        filename_tensor_name="save/Const:0",
+        output_graph=target,
+        initializer_nodes="",
+        **arguments,
+    )
+
+
+def assert_gives_the_scores(graph_def, model):
+    with np.load(model / "values.npz") as known, tf.Graph().as_default(), tf.Session() as session:
+        (scores,) = tf.import_graph_def(graph_def, return_elements=["scores:0"])
+        np.testing.assert_allclose(session.run(scores, {"import/image:0": known["image"]}), known["scores"], 1e-5, 1e-6)
+
+
+SOURCES = {
+    "bytes": lambda model: {"input_graph": model / "graph.pb"},
+    "text": lambda model: {"input_graph": model / "graph.pbtxt", "clear_devices": False},
+    "meta graph": lambda model: {"input_meta_graph": model / "model-10.meta"},
+    "saved model": lambda model: {"input_saved_model_dir": model / "saved", "input_checkpoint": ""},
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_frozen_graph_gives_what_the_model_gives(model, source, tmp_path):
+    choices = SOURCES[source](model)
+    made = frozen(model, f"{tmp_path}/frozen.pb", **choices)
+    assert made == tf.GraphDef.FromString((tmp_path / "frozen.pb").read_bytes())
+    assert not {node.op for node in made.node} & {"VariableV2", "VarHandleOp", "Variable"}
+    assert any(node.device for node in made.node) == (not choices.get("clear_devices", True))
+    assert_gives_the_scores(made, model)
+
+
+def test_variables_may_stay_and_must_be_in_the_checkpoint(model, tmp_path):
+    part = frozen(model, input_graph=model / "graph.pb", variable_names_blacklist="filters/bias")
+    assert [node.name for node in part.node if node.op in ("VariableV2", "VarHandleOp")] == ["filters/bias"]
+    tf.Variable(1.0, name="another")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        other = tf.train.Saver().save(session, f"{tmp_path}/other")
+    with pytest.raises(InvalidArgumentError, match=r"other has no .*filters/kernel"):
+        frozen(model, input_graph=model / "graph.pb", input_checkpoint=other)
+
+
+def test_what_inference_needs_is_left(model):
+    whole = frozen(model, input_graph=model / "graph.pb")
+    made = optimize_for_inference(whole, ["image"], ["scores"], int(tf.float32))
+    assert len(made.node) < len(whole.node) and "Identity" not in {node.op for node in made.node}
+    assert_gives_the_scores(made, model)
+
+
+def test_tensors_of_a_checkpoint_are_printed(model, capsys):
+    print_tensors_in_checkpoint_file(f"{model}/model-10", "global_step", all_tensors=False)
+    assert capsys.readouterr().out.startswith("tensor_name:  global_step\n10\n")
+    print_tensors_in_checkpoint_file(f"{model}/model-10", None, False, count_exclude_pattern="Adam|_power|global_step")
+    shown = capsys.readouterr().out.splitlines()
+    assert "filters/kernel (float32) [3, 3, 1, 8]" in shown
+    assert shown[-1] == f"# Total number of params: {80 + 72 * 24 + 24 + 24 * 10 + 10}"
+    print_tensors_in_checkpoint_file(f"{model}/model-10", "", all_tensors=True)
+    assert capsys.readouterr().out.count("tensor_name: ") == len(shown) - 1
+    with pytest.raises(InvalidArgumentError, match="no tensor 'nothing'"):
+        print_tensors_in_checkpoint_file(f"{model}/model-10", "nothing", False)

@@ -1,0 +1,185 @@
+"""TensorFlow's tools on graphs and checkpoints that programs call: ``tensorflow.python.tools``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.formats import files
+from tfray.formats.files import PathLike
+from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.message import message_of_file
+from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.framework.graph import Graph
+from tfray.framework.plain_graph import messages
+from tfray.library.inspect.graph_util import (
+    convert_variables_to_constants,
+    extract_sub_graph,
+    freeze,
+    remove_training_nodes,
+)
+from tfray.session import Session
+from tfray.training.checkpoints.checkpoint_utils import checkpoint_path
+from tfray.training.checkpoints.import_meta_graph import import_meta_graph
+from tfray.training.checkpoints.saved_model import load
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def freeze_graph(
+    input_graph: PathLike,
+    input_saver: str,
+    input_binary: bool,
+    input_checkpoint: PathLike,
+    output_node_names: str,
+    restore_op_name: str | None,
+    filename_tensor_name: str | None,
+    output_graph: PathLike,
+    clear_devices: bool,
+    initializer_nodes: str,
+    variable_names_whitelist: str = "",
+    variable_names_blacklist: str = "",
+    input_meta_graph: PathLike | None = None,
+    input_saved_model_dir: PathLike | None = None,
+    saved_model_tags: str = "serve",
+    checkpoint_version: int = 2,
+) -> GraphDef:
+    """Write the part of a graph that some operations need, with the values of a checkpoint in place of variables.
+
+    Args:
+        input_graph: A file of a graph, as bytes or as text.
+        input_saver: Accepted for TensorFlow 1's sake, as are `input_binary`, `restore_op_name`, `filename_tensor_name`,
+            `initializer_nodes` and `checkpoint_version`: the files themselves say what they are.
+        input_binary: See `input_saver`.
+        input_checkpoint: The checkpoint of the graph's variables, by their names.
+        output_node_names: Names of operations, with commas between them.
+        restore_op_name: See `input_saver`.
+        filename_tensor_name: See `input_saver`.
+        output_graph: The file to write; none if it is empty.
+        clear_devices: Whether to leave out devices.
+        initializer_nodes: See `input_saver`.
+        variable_names_whitelist: Names of the variables that become constants, with commas; all if it is empty.
+        variable_names_blacklist: Names of those that stay variables.
+        input_meta_graph: A file of a meta graph, in place of `input_graph`.
+        input_saved_model_dir: The folder of a saved model, in place of graph and checkpoint.
+        saved_model_tags: The tags of its graph, with commas.
+
+    Returns:
+        The frozen graph.
+
+    Raises:
+        InvalidArgumentError: An operation is not there, or a variable is not in the checkpoint.
+    """
+    outputs = _words(output_node_names)
+    chosen = _words(variable_names_whitelist) or None, _words(variable_names_blacklist) or None
+    if input_saved_model_dir or input_meta_graph:
+        with Graph().as_default() as graph, Session(graph=graph) as session:
+            if input_saved_model_dir:
+                load(session, _words(saved_model_tags), input_saved_model_dir)
+            elif (saver := import_meta_graph(input_meta_graph or "")) is not None:
+                saver.restore(session, input_checkpoint)
+            frozen: GraphDef = convert_variables_to_constants(session, graph.as_graph_def(), outputs, *chosen)
+    else:
+        frozen = _frozen(message_of_file(GraphDef, files.read_bytes(input_graph)), outputs, input_checkpoint, *chosen)
+    for node in frozen.node if clear_devices else ():
+        node.ClearField("device")
+    if output_graph:
+        files.write_bytes(output_graph, frozen.SerializeToString())
+    return frozen
+
+
+def _frozen(
+    graph_def: GraphDef, outputs: Sequence[str], path: PathLike, only: Sequence[str] | None, but: Sequence[str] | None
+) -> GraphDef:
+    plain = messages().plain_graph(extract_sub_graph(graph_def, outputs))
+    checkpoint = open_checkpoint(checkpoint_path(path))
+    names = [node.name for node in plain.node if node.op == "Variable"]
+    names = [name for name in names if (only is None or name in only) and name not in (but or ())]
+    missing = [name for name in names if name not in checkpoint.tensors]
+    if missing:
+        raise InvalidArgumentError(
+            f"the checkpoint {checkpoint.prefix} has no {', '.join(missing)}; the graph has these variables"
+        )
+    frozen: GraphDef = messages().graph_message(freeze(plain, {name: checkpoint.read(name) for name in names}))
+    return frozen
+
+
+def optimize_for_inference(
+    input_graph_def: GraphDef,
+    input_node_names: Sequence[str],
+    output_node_names: Sequence[str],
+    placeholder_type_enum: int | Sequence[int],
+    toco_compatible: bool = False,
+) -> GraphDef:
+    """The part of a graph between some operations, without what only training needs.
+
+    TensorFlow folds batch normalisation into convolutions here. tfray does that when a step is compiled.
+
+    Args:
+        input_graph_def: A frozen graph.
+        input_node_names: Operations that become placeholders.
+        output_node_names: Operations that are wanted.
+        placeholder_type_enum: Number of the placeholders' dtype, or a number for each.
+        toco_compatible: Accepted for TensorFlow 1's sake.
+    """
+    kinds = (
+        [placeholder_type_enum] * len(input_node_names)
+        if isinstance(placeholder_type_enum, int)
+        else (placeholder_type_enum)
+    )
+    dtype_of = dict(zip(input_node_names, kinds, strict=True))
+    cut = GraphDef(library=input_graph_def.library, versions=input_graph_def.versions)
+    for node in input_graph_def.node:
+        if node.name in dtype_of:
+            placeholder = NodeDef(name=node.name, op="Placeholder")
+            placeholder.attr["dtype"].type = dtype_of[node.name]
+            if node.op == "Placeholder" and "shape" in node.attr:
+                placeholder.attr["shape"].CopyFrom(node.attr["shape"])
+            node = placeholder
+        cut.node.append(node)
+    return remove_training_nodes(extract_sub_graph(cut, output_node_names), output_node_names)
+
+
+def print_tensors_in_checkpoint_file(
+    file_name: PathLike,
+    tensor_name: str | None,
+    all_tensors: bool,
+    all_tensor_names: bool = False,
+    count_exclude_pattern: str = "",
+) -> None:
+    """Print tensors of a checkpoint, and how many numbers all together hold.
+
+    Args:
+        file_name: Path of the checkpoint.
+        tensor_name: Name of a tensor to print. None, or empty, lists names, dtypes and shapes.
+        all_tensors: Print the values of all.
+        all_tensor_names: Print the names of all.
+        count_exclude_pattern: A regular expression. Tensors with such a name are not counted.
+    """
+    checkpoint = open_checkpoint(checkpoint_path(file_name))
+    shown = sorted(checkpoint.tensors) if all_tensors or all_tensor_names else [tensor_name] if tensor_name else []
+    for name in shown:
+        print("tensor_name: ", name)
+        if all_tensors or name == tensor_name:
+            print(_value(checkpoint, name))
+    if not shown:
+        for name, entry in sorted(checkpoint.tensors.items()):
+            print(f"{name} ({entry.dtype.name}) {list(entry.shape)}")
+    counted = [
+        entry.shape
+        for name, entry in checkpoint.tensors.items()
+        if not (count_exclude_pattern and re.search(count_exclude_pattern, name))
+    ]
+    print("# Total number of params:", sum(int(np.prod(shape)) for shape in counted))
+
+
+def _value(checkpoint: Any, name: str) -> Any:
+    if name not in checkpoint.tensors:
+        raise InvalidArgumentError(f"the checkpoint {checkpoint.prefix} has no tensor {name!r}")
+    return checkpoint.read(name)
