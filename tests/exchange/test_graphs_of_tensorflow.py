@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.graphs.golden_graphs import CASES, FOLDER, feeds, message, values
+from tests.support.graphs.golden_graphs import CASES, FOLDER, each, feeds, message, values
 from tfray.errors import DataLossError, InvalidArgumentError, PermissionDeniedError, UnimplementedError
 from tfray.formats.graph_proto import AttrValue, GraphDef
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", each())
 def test_results_are_equal(name):
     case = CASES[name]
     tf.import_graph_def(message(name), name="")
