@@ -13,10 +13,15 @@ import numpy as np
 
 import tfray.exchange.array_rules
 import tfray.exchange.compositions
+import tfray.exchange.example_rules
 import tfray.exchange.flow_exports
 import tfray.exchange.flow_rules
+import tfray.exchange.layer_rules
 import tfray.exchange.queue_rules
-import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
+import tfray.exchange.saver_rules
+import tfray.exchange.sparse_rules
+import tfray.exchange.table_rules
+import tfray.exchange.update_exports  # noqa: F401  (declares rules)
 from tfray.errors import UnimplementedError
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.exports import EXPORTS, export
@@ -103,17 +108,19 @@ def _counterparts(op: str) -> Sequence[tuple[str, Rule]]:
         return []
     found = []
     renamed = (there for there, rule in RULES.items() if rule.op == op)
-    on_variables = (f"Resource{op}", f"Resource{op}V2") if lookup(op).access is not None else ()
-    for name in (*on_variables, op, f"{op}V2", f"{op}V3", *renamed):
+    ours = lookup(op)
+    uses_handles = any(each.type == "resource" for each in (*ours.input_arguments, *ours.output_arguments))
+    on_handles = (f"Resource{op}", f"Resource{op}V2") if uses_handles else ()
+    for name in (*on_handles, *({op} - _REMOVED), f"{op}V2", f"{op}V3", *renamed):
         if name in _ALIKE:
             return [(name, Rule(name))]
         definition = tensorflow_op(name)
-        if definition is None or any(arg.is_ref for arg in (*definition.inputs, *definition.outputs)):
+        if definition is None or any(arg.is_variable for arg in (*definition.inputs, *definition.outputs)):
             continue
-        target = None if name in FUNCTIONS or not importable(name) else target_of(name)
-        if target is not None and target[1] == op and _is_determined(definition, target[0], lookup(op)):
-            found.append((name, target[0]))
-    return found
+        target = None if (name in FUNCTIONS and name not in RULES) or not importable(name) else target_of(name)
+        if target is not None and target[1] == op and _is_determined(definition, target[0], ours):
+            found.append((name, target[0], any(arg.is_ref for arg in (*definition.inputs, *definition.outputs))))
+    return [(name, rule) for name, rule, _ in sorted(found, key=lambda each: each[2])]
 
 
 def _is_determined(definition: TensorFlowOp, rule: Rule, ours: OpDef) -> bool:
@@ -125,6 +132,10 @@ def _is_determined(definition: TensorFlowOp, rule: Rule, ours: OpDef) -> bool:
 
 _ALIKE: Final = frozenset({"AddN", "Identity", "MirrorPad", "PadV2", "SaveV2", "Select", "UniqueWithCounts"})
 """Types that are alike on both sides, although there are functions that import them."""
+
+
+_REMOVED: Final = frozenset({"MatrixExponential", "RandomPoisson"})
+"""Types that TensorFlow takes in old graphs only."""
 
 
 def _without_late_axis(op: str) -> str:
@@ -430,7 +441,7 @@ def _random(body: Body, op: Operation) -> None:
     body.give(op, "AddV2", {})
 
 
-@export("StridedSlice", "StridedSliceGrad")
+@export("StridedSlice", "StridedSliceGrad", "StridedSliceAssign")
 def _strided_slice(body: Body, op: Operation) -> None:
     first = 1 if op.type == "StridedSlice" else 2
     index = op.inputs[first].dtype if len(op.inputs) > first else dtypes.int32
@@ -453,7 +464,11 @@ def _strided_slice(body: Body, op: Operation) -> None:
         for column, value in zip(columns.values(), parts, strict=True):
             column.append(value)
     vectors = [_vector(body, op, name, column, index) for name, column in columns.items()]
-    attrs = {"T": op.inputs[0].dtype, "Index": index, **masks}
+    attrs = {"T": op.outputs[0].dtype, "Index": index, **masks}
+    if op.type == "StridedSliceAssign":
+        inputs = [body.text(op.inputs[0]), *vectors, body.text(op.inputs[1])]
+        body.node(op, "ResourceStridedSliceAssign", inputs, attrs)
+        return
     if op.type == "StridedSlice":
         inputs = [body.text(op.inputs[0]), *vectors]
     else:

@@ -213,6 +213,8 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
             raise DataLossError(f"{len(content)} bytes do not make a {dtype.name} tensor of shape {shape}")
         return np.frombuffer(content, dtype.numpy).reshape(shape)
     items = _items(dtype, getattr(tensor, _LISTS.get(dtype.name, "int_val"))[:])
+    if not count and len(items) == 1:  # TensorFlow fills what has no elements with one, too
+        items = items[:0]
     if len(items) > count or (count and not len(items) and dtype is dtypes.string):
         raise DataLossError(f"{len(items)} elements do not make a tensor of shape {shape}")
     if len(items) < count:  # the last one stands for the rest
