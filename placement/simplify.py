@@ -203,7 +203,7 @@ class _Simplifier:
             return twin, twin.outputs
         made = self._fused(op, inputs, controls) or _copy(self._result.graph, op, inputs, controls)
         self._seen[key] = made
-        if op.type == "Const":
+        if op.type == "Const" and not controls:  # what folds a constant does not wait for what that waits for
             self._constants[made.outputs[0]] = constant_array(op)
         return made, made.outputs
 

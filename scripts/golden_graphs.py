@@ -547,6 +547,8 @@ def write(name: str, cases: dict[str, Any], values: dict[str, Any]) -> None:
         fetched = [tf.identity(tensor, name=f"result_{i}") for i, tensor in enumerate(CASES[name]())]
         fetches = [tensor.name for tensor in fetched]
         init = tf.global_variables_initializer() if tf.global_variables() else None
+        if tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS):
+            init = tf.tables_initializer()
         if init is not None:
             session.run(init)
         results = session.run(fetches, FED)
@@ -577,9 +579,10 @@ def main(names: list[str]) -> None:
     tf.disable_v2_behavior()
     FOLDER.mkdir(exist_ok=True)
     described, stored = FOLDER / "cases.json", FOLDER / "values.npz"
-    cases = json.loads(described.read_text()) if names else {}
-    values = dict(np.load(stored)) if names else {}
+    cases = json.loads(described.read_text()) if described.exists() else {}
+    values = dict(np.load(stored)) if stored.exists() else {}
     for name in names or CASES:
+        values = {key: value for key, value in values.items() if key.partition("/")[0] != name}
         write(name, cases, values)
     described.write_text(json.dumps(cases, indent=0, sort_keys=True) + "\n")
     np.savez_compressed(stored, **values)

@@ -9,6 +9,7 @@ For TensorFlow 1's two kinds of variables there is a folder ``references`` and `
 checkpoint and as text, the saved model ``saved``, and the losses of 20 further steps. ``digits`` is a classifier of
 handwritten digits that has not learned much yet, as both. ``functions``, ``convolutions`` and ``recurrent`` are saved
 models of TensorFlow 2. ``values.npz`` of each folder holds what is fed and what comes out.
+``queues.meta`` beside the archive is the meta graph of a pipeline of queues.
 """
 
 from __future__ import annotations
@@ -65,6 +66,22 @@ def perceptron(folder: Path, resources: bool) -> None:
         tf.saved_model.simple_save(session, f"{folder}/saved", {"x": x}, {"y": y})
         losses = [session.run([loss, train], feeds)[0] for _ in range(STEPS)]
     np.savez(folder / "values.npz", x=fed[0], labels=fed[1], y=result, losses=losses)
+
+
+def queues(path: Path) -> None:
+    """The meta graph of a pipeline of queues, which threads fill."""
+    with tf.Graph().as_default():
+        tf.set_random_seed(1)
+        numbers = np.arange(7, dtype=np.float32)
+        x, i = tf.train.slice_input_producer([numbers * 2, np.arange(7)], num_epochs=2, shuffle=False)
+        for name, batch in (("plain", tf.train.batch), ("mixed", tf.train.shuffle_batch)):
+            more = {"min_after_dequeue": 2} if name == "mixed" else {}
+            found = batch([x + 1, i], 2, capacity=8, allow_smaller_final_batch=True, name=name, **more)
+            for part, tensor in zip("xi", found, strict=True):
+                tf.identity(tensor, name=f"{name}_{part}")
+            x, i = tf.train.slice_input_producer([numbers, np.arange(7)], num_epochs=1, seed=1)
+        tf.group(tf.local_variables_initializer(), tf.global_variables_initializer(), name="setup")
+        tf.train.export_meta_graph(str(path))
 
 
 def digits(folder: Path) -> None:
@@ -160,6 +177,7 @@ def main() -> None:
                 with path.open("rb") as file:
                     archive.addfile(info, file)
     TARGET.parent.mkdir(exist_ok=True)
+    queues(TARGET.with_name("queues.meta"))
     TARGET.write_bytes(packed.getvalue())
     os.chdir("/")
     shutil.rmtree(root)

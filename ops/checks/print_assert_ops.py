@@ -342,14 +342,15 @@ def _is_symbolic(item: object) -> bool:
 
 
 def _line(ctx: KernelContext, data: Sequence[Array]) -> str:
-    values = iter([_printed(ctx.to_host(array), ctx.attr("summarize")) for array in data])
+    alone = len(data) == 1 and not any(ctx.attr("texts"))
+    values = iter([_printed(ctx.to_host(array), ctx.attr("summarize"), alone) for array in data])
     parts = [next(values) if text is None else text for text in ctx.attr("texts")]
     return f"{ctx.attr('sep').join(parts)}{ctx.attr('end')}"
 
 
-def _printed(value: Array, count: int) -> str:
-    if value.ndim == 0 and value.dtype.kind == "O":
-        return as_string(value).decode("utf-8", "surrogateescape")  # among strings, one in quotes; alone, as it is
+def _printed(value: Array, count: int, alone: bool) -> str:
+    if alone and value.ndim == 0 and value.dtype.kind == "O":
+        return as_string(value).decode("utf-8", "surrogateescape")  # as it is; beside others in quotes
     return summarized(value, count)
 
 

@@ -498,7 +498,10 @@ def _quantize_kernel(ctx: KernelContext, input: Array, min_range: Array, max_ran
         numbers = _away_from_zero(numbers)
     else:
         scale = (most - least) / (high - low)
-        numbers = _away_from_zero(wide * scale) - _away_from_zero(np.float64(low * scale)) + least
+        if (least, most) == (0, 255):  # as in TensorFlow, the commonest dtype is rounded once
+            numbers = _away_from_zero((np.clip(wide, low, high) - low) * scale)
+        else:
+            numbers = _away_from_zero(wide * scale) - _away_from_zero(np.float64(low * scale)) + least
     return [np.clip(numbers, least, most).astype(dtype), np.array(low, np.float32), np.array(high, np.float32)]
 
 
@@ -555,7 +558,9 @@ def _floats(numbers: Array, low: float, high: float, mode: str) -> Array:
     step = (high - low) / (most - least)
     if mode == "MIN_COMBINED":
         return (wide + _half_range(numbers.dtype)) * step + low
-    return _away_from_zero(np.float64(low / step)) * step + (wide - least) * step
+    # In single precision, as TensorFlow's: that decides which way halves go.
+    start = np.float64(_away_from_zero(np.float32(low) / np.float32(step)))
+    return start * step + (wide - least) * step
 
 
 def _dequantize_shape(op: Operation) -> list[TensorShape]:

@@ -49,7 +49,7 @@ def set_intersection(
         ArgumentError: The dtypes differ.
         InvalidArgumentError: The shapes do not go together. At run time: the positions are not in order.
     """
-    return _combine(a, b, "intersection", validate_indices)
+    return set_operation(a, b, "intersection", validate_indices)
 
 
 def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_indices: bool = True) -> SparseTensor:
@@ -57,7 +57,7 @@ def set_union(a: TensorLike | SparseLike, b: TensorLike | SparseLike, validate_i
 
     `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
-    return _combine(a, b, "union", validate_indices)
+    return set_operation(a, b, "union", validate_indices)
 
 
 def set_difference(
@@ -67,12 +67,13 @@ def set_difference(
 
     `a` has the shape ``[..., n]``, `b` ``[..., m]``, and the result ``[..., most elements]``.
     """
-    return _combine(a, b, "a-b" if aminusb else "b-a", validate_indices)
+    return set_operation(a, b, "a-b" if aminusb else "b-a", validate_indices)
 
 
-def _combine(
+def set_operation(
     a: TensorLike | SparseLike, b: TensorLike | SparseLike, operation: str, validate_indices: bool
 ) -> SparseTensor:
+    """Combine sets (arguments as `set_intersection`) by ``intersection``, ``union``, ``a-b`` or ``b-a``."""
     left, right = _as_sparse(a), _as_sparse(b)
     if left.dtype != right.dtype:
         raise ArgumentError(f"sets of {left.dtype.name} do not go with sets of {right.dtype.name}; use tf.cast")

@@ -21,7 +21,7 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
-from tfray.ops.arrays.broadcast_ops import broadcast_to, fill
+from tfray.ops.arrays.broadcast_ops import broadcast_to, fill, zeros_like
 from tfray.ops.arrays.gather_ops import gather, gather_nd, scatter_nd
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, host_ints, transpose
@@ -197,6 +197,10 @@ def _reduced(
         rank = rank_of(sparse, name)
         axes = _axes(axis, reduction_axes, rank)
         kept = [i for i in range(rank) if i not in axes]
+        if not (kept or to_sparse or _keeps(keepdims, keep_dims)):
+            # A scalar, of one group, or of none where there are no elements.
+            group = zeros_like(sparse.indices[:, 0])
+            return reduce_sum(function(sparse.values, group, arithmetic.minimum(shape_of(group)[0], 1)))
         indices, sizes = _columns(sparse, kept)
         distinct, group = distinct_coordinates(indices, sizes)
         values = function(sparse.values, group, shape_of(distinct)[0])

@@ -168,7 +168,7 @@ def _csv_default(default: Any, index: int) -> Tensor:
 
 def _decode_csv_kernel(ctx: KernelContext, records: Array, *defaults: Array) -> list[Array]:
     records = np.asarray(records, object)
-    selected = ctx.attr("select_cols")
+    selected = ctx.attr("select_cols") or None
     delimiter = octets(ctx.attr("field_delim"))
     rows = _split_records(records.reshape(-1).tolist(), delimiter, ctx.attr("use_quote_delim"))
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))

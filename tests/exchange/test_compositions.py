@@ -10,6 +10,8 @@ from tfray.exchange.compositions import COMPOSED
 from tfray.exchange.op_table import OWN_ATTRS, OWN_PART
 from tfray.exchange.to_tensorflow import check_for_tensorflow
 from tfray.formats.graph_proto import GraphDef
+from tfray.ops.nn.shard_product_ops import shard_products
+from tfray.ops.sparse.sparse_ops import distinct_coordinates as distinct
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 
@@ -32,7 +34,19 @@ def sigmoid_cross_entropy(x):
     return [tf.nn.sigmoid_cross_entropy_with_logits(logits=x * 20, labels=tf.sigmoid(x))]
 
 
+def distinct_coordinates(x):
+    places = tf.cast(tf.abs(x[:, :2]) * 2, tf.int64) % 2
+    found = distinct(places, [2, 2])
+    return [found.distinct, found.group]
+
+
+def products(x):
+    return list(shard_products(x[:2], [1, 0], tf.concat([x, x * 2], 0)))
+
+
 PROGRAMS = {
+    "DistinctCoordinates": distinct_coordinates,
+    "ShardProducts": products,
     "ReversedAxes": lambda x: [tf.transpose(x)],
     "SwappedAxes": lambda x: [tf.matrix_transpose(x)],
     "SequenceMask": lambda x: [tf.sequence_mask(tf.cast(tf.abs(x) * 3, tf.int32), 4, tf.float32)],

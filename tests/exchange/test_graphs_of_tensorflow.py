@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.graphs.golden_graphs import CASES, FOLDER, feeds, message, values
+from tests.support.graphs.golden_graphs import CASES, FOLDER, each, feeds, message, values
 from tests.support.traced_memory import ResidentPeak, at_most
 from tfray.errors import DataLossError, InvalidArgumentError, PermissionDeniedError, UnimplementedError
 from tfray.exchange import from_tensorflow
 from tfray.formats.graph_proto import AttrValue, GraphDef
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", each())
 def test_results_are_equal(name):
     case = CASES[name]
     tf.import_graph_def(message(name), name="")

@@ -118,3 +118,24 @@ def test_a_model_may_write_nowhere_else(models):
     elsewhere.attr["value"].tensor.CopyFrom(tf.make_tensor_proto("/somewhere/else"))
     with pytest.raises(tf.errors.PermissionDeniedError, match=r"SaveV2 \(1"):
         tf.train.import_meta_graph(MetaGraphDef.FromString(definition.SerializeToString()))
+
+
+def test_queues_of_a_meta_graph_are_filled_by_its_queue_runners():
+    tf.train.import_meta_graph(str(ARCHIVE.with_name("queues.meta")))
+    with tf.Session() as session:
+        session.run("setup")
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        assert len(threads) >= 4
+        plain = [session.run(["plain_x:0", "plain_i:0"]) for _ in range(7)]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run("plain_x:0")
+        mixed = [session.run(["mixed_x:0", "mixed_i:0"]) for _ in range(4)]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run("mixed_i:0")
+        coordinator.request_stop()
+        coordinator.join(threads, stop_grace_period_secs=10)
+    assert np.concatenate([i for _, i in plain]).tolist() == [*range(7)] * 2
+    np.testing.assert_array_equal(np.concatenate([x for x, _ in plain]), 2 * np.tile(np.arange(7), 2) + 1)
+    assert sorted(np.concatenate([i for _, i in mixed])) == [*range(7)]
+    assert all(np.array_equal(x, i + 1) for x, i in mixed)

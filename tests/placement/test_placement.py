@@ -81,6 +81,19 @@ def test_constants_are_folded():
     assert constant.site.startswith(__file__)
 
 
+def test_a_constant_that_waits_is_not_folded_away():
+    queue = tf.FIFOQueue(9, [tf.int64], [[]])
+    graph = tf.get_default_graph()
+    first = queue.enqueue([np.int64(1)])
+    attrs = {"value": np.array(2, np.int32), "dtype": tf.int32}
+    waiting = graph.create_op("Const", [], attrs, control_inputs=[first]).outputs[0]
+    second = queue.enqueue([tf.cast(waiting, tf.int64)])
+    with tf.control_dependencies([second]):
+        size = queue.size()
+    with tf.Session() as session:
+        assert session.run(size) == 2
+
+
 def test_any_result_of_a_folded_operation_can_be_fetched():
     """Each of its results is a constant of its own."""
     _, second = tf.split(tf.constant([1.0, 2.0]), 2)

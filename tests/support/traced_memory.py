@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 
 @contextmanager
@@ -17,6 +20,21 @@ def at_most(megabytes):
     finally:
         tracemalloc.stop()
     assert peak < megabytes << 20
+
+
+@contextmanager
+def resident_at_most(megabytes):
+    """A block that needs no more memory of the machine at a time beyond what this process has when it begins.
+
+    protobuf's memory counts, which Python does not see.
+    """
+    gc.collect()
+    try:
+        peak = ResidentPeak()
+    except OSError:
+        pytest.skip("this system does not say how much memory a process has needed since a moment")
+    yield
+    assert peak.bytes() < megabytes << 20
 
 
 class ResidentPeak:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import UnimplementedError
-from tfray.exchange.import_rules import Rule, by_rule
+from tfray.exchange.import_rules import MATRIX, RULES, Rule, by_rule
 from tfray.exchange.node import Imported, Node, Reference, TensorArrayHandle, behind, rule
 from tfray.framework import dtypes
 from tfray.framework.graph import Tensor
@@ -60,10 +60,29 @@ def _identity(node: Node) -> Sequence[Imported]:
     return [node.make("TensorArrayIdentity" if value.dtype is dtypes.variant else "Identity", [value]).outputs[0]]
 
 
+@rule("ResourceGatherNd")
+def _gather_of_variable(node: Node) -> Sequence[Imported]:
+    handle, indices = node.inputs
+    dtype, shape = behind(handle)
+    return [node.make("GatherNd", [node.part("ReadVariable", [handle], dtype=dtype, shape=shape), indices]).outputs[0]]
+
+
 @rule("DestroyResourceOp", "ControlTrigger")
 def _nothing(node: Node) -> Sequence[Imported]:
     node.make("NoOp", [])
     return []
+
+
+_DUAL_AVERAGING = ("ApplyAdagradDA", "SparseApplyAdagradDA")
+
+
+@rule(*_DUAL_AVERAGING, *(f"Resource{name}" for name in _DUAL_AVERAGING))
+def _dual_averaging(node: Node) -> Sequence[Imported]:
+    """The step is of the dtype of the variable here."""
+    (step,), (rate,) = node.arg("global_step"), node.arg("lr")
+    cast = node.part("Cast", [step], SrcT=step.dtype, DstT=rate.dtype)
+    node.inputs[:] = [cast if tensor is step else tensor for tensor in node.inputs]
+    return by_rule(node, Rule(), node.op.removeprefix("Resource"))
 
 
 @rule("ApplyFtrl", "ResourceApplyFtrl", "SparseApplyFtrl", "ResourceSparseApplyFtrl")
@@ -153,6 +172,26 @@ def _pad(node: Node) -> Sequence[Imported]:
     return [node.make("PadV2", [*node.inputs[:2], value]).outputs[0]]
 
 
+@rule("BatchMatMulV3")
+def _products(node: Node) -> Sequence[Imported]:
+    wanted = node.attrs["Tout"]
+    operands = [
+        tensor if tensor.dtype is wanted else node.part("Cast", [tensor], SrcT=tensor.dtype, DstT=wanted)
+        for tensor in node.inputs
+    ]
+    flags = {here: node.attrs[there] for there, here in MATRIX.items()}
+    return [node.make("BatchMatMul", operands, **flags).outputs[0]]
+
+
+@rule("Roll")
+def _roll(node: Node) -> Sequence[Imported]:
+    axis = node.constant("axis")
+    if axis is None or axis.ndim:
+        return by_rule(node, RULES["Roll"], "Roll")
+    shift = node.part("Reshape", [node.inputs[1], node.known([1], dtypes.int32)])
+    return [node.make("Roll", [node.inputs[0], shift], axis=[int(axis)], backwards=False).outputs[0]]
+
+
 @rule("StridedSlice")
 def _strided_slice(node: Node) -> Sequence[Imported]:
     value, *bounds = node.inputs
@@ -178,6 +217,7 @@ def _strided_slice_assign(node: Node) -> Sequence[Imported]:
 
 def _key(node: Node, begin: Tensor, end: Tensor, strides: Tensor) -> tuple[str, list[Tensor]]:
     masks = {name: value for name, value in node.attrs.items() if name.endswith("_mask")}
+    node.wait_like([begin, end, strides])
     with node.building():
         return slice_ops.strided_key(begin, end, strides, **masks)
 

@@ -16,17 +16,20 @@ from tfray.ops.arrays.broadcast_ops import broadcast_to, ones, ones_like, where,
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather, scatter_nd
 from tfray.ops.arrays.join_ops import concat, split, stack
-from tfray.ops.arrays.layout_ops import pad
-from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch
+from tfray.ops.arrays.layout_ops import pad, reverse
+from tfray.ops.arrays.partition_ops import dynamic_partition, dynamic_stitch, unique
 from tfray.ops.arrays.shape_ops import cast, expand_dims, rank, reshape, shape, size, transpose
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import exp
 from tfray.ops.math.comparison_ops import is_finite, not_equal
+from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_all, reduce_prod, reduce_sum
 from tfray.ops.math.rounding_ops import clip_by_value, floormod
+from tfray.ops.math.scan_ops import cumprod
 from tfray.ops.math.search_ops import top_k
 from tfray.ops.math.segment_ops import unsorted_segment_sum
+from tfray.ops.math.sorting_ops import searchsorted, unravel_index
 from tfray.ops.math.transcendental_ops import log1p, sigmoid, tanh
 from tfray.ops.nn.activation_ops import relu
 
@@ -178,6 +181,20 @@ def _put_along_last(op: Operation, values: Tensor, indices: Tensor, sizes: Tenso
     pairs = stack([reshape(rows, [-1]), reshape(flat, [-1])], 1)
     put = scatter_nd(pairs, reshape(values, [-1]), stack([shape(flat)[0], full[-1]]))
     return [reshape(put, full)]
+
+
+@composed("DistinctCoordinates")
+def _distinct_coordinates(op: Operation, indices: Tensor, sizes: Tensor) -> Sequence[Tensor]:
+    places = reduce_sum(indices * cumprod(sizes, exclusive=True, reverse=True), 1)
+    distinct = reverse(unique(top_k(places, size(places))[0]).y, [0])
+    return [transpose(unravel_index(distinct, sizes), [1, 0]), searchsorted(distinct, places, out_type=dtypes.int64)]
+
+
+@composed("ShardProducts")
+def _shard_products(op: Operation, inputs: Tensor, examples: Tensor, rows: Tensor) -> Sequence[Tensor]:
+    count = size(examples)
+    pairs = reduce_sum(gather(inputs, examples) * rows[:count], 1)
+    return [pairs, matmul(rows[count:], inputs, transpose_b=True)]
 
 
 # -- elements ------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ class Body(Protocol):
     """The nodes of a graph or of a function: see `tfray.exchange.to_tensorflow`."""
 
     message: GraphDef
+    nodes: Any
     texts: dict[Tensor, str]
     taken: set[str]
 
@@ -46,6 +47,9 @@ class Body(Protocol):
 
     def add_part(self, op: Operation) -> None:
         """Add an operation of TensorFlow's. Raises `UnimplementedError` for one that only tfray has."""
+
+    def by_rule(self, op: Operation) -> None:
+        """Add an operation whose type there agrees, or differs by a `Rule`."""
 
     def effect(self, op: Operation, suffix: str, there: str, inputs: Sequence[str], **attrs: Any) -> str:
         """The name of a node without outputs that is needed besides."""

@@ -11,22 +11,28 @@ from typing import Any, Final
 import numpy as np
 
 import tfray.exchange.array_rules
-import tfray.exchange.queue_rules
-import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
+import tfray.exchange.example_rules
+import tfray.exchange.layer_rules
+import tfray.exchange.saver_rules
+import tfray.exchange.sparse_rules
+import tfray.exchange.table_rules  # noqa: F401  (declares rules)
 from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
-from tfray.exchange.attributes import attrs_of
+from tfray.exchange.attributes import attrs_of, dtype_of, read_attr
+from tfray.exchange.dataset_rules import without_datasets
 from tfray.exchange.flow_rules import call
 from tfray.exchange.functionalize import functionalize
 from tfray.exchange.gradient_arrays import with_gradient_arrays_as_values
 from tfray.exchange.import_rules import importable, imported
-from tfray.exchange.node import Imported, Node, Reference
+from tfray.exchange.node import Component, Imported, Node, Reference
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, operation_type
-from tfray.formats.graph_proto import AttrValue, FunctionDef, GraphDef, NodeDef
+from tfray.exchange.queue_rules import staged_components
+from tfray.formats.graph_proto import AttrValue, FunctionDef, GraphDef, NameAttrList, NodeDef
 from tfray.framework import dtypes
 from tfray.framework.allowed_uses import all_nodes
 from tfray.framework.call_errors import DAMAGE, reason_of
 from tfray.framework.call_site import user_site
 from tfray.framework.device_spec import canonical_name
+from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import add_node
 from tfray.framework.op_def import registered_ops
@@ -65,8 +71,9 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
 
 def _imported(graph_def: GraphDef, keep: Iterable[str]) -> PlainGraph:
     graph_def = functionalize(with_gradient_arrays_as_values(graph_def), keep)
-    functions = _called(graph_def)
-    nodes = list(_restored(graph_def.node))
+    functions = _called(graph_def.node, graph_def.library.function)
+    nodes = without_datasets(list(_restored(graph_def.node)), functions)
+    functions = _called(nodes, graph_def.library.function)
     _check_types([nodes, *(function.node_def for function in functions.values())], functions)
     graph = Graph()
     with graph.as_default():
@@ -74,6 +81,7 @@ def _imported(graph_def: GraphDef, keep: Iterable[str]) -> PlainGraph:
             graph.unique_name(node.name)
         count = len(nodes) + sum(len(function.node_def) for function in functions.values())
         body = _Body(functions, graph, "", {}, 0, user_site(), _Room(ANY_CALLED + CALLED_EACH * count))
+        body.components = staged_components(nodes)
         body.add_all(nodes)
     plain = graph.as_plain()
     for made, _ in all_nodes(plain.node):
@@ -105,11 +113,11 @@ def _written(node: NodeDef, *keys: str) -> dict[str, Any]:
         raise DataLossError(f"{node.op} {node.name!r}: its attribute {OWN_ATTRS!r}: {reason_of(error)}") from error
 
 
-def _called(graph_def: GraphDef) -> dict[str, FunctionDef]:
+def _called(nodes: Iterable[NodeDef], listed: Iterable[FunctionDef]) -> dict[str, FunctionDef]:
     """The functions of the library that the graph calls. Others may hold anything: variants for other devices, say."""
-    library = {function.signature.name: function for function in graph_def.library.function}
+    library = {function.signature.name: function for function in listed}
     found: dict[str, FunctionDef] = {}
-    ahead: list[Iterable[NodeDef]] = [graph_def.node]
+    ahead: list[Iterable[NodeDef]] = [nodes]
     while ahead:
         for node in ahead.pop():
             named = (name for value in node.attr.values() for name in _functions_in(value))
@@ -173,6 +181,9 @@ class _Body:
         site: The user's line that imports the graph.
         room: How many operations calls may become.
         pushed: What is known of the shapes of what is pushed on stacks, by the stacks' handles.
+        elements: The shapes of the components of datasets.
+        begun: The datasets of iterators that begin by themselves.
+        components: How many components the elements of staging areas have, by the areas' names.
         controls: Operations that all operations here wait for.
     """
 
@@ -185,6 +196,9 @@ class _Body:
     room: _Room
     pushed: dict[Tensor, TensorShape] = field(default_factory=dict)
     controls: Sequence[Operation] = ()
+    elements: dict[Tensor, list[TensorShape]] = field(default_factory=dict)
+    begun: dict[Tensor, Tensor] = field(default_factory=dict)
+    components: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.values: dict[str, list[Imported]] = {}
@@ -281,27 +295,34 @@ class _Body:
         Returns:
             What it returns, and the operations that run for their effect.
         """
-        body = _Body(
-            self.functions,
-            self.graph,
-            f"{node.name}/",
-            given,
-            self.depth + 1,
-            self.site,
-            self.room,
-            self.pushed,
-            node.controls,
-        )
+        body = self._inner(self.graph, f"{node.name}/", given, node.controls)
         return body._fill(function, inputs)
+
+    def _inner(self, graph: Graph, prefix: str, given: Mapping[str, Any], controls: Sequence[Operation] = ()) -> _Body:
+        depth = self.depth + 1
+        body = _Body(self.functions, graph, prefix, given, depth, self.site, self.room, self.pushed, controls)
+        body.elements, body.begun, body.components = self.elements, self.begun, self.components
+        return body
+
+    def given(self, function: NameAttrList) -> dict[str, Any]:
+        """The attributes with which a function is called."""
+        return {name: read_attr(value) for name, value in function.attr.items()}
+
+    def input_dtypes(self, function: str) -> list[DType]:
+        """The dtypes of what a function is given."""
+        if function not in self.functions:
+            raise InvalidArgumentError(f"the graph has no function {function!r}")
+        return [dtype_of(arg.type) for arg in self.functions[function].signature.input_arg]
 
     def region(
         self,
         function: str,
         given: Mapping[str, Any],
-        inputs: Sequence[Imported],
+        inputs: Sequence[Imported | Component],
         node: Node,
         scope: str,
         parameters: Mapping[int, TensorShape] | None = None,
+        runs_often: bool = False,
     ) -> tuple[Region, list[Imported]]:
         """A region that does what a function does.
 
@@ -312,26 +333,27 @@ class _Body:
             node: The operation that will hold it.
             scope: Below the node's name, before the names of its operations.
             parameters: Indices of those inputs that the operation passes in, and their shapes. The others are captured.
+            runs_often: Whether the operation runs it for every element of a dataset.
 
         Returns:
             The region, whose outputs have not been set, and what the function returns.
         """
-        region = Region(self.graph)
+        region = Region(self.graph, runs_often)
         with region.as_default():
-            prefix = f"{node.name}/{scope}/"
-            body = _Body(self.functions, region, prefix, given, self.depth + 1, self.site, self.room, self.pushed)
-            own = list(inputs)
+            body = self._inner(region, f"{node.name}/{scope}/", given)
+            own: list[Any] = list(inputs)
             parameters = parameters or {}
             for index, shape in parameters.items():  # before the captures
                 value = inputs[index]
-                if isinstance(value, Tensor):
+                if isinstance(value, (Tensor, Component)):
                     own[index] = region.add_input(value.dtype, shape, f"{body.prefix}input_{index}")
             for index in set(range(len(inputs))) - set(parameters):
                 value = inputs[index]
                 if isinstance(value, (Tensor, Reference)):
                     own[index] = value.in_region(region) if isinstance(value, Reference) else region.own(value)
             outputs, effects = body._fill(function, own)
-            outputs = [_after(value, effects, f"{body.prefix}result_{i}") for i, value in enumerate(outputs)]
+            if not runs_often:  # such a function has no effects besides
+                outputs = [_after(value, effects, f"{body.prefix}result_{i}") for i, value in enumerate(outputs)]
             if effects and not any(isinstance(output, Tensor) for output in outputs):
                 attrs = {"value": np.array(True), "dtype": dtypes.bool_}
                 name = f"{body.prefix}done"

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import UnimplementedError
 from tfray.exchange.node import FUNCTIONS, Imported, Node, Reference, behind
 from tfray.exchange.op_table import TensorFlowOp, operation_type
@@ -42,6 +44,10 @@ HINTS: Final = frozenset(
         "output_types",
         "sparse_gradient",
         "tensor_array_name",
+        "use_node_name_sharing",
+        "seed",
+        "seed2",
+        "message",
     }
 )
 """Attributes that say how, not what."""
@@ -79,13 +85,15 @@ BATCH_NORM_GRAD: Final = Rule(
     outputs=(0, 1, 2),
 )
 
+ONE_OF_ALL: Final = {"value_shape": TensorShape([]), "is_mutable": False}
+ONE_OF_EACH: Final = {"value_shape": TensorShape([]), "is_mutable": True}
+
 RULES: Final[dict[str, Rule]] = {
     "AddV2": Rule("Add"),
     "AssignAddVariableOp": Rule("AssignAdd"),
     "AssignSubVariableOp": Rule("AssignSub"),
     "BatchMatMul": Rule(attrs=MATRIX),
     "BatchMatMulV2": Rule("BatchMatMul", attrs=MATRIX),
-    "BatchMatMulV3": Rule("BatchMatMul", attrs=MATRIX),
     "ConcatV2": Rule(known={"axis": "axis"}),
     "Concat": Rule("ConcatV2", known={"concat_dim": "axis"}),
     "FusedBatchNormV2": BATCH_NORM,
@@ -95,7 +103,12 @@ RULES: Final[dict[str, Rule]] = {
     "FusedBatchNormGradV3": BATCH_NORM_GRAD,
     "Gather": Rule("GatherV2", given={"axis": 0, "batch_dims": 0}),
     "GatherV2": Rule(known={"axis": "axis"}),
-    "HashTableV2": Rule("HashTable", given={"value_shape": TensorShape([]), "is_mutable": False}),
+    "HashTable": Rule(given=ONE_OF_ALL),
+    "HashTableV2": Rule("HashTable", given=ONE_OF_ALL),
+    "MutableHashTable": Rule("HashTable", given=ONE_OF_EACH),
+    "MutableHashTableV2": Rule("HashTable", given=ONE_OF_EACH),
+    "MutableHashTableOfTensors": Rule("HashTable", given={"is_mutable": True}),
+    "MutableHashTableOfTensorsV2": Rule("HashTable", given={"is_mutable": True}),
     "InitializeTableV2": Rule("InitializeTable"),
     "Inv": Rule("Reciprocal"),
     "LookupTableFindV2": Rule("LookupTableFind"),
@@ -185,7 +198,12 @@ def by_rule(node: Node, found: Rule, name: str) -> list[Imported]:
         bound = any(argument.type == here for argument in ours.input_arguments)
         if here in ours.attrs or (here in ours.types and not bound):
             attrs[here] = value
-        elif not bound and attr not in theirs.implied and attr not in HINTS and value != theirs.attrs[attr].default:
+        elif (
+            not bound
+            and attr not in theirs.implied
+            and attr not in HINTS
+            and not _is_default(value, theirs.attrs[attr].default)
+        ):
             raise UnimplementedError(f"{node.op} {node.name!r}: tfray knows nothing of {attr}={value!r}")
     for arg, attr in found.known.items():
         value = node.constant(arg)
@@ -200,6 +218,13 @@ def by_rule(node: Node, found: Rule, name: str) -> list[Imported]:
         attrs |= _variable_attrs(ours, inputs[0], attrs)
     made = node.make(name, inputs, **attrs)
     return _outputs(node, found, made)
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether an attribute has its default value. Messages hold numbers in single precision."""
+    if isinstance(value, float) and isinstance(default, float):
+        return bool(np.float32(value) == np.float32(default))
+    return bool(value == default)
 
 
 def _inputs(node: Node, found: Rule, ours: OpDef) -> list[Tensor]:

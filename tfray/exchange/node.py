@@ -47,6 +47,13 @@ class TensorArrayHandle:
     dynamic: bool
 
 
+@dataclass(frozen=True)
+class Component:
+    """What is known of an input that is passed into a region, and that no tensor outside stands for."""
+
+    dtype: DType
+
+
 Imported = Tensor | Reference | TensorArrayHandle
 """What an output of an operation of TensorFlow is here."""
 
@@ -127,7 +134,14 @@ class Node:
         """The value of an input, if the graph determines it."""
         (tensor,) = self.arg(name)
         found = constant_value(tensor)
+        if found is not None:
+            self.wait_like([tensor])
         return None if found is None else np.asarray(found)
+
+    def wait_like(self, tensors: Sequence[Tensor]) -> None:
+        """Wait for what constants wait for whose values become part of the operation."""
+        waited = (control for tensor in tensors if tensor.op.type == "Const" for control in tensor.op.control_inputs)
+        self.controls += [control for control in waited if control not in self.controls]
 
     def needed(self, name: str) -> Any:
         """The value of an input that has to be known, as numbers and lists. Raises `UnimplementedError`."""
@@ -165,6 +179,7 @@ class Node:
     @contextmanager
     def building(self) -> Iterator[None]:
         """Under it, functions of tfray's add operations that are needed besides."""
+        self.wait_like([value for value in self.given if isinstance(value, Tensor)])
         controls = [op for op in self.controls if op.graph is self.graph]
         with (
             self.graph.as_default(),

@@ -53,7 +53,7 @@ class TensorFlowArg:
         type: A dtype's name, or the attribute that gives the dtype; ``""`` where `types` gives one for each tensor.
         number: The attribute that says how many tensors it is; ``""`` for one.
         types: The attribute that lists the dtypes of its tensors, or ``""``.
-        is_ref: Whether it is a reference to a variable.
+        is_ref: Whether it is a reference: to a variable, or as text to what else outlives a step, such as a queue.
     """
 
     name: str
@@ -80,6 +80,11 @@ class TensorFlowArg:
     def count(self, attrs: Mapping[str, Any]) -> int:
         """How many tensors it is. `attrs` are the values of attributes."""
         return len(attrs[self.types]) if self.types else int(attrs[self.number]) if self.number else 1
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is a reference to a variable."""
+        return self.is_ref and self.type != "string"
 
     @property
     def takes_resource(self) -> bool:

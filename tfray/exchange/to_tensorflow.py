@@ -13,10 +13,15 @@ import numpy as np
 
 import tfray.exchange.array_rules
 import tfray.exchange.compositions
+import tfray.exchange.example_rules
 import tfray.exchange.flow_exports
 import tfray.exchange.flow_rules
+import tfray.exchange.layer_rules
 import tfray.exchange.queue_rules
-import tfray.exchange.saver_rules  # noqa: F401  (declares rules)
+import tfray.exchange.saver_rules
+import tfray.exchange.sparse_rules
+import tfray.exchange.table_rules
+import tfray.exchange.update_exports  # noqa: F401  (declares rules)
 from tfray.errors import UnimplementedError
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.exports import EXPORTS, export
@@ -24,6 +29,9 @@ from tfray.exchange.import_rules import RULES, Rule, importable, target_of
 from tfray.exchange.node import FUNCTIONS
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
 from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.large_contents import WORTHWHILE_BYTES, Contents
+from tfray.formats.message import stand_in_of
+from tfray.formats.stand_in import with_marks
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import DType
@@ -42,24 +50,28 @@ def to_tensorflow(graph: Graph, add_shapes: bool = False) -> GraphDef:
     TensorFlow has no equivalent of keeps its type here, as ``Tfray>Type``: only tfray reads it.
     `check_for_tensorflow` tells whether there is any.
     """
-    message = GraphDef()
+    message = with_marks(GraphDef())
     message.versions.producer = PRODUCER
-    body = Body(message.node, message, False, taken={op.name for op in graph.get_operations()})
-    for op in graph.get_operations():
+    ops = graph.get_operations()
+    constant_bytes = sum(op.attrs["value"].nbytes for op in ops if op.type == "Const")
+    contents = Contents() if constant_bytes >= WORTHWHILE_BYTES else None
+    body = Body(message.node, message, False, contents, taken={op.name for op in ops})
+    for op in ops:
         body.add(op)
     if add_shapes:
         for node in message.node:
             if node.name in graph:
                 shapes = [tensor.shape for tensor in graph.get_operation_by_name(node.name).outputs]
                 write_attr(node.attr["_output_shapes"], "list(shape)", shapes)
-    return message
+    made: GraphDef = stand_in_of(GraphDef, message, contents)
+    return made
 
 
 def node_of(op: Operation) -> NodeDef:
     """The node of an operation's name. Its inputs have the names that they have here."""
     message = GraphDef()
     texts = {tensor: tensor.name.removesuffix(":0") for tensor in op.inputs}
-    body = Body(message.node, message, False, texts, {op.name})
+    body = Body(message.node, message, False, None, texts, {op.name})
     body.add(op)
     found: NodeDef = next(node for node in message.node if node.name == op.name)
     return found
@@ -96,17 +108,19 @@ def _counterparts(op: str) -> Sequence[tuple[str, Rule]]:
         return []
     found = []
     renamed = (there for there, rule in RULES.items() if rule.op == op)
-    on_variables = (f"Resource{op}", f"Resource{op}V2") if lookup(op).access is not None else ()
-    for name in (*on_variables, op, f"{op}V2", f"{op}V3", *renamed):
+    ours = lookup(op)
+    uses_handles = any(each.type == "resource" for each in (*ours.input_arguments, *ours.output_arguments))
+    on_handles = (f"Resource{op}", f"Resource{op}V2") if uses_handles else ()
+    for name in (*on_handles, *({op} - _REMOVED), f"{op}V2", f"{op}V3", *renamed):
         if name in _ALIKE:
             return [(name, Rule(name))]
         definition = tensorflow_op(name)
-        if definition is None or any(arg.is_ref for arg in (*definition.inputs, *definition.outputs)):
+        if definition is None or any(arg.is_variable for arg in (*definition.inputs, *definition.outputs)):
             continue
-        target = None if name in FUNCTIONS or not importable(name) else target_of(name)
-        if target is not None and target[1] == op and _is_determined(definition, target[0], lookup(op)):
-            found.append((name, target[0]))
-    return found
+        target = None if (name in FUNCTIONS and name not in RULES) or not importable(name) else target_of(name)
+        if target is not None and target[1] == op and _is_determined(definition, target[0], ours):
+            found.append((name, target[0], any(arg.is_ref for arg in (*definition.inputs, *definition.outputs))))
+    return [(name, rule) for name, rule, _ in sorted(found, key=lambda each: each[2])]
 
 
 def _is_determined(definition: TensorFlowOp, rule: Rule, ours: OpDef) -> bool:
@@ -118,6 +132,10 @@ def _is_determined(definition: TensorFlowOp, rule: Rule, ours: OpDef) -> bool:
 
 _ALIKE: Final = frozenset({"AddN", "Identity", "MirrorPad", "PadV2", "SaveV2", "Select", "UniqueWithCounts"})
 """Types that are alike on both sides, although there are functions that import them."""
+
+
+_REMOVED: Final = frozenset({"MatrixExponential", "RandomPoisson"})
+"""Types that TensorFlow takes in old graphs only."""
 
 
 def _without_late_axis(op: str) -> str:
@@ -135,6 +153,7 @@ class Body:
         nodes: Where they go.
         message: The graph's message, for its library.
         in_function: Whether inputs are named as functions name them.
+        contents: What keeps large constants; without it the nodes hold them.
         texts: How each tensor is named as an input.
         taken: The names of all nodes.
         first: Index of the first node of the operation that is being added.
@@ -143,6 +162,7 @@ class Body:
     nodes: Any
     message: GraphDef
     in_function: bool
+    contents: Contents | None
     texts: dict[Tensor, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     first: int = 0
@@ -186,7 +206,7 @@ class Body:
         definition = tensorflow_op(there)
         assert definition is not None
         for key, value in attrs.items():
-            write_attr(made.attr[key], definition.attrs[key].type, value)
+            write_attr(made.attr[key], definition.attrs[key].type, value, self.contents)
         self._finish(made, op)
         return made
 
@@ -221,7 +241,7 @@ class Body:
 
     def of_function(self, nodes: Any, names: Iterable[str]) -> Body:
         """The nodes of a function of the same graph, whose operations have these names."""
-        return Body(nodes, self.message, True, taken=set(names))
+        return Body(nodes, self.message, True, self.contents, taken=set(names))
 
     def constant(self, op: Operation, suffix: str, value: Any, dtype: DType = dtypes.int32) -> str:
         """A constant that is needed besides."""
@@ -421,7 +441,7 @@ def _random(body: Body, op: Operation) -> None:
     body.give(op, "AddV2", {})
 
 
-@export("StridedSlice", "StridedSliceGrad")
+@export("StridedSlice", "StridedSliceGrad", "StridedSliceAssign")
 def _strided_slice(body: Body, op: Operation) -> None:
     first = 1 if op.type == "StridedSlice" else 2
     index = op.inputs[first].dtype if len(op.inputs) > first else dtypes.int32
@@ -444,7 +464,11 @@ def _strided_slice(body: Body, op: Operation) -> None:
         for column, value in zip(columns.values(), parts, strict=True):
             column.append(value)
     vectors = [_vector(body, op, name, column, index) for name, column in columns.items()]
-    attrs = {"T": op.inputs[0].dtype, "Index": index, **masks}
+    attrs = {"T": op.outputs[0].dtype, "Index": index, **masks}
+    if op.type == "StridedSliceAssign":
+        inputs = [body.text(op.inputs[0]), *vectors, body.text(op.inputs[1])]
+        body.node(op, "ResourceStridedSliceAssign", inputs, attrs)
+        return
     if op.type == "StridedSlice":
         inputs = [body.text(op.inputs[0]), *vectors]
     else:

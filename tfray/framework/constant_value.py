@@ -126,7 +126,6 @@ def constant_shape(tensor: Tensor) -> TensorShape:
         sizes = shape_value(tensor.op)
         if sizes is not None:
             return TensorShape(sizes)
-    count = tensor.shape.num_elements()
-    if tensor.shape.rank == 1 and count is not None and count <= MAX_ELEMENTS:
-        return TensorShape([None] * count)
+    if tensor.shape.rank == 1 and is_small(tensor.shape):
+        return TensorShape([None] * (tensor.shape.num_elements() or 0))
     return UNKNOWN

@@ -261,7 +261,7 @@ NUMBERS = np.arange(10, dtype=np.int32)
     ],
 )
 def test_values_are_printed_as_tensorflow_prints_them(value, options, shown, tmp_path):
-    # A string alone is printed as it is, and formatted in quotes.
+    # A string alone is printed as it is, beside others and formatted in quotes.
     formatted = f'"{shown}"' if value.dtype == object and not value.ndim else shown
     assert (
         interpret(string_format("{}", constant(value), **options)).item().decode("utf-8", "surrogateescape")
@@ -269,7 +269,8 @@ def test_values_are_printed_as_tensorflow_prints_them(value, options, shown, tmp
     )
     path = tmp_path / "lines"
     interpret(print_assert_ops.print_("x =", constant(value), output_stream=f"file://{path}", **options))
-    assert path.read_bytes().decode("utf-8", "surrogateescape") == f"x = {shown}\n"
+    interpret(print_assert_ops.print_(constant(value), output_stream=f"file://{path}", **options))
+    assert path.read_bytes().decode("utf-8", "surrogateescape") == f"x = {formatted}\n{shown}\n"
 
 
 def test_bytes_that_are_no_text_are_printed_escaped(capfd):

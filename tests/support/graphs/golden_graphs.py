@@ -7,11 +7,20 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tfray.formats.graph_proto import GraphDef
 
 FOLDER = Path(__file__).resolve().parents[2] / "golden" / "graphs"
+LARGE = {"gradients_of_losses", "pictures", "random_numbers", "signals", "trained_gru", "trained_lstm"}
+"""Graphs that take more than a second to import and run."""
+
 CASES = json.loads((FOLDER / "cases.json").read_text())
+
+
+def each(names=CASES):
+    """The names of cases as parameters of a test; large ones are slow."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in sorted(names)]
 
 
 def message(name):
