@@ -139,7 +139,7 @@ def checkpoint(mb: float, folder: str | None, **common: Any) -> None:
 def exchange(nodes: int, mb: float, **common: Any) -> None:
     """Graphs that TensorFlow wrote: import and first step of many operations, export, memory of a large frozen one."""
     labels = {name: f"{name}_{nodes}" for name in ("import_and_run", "export")}
-    labels |= {"import_frozen": f"import_frozen_{mb:g}mb"}
+    labels |= {name: f"{name}_{mb:g}mb" for name in ("import_frozen", "import_file")}
     _run("exchange", {"nodes": nodes, "mb": mb}, labels, memory=True, effort=LONG, **common)
 
 

@@ -97,6 +97,7 @@ def _columns(
         "processor ratio": processor_ratio,
         "committed": known,
         "peak MB (over first)" if over_first else "peak MB": lambda one: _peak(one, measurements, over_first),
+        "over first / bytes": lambda one: _times_bytes(one, measurements) if over_first else "",
         "memory ratio": memory_ratio,
     }
 
@@ -110,6 +111,14 @@ def _peer(one: Measurement, measurements: Sequence[Measurement]) -> Measurement 
     if one.side != "tfray":
         return None
     return next((other for other in measurements if other.case == one.case and other.side == "tensorflow"), None)
+
+
+def _times_bytes(one: Measurement, measurements: Sequence[Measurement]) -> str:
+    """By how much its peak of memory exceeds that of the side's first case, over the bytes that its step must move."""
+    first = next(other for other in measurements if other.side == one.side)
+    if one.work is None or not one.work.bytes or one.peak_bytes is None or first.peak_bytes is None or first is one:
+        return ""
+    return f"{(one.peak_bytes - first.peak_bytes) / one.work.bytes:.2f}"
 
 
 def _peak(one: Measurement, measurements: Sequence[Measurement], over_first: bool) -> str:

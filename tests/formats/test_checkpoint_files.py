@@ -659,11 +659,11 @@ def newest_step(folder):
 
 
 def kill_while_saving(folder, rng, asynchronous, write_format=TFRAY):
-    """Let a process save in a loop, and kill it, or its group, at a random moment."""
+    """Let a process save a few times, and kill it, or its group, at a random moment of a further save."""
     command = [sys.executable, "-c", SAVING, str(folder), str(asynchronous), write_format]
     environment = os.environ | {"PYTHONPATH": str(Path(tf.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
-    done = [int(process.stdout.readline())]
+    done = [int(process.stdout.readline()) for _ in range(rng.randint(1, 3))]
     time.sleep(rng.uniform(0, 0.05))
     if rng.random() < 0.5:
         os.killpg(process.pid, signal.SIGKILL)

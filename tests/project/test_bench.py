@@ -231,7 +231,7 @@ def test_measures_graphs_that_are_exchanged(tmp_path, peer):
     result = bench(*arguments, "--json", str(tmp_path / "lines"), **peer)
     assert result.returncode == 0, result.stderr
     lines = lines_of(tmp_path / "lines")
-    cases = ["small", "import_and_run_200", "export_200", "import_frozen_32mb"]
+    cases = ["small", "import_and_run_200", "export_200", "import_frozen_32mb", "import_file_32mb"]
     assert [(line["case"], line["impl"]) for line in lines] == [
         (case, side) for case in cases for side in ("tfray", "tensorflow")
     ]

@@ -28,6 +28,7 @@ from tfray.formats.checkpoint import INDEX_SUFFIX, CheckpointFiles
 from tfray.formats.meta_graph_proto import SavedModel
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
 from tfray.formats.safetensors import SUFFIX as SAFETENSORS_SUFFIX
+from tfray.formats.stand_in import with_marks
 from tfray.formats.write_formats import TENSORFLOW, TFRAY
 from tfray.framework.allowed_uses import KINDS as USES
 from tfray.training.checkpoints.checkpoint_management import checkpoint_exists
@@ -265,6 +266,7 @@ def _tensors(infos: Any) -> str:
 
 
 def _tell_of_own_operations(message: Any) -> None:
+    message = with_marks(message)
     graph = getattr(message, "graph_def", message)
     own = sorted({node.op for node in graph.node if node.op.startswith(OWN)})
     if own:

@@ -13,8 +13,10 @@ from tfray.errors import NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint import CheckpointFiles
 from tfray.formats.graph_proto import GraphDef
+from tfray.formats.large_contents import size_of
 from tfray.formats.meta_graph_proto import MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.stand_in import with_marks
 from tfray.formats.tensor_proto import TensorShapeProto
 from tfray.framework.dtypes import as_dtype
 from tfray.training.checkpoints.convert_model import signatures_of
@@ -34,7 +36,7 @@ _MOST_ENDS: Final = 20
 
 def model_contents(file: ModelFile) -> dict[str, Any]:
     """What a file or folder holds, ready for JSON."""
-    message = file.message
+    message = with_marks(file.message)
     is_folder = isinstance(message, SavedModel)
     graphs = message.meta_graphs if is_folder else [message]
     found: dict[str, Any] = {
@@ -123,7 +125,7 @@ def _contents(graph: GraphDef) -> dict[str, Any]:
     return {
         "operations": len(graph.node),
         "functions": len(graph.library.function),
-        "constant_bytes": sum(n.attr["value"].ByteSize() for body in bodies for n in body if n.op == "Const"),
+        "constant_bytes": sum(size_of(n.attr["value"]) for body in bodies for n in body if n.op == "Const"),
         "inputs": [_declared(node) for node in graph.node if node.op in _PLACEHOLDERS],
         "variables": [_declared(node) for node in graph.node if node.op in _VARIABLES],
         "ends": [{"name": node.name, "type": node.op} for node in graph.node if node.name not in taken],

@@ -10,7 +10,8 @@ import numpy as np
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.exchange.op_table import REQUIRED, TensorFlowOp
 from tfray.formats.graph_proto import AttrValue, NameAttrList
-from tfray.formats.tensor_proto import DTYPE_NUMBERS, REFERENCE, TensorShapeProto, make_ndarray, make_tensor_proto
+from tfray.formats.large_contents import Contents
+from tfray.formats.tensor_proto import DTYPE_NUMBERS, REFERENCE, TensorShapeProto, constant_message, make_ndarray
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import TensorShape
@@ -95,16 +96,19 @@ def attrs_of(definition: TensorFlowOp, given: Mapping[str, AttrValue], bound: Ma
     return attrs
 
 
-def write_attr(message: AttrValue, kind: str, value: Any) -> None:
-    """Put the value of an attribute of a kind, such as ``list(int)``, into its message."""
+def write_attr(message: AttrValue, kind: str, value: Any, contents: Contents | None = None) -> None:
+    """Put the value of an attribute of a kind, such as ``list(int)``, into its message.
+
+    Of a large tensor it holds a mark of `contents`, if they are given.
+    """
     if kind.startswith("list("):
         message.list.SetInParent()
         name = _FIELDS[kind[5:-1]]
-        getattr(message.list, name).extend([_written(kind[5:-1], each) for each in value])
+        getattr(message.list, name).extend([_written(kind[5:-1], each, contents) for each in value])
     elif kind in ("shape", "tensor", "func"):
-        getattr(message, _FIELDS[kind]).CopyFrom(_written(kind, value))
+        getattr(message, _FIELDS[kind]).CopyFrom(_written(kind, value, contents))
     else:
-        setattr(message, _FIELDS[kind], _written(kind, value))
+        setattr(message, _FIELDS[kind], _written(kind, value, contents))
 
 
 _FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"} | {
@@ -112,7 +116,7 @@ _FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"} | {
 }
 
 
-def _written(kind: str, value: Any) -> Any:
+def _written(kind: str, value: Any, contents: Contents | None) -> Any:
     match kind:
         case "string":
             return value.encode() if isinstance(value, str) else value
@@ -125,5 +129,5 @@ def _written(kind: str, value: Any) -> Any:
         case "shape":
             return TensorShape(value).as_proto()
         case "tensor":
-            return make_tensor_proto(value)
+            return constant_message(value, contents)
     return NameAttrList(**value)

@@ -11,6 +11,7 @@ from tfray.exchange import own_graphs
 from tfray.exchange.from_tensorflow import from_tensorflow
 from tfray.exchange.to_tensorflow import node_of, to_tensorflow
 from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.stand_in import contents_of, with_marks
 from tfray.framework.allowed_uses import all_nodes, reach_of
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.importer import from_graph_def
@@ -44,7 +45,9 @@ def node_message(op: Operation) -> NodeDef:
 @making_much()
 def plain_graph(message: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
     """The graph of a message; see `from_tensorflow` for what it raises and for `keep`."""
-    graph = from_tensorflow(message, keep)
+    contents = contents_of(message)  # another thread may ask the message for them meanwhile, which then lets go of them
+    graph = from_tensorflow(with_marks(message), keep)
+    del contents
     if any(reach_of(node) is not None for node, _ in all_nodes(graph.node)) and own_graphs.is_own(message):
         graph.node = [_as_own(node) for node in graph.node]
     return graph

@@ -6,6 +6,7 @@ import hashlib
 from typing import Final
 
 from tfray.formats.graph_proto import GraphDef
+from tfray.formats.stand_in import pieces_of, with_marks
 
 _made_here: Final[dict[tuple[int, str], set[bytes]]] = {}
 """Digests of graphs that use files or Python, by `_outline`. Others need no permission anyway."""
@@ -30,9 +31,13 @@ def forget(message: GraphDef) -> None:
 
 
 def _outline(message: GraphDef) -> tuple[int, str]:
-    """What tells most graphs apart at once: a digest takes a copy of the whole message."""
-    return len(message.node), message.node[-1].name if message.node else ""
+    """What tells most graphs apart at once: a digest takes all bytes of the message."""
+    nodes = with_marks(message).node
+    return len(nodes), nodes[-1].name if nodes else ""
 
 
 def _digest(message: GraphDef) -> bytes:
-    return hashlib.blake2b(message.SerializeToString(), digest_size=16).digest()
+    digest = hashlib.blake2b(digest_size=16)
+    for piece in pieces_of(message):
+        digest.update(piece)
+    return digest.digest()

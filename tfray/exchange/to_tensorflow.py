@@ -29,6 +29,9 @@ from tfray.exchange.import_rules import RULES, Rule, importable, target_of
 from tfray.exchange.node import FUNCTIONS
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
 from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.large_contents import WORTHWHILE_BYTES, Contents
+from tfray.formats.message import stand_in_of
+from tfray.formats.stand_in import with_marks
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import DType
@@ -47,24 +50,28 @@ def to_tensorflow(graph: Graph, add_shapes: bool = False) -> GraphDef:
     TensorFlow has no equivalent of keeps its type here, as ``Tfray>Type``: only tfray reads it.
     `check_for_tensorflow` tells whether there is any.
     """
-    message = GraphDef()
+    message = with_marks(GraphDef())
     message.versions.producer = PRODUCER
-    body = Body(message.node, message, False, taken={op.name for op in graph.get_operations()})
-    for op in graph.get_operations():
+    ops = graph.get_operations()
+    constant_bytes = sum(op.attrs["value"].nbytes for op in ops if op.type == "Const")
+    contents = Contents() if constant_bytes >= WORTHWHILE_BYTES else None
+    body = Body(message.node, message, False, contents, taken={op.name for op in ops})
+    for op in ops:
         body.add(op)
     if add_shapes:
         for node in message.node:
             if node.name in graph:
                 shapes = [tensor.shape for tensor in graph.get_operation_by_name(node.name).outputs]
                 write_attr(node.attr["_output_shapes"], "list(shape)", shapes)
-    return message
+    made: GraphDef = stand_in_of(GraphDef, message, contents)
+    return made
 
 
 def node_of(op: Operation) -> NodeDef:
     """The node of an operation's name. Its inputs have the names that they have here."""
     message = GraphDef()
     texts = {tensor: tensor.name.removesuffix(":0") for tensor in op.inputs}
-    body = Body(message.node, message, False, texts, {op.name})
+    body = Body(message.node, message, False, None, texts, {op.name})
     body.add(op)
     found: NodeDef = next(node for node in message.node if node.name == op.name)
     return found
@@ -146,6 +153,7 @@ class Body:
         nodes: Where they go.
         message: The graph's message, for its library.
         in_function: Whether inputs are named as functions name them.
+        contents: What keeps large constants; without it the nodes hold them.
         texts: How each tensor is named as an input.
         taken: The names of all nodes.
         first: Index of the first node of the operation that is being added.
@@ -154,6 +162,7 @@ class Body:
     nodes: Any
     message: GraphDef
     in_function: bool
+    contents: Contents | None
     texts: dict[Tensor, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     first: int = 0
@@ -197,7 +206,7 @@ class Body:
         definition = tensorflow_op(there)
         assert definition is not None
         for key, value in attrs.items():
-            write_attr(made.attr[key], definition.attrs[key].type, value)
+            write_attr(made.attr[key], definition.attrs[key].type, value, self.contents)
         self._finish(made, op)
         return made
 
@@ -232,7 +241,7 @@ class Body:
 
     def of_function(self, nodes: Any, names: Iterable[str]) -> Body:
         """The nodes of a function of the same graph, whose operations have these names."""
-        return Body(nodes, self.message, True, taken=set(names))
+        return Body(nodes, self.message, True, self.contents, taken=set(names))
 
     def constant(self, op: Operation, suffix: str, value: Any, dtype: DType = dtypes.int32) -> str:
         """A constant that is needed besides."""

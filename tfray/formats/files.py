@@ -323,10 +323,11 @@ def read_bytes(path: PathLike) -> bytes:
         return file.read()
 
 
-def write_bytes(path: PathLike, contents: bytes) -> None:
-    """Write a file, replacing one that is there. Raises as `open_file`."""
+def write_bytes(path: PathLike, *contents: bytes) -> None:
+    """Write a file of these bytes, one behind the other, replacing one that is there. Raises as `open_file`."""
     with failures_of(path), open_file(path, "wb") as file:  # what is buffered is written when it is closed
-        file.write(contents)
+        for piece in contents:
+            file.write(piece)
 
 
 def create_empty(path: PathLike) -> None:

@@ -266,7 +266,10 @@ class GraphDebugInfo(Message):
 
 
 class GraphDef(Message):
-    """A graph: its operations in ``node``, its functions in ``library``, and the ``versions`` of its form."""
+    """A graph: its operations in ``node``, its functions in ``library``, and the ``versions`` of its form.
+
+    Graphs that are imported share its large constants while nobody looks at its nodes; see `StandIn`.
+    """
 
     FIELDS = (
         Field(1, "node", NodeDef, repeated=True),
@@ -275,3 +278,5 @@ class GraphDef(Message):
         Field(4, "versions", VersionDef),
         Field(5, "debug_info", GraphDebugInfo),
     )
+
+    apart = True

@@ -7,7 +7,8 @@
 
 Such a class makes and reads protobuf's own objects, which have all attributes and methods of generated code. Three
 things differ. Bytes that are no message raise `DataLossError`. Entries of maps are written in the order of their keys,
-so that the same message gives the same bytes in every process. Pickled messages are read by these classes.
+so that the same message gives the same bytes in every process. Pickled messages are read by these classes. Of classes
+that are `apart`, an object in front of protobuf's spares the memory of large contents; see `StandIn`.
 
 protobuf is loaded with the first message: ``import tfray`` does not wait for it. The classes live in a pool of their
 own: TensorFlow or TensorBoard in the same process, with messages of the same names, do not meet them.
@@ -24,6 +25,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.formats.large_contents import Contents, FileOctets
+from tfray.formats.stand_in import StandIn, whole
 from tfray.framework.arguments import abbreviated
 
 
@@ -55,6 +58,8 @@ class Field:
         repeated: Whether it is a list.
         key: For a map, the kind of its keys; `kind` is that of the values.
         oneof: Name of the group of fields of which a message has at most one.
+        apart: Whether it holds bytes that are kept apart from the message when they are many; see `large_contents`.
+            Whoever asks a message for its field asks `content_of` what they are.
     """
 
     number: int
@@ -63,6 +68,7 @@ class Field:
     repeated: bool = False
     key: str = ""
     oneof: str = ""
+    apart: bool = False
 
 
 class MessageType(type):
@@ -70,17 +76,19 @@ class MessageType(type):
 
     FIELDS: tuple[Field, ...]
     _made: Any
+    _maker: Any
     _file: str
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> MessageType:
         """Declare a class. Its fields are looked at when it is first used."""
-        return super().__new__(mcs, name, bases, namespace | {"_made": None, "_file": ""})
+        return super().__new__(mcs, name, bases, namespace | {"_made": None, "_maker": None, "_file": ""})
 
     def __call__(cls, **values: Any) -> Any:
         """A message with these values. Raises `TypeError` or `ValueError` for what does not fit its fields."""
-        made = cls._made or _class_of(cls)
+        if cls._maker is None:
+            _class_of(cls)
         try:
-            return made(**values)
+            return cls._maker(**values)
         except (TypeError, ValueError, AttributeError) as error:
             given = ", ".join(f"{name}={abbreviated(value)}" for name, value in values.items())
             names = ", ".join(field.name for field in cls.FIELDS)
@@ -100,9 +108,11 @@ class Message(metaclass=MessageType):
     """Base of messages. Subclasses list their `FIELDS`; their other attributes are also those of the messages.
 
     `read_other_form` makes a message of JSON, where there is such a form; `when_read` is told of what came from bytes.
+    `apart` says whether a `StandIn` is made of it, which keeps large contents apart.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = ()
+    apart: ClassVar[bool] = False
     read_other_form: ClassVar[Callable[[bytes], Any] | None] = None
     when_read: ClassVar[Callable[[Any], object] | None] = None
 
@@ -139,6 +149,8 @@ def _class_of(declared: MessageType) -> Any:
                 member._file = _full_name(group[0])
             for member in group:
                 member._made = _made(member)
+            for member in group:
+                member._maker = _maker(member)
         return declared._made
 
 
@@ -254,7 +266,7 @@ def _made(declared: MessageType) -> Any:
     own = {
         name: value
         for name, value in vars(declared).items()
-        if not name.startswith("_") and name not in ("FIELDS", "read_other_form", "when_read")
+        if not name.startswith("_") and name not in ("FIELDS", "apart", "read_other_form", "when_read")
     }
     methods = {each.__name__: each for each in (MergeFromString, ParseFromString, SerializeToString)}
     for name, value in (own | methods | {"FromString": staticmethod(FromString), "__reduce__": reduce}).items():
@@ -263,18 +275,81 @@ def _made(declared: MessageType) -> Any:
     return made
 
 
+def _maker(declared: MessageType) -> Any:
+    """What makes messages of a class."""
+    made = declared._made
+    if declared.apart:
+        for method in (made.CopyFrom, made.MergeFrom):
+            setattr(made, method.__name__, _taking_stand_ins(method))
+        made.FromString = staticmethod(stand_in(declared).FromString)
+        return stand_in(declared)
+    if any(isinstance(kind, MessageType) and kind.apart for kind in _kinds(declared)):
+        return lambda **values: made(**{name: whole(value) for name, value in values.items()})
+    return made
+
+
+def _taking_stand_ins(method: Any) -> Any:
+    @functools.wraps(method)
+    def taking(message: Any, other: Any) -> Any:
+        return method(message, whole(other))
+
+    return taking
+
+
+@functools.cache
+def stand_in(declared: MessageType) -> type[StandIn]:
+    """The class of what stands in for messages of a class."""
+    with _making:
+        members = {
+            "__slots__": (),
+            "__doc__": declared.__doc__,
+            "__module__": declared.__module__,
+            "_kind": declared._made or _class_of(declared),
+            "DESCRIPTOR": declared.DESCRIPTOR,
+            "_layout": _layout(declared),
+        }
+        return type(declared.__name__, (StandIn,), members)
+
+
+def stand_in_of(declared: MessageType, message: Any, contents: Contents | None) -> Any:
+    """What stands in for a message of a class that has marks of `contents`."""
+    made = stand_in(declared)()
+    made._stand_for(message, contents)
+    return made
+
+
+_layouts: Final[dict[MessageType, dict[int, Any]]] = {}
+
+
+def _layout(declared: MessageType) -> dict[int, Any]:
+    """Where messages of a class hold what is kept apart; see `large_contents.Layout`."""
+    if declared not in _layouts:
+        layout = _layouts[declared] = {}  # before it is complete: classes hold one another in circles
+        for field in declared.FIELDS:
+            kind = _kind(declared, field)
+            if field.apart:
+                layout[field.number] = None
+            elif isinstance(kind, MessageType) and any(
+                each.apart for one in (kind, *_reached(kind)) for each in one.FIELDS
+            ):
+                layout[field.number] = {2: _layout(kind)} if field.key else _layout(kind)
+    return _layouts[declared]
+
+
 def _read(declared: MessageType, data: bytes) -> Any:
     return declared.FromString(data)
 
 
 # -- messages as text ----------------------------------------------------------------------------------
 
+_BEGINNING_BYTES: Final = 64 << 10
+
 _FIRST_FIELD: Final = re.compile(rb"(?:\s|#[^\n]*\n)*([a-z_0-9]+)\s*[:{<]")
 
 
-def is_text_of(declared: MessageType, contents: bytes) -> bool:
+def is_text_of(declared: MessageType, contents: bytes | FileOctets) -> bool:
     """Whether bytes begin as the text of a message does: with the name of one of its fields."""
-    found = _FIRST_FIELD.match(contents)
+    found = _FIRST_FIELD.match(contents[:_BEGINNING_BYTES])
     return found is not None and found[1].decode() in {field.name for field in declared.FIELDS}
 
 
@@ -292,12 +367,15 @@ def message_of_text(declared: MessageType, text: str) -> Any:
     return message
 
 
-def message_of_file(declared: MessageType, contents: bytes) -> Any:
-    """The message that the contents of a file are, as bytes, as text or in another form. Raises `DataLossError`."""
+def message_of_file(declared: MessageType, contents: bytes | FileOctets) -> Any:
+    """The message that the contents of a file are, as bytes, as text or in another form. Raises `DataLossError`.
+
+    Of a large file a `StandIn` is made.
+    """
     if not is_text_of(declared, contents):
-        return declared.FromString(contents)
+        return (stand_in(declared) if isinstance(contents, FileOctets) else declared).FromString(contents)
     try:
-        text = contents.decode()
+        text = contents[:].decode()
     except UnicodeDecodeError as error:
         raise DataLossError(f"this is no text of a {declared.__name__}: {error}") from error
     return message_of_text(declared, text)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats.declared_sizes import element_count
+from tfray.formats.large_contents import Contents, content_of
 from tfray.formats.message import Enumeration, Field, Message
 from tfray.framework import dtypes
 from tfray.framework.convert import make_array, quantized_type
@@ -105,7 +106,7 @@ class TensorProto(Message):
         Field(1, "dtype", DATA_TYPE),
         Field(2, "tensor_shape", TensorShapeProto),
         Field(3, "version_number", "int32"),
-        Field(4, "tensor_content", "bytes"),
+        Field(4, "tensor_content", "bytes", apart=True),
         Field(5, "float_val", "float", repeated=True),
         Field(6, "double_val", "double", repeated=True),
         Field(7, "int_val", "int32", repeated=True),
@@ -165,13 +166,22 @@ def make_tensor_proto(
         if verify_shape and list(array.shape) != sizes:
             raise InvalidArgumentError(f"the values have shape {array.shape}, expected {sizes}")
         array = np.full(sizes, array) if array.size == 1 else array.reshape(sizes)
-    proto = TensorProto(dtype=int(quantized_type(values, wanted) or as_dtype(array.dtype)))
+    return _message(array, quantized_type(values, wanted))
+
+
+def constant_message(value: Any, contents: Contents | None) -> TensorProto:
+    """A message that holds a tensor, a large one by a mark of `contents`. Raises `InvalidArgumentError`."""
+    return _message(make_array(value), quantized_type(value, None), contents)
+
+
+def _message(array: np.ndarray[Any, Any], quantized: DType | None, contents: Contents | None = None) -> TensorProto:
+    proto = TensorProto(dtype=int(quantized or as_dtype(array.dtype)))
     proto.tensor_shape.SetInParent()
     proto.tensor_shape.dim.extend([TensorShapeDim(size=size) for size in array.shape])
     if array.dtype == object:
         proto.string_val.extend(array.reshape(-1).tolist())
     else:
-        proto.tensor_content = array.tobytes()
+        proto.tensor_content = array.tobytes() if contents is None else contents.array(array)
     return proto
 
 
@@ -194,8 +204,8 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
         raise DataLossError(f"{shape} is not the shape of a tensor: {error}") from error
     if tensor.tensor_shape.unknown_rank:
         raise DataLossError("the shape of the tensor is not known")
-    content = tensor.tensor_content
-    if content:
+    content = content_of(tensor.tensor_content)
+    if len(content):
         if dtype is dtypes.string or len(content) != count * dtype.size:
             raise DataLossError(f"{len(content)} bytes do not make a {dtype.name} tensor of shape {shape}")
         return np.frombuffer(content, dtype.numpy).reshape(shape)

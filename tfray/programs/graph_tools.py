@@ -12,8 +12,10 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.large_contents import octets_of
 from tfray.formats.message import message_of_file
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.stand_in import pieces_of, with_marks
 from tfray.framework.graph import Graph
 from tfray.framework.plain_graph import messages
 from tfray.library.inspect.graph_util import (
@@ -21,6 +23,7 @@ from tfray.library.inspect.graph_util import (
     extract_sub_graph,
     freeze,
     remove_training_nodes,
+    with_nodes,
 )
 from tfray.session import Session
 from tfray.training.checkpoints.checkpoint_utils import checkpoint_path
@@ -86,11 +89,12 @@ def freeze_graph(
                 saver.restore(session, input_checkpoint)
             frozen: GraphDef = convert_variables_to_constants(session, graph.as_graph_def(), outputs, *chosen)
     else:
-        frozen = _frozen(message_of_file(GraphDef, files.read_bytes(input_graph)), outputs, input_checkpoint, *chosen)
-    for node in frozen.node if clear_devices else ():
+        with octets_of(input_graph) as contents:
+            frozen = _frozen(message_of_file(GraphDef, contents), outputs, input_checkpoint, *chosen)
+    for node in with_marks(frozen).node if clear_devices else ():
         node.ClearField("device")
     if output_graph:
-        files.write_bytes(output_graph, frozen.SerializeToString())
+        files.write_bytes(output_graph, *pieces_of(frozen))
     return frozen
 
 
@@ -134,16 +138,17 @@ def optimize_for_inference(
         else (placeholder_type_enum)
     )
     dtype_of = dict(zip(input_node_names, kinds, strict=True))
-    cut = GraphDef(library=input_graph_def.library, versions=input_graph_def.versions)
-    for node in input_graph_def.node:
+    nodes = []
+    for node in with_marks(input_graph_def).node:
         if node.name in dtype_of:
             placeholder = NodeDef(name=node.name, op="Placeholder")
             placeholder.attr["dtype"].type = dtype_of[node.name]
             if node.op == "Placeholder" and "shape" in node.attr:
                 placeholder.attr["shape"].CopyFrom(node.attr["shape"])
             node = placeholder
-        cut.node.append(node)
-    return remove_training_nodes(extract_sub_graph(cut, output_node_names), output_node_names)
+        nodes.append(node)
+    cut = extract_sub_graph(with_nodes(input_graph_def, nodes), output_node_names)
+    return remove_training_nodes(cut, output_node_names)
 
 
 def print_tensors_in_checkpoint_file(

@@ -2,8 +2,9 @@
 
 Either side reads the same messages. The graph of many operations has rows of additions, products, tanh and the like,
 with a constant for each, products of matrices with variables, and a tree that adds the rows up. ``small`` has a few
-operations: what the other cases take beyond its memory is theirs. The frozen graph lies in a file, and is read,
-imported and left alone: what a side keeps of it is what counts.
+operations: what the other cases take beyond its memory is theirs. The frozen graph lies in a file. A program reads it,
+parses it and imports it (``import_frozen``): its bytes, the message and the graph count, until the program lets go of
+them. Or the side reads the file (``import_file``). Then the graph runs once.
 """
 
 from __future__ import annotations
@@ -11,19 +12,25 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.cases import Backend, Case, Options, Step
+from benchmarks.cases import Backend, Case, Counted, Options, Step, Work
 
 _SMALL: Final = 300
 _ROW: Final = 24
 """Turns of a row: seven operations each, and two more where a matrix is multiplied, in every eighth."""
 _SIDE: Final = 2000
 """Rows and columns of a matrix in the frozen graph: 16 MB."""
+
+_GRAPH_DEF: Final = b"\x12"
+"""How the field of a MetaGraphDef with its graph begins."""
+
+_LENGTH_BYTES: Final = 5
 
 
 class _Writer:
@@ -49,35 +56,35 @@ class _Writer:
         name = self.add("Const", typed="dtype", name=name)
         tensor = self.message.node[-1].attr["value"].tensor
         tensor.dtype = self._float
-        self._shape(tensor.tensor_shape)
+        self._shape(tensor.tensor_shape, self.side)
         # So small that products of many matrices stay finite.
         scale = np.float32(1 / self.side)
         tensor.tensor_content = (self._random.random(self.side**2, np.float32) * scale).tobytes()
         return name
 
-    def placeholder(self) -> str:
+    def placeholder(self, rows: int) -> str:
         name = self.add("Placeholder", typed="dtype", name="x")
-        self._shape(self.message.node[-1].attr["shape"].shape)
+        self._shape(self.message.node[-1].attr["shape"].shape, rows)
         return name
 
     def variable(self) -> tuple[str, str]:
         """A variable's value, and what initialises it."""
         name = self.add("VarHandleOp", typed="dtype")
         attr = self.message.node[-1].attr
-        self._shape(attr["shape"].shape)
+        self._shape(attr["shape"].shape, self.side)
         attr["shared_name"].s = name.encode()
         assign = self.add("AssignVariableOp", name, self.constant(), typed="dtype")
         return self.add("ReadVariableOp", name, typed="dtype"), assign
 
-    def _shape(self, proto: Any) -> None:
-        for _ in range(2):
-            proto.dim.add(size=self.side)
+    def _shape(self, proto: Any, rows: int) -> None:
+        for size in (rows, self.side):
+            proto.dim.add(size=size)
 
 
 def _of_many(tf: Any, nodes: int) -> Any:
     """The graph of many operations: ``x`` is fed, ``y`` fetched, ``init`` run before."""
     graph = _Writer(tf, 4)
-    x = graph.placeholder()
+    x = graph.placeholder(graph.side)
     ends, assigns = [], []
     while len(graph.message.node) < nodes or not ends:
         value = x
@@ -123,36 +130,75 @@ def _export(backend: Backend, options: Options) -> Iterator[Step]:
         yield lambda: graph.as_graph_def().SerializeToString()
 
 
+def _frozen_graph(tf: Any, mb: float) -> Iterator[bytes]:
+    """A graph of products with constants, which ``x`` goes through, as messages: one after another they are one."""
+    value = "x"
+    for index in range(max(1, round(mb * 1e6 / (4 * _SIDE**2)))):
+        graph = _Writer(tf, _SIDE)
+        if not index:
+            graph.placeholder(1)
+        constant = graph.constant(f"constant_{index}")
+        value = graph.add("MatMul", value, constant, name=f"product_{index}")
+        yield graph.message.SerializeToString()
+    graph = _Writer(tf, _SIDE)
+    graph.add("Identity", value, name="y")
+    yield graph.message.SerializeToString()
+
+
+def _field_head(tag: bytes, size: int) -> bytes:
+    """How a field of `size` bytes begins; the length takes as much room for any size."""
+    octets = [size >> 7 * i & 0x7F | 0x80 for i in range(_LENGTH_BYTES)]
+    return tag + bytes([*octets[:-1], octets[-1] & 0x7F])
+
+
 @contextmanager
-def _import_frozen(backend: Backend, options: Options) -> Iterator[Step]:
+def _frozen(backend: Backend, options: Options, import_from: Callable[[Any, str], None], tag: bytes) -> Iterator[Step]:
+    """Importing the frozen graph from a file: the graph itself, or as a field with this tag of another message."""
     tf = backend.tf
     with tempfile.TemporaryDirectory(prefix="tfray-bench-") as folder:
         path = os.path.join(folder, "frozen.pb")
         with open(path, "wb") as file:
-            value = "x"
-            for index in range(max(1, round(options["mb"] * 1e6 / (4 * _SIDE**2)))):
-                graph = _Writer(tf, _SIDE)  # messages one after another are one message
-                if not index:
-                    graph.placeholder()
-                constant = graph.constant(f"constant_{index}")
-                value = graph.add("MatMul", value, constant, name=f"product_{index}")
-                file.write(graph.message.SerializeToString())
+            head_bytes = file.write(_field_head(tag, 0) if tag else b"")
+            for message in _frozen_graph(tf, options["mb"]):
+                file.write(message)
+            size = file.tell()
+            file.seek(0)
+            file.write(_field_head(tag, size - head_bytes) if tag else b"")
+        fed = np.ones((1, _SIDE), np.float32)
 
-        def import_frozen() -> None:
-            message = tf.GraphDef()
-            with open(path, "rb") as source:
-                message.ParseFromString(source.read())
+        def import_and_run() -> None:
             with tf.Graph().as_default():
-                tf.import_graph_def(message, name="")
-            del message
+                import_from(tf, path)
+                with tf.Session() as session:
+                    session.run("y:0", {"x:0": fed})
+
+        def step() -> None:
+            import_and_run()
             gc.collect()  # graphs are cycles: the one of the step before would count as well
 
-        yield import_frozen
+        yield Counted(step, Work(bytes=size))
+
+
+def _parse_and_import(tf: Any, path: str) -> None:
+    message = tf.GraphDef()
+    with open(path, "rb") as source:
+        message.ParseFromString(source.read())
+    tf.import_graph_def(message, name="")
+
+
+def _import_file(tf: Any, path: str) -> None:
+    tf.train.import_meta_graph(path)
 
 
 CASES: Final = {
     "small": Case(_import_and_run, options={"nodes": _SMALL}),
     "import_and_run": Case(_import_and_run),
     "export": Case(_export),
-    "import_frozen": Case(_import_frozen, note="read from a file, parsed and imported, not run"),
+    "import_frozen": Case(
+        partial(_frozen, import_from=_parse_and_import, tag=b""),
+        note="GraphDef.ParseFromString(file.read()) and import_graph_def; the program's bytes count once in the peak",
+    ),
+    "import_file": Case(
+        partial(_frozen, import_from=_import_file, tag=_GRAPH_DEF), note="train.import_meta_graph(path)"
+    ),
 }

@@ -11,6 +11,8 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.exchange.graph_import import import_graph_def
 from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.message import stand_in_of
+from tfray.formats.stand_in import contents_of, with_marks
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation
@@ -71,7 +73,8 @@ def extract_sub_graph(graph_def: GraphT, dest_nodes: Iterable[str]) -> GraphT:
     """
     if isinstance(dest_nodes, str):
         raise TypeError("dest_nodes must be a list of names")
-    by_name = {node.name: node for node in graph_def.node}
+    graph = with_marks(graph_def)
+    by_name = {node.name: node for node in graph.node}
     waiting = [name.partition(":")[0] for name in dest_nodes]
     needed: set[str] = set()
     while waiting:
@@ -82,16 +85,17 @@ def extract_sub_graph(graph_def: GraphT, dest_nodes: Iterable[str]) -> GraphT:
             raise InvalidArgumentError(f"operation {name!r} is not in the graph")
         needed.add(name)
         waiting += [text.removeprefix("^").partition(":")[0] for text in by_name[name].input]
-    return _with_nodes(graph_def, (node for node in graph_def.node if node.name in needed))
+    return with_nodes(graph_def, (node for node in graph.node if node.name in needed))
 
 
-def _with_nodes(graph_def: GraphT, nodes: Iterable[Any]) -> GraphT:
-    """A graph with other operations."""
+def with_nodes(graph_def: GraphT, nodes: Iterable[Any]) -> GraphT:
+    """A graph with other operations, which may be some of those that ``with_marks(graph_def)`` has."""
     if isinstance(graph_def, PlainGraph):
         return replace(graph_def, node=list(nodes))
     made = GraphDef(library=graph_def.library, versions=graph_def.versions)
-    made.node.extend(nodes)
-    return made
+    with_marks(made).node.extend(nodes)
+    apart: GraphDef = stand_in_of(GraphDef, with_marks(made), contents_of(graph_def))
+    return apart
 
 
 def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str] | None = None) -> GraphDef:
@@ -102,12 +106,13 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str
         protected_nodes: Names of operations to keep.
     """
     protected = set(protected_nodes or ())
-    for node in input_graph.node:
+    nodes = with_marks(input_graph).node
+    for node in nodes:
         # What an operation is colocated with, or waits for, must stay.
         protected.update(text[1:] for text in node.input if text.startswith("^"))
     source: dict[str, str] = {}
     kept = []
-    for node in input_graph.node:
+    for node in nodes:
         inputs = [source.get(text.removesuffix(":0"), text) for text in node.input]
         if node.op in ("Identity", "CheckNumerics") and node.name not in protected and len(inputs) == 1:
             source[node.name] = inputs[0]
@@ -123,7 +128,7 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str
             left = [group for group in groups.s if group.decode().removeprefix("loc:@") not in source]
             groups.ClearField("s")
             groups.s.extend(left)
-    return _with_nodes(input_graph, kept)
+    return with_nodes(input_graph, kept)
 
 
 def convert_variables_to_constants(

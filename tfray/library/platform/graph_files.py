@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tfray.formats import files
 from tfray.formats.graph_proto import GraphDef
+from tfray.formats.stand_in import pieces_of
 from tfray.framework.graph import Graph
 
 
@@ -25,6 +26,5 @@ def write_graph(graph_or_graph_def: Graph | GraphDef, logdir: files.PathLike, na
     files.given_path(name, "name")
     files.make_folders(folder)
     path = f"{folder.rstrip('/') or '/'}/{name}"
-    contents = str(definition).encode() if as_text else definition.SerializeToString()
-    files.write_bytes(path, contents)
+    files.write_bytes(path, *([str(definition).encode()] if as_text else pieces_of(definition)))
     return path

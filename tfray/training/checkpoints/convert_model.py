@@ -10,6 +10,7 @@ from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import SignatureDef, TensorInfo
+from tfray.formats.stand_in import pieces_of, with_marks
 from tfray.framework import dtypes
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.plain_graph import PlainGraph, messages
@@ -29,7 +30,7 @@ from tfray.training.checkpoints.signatures import get_tensor_from_tensor_info, s
 
 def write_message(message: Any, path: PathLike, as_text: bool) -> None:
     """Write a message to a file, as text or as bytes."""
-    files.write_bytes(path, str(message).encode() if as_text else message.SerializeToString())
+    files.write_bytes(path, *([str(message).encode()] if as_text else pieces_of(message)))
 
 
 def signatures_of(message: Any) -> dict[str, SignatureDef]:
@@ -51,7 +52,7 @@ def open_signature(
     Raises:
         NotFoundError: There is no such folder, graph or signature; the error lists those that there are.
     """
-    graphs = read_saved_model(export_dir).meta_graphs
+    graphs = with_marks(read_saved_model(export_dir)).meta_graphs
     if not tags:
         tags = list(graphs[0].meta_info_def.tags) if len(graphs) == 1 else [tag_constants.SERVING]
     names = [name for each in graphs if set(each.meta_info_def.tags) == set(tags) for name in signatures_of(each)]
@@ -110,7 +111,7 @@ def rewrite_saved_model(export_dir: PathLike, target: PathLike, allow: Collectio
         allow: What its operations may use; see `saved_model.load`.
     """
     builder = SavedModelBuilder(target)
-    for index, each in enumerate(read_saved_model(export_dir).meta_graphs):
+    for index, each in enumerate(with_marks(read_saved_model(export_dir)).meta_graphs):
         with Graph().as_default() as graph, Session(graph=graph) as session:
             tags = list(each.meta_info_def.tags)
             found = load(session, tags, export_dir, allow=allow)

@@ -9,8 +9,10 @@ from tfray.errors import DataLossError
 from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
+from tfray.formats.large_contents import octets_of
 from tfray.formats.message import message_of_file
 from tfray.formats.meta_graph_proto import CollectionDef, MetaGraphDef, QueueRunnerDef, VariableDef
+from tfray.formats.stand_in import with_marks
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
@@ -55,9 +57,10 @@ def import_meta_graph(
         UnimplementedError: Operation types have no equivalent; the error names each.
         DataLossError: It is damaged, or no meta graph.
     """
-    definition: Any = meta_graph_or_file
-    if not isinstance(definition, MetaGraphDef):
-        definition = read_meta_graph(meta_graph_or_file)
+    message: Any = meta_graph_or_file
+    if not isinstance(message, MetaGraphDef):
+        message = read_meta_graph(meta_graph_or_file)
+    definition = with_marks(message)
     names = {node.name for node in definition.graph_def.node}
     listed = (text for each in definition.collection_def.values() for text in each.node_list.value)
     plain = messages().plain_graph(definition.graph_def, [text for text in listed if text.partition(":")[0] in names])
@@ -89,14 +92,14 @@ def add_meta_graph(
 
 def read_meta_graph(path: PathLike) -> MetaGraphDef:
     """The meta graph in a file, also as text. Raises `NotFoundError` or `DataLossError`."""
-    contents = files.read_bytes(path)
-    try:
-        message: MetaGraphDef = message_of_file(MetaGraphDef, contents)
-    except DataLossError as error:
-        raise DataLossError(f"{files.as_path(path)}: {error.message}") from error
-    if not message.HasField("graph_def"):
-        raise DataLossError(f"{files.as_path(path)}: these {len(contents)} bytes are no meta graph")
-    return message
+    with octets_of(path) as contents:
+        try:
+            message: MetaGraphDef = message_of_file(MetaGraphDef, contents)
+        except DataLossError as error:
+            raise DataLossError(f"{files.as_path(path)}: {error.message}") from error
+        if not with_marks(message).HasField("graph_def"):
+            raise DataLossError(f"{files.as_path(path)}: these {len(contents)} bytes are no meta graph")
+        return message
 
 
 class _Members:

@@ -14,9 +14,11 @@ from tfray.formats.bundles.sorted_table import FOOTER_BYTES, is_table
 from tfray.formats.checkpoint import INDEX_SUFFIX
 from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef
+from tfray.formats.large_contents import FileOctets, octets_of
 from tfray.formats.message import is_text_of, message_of_file
 from tfray.formats.meta_graph_proto import MetaGraphDef, SavedModel
 from tfray.formats.safetensors import SUFFIX as SAFETENSORS_SUFFIX
+from tfray.formats.stand_in import with_marks
 from tfray.training.checkpoints.saved_model_files import (
     FILE_NAMES,
     JSON_FILE_NAME,
@@ -65,12 +67,12 @@ def open_model(path: PathLike) -> ModelFile | None:
         return ModelFile(text, _form_of_folder(text), read_saved_model(text))
     if not files.exists(text) or files.is_folder(text) or _is_checkpoint(text):
         return None
-    contents = files.read_bytes(text)
-    for kind in (GraphDef, MetaGraphDef):
-        message = _read_as(kind, contents, text)
-        if message is not None:
-            form = JSON if contents[:1] == b"{" else TEXT if is_text_of(kind, contents) else BINARY
-            return ModelFile(text, form, message)
+    with octets_of(text) as contents:
+        for kind in (GraphDef, MetaGraphDef):
+            message = _read_as(kind, contents, text)
+            if message is not None:
+                form = JSON if contents[:1] == b"{" else TEXT if is_text_of(kind, contents) else BINARY
+                return ModelFile(text, form, message)
     raise DataLossError(f"{text} is damaged, or no checkpoint, graph, meta graph or saved model")
 
 
@@ -88,7 +90,7 @@ def _is_checkpoint(path: str) -> bool:
         return is_table(file.read())
 
 
-def _read_as(kind: Any, contents: bytes, path: str) -> Any:
+def _read_as(kind: Any, contents: bytes | FileOctets, path: str) -> Any:
     """The message of a kind in the contents of a file, or None. All bytes are a message of some kind."""
     try:
         message = message_of_file(kind, contents)
@@ -96,7 +98,7 @@ def _read_as(kind: Any, contents: bytes, path: str) -> Any:
         if is_text_of(kind, contents):
             raise DataLossError(f"{path}: {error.message}") from error
         return None
-    nodes = [node for graph in graphs_of(message) for node in graph.node]
+    nodes = [node for graph in graphs_of(with_marks(message)) for node in graph.node]
     return message if nodes and all(node.name and _OP_TYPE.fullmatch(node.op) for node in nodes) else None
 
 

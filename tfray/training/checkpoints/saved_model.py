@@ -23,8 +23,12 @@ from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpE
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.files import PathLike
+from tfray.formats.graph_proto import GraphDef
+from tfray.formats.large_contents import Contents, fill
+from tfray.formats.message import stand_in_of
 from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.stand_in import contents_of, pieces_of, with_marks
 from tfray.formats.value_file import write_values
 from tfray.formats.write_formats import TENSORFLOW
 from tfray.framework.allowed_uses import checked_nodes
@@ -140,6 +144,7 @@ class SavedModelBuilder:
         self._values: dict[str, Any] | None = None
         self._pieces: list[Piece] = []
         self._assets: dict[str, str] = {}
+        self._contents: list[Contents | None] = []
 
     def add_meta_graph_and_variables(
         self,
@@ -203,7 +208,7 @@ class SavedModelBuilder:
         self, graph_def: PlainGraph, tags: Iterable[str], signature_def_map: Mapping[str, SignatureDef]
     ) -> None:
         """Add a graph without variables, such as `graph_util.convert_variables_to_constants` makes."""
-        self._append(MetaGraphDef(graph_def=messages().graph_message(graph_def)), tags, signature_def_map)
+        self._append(MetaGraphDef(graph_def=self._kept(messages().graph_message(graph_def))), tags, signature_def_map)
 
     def _add(
         self,
@@ -224,7 +229,7 @@ class SavedModelBuilder:
             with copy.as_default():
                 copies = [_copied(variable) for variable in variables.values()]
                 made.saver_def.CopyFrom(Saver(copies, write_format=TENSORFLOW).as_saver_def())
-        made.graph_def.CopyFrom(copy.as_graph_def())
+        made.graph_def.CopyFrom(self._kept(copy.as_graph_def()))
         for name in graph.get_all_collection_keys():
             add_collection(made, name, graph.get_collection(name))
         if main_op is not None:
@@ -236,6 +241,12 @@ class SavedModelBuilder:
                 raise InvalidArgumentError(f"two assets are called {name}: {path} and {self._assets[name]}")
             made.asset_file_def.append(AssetFileDef(tensor_info=TensorInfo(name=tensor.name), filename=name))
         self._append(made, tags, signatures)
+
+    def _kept(self, graph_def: GraphDef) -> GraphDef:
+        """A graph with marks of its large constants, which stay where they are until the model is written."""
+        self._contents.append(contents_of(graph_def))
+        marked: GraphDef = with_marks(graph_def)
+        return marked
 
     def _append(self, made: MetaGraphDef, tags: Iterable[str], signatures: Mapping[str, SignatureDef] | None) -> None:
         made.meta_info_def.tags.extend(sorted(tags))
@@ -255,7 +266,9 @@ class SavedModelBuilder:
         Raises:
             InvalidArgumentError: The graphs take more than 2 GiB: leave large values in variables.
         """
-        contents = str(self._model).encode() if as_text else self._model.SerializeToString()
+        if as_text:
+            fill(self._model)
+        contents = [str(self._model).encode()] if as_text else pieces_of(self._model)
         files.make_folders(f"{self._folder}/{os.path.dirname(VALUES)}")
         if self._pieces:
             write_values(f"{self._folder}/{VALUES}", self._pieces, TENSORFLOW)
@@ -264,7 +277,7 @@ class SavedModelBuilder:
         for name, path in self._assets.items():
             files.copy(path, f"{self._folder}/{ASSETS}/{name}")
         path = f"{self._folder}/{TEXT_FILE_NAME if as_text else FILE_NAME}"
-        files.write_bytes(path, contents)  # last: without it there is no model
+        files.write_bytes(path, *contents)  # last: without it there is no model
         return path
 
 
@@ -401,7 +414,8 @@ def load(
         DataLossError: A file is damaged.
     """
     folder = folder_of(export_dir)
-    found = _with_tags(read_saved_model(folder).meta_graphs, tags, folder)
+    model = read_saved_model(folder)
+    found = _with_tags(with_marks(model).meta_graphs, tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
     with damage_reported(folder), sess.graph.as_default():
         if found.HasField("object_graph_def"):
@@ -415,7 +429,8 @@ def load(
         main_op = _main_op_of(found)
         if main_op:
             sess.run(sess.graph.get_operation_by_name(prefix + main_op))
-    return found
+    loaded: MetaGraphDef = stand_in_of(MetaGraphDef, found, contents_of(model))
+    return loaded
 
 
 def _names(found: MetaGraphDef) -> Iterator[str]:

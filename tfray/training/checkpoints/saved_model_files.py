@@ -15,9 +15,11 @@ import numpy as np
 from tfray.errors import DataLossError, NotFoundError, OpError
 from tfray.formats import files
 from tfray.formats.files import PathLike
+from tfray.formats.large_contents import FileOctets, octets_of
 from tfray.formats.message import message_of_file
 from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.stand_in import with_marks
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.plain_graph import PlainGraph, PlainRegion
 from tfray.framework.tensor_shape import TensorShape
@@ -58,25 +60,24 @@ def read_saved_model(export_dir: PathLike) -> SavedModel:
     folder = folder_of(export_dir)
     for name in FILE_NAMES:
         path = f"{folder}/{name}"
-        try:
-            contents = files.read_bytes(path)
-        except NotFoundError:
+        if not files.exists(path):
             continue
-        try:
-            model = _parsed(name, contents, folder)
-        except OpError as error:
-            raise DataLossError(f"{path} is damaged: {error.message}") from error
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"{path} is no saved model: {type(error).__name__}: {error}") from error
-        if not model.meta_graphs:
-            raise DataLossError(f"{path} is damaged: there is no graph in its {len(contents)} bytes")
-        return model
+        with octets_of(path) as contents:
+            try:
+                model = _parsed(name, contents, folder)
+            except OpError as error:
+                raise DataLossError(f"{path} is damaged: {error.message}") from error
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                raise DataLossError(f"{path} is no saved model: {type(error).__name__}: {error}") from error
+            if not with_marks(model).meta_graphs:
+                raise DataLossError(f"{path} is damaged: there is no graph in its {len(contents)} bytes")
+            return model
     raise NotFoundError(f"there is no saved model in {folder}: {folder}/{FILE_NAME} does not exist")
 
 
-def _parsed(name: str, contents: bytes, folder: str) -> SavedModel:
+def _parsed(name: str, contents: bytes | FileOctets, folder: str) -> SavedModel:
     model: SavedModel = (
-        _from_json(contents, folder) if name == JSON_FILE_NAME else message_of_file(SavedModel, contents)
+        _from_json(contents[:], folder) if name == JSON_FILE_NAME else message_of_file(SavedModel, contents)
     )
     return model
 
