@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.framework.constant_value import evaluate_operation
+from tfray.framework.constant_value import constant_array, evaluate_operation
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region
@@ -204,7 +204,7 @@ class _Simplifier:
         made = self._fused(op, inputs, controls) or _copy(self._result.graph, op, inputs, controls)
         self._seen[key] = made
         if op.type == "Const" and not controls:  # what folds a constant does not wait for what that waits for
-            self._constants[made.outputs[0]] = op.attrs["value"]
+            self._constants[made.outputs[0]] = constant_array(op)
         return made, made.outputs
 
     def _fused(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation | None:

@@ -27,6 +27,7 @@ pickling (without `op` and `node_def`, which belong to a graph).
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from dataclasses import dataclass
@@ -64,6 +65,14 @@ INTERNAL: Final = 13
 UNAVAILABLE: Final = 14
 DATA_LOSS: Final = 15
 UNAUTHENTICATED: Final = 16
+
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What a message shows escaped. It may quote a file, and a terminal would take such characters for commands."""
+
+
+def _printable(text: str) -> str:
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class NotAnError(BaseException):
@@ -107,6 +116,7 @@ class OpError(Exception):
     ) -> None:
         if message is None and isinstance(node_def, str):
             node_def, message = None, node_def
+        message = None if message is None else _printable(message)
         super().__init__(message)
         self.message: str = "" if message is None else message
         self.op_name = op_name if op is None else op.name
@@ -136,7 +146,7 @@ class OpError(Exception):
             lines.append(f"  device: {self.device}")
         if self.site:
             lines.append(f"  created at: {self.site}")
-        return "\n".join(lines)
+        return _printable("\n".join(lines))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self._error_code, self.op_name, self.device, self.site)

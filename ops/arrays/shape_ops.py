@@ -11,7 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes, shape_functions
-from tfray.framework.constant_value import constant_shape, constant_value
+from tfray.framework.constant_value import constant_shape, constant_value, is_small
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
@@ -44,9 +44,9 @@ def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
 def known_entries(tensor: Tensor) -> list[int | None] | None:
     """The static entries of an integer tensor of rank 0 or 1. An entry that is unknown is None.
 
-    Returns None, and no list, if even the number of entries is unknown.
+    Returns None, and no list, if even the number of entries is unknown, or far larger than any rank.
     """
-    value = constant_value(tensor)
+    value = constant_value(tensor) if is_small(tensor.shape) else None
     if value is not None:
         return [int(entry) for entry in np.ravel(value)]
     shape_value = tensor.op.op_def.shape_value
@@ -54,8 +54,7 @@ def known_entries(tensor: Tensor) -> list[int | None] | None:
         entries = shape_value(tensor.op)
         if entries is not None:
             return list(entries)
-    count = tensor.shape.num_elements()
-    return None if count is None else [None] * count
+    return [None] * (tensor.shape.num_elements() or 0) if is_small(tensor.shape) else None
 
 
 def sizes_from_input(op: Operation, index: int) -> TensorShape:

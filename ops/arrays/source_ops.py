@@ -76,7 +76,8 @@ def _fill_to_shape(array: Array, shape: TensorShape, verify_shape: bool) -> np.n
 
 
 def _const_kernel(ctx: KernelContext) -> Array:
-    return ctx.asarray(ctx.attr("value"))
+    value = ctx.attr("value")
+    return ctx.asarray(value if value.flags.c_contiguous else value.copy())
 
 
 def _const_shape(op: Operation) -> list[TensorShape]:

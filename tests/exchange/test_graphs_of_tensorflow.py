@@ -9,7 +9,9 @@ import pytest
 
 import tfray as tf
 from tests.support.graphs.golden_graphs import CASES, FOLDER, each, feeds, message, values
+from tests.support.traced_memory import ResidentPeak, at_most
 from tfray.errors import DataLossError, InvalidArgumentError, PermissionDeniedError, UnimplementedError
+from tfray.exchange import from_tensorflow
 from tfray.formats.graph_proto import AttrValue, GraphDef
 
 
@@ -145,3 +147,85 @@ def test_a_constant_that_declares_more_than_it_holds_is_refused():
 def test_bytes_that_are_no_graph_are_refused(data):
     with pytest.raises(DataLossError):
         tf.GraphDef.FromString(data)
+
+
+# -- graphs that were made to harm ---------------------------------------------------------------------
+
+
+def nested_calls(depth, width):
+    """Functions of which each calls the next one several times."""
+    definition = GraphDef()
+    for index in range(depth):
+        function = definition.library.function.add()
+        function.signature.name = f"f{index}"
+        function.signature.input_arg.add(name="x", type=1)
+        function.signature.output_arg.add(name="y", type=1)
+        text = "x"
+        for call in range(width if index + 1 < depth else 0):
+            function.node_def.add(name=f"n{call}", op=f"f{index + 1}", input=[text])
+            text = f"n{call}:y:0"
+        function.ret["y"] = text
+    definition.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    definition.node.add(name="call", op="f0", input=["x"])
+    return definition
+
+
+def test_functions_that_call_one_another_often_do_not_fill_memory(monkeypatch):
+    monkeypatch.setattr(from_tensorflow, "ANY_CALLED", 200)
+    tf.import_graph_def(nested_calls(4, 3))
+    with at_most(16), pytest.raises(InvalidArgumentError, match="call one another so often"):
+        tf.import_graph_def(nested_calls(30, 2))
+    with pytest.raises(InvalidArgumentError, match="more than 64 deep"):
+        tf.import_graph_def(nested_calls(100, 1))
+
+
+@pytest.mark.parametrize(
+    ("attr", "value", "message"),
+    [
+        ("dtype", {"b": True}, "'dtype' is to be of kind type, and is bool"),
+        ("value", {"type": 1}, "'value' is to be of kind tensor, and is type"),
+        ("value", {}, "'value' is to be of kind tensor, and is none"),
+        ("dtype", {"placeholder": "T"}, "dtype is to be 'T' of a function"),
+    ],
+)
+def test_attributes_of_another_kind_are_named(attr, value, message):
+    attrs = ZERO[3] | {attr: value}
+    with pytest.raises(InvalidArgumentError, match=f"'zero' of the imported graph is not a valid Const.*{message}"):
+        tf.import_graph_def(small_graph(("zero", "Const", [], attrs)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([ZERO, ZERO], "two operations of the graph are called 'zero'"),
+        ([ZERO, ("y", "Identity", [""], {"T": FLOAT})], "input '' of 'y'"),
+        ([("y", "Tfray>Sort", [], {"_tfray": {"s": b"[1"}})], "'_tfray': it is no JSON"),
+        ([("y", "Identity", [], {"_tfray": {"s": b"{}"}})], "does not tell op, input"),
+        ([ZERO, ("y", "Split", ["zero", "zero"], {"T": FLOAT, "num_split": {"i": 1 << 40}})], "Split"),
+    ],
+)
+def test_what_is_wrong_with_a_graph_is_said(nodes, message):
+    with at_most(16), pytest.raises((InvalidArgumentError, DataLossError), match=message):
+        tf.import_graph_def(small_graph(*nodes))
+
+
+@pytest.mark.parametrize("given", [[2.5], [], [1.0, 2.0, 0.0]])
+def test_a_constant_that_repeats_its_last_element_takes_no_memory_of_its_own(given):
+    shape = {"dim": [{"size": 1 << 11}, {"size": 1 << 11}]}
+    value = {"tensor": {"dtype": 1, "tensor_shape": shape, "float_val": given}}
+    definition = small_graph(("c", "Const", [], {"dtype": FLOAT, "value": value}))
+    before = ResidentPeak()
+    (c,) = tf.import_graph_def(definition, return_elements=["c:0"])
+    assert before.bytes() < 8 << 20  # of 16 MiB
+    with tf.Session() as session:
+        found = session.run(c)
+    whole = np.full(1 << 22, given[-1] if given else 0, np.float32)
+    whole[: len(given)] = given
+    np.testing.assert_array_equal(found.reshape(-1), whole)
+
+
+def test_a_constant_of_many_values_does_not_declare_far_more():
+    shape = {"dim": [{"size": 1 << 24}]}
+    value = {"tensor": {"dtype": 1, "tensor_shape": shape, "float_val": [1.0, 2.0]}}
+    with at_most(4), pytest.raises(DataLossError, match="2 different elements declares 67108864 bytes"):
+        tf.import_graph_def(small_graph(("c", "Const", [], {"dtype": FLOAT, "value": value})))

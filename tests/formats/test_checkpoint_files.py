@@ -15,46 +15,26 @@ import sys
 import tempfile
 import threading
 import time
-import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import tfray as tf
-from tests.support import GOLDEN, ROOT
+from tests.support import ROOT
+from tests.support.damaged_files import ARRAYS, signed
+from tests.support.damaged_files import write_arrow as write
 from tests.support.traced_memory import at_most
-from tfray.errors import AbortedError, DataLossError, InvalidArgumentError, OpError, UnavailableError
+from tfray.errors import AbortedError, DataLossError, InvalidArgumentError, UnavailableError
 from tfray.formats import files
-from tfray.formats.checkpoint import Manifest, data_name
-from tfray.formats.checkpoint_folder import clear_away, saving, stray_files, write_manifest
-from tfray.formats.checkpoint_shard import Piece, checksum, write_shard
+from tfray.formats.checkpoint import Manifest
+from tfray.formats.checkpoint_folder import clear_away, saving, stray_files
+from tfray.formats.checkpoint_shard import Piece, write_shard
 from tfray.formats.holder import Holder
 from tfray.formats.open_checkpoint import open_checkpoint, verify_checkpoint
-from tfray.formats.safetensors import load_safetensors, save_safetensors
+from tfray.formats.safetensors import load_safetensors
 from tfray.formats.write_formats import TENSORFLOW, TFRAY, complete_checkpoint, write_data
-from tfray.training.checkpoints.checkpoint_management import get_checkpoint_state
-
-ARRAYS = {
-    "weights": np.arange(300, dtype=np.float32).reshape(20, 15),
-    "names": np.array([b"one", b"", b"three"], object),
-    "step": np.array(7, np.int64),
-    "empty": np.zeros((3, 0)),
-}
-
-
-def write(folder, arrays=ARRAYS):
-    """A checkpoint of two shards: all arrays, and one in two parts."""
-    prefix = f"{folder}/model"
-    parts = np.arange(12.0).reshape(6, 2)
-    first = [Piece.whole(name, array) for name, array in arrays.items()]
-    groups = [[*first, Piece("parts", parts[:4], [6, 2], [0, 0])], [Piece("parts", parts[4:], [6, 2], [4, 0])]]
-    records = [write_shard(f"{folder}/{data_name(prefix, i, 2)}", group) for i, group in enumerate(groups)]
-    write_manifest(prefix, Manifest.of_shards(records))
-    return prefix
 
 
 def data_files(folder):
@@ -368,123 +348,7 @@ def test_schemes_that_cannot_be():
             tf.gfile.register_file_system(scheme, None)
 
 
-# -- anything at all -----------------------------------------------------------------------------------
-
-
-def mutated(data, contents):
-    """Bytes with a few of them changed, cut out, doubled or cut off."""
-    contents = bytearray(contents)
-    for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.integers(0, max(0, len(contents) - 1)))
-        match data.draw(st.sampled_from(["flip", "set", "cut", "remove", "double", "insert"])):
-            case "flip" if contents:
-                contents[at] ^= 1 << data.draw(st.integers(0, 7))
-            case "set":
-                contents[at : at + 4] = data.draw(
-                    st.sampled_from([b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff", b"9999"])
-                )
-            case "cut":
-                del contents[at:]
-            case "remove":
-                del contents[at : at + data.draw(st.integers(1, 9))]
-            case "double":
-                contents[at:at] = contents[at : at + data.draw(st.integers(1, 40))]
-            case "insert":
-                contents[at:at] = data.draw(st.binary(max_size=8))
-    return bytes(contents)
-
-
-def check_mutations(folder, data, resign):
-    """A file that was changed gives the values from before, or a clear error; memory stays bounded either way."""
-    kind = data.draw(st.sampled_from(["arrow", "bundle", "safetensors", "state", "meta"]))
-    folder = Path(folder) / kind
-    if not folder.exists():
-        folder.mkdir()
-        prepare(kind, folder)
-    victim = data.draw(st.sampled_from(sorted(path for path in folder.iterdir() if path.suffix != ".npz")))
-    contents = victim.read_bytes()
-    changed = mutated(data, contents)
-    if kind == "arrow" and victim.suffix == ".index" and resign:
-        changed = signed_again(data, contents)
-    victim.write_bytes(changed)
-    tracemalloc.start()
-    try:
-        read(kind, folder)
-    except OpError as error:
-        assert str(error)
-    finally:
-        assert tracemalloc.get_traced_memory()[1] < 64 << 20
-        tracemalloc.stop()
-        victim.write_bytes(contents)
-
-
-def prepare(kind, folder):
-    if kind == "arrow":
-        write(folder)
-    elif kind == "bundle":
-        for path in (GOLDEN / "checkpoints").glob("model-20.*"):
-            (folder / path.name.replace("model-20", "model")).write_bytes(path.read_bytes())
-    elif kind == "safetensors":
-        save_safetensors({"a": np.arange(6.0), "b": np.array([True])}, folder / "model.safetensors")
-    elif kind == "state":
-        tf.train.update_checkpoint_state(folder, "a-1", ["a-0", "a-1"], all_model_checkpoint_timestamps=[1.5, 2.5])
-    else:
-        with tf.Graph().as_default() as graph:
-            tf.get_variable("w", [2, 3])
-            tf.train.export_meta_graph(folder / "graph.meta", graph=graph, saver_def=tf.train.Saver().saver_def)
-
-
-def read(kind, folder):
-    if kind == "state":
-        get_checkpoint_state(folder)
-    elif kind == "meta":
-        with tf.Graph().as_default():
-            tf.train.import_meta_graph(folder / "graph.meta")
-    else:
-        prefix = f"{folder}/model.safetensors" if kind == "safetensors" else f"{folder}/model"
-        verify_checkpoint(open_checkpoint(prefix))
-
-
-def signed_again(data, contents):
-    """A manifest with changed contents under a checksum that fits: what a malicious file may be."""
-    start = contents.index(b'"manifest":') + len(b'"manifest":')
-    plain = json.loads(contents[start:-2])
-    holder, key = plain, None
-    while isinstance(holder, (dict, list)) and holder:
-        key = data.draw(st.sampled_from(list(holder) if isinstance(holder, dict) else list(range(len(holder)))))
-        inner = holder[key]
-        if not isinstance(inner, (dict, list)) or not inner or data.draw(st.integers(0, 3)) == 0:
-            break
-        holder = inner
-    holder[key] = data.draw(st.sampled_from([None, -1, 0, 2**62, 1e300, "x", [], {}, [1, 2], "../../etc/passwd", True]))
-    return signed(plain)
-
-
-CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-NO_TIME = {"deadline": None, "suppress_health_check": CHECKS, "database": None}
-
-
-@settings(max_examples=400, **NO_TIME)
-@given(data=st.data(), resign=st.booleans())
-def test_anything_else_is_a_clear_error(tmp_path, data, resign):
-    check_mutations(tmp_path, data, resign)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-@settings(max_examples=10000, **NO_TIME)
-@given(data=st.data(), resign=st.booleans())
-def test_ten_thousand_other_files(tmp_path, data, resign):
-    check_mutations(tmp_path, data, resign)
-
-
 # -- sizes that are declared ---------------------------------------------------------------------------
-
-
-def signed(plain):
-    """A manifest under a checksum that fits."""
-    body = json.dumps(plain, separators=(",", ":")).encode()
-    return b'{"tfray_checkpoint":1,"checksum":"%016x","manifest":%s}\n' % (checksum(body), body)
 
 
 def plain_manifest(prefix):

@@ -160,3 +160,8 @@ def test_sessions_that_are_closed_or_have_nothing_to_run():
     session.close()
     with pytest.raises(RuntimeError, match="closed"):
         session.run(one)
+
+
+def test_what_a_message_quotes_cannot_steer_a_terminal():
+    error = tf.errors.DataLossError("no operation 'a\x1b[31m\x00\ud800'\nin\tthis file")
+    assert error.message == str(error) == "no operation 'a\\x1b[31m\\x00\\ud800'\nin\tthis file"

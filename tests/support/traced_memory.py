@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import gc
-import re
 import tracemalloc
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-
-_STATUS = Path("/proc/self/status")
-_RESET_PEAK = "5"
 
 
 @contextmanager
@@ -34,13 +30,26 @@ def resident_at_most(megabytes):
     """
     gc.collect()
     try:
-        Path("/proc/self/clear_refs").write_text(_RESET_PEAK)
+        peak = ResidentPeak()
     except OSError:
         pytest.skip("this system does not say how much memory a process has needed since a moment")
-    before = _kilobytes("VmRSS")
     yield
-    assert _kilobytes("VmHWM") - before < megabytes * 1024
+    assert peak.bytes() < megabytes << 20
 
 
-def _kilobytes(name):
-    return int(re.search(rf"{name}:\s+(\d+) kB", _STATUS.read_text())[1])
+class ResidentPeak:
+    """How much more memory than now the process has at any time from here on, as Linux counts it."""
+
+    def __init__(self):
+        Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+        self._before = status_bytes("VmRSS")
+
+    def bytes(self):
+        """The most so far."""
+        return max(0, status_bytes("VmHWM") - self._before)
+
+
+def status_bytes(name):
+    """What Linux says of this process's memory under a name, in bytes."""
+    text = Path("/proc/self/status").read_text()
+    return int(text[text.index(f"{name}:") + len(name) + 1 :].split(maxsplit=1)[0]) << 10

@@ -87,13 +87,33 @@ def attrs_of(definition: TensorFlowOp, given: Mapping[str, AttrValue], bound: Ma
     attrs = {name: attr.default for name, attr in definition.attrs.items() if attr.default is not REQUIRED}
     for name, value in given.items():
         if value.WhichOneof("value") == "placeholder":
+            if value.placeholder not in bound:
+                raise InvalidArgumentError(
+                    f"{name} is to be {value.placeholder!r} of a function, which has no such value"
+                )
             attrs[name] = bound[value.placeholder]
         elif name in definition.attrs:
-            attrs[name] = read_attr(value)
+            attrs[name] = _checked(definition, name, value)
     missing = [name for name in definition.attrs if name not in attrs]
     if missing:
         raise InvalidArgumentError(f"attribute {', '.join(missing)} of {definition.name} is missing")
     return attrs
+
+
+def _checked(definition: TensorFlowOp, name: str, value: AttrValue) -> Any:
+    """The value of an attribute, which is of the kind that the type says."""
+    kind = definition.attrs[name].type
+    wanted = _FIELDS.get(kind, "list")
+    there = value.WhichOneof("value")
+    if wanted == "list":  # without any value it is an empty one
+        fields = [field.name for field, _ in value.list.ListFields()]
+        there = fields[0] if len(fields) == 1 else "list" if fields else there or "list"
+        wanted = _FIELDS[kind[5:-1]] if fields else wanted
+    if there != wanted:
+        raise InvalidArgumentError(
+            f"its attribute {name!r} is to be of kind {kind}, and is {_KINDS.get(there or '', 'none')}"
+        )
+    return read_attr(value) if value.WhichOneof("value") else []
 
 
 def write_attr(message: AttrValue, kind: str, value: Any, contents: Contents | None = None) -> None:
@@ -114,6 +134,7 @@ def write_attr(message: AttrValue, kind: str, value: Any, contents: Contents | N
 _FIELDS = {"string": "s", "int": "i", "float": "f", "bool": "b"} | {
     name: name for name in ("type", "shape", "tensor", "func")
 }
+_KINDS = {field: kind for kind, field in _FIELDS.items()} | {"list": "a list"}
 
 
 def _written(kind: str, value: Any, contents: Contents | None) -> Any:

@@ -16,7 +16,7 @@ import tfray.exchange.layer_rules
 import tfray.exchange.saver_rules
 import tfray.exchange.sparse_rules
 import tfray.exchange.table_rules  # noqa: F401  (declares rules)
-from tfray.errors import InvalidArgumentError, OpError, UnimplementedError
+from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
 from tfray.exchange.attributes import attrs_of, dtype_of, read_attr
 from tfray.exchange.dataset_rules import without_datasets
 from tfray.exchange.flow_rules import call
@@ -36,11 +36,17 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import add_node
 from tfray.framework.op_def import registered_ops
 from tfray.framework.plain_graph import PlainGraph, PlainNode
+from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_CALLS: Final = 64
 """Most functions that call one another in a row: a function that calls itself never ends."""
+
+ANY_CALLED: Final = 10_000
+CALLED_EACH: Final = 8
+"""Most operations that calls of functions may become: so many for any graph, and more for each that the file has. A few
+functions that each call the next one twice would otherwise fill all memory."""
 
 
 def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
@@ -55,6 +61,15 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
         InvalidArgumentError: The message is no valid graph.
         DataLossError: A constant in it cannot be read.
     """
+    try:
+        return _imported(graph_def, keep)
+    except OpError:
+        raise
+    except DAMAGE as error:
+        raise InvalidArgumentError(f"this is not a valid graph: {reason_of(error)}") from error
+
+
+def _imported(graph_def: GraphDef, keep: Iterable[str]) -> PlainGraph:
     graph_def = functionalize(with_gradient_arrays_as_values(graph_def), keep)
     functions = _called(graph_def.node, graph_def.library.function)
     nodes = without_datasets(list(_restored(graph_def.node)), functions)
@@ -64,7 +79,8 @@ def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph
     with graph.as_default():
         for node in nodes:
             graph.unique_name(node.name)
-        body = _Body(functions, graph, "", {}, 0, user_site())
+        count = len(nodes) + sum(len(function.node_def) for function in functions.values())
+        body = _Body(functions, graph, "", {}, 0, user_site(), _Room(ANY_CALLED + CALLED_EACH * count))
         body.components = staged_components(nodes)
         body.add_all(nodes)
     plain = graph.as_plain()
@@ -79,11 +95,22 @@ def _restored(nodes: Iterable[NodeDef]) -> Iterator[NodeDef]:
         if OWN_PART in node.attr:
             continue
         if OWN_ATTRS in node.attr and not node.op.startswith(OWN):
-            plain = json.loads(node.attr[OWN_ATTRS].s)
+            plain = _written(node, "op", "input")
             inputs = [str(text).removesuffix(":0") for text in plain["input"]]
             attr = {name: node.attr[name] for name in (OWN_ATTRS, "_class") if name in node.attr}
             node = NodeDef(name=node.name, op=OWN + str(plain["op"]), device=node.device, input=inputs, attr=attr)
         yield node
+
+
+def _written(node: NodeDef, *keys: str) -> dict[str, Any]:
+    """What tfray has written of one of its operations. Raises `DataLossError` for anything else."""
+    try:
+        plain = json.loads(node.attr[OWN_ATTRS].s)
+        if not isinstance(plain, dict) or not plain.keys() >= {*keys}:
+            raise ValueError(f"it does not tell {', '.join(keys)}")
+        return plain
+    except (ValueError, RecursionError) as error:
+        raise DataLossError(f"{node.op} {node.name!r}: its attribute {OWN_ATTRS!r}: {reason_of(error)}") from error
 
 
 def _called(nodes: Iterable[NodeDef], listed: Iterable[FunctionDef]) -> dict[str, FunctionDef]:
@@ -126,6 +153,22 @@ def _check_types(bodies: Iterable[Iterable[NodeDef]], functions: Collection[str]
 
 
 @dataclass
+class _Room:
+    """How many operations calls of functions may still become."""
+
+    left: int
+
+    def take(self, count: int) -> None:
+        """Take room for some. Raises `InvalidArgumentError` when there is none."""
+        self.left -= count + 1  # an empty function is a call too
+        if self.left < 0:
+            raise InvalidArgumentError(
+                "functions of the graph call one another so often that they become too many operations "
+                f"(more than {ANY_CALLED}, and {CALLED_EACH} for each in the file)"
+            )
+
+
+@dataclass
 class _Body:
     """The operations of a graph or of a function that are being added to a graph.
 
@@ -136,6 +179,7 @@ class _Body:
         bound: Values of the attributes of the function.
         depth: How many functions are around this one.
         site: The user's line that imports the graph.
+        room: How many operations calls may become.
         pushed: What is known of the shapes of what is pushed on stacks, by the stacks' handles.
         elements: The shapes of the components of datasets.
         begun: The datasets of iterators that begin by themselves.
@@ -149,6 +193,7 @@ class _Body:
     bound: Mapping[str, Any]
     depth: int
     site: str
+    room: _Room
     pushed: dict[Tensor, TensorShape] = field(default_factory=dict)
     controls: Sequence[Operation] = ()
     elements: dict[Tensor, list[TensorShape]] = field(default_factory=dict)
@@ -170,8 +215,8 @@ class _Body:
             self._add(node)
 
     def _add(self, message: NodeDef) -> None:
-        controls = [op for text in message.input if text[0] == "^" for op in self._waited_for(text[1:], message)]
-        inputs = [self.value(text, message) for text in message.input if text[0] != "^"]
+        controls = [op for text in message.input if text[:1] == "^" for op in self._waited_for(text[1:], message)]
+        inputs = [self.value(text, message) for text in message.input if text[:1] != "^"]
         name = self.prefix + message.name
         try:
             device = canonical_name(message.device)
@@ -189,14 +234,14 @@ class _Body:
                 node = Node(self, name, message.op, attrs, inputs, device, [*self.controls, *controls], definition)
                 node.extra |= self._colocated(message)
                 made = imported(node)
-        except (OpError, RecursionError):
+        except RecursionError:
             raise
-        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, AssertionError) as error:
-            raise InvalidArgumentError(
-                f"operation {message.name!r} of the imported graph is not a valid {message.op}: "
-                f"{type(error).__name__}: {error}",
-                op_name=message.name,
-            ) from error
+        except OpError as error:
+            if type(error) not in (InvalidArgumentError, DataLossError) or error.op_name:
+                raise
+            raise type(error)(_not_valid(message, error), op_name=message.name) from error
+        except DAMAGE as error:
+            raise InvalidArgumentError(_not_valid(message, error), op_name=message.name) from error
         self.values[message.name] = made
         self.ends[message.name] = node.ends
         if definition is not None and self.depth:
@@ -209,7 +254,7 @@ class _Body:
 
     def _own(self, node: Node, message: NodeDef) -> list[Imported]:
         """Add an operation of a type that only tfray has."""
-        plain = PlainNode.from_plain(json.loads(message.attr[OWN_ATTRS].s) | _NOWHERE)
+        plain = PlainNode.from_plain(_written(message, "attr", "shapes") | _NOWHERE)
         plain.name, plain.op, plain.device = node.name, node.op.removeprefix(OWN), node.device
         plain.attr |= self._colocated(message)
         inputs = [value.handle if isinstance(value, Reference) else node.value(value) for value in node.given]
@@ -254,7 +299,8 @@ class _Body:
         return body._fill(function, inputs)
 
     def _inner(self, graph: Graph, prefix: str, given: Mapping[str, Any], controls: Sequence[Operation] = ()) -> _Body:
-        body = _Body(self.functions, graph, prefix, given, self.depth + 1, self.site, self.pushed, controls)
+        depth = self.depth + 1
+        body = _Body(self.functions, graph, prefix, given, depth, self.site, self.room, self.pushed, controls)
         body.elements, body.begun, body.components = self.elements, self.begun, self.components
         return body
 
@@ -318,23 +364,33 @@ class _Body:
         function = self.functions.get(name)
         if function is None:
             raise InvalidArgumentError(f"the graph has no function {name!r}")
+        self.room.take(len(function.node_def))
         for node in function.node_def:
             self.graph.unique_name(self.prefix + node.name)
         signature = function.signature
-        places = iter(inputs)
+        first = 0
         for arg in signature.input_arg:
             count = 1
             if arg.number_attr:
                 count = self.bound[arg.number_attr]
             elif arg.type_list_attr:
                 count = len(self.bound[arg.type_list_attr])
-            self.values[arg.name] = [next(places) for _ in range(count)]
+            given = list(inputs[first : first + count])
+            if len(given) != count:
+                raise InvalidArgumentError(
+                    f"function {name!r} takes more than the {len(inputs)} inputs that it is given"
+                )
+            self.values[arg.name], first = given, first + count
             self.named[arg.name] = {arg.name: (0, count)}
             self.ends[arg.name] = []
         self.add_all(function.node_def)
         results = [self.value(function.ret[arg.name], _RETURN) for arg in signature.output_arg]
         effects = [op for node in function.control_ret.values() for op in self.ends[node]]
         return results, effects
+
+
+def _not_valid(message: NodeDef, error: Exception) -> str:
+    return f"operation {message.name!r} of the imported graph is not a valid {message.op}: {reason_of(error)}"
 
 
 _NOWHERE: Final = {"name": "", "op": "", "input": [], "device": "", "site": ""}
@@ -361,7 +417,10 @@ def _named_outputs(definition: Any, attrs: Mapping[str, Any]) -> dict[str, tuple
 
 def _ordered(nodes: Iterable[NodeDef], known: Mapping[str, Any]) -> Iterator[NodeDef]:
     """Operations, each after its inputs, otherwise in their order."""
-    waiting = {node.name: node for node in nodes}
+    waiting: dict[str, NodeDef] = {}
+    for node in nodes:
+        if waiting.setdefault(node.name, node) is not node:
+            raise InvalidArgumentError(f"two operations of the graph are called {node.name!r}")
     done: set[str] = set(known)
     for first in list(waiting.values()):
         stack = [first]

@@ -16,6 +16,7 @@ from tfray.framework.allowed_uses import all_nodes, reach_of
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
+from tfray.framework.read_errors import damage_reported
 from tfray.framework.region import ops_within
 
 
@@ -55,7 +56,9 @@ def plain_graph(message: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
 
 def from_json(data: bytes) -> GraphDef:
     """The message of a graph in tfray's own form, which is JSON."""
-    return graph_message(PlainGraph.FromString(data))
+    plain = PlainGraph.FromString(data)
+    with damage_reported("a graph in tfray's own form"):
+        return graph_message(plain)
 
 
 def _as_own(node: PlainNode) -> PlainNode:

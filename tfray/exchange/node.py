@@ -96,9 +96,10 @@ class Node:
     def inputs(self) -> list[Tensor]:
         """Its inputs as tensors: values, and handles where it takes handles."""
         assert self.definition is not None
+        count = sum(arg.count(self.attrs) for arg in self.definition.inputs)
+        if count != len(self.given):
+            raise InvalidArgumentError(f"it has {len(self.given)} inputs, and its type {count}")
         takes = [arg.takes_resource for arg in self.definition.inputs for _ in range(arg.count(self.attrs))]
-        if len(takes) != len(self.given):
-            raise InvalidArgumentError(f"it has {len(self.given)} inputs, and its type {len(takes)}")
         return [
             value.handle if isinstance(value, Reference) and taken else self.value(value)
             for value, taken in zip(self.given, takes, strict=True)

@@ -16,8 +16,9 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -27,6 +28,7 @@ from tfray.formats import files
 from tfray.formats.checkpoint_shard import FileEntry, ShardFile, ShardRecord, SliceEntry, checksum
 from tfray.formats.declared_sizes import check_disjoint, element_count
 from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 
 INDEX_SUFFIX: Final = ".index"
 FORMAT_VERSION: Final = 1
@@ -155,8 +157,8 @@ class Manifest:
             raise DataLossError(f"{path} is damaged: its contents do not fit their checksum")
         try:
             return _manifest_from_plain(json.loads(body))
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"{path} is not a manifest: {type(error).__name__}: {error}") from error
+        except DAMAGE as error:
+            raise DataLossError(f"{path} is not a manifest: {reason_of(error)}") from error
 
 
 def is_manifest(data: bytes) -> bool:
@@ -165,14 +167,17 @@ def is_manifest(data: bytes) -> bool:
 
 
 def _manifest_from_plain(plain: Any) -> Manifest:
+    fields_of(plain, "the manifest", files=dict, tensors=dict, metadata=dict)
     found = {}
     for key, fields in plain["files"].items():
-        found[key] = FileEntry(**fields).checked()
+        found[key] = _entry(FileEntry, fields, f"file {key!r}").checked()
         if key != found[key].name:
             raise ValueError(f"file {found[key].name!r} is listed as {key!r}")
     tensors, free = {}, {key: entry.size for key, entry in found.items()}
     for name, fields in plain["tensors"].items():
-        slices = tuple(SliceEntry(**part).checked() for part in fields["slices"])
+        fields_of(fields, f"tensor {name!r}", dtype=str, shape=list, slices=list)
+        parts = [fields_of(part, f"a part of tensor {name!r}", offset=list, shape=list) for part in fields["slices"]]
+        slices = tuple(_entry(SliceEntry, part, f"a part of tensor {name!r}").checked() for part in parts)
         dtype, shape = as_dtype(fields["dtype"]), tuple(fields["shape"])
         element_count(shape, dtype.size)
         entry = TensorEntry(name, dtype, shape, slices)
@@ -183,6 +188,17 @@ def _manifest_from_plain(plain: Any) -> Manifest:
     if min(free.values(), default=0) < 0:
         raise ValueError("its tensors take more bytes of a file than that has")
     return Manifest(tensors, found, dict(plain["metadata"]))
+
+
+_Entry = TypeVar("_Entry", FileEntry, SliceEntry)
+
+
+def _entry(kind: type[_Entry], plain: Any, what: str) -> _Entry:
+    """An entry of plain data. Raises `ValueError`, which names `what`, where something is missing or too much."""
+    names: list[str] = [each.name for each in dataclass_fields(kind)]
+    if not isinstance(plain, dict) or plain.keys() != {*names}:
+        raise ValueError(f"{what} is not described by {', '.join(names)}")
+    return kind(**plain)
 
 
 def _check_slice(entry: TensorEntry, part: SliceEntry, found: Mapping[str, FileEntry]) -> None:

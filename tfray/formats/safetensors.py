@@ -19,6 +19,7 @@ from tfray.formats.files import PathLike, as_path
 from tfray.formats.mapped_file import MappedFile
 from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
+from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 
 SUFFIX: Final = ".safetensors"
 MAX_HEADER_BYTES: Final = 100_000_000
@@ -67,14 +68,19 @@ class SafetensorsFile:
             raise DataLossError(f"{self.prefix} is no safetensors file: its header would have {length} bytes")
         try:
             self.tensors, self.metadata = self._read_header(length)
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"{self.prefix} is no safetensors file: {type(error).__name__}: {error}") from error
+        except DAMAGE as error:
+            raise DataLossError(f"{self.prefix} is no safetensors file: {reason_of(error)}") from error
 
     def _read_header(self, length: int) -> tuple[Mapping[str, TensorEntry], Mapping[str, str]]:
         plain = json.loads(self._file.octets(8, length).tobytes())
+        if not isinstance(plain, dict) or not isinstance(plain.get(_METADATA, {}), dict):
+            raise ValueError("its header lists no tensors by name")
         metadata = {str(key): str(value) for key, value in plain.pop(_METADATA, {}).items()}
         tensors, total = {}, 0
         for name, fields in plain.items():
+            fields_of(fields, f"tensor {name!r}", dtype=str, shape=list, data_offsets=list)
+            if len(fields["data_offsets"]) != 2:
+                raise ValueError(f"tensor {name!r} has {len(fields['data_offsets'])} offsets, and needs two")
             dtype, shape = _DTYPES.get(fields["dtype"]), tuple(fields["shape"])
             first, last = fields["data_offsets"]
             if dtype is None:

@@ -27,6 +27,9 @@ MAX_FILL_BYTES: Final = 256 << 20
 """256 MiB. A message may hold fewer elements than its tensor, whose last one is then repeated: such a tensor may have
 this size at most."""
 
+MAX_TAIL_BYTES: Final = 4 << 20
+"""4 MiB: the most if it holds several elements, and the last one is not zero. Only then does the rest take memory."""
+
 
 _TYPE_NAMES: Final = (
     "INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 "
@@ -220,9 +223,32 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
                 f"a message with {len(items)} elements declares shape {shape}, of {count * items.itemsize} bytes: one "
                 f"that is filled with its last element may have {MAX_FILL_BYTES}"
             )
-        rest = items[-1:] if len(items) else np.zeros(1, dtype.numpy)
-        items = np.concatenate([items, np.repeat(rest, count - len(items))])
+        return _filled(items, count).reshape(shape)
     return items.reshape(shape)
+
+
+def _filled(items: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+    """`count` elements, of which the last of `items` stands for those that are not there.
+
+    It takes no memory that the message does not: large ones of one value repeat it in place, and zeros are pages that
+    nobody has written to.
+    """
+    size = count * items.itemsize
+    last = items[-1] if len(items) else np.zeros((), items.dtype)
+    if len(items) <= 1 and size > MAX_TAIL_BYTES >> 6:
+        return np.broadcast_to(items if len(items) else np.zeros(1, items.dtype), (count,))
+    if not items.dtype.hasobject and not last.tobytes().strip(b"\0"):
+        filled = np.zeros(count, items.dtype)
+    elif size <= MAX_TAIL_BYTES:
+        filled = np.empty(count, items.dtype)
+        filled[len(items) :] = last
+    else:
+        raise DataLossError(
+            f"a message with {len(items)} different elements declares {size} bytes: one that is filled with its last "
+            f"element may have {MAX_TAIL_BYTES}, unless that is zero, or the only one"
+        )
+    filled[: len(items)] = items
+    return filled
 
 
 def _items(dtype: DType, values: list[Any]) -> np.ndarray[Any, Any]:

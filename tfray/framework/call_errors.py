@@ -138,8 +138,20 @@ def _cause(error: Exception) -> Literal["accident", "purpose"] | None:
         if not _is_own(frame) and is_users(frame):
             return None
         traceback = traceback.tb_next
-    is_raised = _is_own(frame) and frame.f_code.co_code[last.tb_lasti] == _RAISE
-    return "purpose" if is_raised else "accident"
+    return "purpose" if _raises(last) else "accident"
+
+
+def is_raised_here(error: Exception) -> bool:
+    """Whether an error comes from a ``raise`` in tfray, not from Python or NumPy."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and _raises(last)
+
+
+def _raises(traceback: TracebackType) -> bool:
+    frame = traceback.tb_frame
+    return _is_own(frame) and frame.f_code.co_code[traceback.tb_lasti] == _RAISE
 
 
 def _arguments(function: Callable[..., Any], args: Iterable[Any], kwargs: dict[str, Any]) -> dict[str, Any] | None:

@@ -48,6 +48,12 @@ class ConstantContext:
         return np.asarray(array)
 
 
+def constant_array(op: Operation) -> np.ndarray[Any, Any]:
+    """The value of a Const with its elements in a row: the graph may hold one that repeats an element in place."""
+    value: np.ndarray[Any, Any] = op.attrs["value"]
+    return value if value.flags.c_contiguous else value.copy()
+
+
 def constant_value(tensor: Tensor) -> Any | None:
     """The value of `tensor` as a NumPy array when the graph alone determines it and it is small; else None."""
     return _evaluate(tensor, {}, MAX_DEPTH)
@@ -62,7 +68,8 @@ def _evaluate(tensor: Tensor, known: dict[Tensor, Any], depth: int) -> Any | Non
 def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any], depth: int) -> Any | None:
     op = tensor.op
     if op.type == "Const":
-        return op.attrs["value"]
+        value = op.attrs["value"]
+        return value if value.flags.c_contiguous else None  # a large one that repeats an element in place
     if op.type == "Shape" and op.inputs[0].shape.is_fully_defined():
         return np.array(op.inputs[0].shape.sizes, dtype=tensor.dtype.numpy)
     if op.op_def.stateful or op.op_def.regions or not op.inputs or not is_small(tensor.shape):
@@ -112,13 +119,13 @@ def constant_shape(tensor: Tensor) -> TensorShape:
     Used by shape functions of operations that take a shape as an input (Reshape, Fill, Tile, ...).
     """
     value = constant_value(tensor)
-    if value is not None:
+    if value is not None and value.size <= MAX_ELEMENTS:
         return TensorShape([None if size < 0 else int(size) for size in np.ravel(value)])
     shape_value = tensor.op.op_def.shape_value
     if shape_value is not None:
         sizes = shape_value(tensor.op)
         if sizes is not None:
             return TensorShape(sizes)
-    if tensor.shape.rank == 1 and tensor.shape.sizes[0] is not None:
-        return TensorShape([None] * tensor.shape.sizes[0])
+    if tensor.shape.rank == 1 and is_small(tensor.shape):
+        return TensorShape([None] * (tensor.shape.num_elements() or 0))
     return UNKNOWN

@@ -602,8 +602,9 @@ class Graph:
             while unique.lower() in self._names:
                 unique = f"{full}_{taken}"
                 taken += 1
+            self._names[key] = taken if mark_as_used else taken - 1  # where to look next
         if mark_as_used:
-            self._names[key] = max(taken, 1)
+            self._names.setdefault(key, 1)
             self._names.setdefault(unique.lower(), 1)
         return unique
 

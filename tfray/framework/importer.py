@@ -12,6 +12,7 @@ from tfray.framework.call_site import user_site
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
+from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.region import Region
 from tfray.framework.traversal import reachable_backward, topological_order
 
@@ -151,13 +152,10 @@ class _Importer:
             self._ops[node.name] = self._create(node, inputs, controls)
         except OpError:
             raise
-        except KeyError as error:
-            raise InvalidArgumentError(f"{error.args[0]} (needed by {node.name!r} of the imported graph)") from error
-        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+        except DAMAGE as error:
             # The attributes of an imported graph can be anything, and shape functions do not check them.
             raise InvalidArgumentError(
-                f"operation {node.name!r} of the imported graph is not a valid {node.op}: "
-                f"{type(error).__name__}: {error}",
+                f"operation {node.name!r} of the imported graph is not a valid {node.op}: {reason_of(error)}",
                 op_name=node.name,
             ) from error
 

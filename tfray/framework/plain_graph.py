@@ -12,7 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.framework.arguments import abbreviated
 from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.tensor_shape import TensorShape
 
 FORMAT_VERSION: Final = 1
@@ -74,6 +76,14 @@ class PlainNode:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> PlainNode:
         """The operation that `to_plain` gave. Raises Python's errors for anything else."""
+        fields_of(plain, "an operation", name=str, op=str, input=list, device=str, attr=dict, site=str, shapes=list)
+        try:
+            return cls._of_fields(plain)
+        except DAMAGE as error:
+            raise ValueError(f"operation {plain['name']!r}: {reason_of(error)}") from error
+
+    @classmethod
+    def _of_fields(cls, plain: Mapping[str, Any]) -> PlainNode:
         node = cls(
             name=plain["name"],
             op=plain["op"],
@@ -84,9 +94,8 @@ class PlainNode:
             shapes=[_from_plain(shape) for shape in plain["shapes"]],
             is_loaded=True,
         )
-        texts = (node.name, node.op, node.device, node.site, *node.input)
-        if not all(isinstance(text, str) for text in texts):
-            raise TypeError(f"operation {node.name!r} has fields of the wrong type")
+        if not all(isinstance(text, str) for text in node.input):
+            raise TypeError("its inputs are not all texts")
         return node
 
 
@@ -127,14 +136,15 @@ class PlainGraph:
     def from_plain(cls, plain: Any) -> PlainGraph:
         """The graph that `to_plain` gave. Raises `DataLossError` when `plain` is not of that form."""
         try:
-            if plain["version"] != FORMAT_VERSION:
-                raise DataLossError(f"graph of version {plain['version']!r}; this tfray reads {FORMAT_VERSION}")
+            if fields_of(plain, "the graph", version=int, node=list)["version"] != FORMAT_VERSION:
+                version = abbreviated(plain["version"])
+                raise DataLossError(f"graph of version {version}; this tfray reads {FORMAT_VERSION}")
             nodes, seed = plain["node"], plain.get("seed")
-            if not isinstance(nodes, list) or not (seed is None or isinstance(seed, int)):
-                raise TypeError("fields of the wrong type")
+            if not (seed is None or isinstance(seed, int)):
+                raise TypeError(f"its seed is {abbreviated(seed)}")
             return cls([PlainNode.from_plain(node) for node in nodes], FORMAT_VERSION, seed)
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataLossError(f"not a serialised graph: {type(error).__name__}: {error}") from error
+        except DAMAGE as error:
+            raise DataLossError(f"not a serialised graph: {reason_of(error)}") from error
 
     def SerializeToString(self) -> bytes:
         """This graph as bytes ; they are JSON."""
@@ -209,7 +219,9 @@ def _from_plain(value: Any) -> Any:
     if not isinstance(value, dict):
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
-        raise TypeError(f"{value!r} is not a plain value")
+        raise TypeError(f"{abbreviated(value)} is not a plain value")
+    if len(value) != 1:
+        raise TypeError(f"{abbreviated(value)} is not one plain value")
     ((tag, content),) = value.items()
     match tag:
         case "float":

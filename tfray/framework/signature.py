@@ -10,7 +10,7 @@ from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.op_def import Argument, OpDef
 
-MAX_OUTPUTS: Final = 1 << 20
+MAX_OUTPUTS: Final = 1 << 15
 """Most outputs of one operation: an attribute of a loaded graph cannot ask for more objects than memory holds."""
 
 
@@ -103,7 +103,9 @@ def output_dtypes(definition: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
         elif argument.count:
             count = attrs[argument.count]
             if not 0 <= count <= MAX_OUTPUTS:
-                raise ValueError(f"attribute {argument.count!r} is {count}, expected a number of outputs")
+                raise ValueError(
+                    f"attribute {argument.count!r} is {count}, expected a number of outputs up to {MAX_OUTPUTS}"
+                )
             result.extend([value] * count)
         else:
             result.extend(value)

@@ -16,6 +16,7 @@ from tfray.formats.files import PathLike
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.op_def import lookup
+from tfray.framework.read_errors import DAMAGE, reason_of
 from tfray.framework.tensor_shape import TensorShape
 from tfray.onnx.onnx_file import OnnxFile, declared_shape
 from tfray.onnx.onnx_node import LOADS, Node, Rule, Scope, clean_name
@@ -55,9 +56,8 @@ def load(path: PathLike) -> LoadedModel:
         return _loaded(file)
     except (DataLossError, PermissionDeniedError, UnimplementedError):
         raise
-    except (OpError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError,
-            TypeError, ValueError) as error:  # fmt: skip
-        reason = error.message if isinstance(error, OpError) else f"{type(error).__name__}: {error}"
+    except (OpError, *DAMAGE) as error:
+        reason = reason_of(error)
         raise DataLossError(f"{file.path} is damaged: {reason}") from error
 
 
@@ -127,8 +127,8 @@ def _add_nodes(scope: Scope, nodes: Iterable[Any]) -> None:
                 made = rule(node)
         except (DataLossError, PermissionDeniedError, UnimplementedError):
             raise
-        except (OpError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
-            reason = error.message if isinstance(error, OpError) else f"{type(error).__name__}: {error}"
+        except (OpError, *DAMAGE) as error:
+            reason = reason_of(error)
             raise DataLossError(f"{scope.file.path} is damaged: {proto.op_type} {proto.name!r}: {reason}") from error
         given = [made] if isinstance(made, Tensor) else list(made)
         for index, name in enumerate(proto.output):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tfray.framework import dtypes
-from tfray.framework.constant_value import evaluate_operation, is_small
+from tfray.framework.constant_value import constant_array, evaluate_operation, is_small
 from tfray.framework.effects import is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region
@@ -35,7 +35,7 @@ class Body:
 
 def generic_body(ops: Sequence[Operation], inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Body:
     """The body as the graph has it, valid for every input shape."""
-    constants = {op.outputs[0]: op.attrs["value"] for op in ops if op.type == "Const"}
+    constants = {op.outputs[0]: constant_array(op) for op in ops if op.type == "Const"}
     return Body(list(ops), list(inputs), list(outputs), constants)
 
 
@@ -178,7 +178,7 @@ def _specialized_region(region: Region, scratch: Graph, shapes: Sequence[TensorS
 def _respecialize_within(
     op: Operation, region: Region, mapping: dict[Tensor, Tensor], constants: dict[Tensor, Any]
 ) -> None:
-    original = {op.outputs[0]: op.attrs["value"]} if op.type == "Const" else {}
+    original = {op.outputs[0]: constant_array(op)} if op.type == "Const" else {}
     _respecialize(op, region, mapping, constants, original)
     if op.type == "Const":
         return

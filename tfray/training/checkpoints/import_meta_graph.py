@@ -17,6 +17,7 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import import_graph_def
 from tfray.framework.plain_graph import PlainGraph, messages
+from tfray.framework.read_errors import damage_reported
 from tfray.library.platform import logging
 from tfray.library.variables.partitioned_variables import SaveSliceInfo
 from tfray.library.variables.variables import Variable
@@ -63,7 +64,8 @@ def import_meta_graph(
     definition = with_marks(message)
     names = {node.name for node in definition.graph_def.node}
     listed = (text for each in definition.collection_def.values() for text in each.node_list.value)
-    plain = messages().plain_graph(definition.graph_def, [text for text in listed if text.partition(":")[0] in names])
+    kept = [text for text in listed if text.partition(":")[0] in names]
+    plain = messages().plain_graph(definition.graph_def, kept)
     if clear_devices:
         clear_devices_of(plain.node)
     return add_meta_graph(definition, plain, import_scope, input_map, allow)
@@ -80,6 +82,11 @@ def add_meta_graph(
     graph = get_default_graph()
     scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else ""
     import_graph_def(plain, input_map, name=scope, allow=allow)
+    with damage_reported("the meta graph"):
+        return _add_collections(definition, graph, scope)
+
+
+def _add_collections(definition: MetaGraphDef, graph: Graph, scope: str) -> Saver | None:
     members = _Members(graph, scope.rstrip("/") + "/" if scope else "")
     for name, collection in sorted(definition.collection_def.items(), key=lambda item: item[0] not in _VARIABLES):
         if name not in _CONTEXTS:
@@ -124,13 +131,15 @@ class _Members:
                 return [read(self, value) if isinstance(value, bytes) else value for value in values]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataLossError(f"collection {name!r} of the meta graph cannot be read: {error}") from error
-        found = []
+        found, unknown = [], []
         for text in collection.node_list.value:
             try:
                 known = self._variables.get(text.partition(":")[0])
                 found.append(self._graph.as_graph_element(self._prefix + text) if known is None else known)
             except (KeyError, ValueError) as error:  # what stands within a branch or a loop has no name outside
-                logging.warning("collection %r of the meta graph: %s", name, error)
+                unknown.append(error)
+        if unknown:
+            logging.warning("collection %r lacks %d members; the first: %s", name, len(unknown), unknown[0])
         return found
 
     def _variable(self, data: bytes) -> Variable:

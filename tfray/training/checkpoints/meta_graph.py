@@ -14,9 +14,11 @@ from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef, QueueRunnerDef, SaveSliceInfoDef, VariableDef
+from tfray.framework.arguments import abbreviated
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, messages
+from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 from tfray.library.variables.variables import Variable
 from tfray.training.threads.queue_runner import QueueRunner
 
@@ -141,20 +143,24 @@ def from_json(data: bytes) -> MetaGraphDef:
     """The message of a meta graph that tfray has written as JSON. Raises `DataLossError` for anything else."""
     try:
         return from_plain(json.loads(data))
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise DataLossError(f"not a meta graph of tfray: {type(error).__name__}: {error}") from error
+    except DAMAGE as error:
+        raise DataLossError(f"not a meta graph of tfray: {reason_of(error)}") from error
 
 
 def from_plain(plain: Any) -> MetaGraphDef:
     """The message of a meta graph that is plain data. Raises Python's errors for anything else."""
+    fields_of(plain, "the meta graph", tfray_meta_graph=int, graph=dict, collections=dict)
     if plain["tfray_meta_graph"] != JSON_VERSION:
-        raise ValueError(f"it is of version {plain['tfray_meta_graph']!r}")
+        raise ValueError(f"it is of version {abbreviated(plain['tfray_meta_graph'])}")
     made = MetaGraphDef(graph_def=messages().graph_message(PlainGraph.from_plain(plain["graph"])))
     if plain["saver"] is not None:
         made.saver_def.CopyFrom(SaverDef.FromString(base64.b64decode(plain["saver"], validate=True)))
-    for name, members in plain["collections"].items():
-        for member in members:
-            ((key, value),) = [(key, value) for key, value in member.items() if key != "part"]
+    for name in plain["collections"]:
+        for member in fields_of(plain["collections"], "the collections", **{name: list})[name]:
+            found = [(key, value) for key, value in fields_of(member, f"a member of {name!r}").items() if key != "part"]
+            if len(found) != 1 or found[0][0] not in _OLD_MEMBERS:
+                raise ValueError(f"a member of collection {name!r} is {abbreviated(member)}")
+            ((key, value),) = found
             kind, content = _OLD_MEMBERS[key](value, member)
             getattr(made.collection_def[str(name)], kind).value.append(content)
     return made

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
+from tfray.errors import InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.files import PathLike
@@ -37,6 +36,7 @@ from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, messages
+from tfray.framework.read_errors import damage_reported
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
 from tfray.library.variables.variables import Variable, global_variables_initializer, local_variables_initializer
@@ -417,7 +417,7 @@ def load(
     model = read_saved_model(folder)
     found = _with_tags(with_marks(model).meta_graphs, tags, folder)
     prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
-    with damage_reported(folder), sess.graph.as_default():
+    with damage_reported(f"the graph in {folder}"), sess.graph.as_default():
         if found.HasField("object_graph_def"):
             found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
         plain = messages().plain_graph(found.graph_def, [name.partition(":")[0] for name in _names(found)])
@@ -475,17 +475,6 @@ def _set_variables(sess: Session, found: MetaGraphDef, prefix: str, path: str) -
             initializers.append(variable.initializer)
             feeds[initializers[-1].inputs[1]] = values.read(name.removeprefix(prefix))
     sess.run(initializers, feeds)
-
-
-@contextmanager
-def damage_reported(folder: str) -> Iterator[None]:
-    """Within it what is loaded is not trusted: attributes of operations can be anything."""
-    try:
-        yield
-    except OpError:
-        raise
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
-        raise DataLossError(f"the graph in {folder} is damaged: {type(error).__name__}: {error}") from error
 
 
 def _with_tags(graphs: Iterable[MetaGraphDef], tags: Collection[str], folder: str) -> MetaGraphDef:
@@ -573,7 +562,7 @@ class LoadedModel:
         self._order = order
         self.signatures = signatures
         self._signature = signatures[key]
-        with damage_reported(source):
+        with damage_reported(f"the graph in {source}"):
             self._call = self._function(self._signature)
 
     @property

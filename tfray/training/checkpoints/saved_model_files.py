@@ -20,8 +20,10 @@ from tfray.formats.message import message_of_file
 from tfray.formats.meta_graph_proto import AssetFileDef, MetaGraphDef, SavedModel, SignatureDef, TensorInfo
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.stand_in import with_marks
+from tfray.framework.arguments import abbreviated
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.plain_graph import PlainGraph, PlainRegion
+from tfray.framework.read_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.tensor_shape import TensorShape
 from tfray.training.checkpoints.meta_graph import from_plain
 
@@ -67,8 +69,8 @@ def read_saved_model(export_dir: PathLike) -> SavedModel:
                 model = _parsed(name, contents, folder)
             except OpError as error:
                 raise DataLossError(f"{path} is damaged: {error.message}") from error
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                raise DataLossError(f"{path} is no saved model: {type(error).__name__}: {error}") from error
+            except DAMAGE as error:
+                raise DataLossError(f"{path} is no saved model: {reason_of(error)}") from error
             if not with_marks(model).meta_graphs:
                 raise DataLossError(f"{path} is damaged: there is no graph in its {len(contents)} bytes")
             return model
@@ -86,20 +88,24 @@ def _parsed(name: str, contents: bytes | FileOctets, folder: str) -> SavedModel:
 
 
 def _from_json(contents: bytes, folder: str) -> SavedModel:
-    plain = json.loads(contents)
+    plain = fields_of(json.loads(contents), "the saved model", tfray_saved_model=int, graphs=list)
     if plain["tfray_saved_model"] != JSON_VERSION:
-        raise ValueError(f"it is of version {plain['tfray_saved_model']!r}")
+        raise ValueError(f"it is of version {abbreviated(plain['tfray_saved_model'])}")
     values = open_checkpoint(f"{folder}/{VALUES}")
     return SavedModel(saved_model_schema_version=1, meta_graphs=[_old_graph(each, values) for each in plain["graphs"]])
 
 
 def _old_graph(plain: Any, values: Any) -> MetaGraphDef:
-    graph = PlainGraph.from_plain(plain["meta_graph"]["graph"])
+    fields_of(plain, "a graph", meta_graph=dict, tags=list, signatures=dict, assets=dict)
+    if not isinstance(plain["main_op"], (str, type(None))):
+        raise ValueError(f"the operation to run after loading is {abbreviated(plain['main_op'])}")
+    graph = PlainGraph.from_plain(fields_of(plain["meta_graph"], "a meta graph", graph=dict)["graph"])
     for node in graph.node:
         _fetch_constants(node, values)
     made = from_plain(plain["meta_graph"] | {"graph": graph.to_plain()})
     made.meta_info_def.tags.extend(str(tag) for tag in plain["tags"])
     for name, signature in plain["signatures"].items():
+        fields_of(signature, f"signature {name!r}", inputs=dict, outputs=dict, method=str)
         made.signature_def[str(name)].CopyFrom(
             SignatureDef(
                 inputs=_old_tensors(signature["inputs"]),
@@ -115,6 +121,8 @@ def _old_graph(plain: Any, values: Any) -> MetaGraphDef:
 
 
 def _old_tensors(plain: Any) -> dict[str, TensorInfo]:
+    for key, info in plain.items():
+        fields_of(info, f"{key!r} of a signature", name=str, dtype=str)
     return {
         str(key): TensorInfo(
             name=str(info["name"]),
