@@ -159,7 +159,7 @@ def test_import_replaces_inputs():
 @pytest.mark.parametrize(
     ("node", "message"),
     [
-        (PlainNode("culprit", "NoSuchOp"), "NoSuchOp.*culprit"),
+        (PlainNode("culprit", "NoSuchOp"), "culprit.*NoSuchOp"),
         (PlainNode("culprit", "Identity", ["missing:0"]), "missing:0.*culprit"),
         (PlainNode("culprit", "Identity", ["x:1"]), "x:1.*culprit"),
         (PlainNode("culprit", "Identity", ["x:one"]), "x:one.*culprit"),

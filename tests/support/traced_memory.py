@@ -34,7 +34,7 @@ def resident_at_most(megabytes):
     except OSError:
         pytest.skip("this system does not say how much memory a process has needed since a moment")
     yield
-    assert peak.bytes() < megabytes << 20
+    assert peak.bytes() < megabytes * (1 << 20)
 
 
 class ResidentPeak:
