@@ -475,8 +475,8 @@ class _PreparedStep:
         elif self._registered is not None:
             outputs = self._registered.run(feeds, timeout_s)
         if options.output_partition_graphs:
-            graphs = [to_graph_proto(partition.graph.as_plain()) for partition in self._partitions]
-            run_metadata.partition_graphs.extend(graphs)
+            for partition in self._partitions:
+                run_metadata.partition_graphs.add().CopyFrom(to_graph_proto(partition.graph.as_plain()))
         return self._rebuild([_plain(outputs[p][i]) if p >= 0 else np.array(fed[i]) for p, i in self._sources])
 
     def run_observed(self, values: Sequence[Any], timeout_s: float | None, observer: Observer) -> Any:

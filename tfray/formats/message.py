@@ -312,7 +312,9 @@ def stand_in(declared: MessageType) -> type[StandIn]:
 
 
 def stand_in_of(declared: MessageType, message: Any, contents: Contents | None) -> Any:
-    """What stands in for a message of a class that has marks of `contents`."""
+    """What stands in for a message of a class that has marks of `contents`; without any, the message itself."""
+    if contents is None:
+        return message
     made = stand_in(declared)()
     made._stand_for(message, contents)
     return made
