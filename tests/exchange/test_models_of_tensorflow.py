@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import tarfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support import GOLDEN
+from tests.support.graphs.models_of_tensorflow import unpack_models
 from tfray.formats.meta_graph_proto import MetaGraphDef
 
-ARCHIVE = Path(__file__).parents[1] / "golden" / "saved_models" / "of_tensorflow.tar.xz"
 KINDS = ["references", "resources"]
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder, filter="data")
-    return folder
+    return unpack_models(tmp_path_factory.mktemp("models"))
 
 
 def values(folder):
@@ -121,7 +116,7 @@ def test_a_model_may_write_nowhere_else(models):
 
 
 def test_queues_of_a_meta_graph_are_filled_by_its_queue_runners():
-    tf.train.import_meta_graph(str(ARCHIVE.with_name("queues.meta")))
+    tf.train.import_meta_graph(str(GOLDEN / "saved_models" / "queues.meta"))
     with tf.Session() as session:
         session.run("setup")
         coordinator = tf.train.Coordinator()

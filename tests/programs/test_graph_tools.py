@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import tarfile
-
 import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support import GOLDEN
+from tests.support.graphs.models_of_tensorflow import unpack_models
 from tfray.errors import InvalidArgumentError
 from tfray.programs.graph_tools import freeze_graph, optimize_for_inference, print_tensors_in_checkpoint_file
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    with tarfile.open(GOLDEN / "saved_models" / "of_tensorflow.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    folder = unpack_models(tmp_path_factory.mktemp("models"))
     graph = tf.MetaGraphDef.FromString((folder / "digits" / "model-10.meta").read_bytes())
     (folder / "digits" / "graph.pb").write_bytes(graph.graph_def.SerializeToString())
     (folder / "digits" / "graph.pbtxt").write_text(str(graph.graph_def))

@@ -7,12 +7,12 @@ import re
 import runpy
 import subprocess
 import sys
-import tarfile
 
 import pytest
 from click.testing import CliRunner
 
-from tests.support import GOLDEN, ROOT
+from tests.support import ROOT
+from tests.support.graphs.models_of_tensorflow import unpack_models
 from tfray import cli
 
 EXAMPLES = ROOT / "examples"
@@ -130,10 +130,7 @@ def test_replicas_that_programs_coordinate_learn_on_ray(script, capsys, ray_loca
 @pytest.fixture(scope="module")
 def digits_of_tensorflow(tmp_path_factory):
     """The path of a checkpoint, beside its meta graph, that TensorFlow has written (`scripts/golden_models.py`)."""
-    folder = tmp_path_factory.mktemp("tensorflow")
-    with tarfile.open(GOLDEN / "saved_models" / "of_tensorflow.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    return f"{folder}/digits/model-10"
+    return f"{unpack_models(tmp_path_factory.mktemp('tensorflow'))}/digits/model-10"
 
 
 def finetuned(tmp_path, steps, *arguments):

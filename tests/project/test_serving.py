@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tarfile
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.support import GOLDEN, ROOT
+from tests.support import ROOT
+from tests.support.graphs.models_of_tensorflow import unpack_models
 
 EXAMPLES = ROOT / "examples"
 
@@ -36,9 +36,7 @@ def test_concurrent_requests_get_the_values_of_whoever_saved_the_model(ray_local
     monkeypatch.setenv("PYTHONPATH", str(EXAMPLES), prepend=":")
     import serve_model
 
-    with tarfile.open(GOLDEN / "saved_models" / "of_tensorflow.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
-    with np.load(tmp_path / "digits" / "values.npz") as known:
+    with np.load(unpack_models(tmp_path) / "digits" / "values.npz") as known:
         images_of_tensorflow, scores_of_tensorflow = known["image"], known["scores"]
     images, expected = serve_model.train_and_export(tmp_path / "model", steps=30)
     serve.start(http_options={"port": 8123})
