@@ -78,13 +78,16 @@ def window_axis(size: int, window: int, stride: int, dilation: int, padding: str
 
     Raises:
         ValueError: The window is larger than the padded image.
+        InvalidArgumentError: There is no such padding.
     """
     extent = (window - 1) * dilation + 1
     if padding == "SAME":
         count = -(-size // stride)
         total = max(0, (count - 1) * stride + extent - size)
         return Axis(size, window, stride, dilation, total // 2, total - total // 2, count)
-    before, after = (0, 0) if isinstance(padding, str) else padding
+    if padding != "VALID" and not isinstance(padding, tuple):  # of an imported graph
+        raise InvalidArgumentError(f"padding is {padding!r}, expected SAME or VALID")
+    before, after = padding if isinstance(padding, tuple) else (0, 0)
     padded = size + before + after
     if padded < extent:
         raise ValueError(

@@ -229,3 +229,14 @@ def test_a_constant_of_many_values_does_not_declare_far_more():
     value = {"tensor": {"dtype": 1, "tensor_shape": shape, "float_val": [1.0, 2.0]}}
     with at_most(4), pytest.raises(DataLossError, match="2 different elements declares 67108864 bytes"):
         tf.import_graph_def(small_graph(("c", "Const", [], {"dtype": FLOAT, "value": value})))
+
+
+@pytest.mark.parametrize("padding", [b"EXPLICIT", b"", b"HALF", b"\xff"])
+def test_an_unknown_padding_is_refused(padding):
+    """It is not taken for VALID."""
+    image = tf.placeholder(tf.float32, [None, 8, 8, 3], name="image")
+    tf.nn.max_pool(image, 2, 2, "VALID", name="pool")
+    graph_def = tf.get_default_graph().as_graph_def()
+    graph_def.node[1].attr["padding"].s = padding
+    with tf.Graph().as_default(), pytest.raises(InvalidArgumentError, match=r"padding is .*expected SAME or VALID"):
+        tf.import_graph_def(graph_def)
