@@ -240,3 +240,17 @@ def test_an_unknown_padding_is_refused(padding):
     graph_def.node[1].attr["padding"].s = padding
     with tf.Graph().as_default(), pytest.raises(InvalidArgumentError, match=r"padding is .*expected SAME or VALID"):
         tf.import_graph_def(graph_def)
+
+
+def test_identities_in_a_circle_are_refused():
+    """In the body of a loop: what its variables come from is looked for without end otherwise."""
+    tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), [0, 1.0])
+    graph_def = tf.get_default_graph().as_graph_def()
+    (loop,) = (node for node in graph_def.node if node.op in ("While", "StatelessWhile"))
+    (body,) = (each for each in graph_def.library.function if each.signature.name == loop.attr["body"].func.name)
+    for name, source in (("there", "back"), ("back", "there")):
+        node = body.node_def.add(name=name, op="Identity", input=[f"{source}:output:0"])
+        node.attr["T"].type = int(tf.float32)
+    body.ret[body.signature.output_arg[1].name] = "there:output:0"
+    with tf.Graph().as_default(), pytest.raises(InvalidArgumentError, match="circle"):
+        tf.import_graph_def(graph_def)

@@ -169,8 +169,8 @@ def _fixed_variables(node: Node) -> set[int]:
         zip(function.signature.input_arg, function.signature.output_arg, strict=True)
     ):
         source = function.ret[result.name].partition(":")[0]
-        while source in sources:
-            source = sources[source].partition(":")[0]
+        for _ in sources:  # not for ever, should they go round in a circle
+            source = sources.get(source, source).partition(":")[0]
         if source == arg.name:
             fixed.add(index)
     return fixed

@@ -167,9 +167,11 @@ class _GradientArrays:
     def _origin(self, tensor: Tensor) -> Node:
         """Where a handle comes from that is only passed on."""
         node = tensor[0]
-        while self.ops[node] in _FORWARDS | MERGES:
+        for _ in self.ops:
+            if self.ops[node] not in _FORWARDS | MERGES:
+                return node
             node = self.inputs[node][0][0]  # a Merge's first input is that from outside of its loop
-        return node
+        raise node.error("passes on what comes from itself")
 
     def _stack(self, node: Node) -> Node:
         return self._origin(self.inputs[node][0])

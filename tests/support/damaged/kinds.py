@@ -32,6 +32,7 @@ from click.testing import CliRunner
 import tfray as tf
 from tests.support import GOLDEN, ROOT
 from tests.support.damaged.damage import STRINGS, Damage, Donors
+from tests.support.graphs.control_flow_graphs import read_golden_graphs
 from tests.support.traced_memory import ResidentPeak, status_bytes
 from tfray.cli import main
 from tfray.errors import OpError
@@ -528,6 +529,15 @@ def _golden_graphs(folder: Path) -> list[Path]:
     return made
 
 
+def _control_flow(folder: Path) -> list[Path]:
+    """Graphs with TensorFlow 1's own operations of branches and loops, and some with functions."""
+    made = []
+    for name, golden in read_golden_graphs(GOLDEN / "control_flow.npz.xz").items():
+        made.append(folder / f"{name}.pb")
+        made[-1].write_bytes(golden.graph)
+    return made
+
+
 def _as_text(folder: Path) -> list[Path]:
     made = []
     for source in sorted((GOLDEN / "graphs").glob("*.pb")):
@@ -838,6 +848,7 @@ def _rewrite_onnx(damage: Damage, donors: Donors, name: str, contents: bytes) ->
 
 KINDS = {
     "graph": FileKind(_golden_graphs, _read_graph, as_message(GraphDef, *GRAPH_EDITS)),
+    "control flow": FileKind(_control_flow, _read_graph, as_message(GraphDef, *GRAPH_EDITS), few=40),
     "text graph": FileKind(_as_text, _read_text, as_message(GraphDef, *GRAPH_EDITS, text=True), few=40),
     "own graph": FileKind(_own_graphs, _read_graph, _rewrite_json),
     "meta graph": FileKind(_metas, _read_meta, as_message(MetaGraphDef, *META_EDITS)),
