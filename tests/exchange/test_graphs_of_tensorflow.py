@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
 
 import tfray as tf
 from tests.support.graphs.golden_graphs import CASES, FOLDER, each, feeds, message, values
@@ -254,3 +255,45 @@ def test_identities_in_a_circle_are_refused():
     body.ret[body.signature.output_arg[1].name] = "there:output:0"
     with tf.Graph().as_default(), pytest.raises(InvalidArgumentError, match="circle"):
         tf.import_graph_def(graph_def)
+
+
+CALLS_A_GRADIENT = """
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "k" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } } }
+node { name: "dz" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "square" op: "Square" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+node {
+  name: "gradient" op: "SymbolicGradient" input: "square" input: "k" input: "dz"
+  attr { key: "Tin" value { list { type: DT_FLOAT type: DT_INT32 type: DT_FLOAT } } }
+  attr { key: "Tout" value { list { type: DT_FLOAT type: DT_INT32 } } }
+  attr { key: "f" value { func { name: "scaled_sine" } } }
+}
+node { name: "dx" op: "Identity" input: "gradient" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "dk" op: "Identity" input: "gradient:1" attr { key: "T" value { type: DT_INT32 } } }
+library {
+  function {
+    signature {
+      name: "scaled_sine"
+      input_arg { name: "a" type: DT_FLOAT } input_arg { name: "count" type: DT_INT32 }
+      output_arg { name: "z" type: DT_FLOAT }
+    }
+    node_def { name: "sine" op: "Sin" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+    node_def {
+      name: "scale" op: "Cast" input: "count"
+      attr { key: "SrcT" value { type: DT_INT32 } } attr { key: "DstT" value { type: DT_FLOAT } }
+    }
+    node_def { name: "z" op: "Mul" input: "sine:y:0" input: "scale:y:0" attr { key: "T" value { type: DT_FLOAT } } }
+    ret { key: "z" value: "z:z:0" }
+  }
+}
+"""
+
+
+def test_the_gradient_of_a_function_is_that_of_its_operations():
+    """TensorFlow 1 writes it so for functions that are called: for their inputs alone, zeros for whole numbers."""
+    tf.import_graph_def(text_format.Parse(CALLS_A_GRADIENT, tf.GraphDef()), name="")
+    x, dz = np.array([0.5, 2.0], np.float32), np.array([1.0, 3.0], np.float32)
+    with tf.Session() as session:
+        dx, dk = session.run(["dx:0", "dk:0"], {"x:0": x, "k:0": 4, "dz:0": dz})
+    np.testing.assert_allclose(dx, 4 * np.cos(x**2) * dz, rtol=1e-6)
+    assert dk == 0

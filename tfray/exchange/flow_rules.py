@@ -12,9 +12,12 @@ from tfray.exchange.attributes import read_attr
 from tfray.exchange.node import Imported, Node, TensorArrayHandle, rule
 from tfray.formats.graph_proto import FunctionDef
 from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
+from tfray.gradients import gradients
+from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.control.control_flow_ops import add_cond, add_while, common_shape
 
 # -- functions -----------------------------------------------------------------------------------------
@@ -37,6 +40,24 @@ def call(node: Node, function: str, attrs: Mapping[str, Any], inputs: Sequence[I
 def _partitioned_call(node: Node) -> Sequence[Imported]:
     named = node.attrs["f"]
     return call(node, named.name, named.attr, node.given)
+
+
+@rule("SymbolicGradient")
+def _symbolic_gradient(node: Node) -> Sequence[Imported]:
+    """The gradients of a function for its inputs, from these and the gradients for what it returns."""
+    function = node.attrs["f"]
+    count = len(node.body.input_dtypes(function.name))
+    inputs = [node.part("Identity", [value]) for value in node.inputs[:count]]  # of this call alone
+    outputs, _ = node.body.call(function.name, node.body.given(function), inputs, node)
+    pairs = zip(map(node.value, outputs), node.inputs[count:], strict=True)
+    wanted = [(output, given) for output, given in pairs if output.dtype.is_floating or output.dtype.is_complex]
+    with node.building():
+        found = gradients([output for output, _ in wanted], inputs, [given for _, given in wanted])
+        dense = [
+            zeros_like(value) if each is None else convert_to_tensor(each)
+            for value, each in zip(inputs, found, strict=True)
+        ]
+    return node.named(dense)
 
 
 def _truth(node: Node, tensor: Tensor) -> Tensor:
