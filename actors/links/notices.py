@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 
@@ -18,4 +19,7 @@ def notice(text: str) -> None:
                 return
         except ValueError:
             if not stream.closed:  # type: ignore[union-attr]
+                raise
+        except OSError as error:  # closed by another thread while this one writes
+            if error.errno != errno.EBADF:
                 raise

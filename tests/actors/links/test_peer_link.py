@@ -595,15 +595,23 @@ def test_a_server_that_closes_ends_the_handshakes_with_it():
                 pass
 
 
-@pytest.mark.parametrize("gone", ["closed", "absent"])
-def test_lines_for_the_terminal_find_another_stream(gone, monkeypatch):
+@pytest.mark.parametrize("gone", ["closed", "closed below", "absent"])
+def test_lines_for_the_terminal_find_another_stream(gone, monkeypatch, tmp_path):
     """A thread may speak when the program has closed the stream that it put in place of ``sys.stderr``."""
-    stream, first = (None, io.StringIO()) if gone == "absent" else (io.StringIO(), io.StringIO())
-    if stream is not None:
+    number = os.open(tmp_path / "lines", os.O_CREAT | os.O_WRONLY)
+    stream, first = None if gone == "absent" else os.fdopen(number, "w"), io.StringIO()
+    if gone == "closed":
         stream.close()
+    elif gone == "closed below":  # as while another thread closes it
+        os.close(number)
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(sys, "__stderr__", first)
     notice("a line")
     assert first.getvalue() == "tfray: a line\n"
     first.close()
     notice("another")
+    if gone == "closed below":
+        with contextlib.suppress(OSError):
+            stream.close()
+    elif gone == "absent":
+        os.close(number)
