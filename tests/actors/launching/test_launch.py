@@ -168,7 +168,10 @@ def test_a_chief_is_in_the_cluster_and_an_evaluator_beside_it(tmp_path):
         "import os, sys, time\n"
         "print(os.environ['TF_CONFIG'], sys.argv[1:], flush=True)\n"
         "if '\"ps\", \"index\"' in os.environ['TF_CONFIG']:\n"
+        "    open(f'{__file__}.ps', 'w').close()\n"
         "    time.sleep(600)\n"
+        "while not os.path.exists(f'{__file__}.ps'):\n"  # a parameter server is ended, however far it has come
+        "    time.sleep(0.01)\n"
     )
     lines = {}
     program = Program(str(script), [], 1, 1, "here:1", pass_flags=False, chief=True, evaluator=True)
