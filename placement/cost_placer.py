@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Final
 
-from tfray.framework import dtypes
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.graph_keys import GraphKeys
 from tfray.placement.cost import CostModel
@@ -21,6 +20,7 @@ from tfray.placement.partition import is_copied_constant
 from tfray.placement.placer import Choice, default_policy, place
 from tfray.placement.policies import balanced, spread_over_jobs
 from tfray.placement.prune import prune
+from tfray.placement.resource_homes import ResourceHomes
 from tfray.placement.schedule import schedule
 from tfray.placement.simplify import simplify
 from tfray.placement.step_time import simulate, tasks_of_placed
@@ -33,7 +33,7 @@ _MAX_SIMULATED_TASKS: Final = 100_000
 """Tasks to simulate at most while a placement is improved: it bounds the time of the search."""
 
 
-class CostPlacer:
+class CostPlacer(ResourceHomes):
     """Chooses devices for all groups of a graph together.
 
     Args:
@@ -42,13 +42,13 @@ class CostPlacer:
     """
 
     def __init__(self, cost: CostModel | None = None, homes: MutableMapping[str, str] | None = None) -> None:
+        super().__init__(default_policy, homes)
         self.cost = cost or CostModel()
-        self.homes: MutableMapping[str, str] = {} if homes is None else homes
 
     def settle(self, graph: Graph, devices: Sequence[str], allow_soft_placement: bool = False) -> None:
         """Give every resource of the user's graph a home, for the training step if there is one."""
         ops = graph.get_operations()
-        if all(_resource_name(op) in self.homes for op in ops if _is_resource(op)):
+        if not self._open_resources(ops):
             return
         targets = [getattr(each, "op", each) for each in graph.get_collection(GraphKeys.TRAIN_OP)]
         trained = [op for op in targets if isinstance(op, Operation)]
@@ -56,8 +56,8 @@ class CostPlacer:
             if wanted:
                 kept = simplify(prune(wanted, []), [], wanted, optimize=False).graph
                 placement = place(kept, devices, allow_soft_placement=allow_soft_placement, joint_policy=plan)
-                for op in filter(_is_resource, placement):
-                    self.homes.setdefault(_resource_name(op), placement[op])
+                for op in self._open_resources(list(placement)):
+                    self._keep([op], placement[op])
 
     def __call__(self, graph: Graph, choices: Sequence[Choice]) -> list[str]:
         """The device of each group of a step."""
@@ -70,22 +70,6 @@ class CostPlacer:
     def _spread(self, graph: Graph, choices: Sequence[Choice]) -> Sequence[str]:
         """The placement with which the search begins."""
         return spread_over_jobs(self.cost, default_policy)(graph, [self._at_home(choice) for choice in choices])
-
-    def _at_home(self, choice: Choice) -> Choice:
-        """The choice with only the home device left, if the group holds a resource that has a home."""
-        group, feasible = choice
-        homes = [
-            self.homes[_resource_name(op)] for op in group if _is_resource(op) and _resource_name(op) in self.homes
-        ]
-        return (group, [homes[0]]) if homes and homes[0] in feasible else choice
-
-
-def _is_resource(op: Operation) -> bool:
-    return op.op_def.stateful and any(tensor.dtype is dtypes.resource for tensor in op.outputs)
-
-
-def _resource_name(op: Operation) -> str:
-    return str(op.attrs.get("shared_name") or op.name)
 
 
 class _Search:

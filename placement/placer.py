@@ -2,7 +2,8 @@
 
 1. Operations that must share a device form a colocation group: those joined by ``colocate_with``, and a variable
    (or other resource) with everything that takes its handle.
-2. A group may go to the devices that match every device request among its members and have a kernel for each.
+2. A group may go to the devices that match every device request among its members and have a kernel for each, of its
+   dtypes.
    When there is none and soft placement is allowed, requests keep their job and task and give up device type and index.
 3. Among the feasible devices a *policy* chooses for each group by itself (see `default_policy`), or a *joint policy*
    (`JointPolicy`) chooses for all groups together (see `cost_placer`).
@@ -11,13 +12,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec, device_type
-from tfray.framework.effects import has_kernel
+from tfray.framework.effects import NOT_HELD, dtypes_of, has_kernel, not_held
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import ops_within, passed_inputs, regions_of
 
@@ -62,19 +63,11 @@ def place(
     Raises:
         InvalidArgumentError: No device meets a group's constraints; the message says which one failed.
     """
-    specs = {device: DeviceSpec.from_string(device) for device in devices}
-    feasible: dict[tuple[DeviceSpec, frozenset[str]], list[str]] = {}
-
-    def feasible_for(group: Sequence[Operation], request: DeviceSpec) -> list[str]:
-        key = (request, frozenset(inner.type for op in group for inner in ops_within(op)))
-        if key not in feasible:
-            feasible[key] = _feasible(group, request, specs, allow_soft_placement)
-        return feasible[key]
-
+    feasible_for = _Feasible(devices, allow_soft_placement)
     groups = _Groups(graph)
     split = groups.join_regions(feasible_for)
     placement: dict[Operation, str] = {}
-    choices = [(group, feasible_for(group, _merged_request(group))) for group in groups.all()]
+    choices = [(group, feasible_for(group)) for group in groups.all()]
     chosen = [policy(*choice) for choice in choices] if joint_policy is None else joint_policy(graph, choices)
     for (group, _), device in zip(choices, chosen, strict=True):
         placement.update(dict.fromkeys(group, device))
@@ -83,9 +76,46 @@ def place(
     return placement
 
 
+def choices_within(graph: Graph, devices: Sequence[str], allow_soft_placement: bool = False) -> list[Choice]:
+    """The groups of `graph` and their feasible devices, none where there is no such device. Arguments as of `place`."""
+    feasible_for = _Feasible(devices, allow_soft_placement)
+    groups = _Groups(graph)
+    groups.join_regions(feasible_for)
+    return [(group, feasible_for.or_none(group)) for group in groups.all()]
+
+
 def colocation_groups(graph: Graph) -> list[list[Operation]]:
     """Operations that must share a device, as disjoint groups in order of creation."""
     return _Groups(graph).all()
+
+
+class _Feasible:
+    """The devices that can run all of a group, found once for groups of the same request, types and dtypes."""
+
+    def __init__(self, devices: Sequence[str], allow_soft_placement: bool) -> None:
+        self._specs = {device: DeviceSpec.from_string(device) for device in devices}
+        self._soft = allow_soft_placement
+        self._asks_for_dtypes = any(spec.device_type in NOT_HELD for spec in self._specs.values())
+        self._known: dict[tuple[DeviceSpec, frozenset[Any]], list[str]] = {}
+
+    def __call__(self, group: Sequence[Operation]) -> list[str]:
+        """The devices; `InvalidArgumentError` where there is none."""
+        request = _merged_request(group)
+        key = request, frozenset(map(self._needs, (inner for op in group for inner in ops_within(op))))
+        if key not in self._known:
+            self._known[key] = _feasible(group, request, self._specs, self._soft)
+        return self._known[key]
+
+    def or_none(self, group: Sequence[Operation]) -> list[str]:
+        """The devices, an empty list where there is none."""
+        try:
+            return self(group)
+        except InvalidArgumentError:
+            return []
+
+    def _needs(self, op: Operation) -> Any:
+        """What decides which devices have a kernel for `op`."""
+        return (op.type, dtypes_of(op)) if self._asks_for_dtypes else op.type
 
 
 class _Groups:
@@ -134,7 +164,7 @@ class _Groups:
         first, second = sorted((self._find(a), self._find(b)), key=self._number.__getitem__)
         self._leader[second] = first
 
-    def join_regions(self, feasible_for: Callable[[Sequence[Operation], DeviceSpec], list[str]]) -> list[Operation]:
+    def join_regions(self, feasible_for: _Feasible) -> list[Operation]:
         """Give every branch and loop one device where its operations agree on one.
 
         Returns:
@@ -154,15 +184,9 @@ class _Groups:
                 pending.extend(held for region in regions for held in region.get_operations() if held.op_def.regions)
         return split
 
-    def _agree(
-        self, ops: Sequence[Operation], feasible_for: Callable[[Sequence[Operation], DeviceSpec], list[str]]
-    ) -> bool:
+    def _agree(self, ops: Sequence[Operation], feasible_for: _Feasible) -> bool:
         leaders = {self._find(op) for op in ops}
-        together = [op for op in self._ops if self._find(op) in leaders]
-        try:
-            return bool(feasible_for(together, _merged_request(together)))
-        except InvalidArgumentError:
-            return False
+        return bool(feasible_for.or_none([op for op in self._ops if self._find(op) in leaders]))
 
     def all(self) -> list[list[Operation]]:
         """The groups, in order of creation."""
@@ -230,7 +254,7 @@ def _infeasible(
         reason = f"it asks for {request}, and there is no such device; devices are {known}"
     else:
         lacking = {
-            f"{member.type} ({member.name})"
+            _described(member, {specs[name].device_type or "CPU" for name in matching})
             for member in group
             if not any(has_kernel(member, specs[name].device_type or "CPU") for name in matching)
         }
@@ -242,3 +266,10 @@ def _infeasible(
         op_name=op.name,
         site=op.site,
     )
+
+
+def _described(op: Operation, device_types: Collection[str]) -> str:
+    """An operation that lacks a kernel, with the dtypes that it lacks one for if there is one for others."""
+    unheld = {dtype.name for kind in device_types if op.op_def.kernel_for(kind) for dtype in not_held(op, kind)}
+    of = " of " + ", ".join(sorted(unheld)) if unheld else ""
+    return f"{op.type}{of} ({op.name})"

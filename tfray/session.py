@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -35,6 +35,7 @@ from tfray.framework.region import find_operation
 from tfray.ops.state import session_ops
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.placement.prune import prune
+from tfray.placement.resource_homes import ResourceHomes
 from tfray.runtime.device import cpu_device_count
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
@@ -259,7 +260,8 @@ class Session:
                     as_written = replace(config.graph_options, optimizer_options=OptimizerOptions(OptimizerOptions.L0))
                     config = replace(config, graph_options=as_written)
                 runner, placer = self._runner, self._placer
-                if placer is not None and config.placement_period > 0 and key[0] is not _OBSERVED:
+                if config.placement == "cost" and config.placement_period > 0 and key[0] is not _OBSERVED:
+                    placer = cast("CostPlacer", placer)
                     self._steps[key] = _AdaptingStep(self, runner, config, fetches, feeds, placer)
                 else:
                     self._steps[key] = _PreparedStep(self, runner, config, fetches, feeds, placer)
@@ -322,10 +324,10 @@ def _runner_for(target: Any, config: ConfigProto) -> Runner:
     return runner()
 
 
-def _placer_for(target: Any, config: ConfigProto) -> CostPlacer | None:
-    """The placer for ``placement="cost"``; None for ``"default"``."""
+def _placer_for(target: Any, config: ConfigProto) -> ResourceHomes:
+    """The placer: a `CostPlacer` for ``placement="cost"``."""
     if config.placement == "default":
-        return None
+        return ResourceHomes()
     # Few sessions need these, and importing takes time.
     from tfray.placement.cost import CostModel, Machine
     from tfray.placement.cost_placer import CostPlacer
@@ -402,7 +404,7 @@ class _PreparedStep:
         config: ConfigProto,
         fetches: Any,
         feeds: Sequence[Any],
-        placer: CostPlacer | None = None,
+        placer: ResourceHomes,
         finished: Collection[Operation] = (),
     ) -> None:
         graph = session.graph
@@ -435,8 +437,7 @@ class _PreparedStep:
     def _compile(self) -> CompiledStep:
         """The partitions to register."""
         config, devices = self._config, self._runner.devices
-        if self._placer is not None:
-            self._placer.settle(self._graph, devices, config.allow_soft_placement)
+        self._placer.settle(self._graph, devices, config.allow_soft_placement)
         compiled = compile_step(
             *self._wanted,
             devices,
@@ -603,7 +604,9 @@ class _PartialStep:
             if tensor.op in ops and tensor not in fed and session.graph.is_feedable(tensor)
         ]
         config = session._config
-        step = _PreparedStep(session, session._runner, config, (fetches, kept), list(fed), None, self._finished)
+        step = _PreparedStep(
+            session, session._runner, config, (fetches, kept), list(fed), session._placer, self._finished
+        )
         try:
             result, held = step.run(list(fed.values()), timeout_s)
         finally:

@@ -16,7 +16,6 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import (
     Array,
-    ArrayModule,
     KernelContext,
     OpDef,
     on_every_device,
@@ -35,6 +34,7 @@ from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.batch_rules import Value, by_row
+from tfray.ops.kernels.device_scatter import combine_at
 
 # -- what the kernels share ----------------------------------------------------------------------------
 
@@ -94,26 +94,19 @@ def sum_rows(ctx: KernelContext, rows: Array, indices: Array, count: int) -> Arr
     width = rows.shape[1]
     if xp is np and fast_rows.can_sum(wider := rows.astype(wide, copy=False)):
         return fast_rows.sum_rows(wider, indices, count).astype(rows.dtype, copy=False)
-    if xp is not np or rows.size < _SPARSE_ELEMENTS:
-        places = indices if width == 1 else (indices[:, None].astype(np.intp) * width + xp.arange(width)).reshape(-1)
-        total = _sum_at(xp, places, rows.reshape(-1).astype(wide, copy=False), count * width)
+    if xp is not np:
+        total = xp.zeros((count, width), wide)
+        combine_at(xp, "add", total, indices, rows.astype(wide, copy=False))
+        return total.astype(rows.dtype, copy=False)
+    if rows.size < _SPARSE_ELEMENTS:
+        places = indices if width == 1 else (indices[:, None].astype(np.intp) * width + np.arange(width)).reshape(-1)
+        total = np.zeros(count * width, wide)
+        np.add.at(total, places, rows.reshape(-1).astype(wide, copy=False))
         return total.reshape(count, width).astype(rows.dtype, copy=False)
     # A sparse matrix of ones times the rows is five to ten times as fast as add.at.
     ones = np.ones(len(indices), wide)
     matrix = _sparse().coo_array((ones, (indices, np.arange(len(indices)))), shape=(count, len(indices)))
     return (matrix @ rows.astype(wide, copy=False)).astype(rows.dtype, copy=False)
-
-
-def _sum_at(xp: ArrayModule, places: Array, values: Array, count: int) -> Array:
-    if xp is not np and values.dtype.kind in "iu" and values.dtype.itemsize not in (4, 8):
-        values = values.astype(np.int32)
-    total = xp.zeros(count, values.dtype)
-    if xp is not np and values.dtype == np.int64:
-        # CuPy's add.at takes 64-bit integers only when unsigned. The bits of the sums are the same.
-        xp.add.at(total.view(np.uint64), places, values.view(np.uint64))
-    else:
-        xp.add.at(total, places, values)
-    return total
 
 
 _SPARSE_ELEMENTS: Final = 32768

@@ -17,6 +17,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.gather_ops import check_indices, gather_nd
 from tfray.ops.arrays.shape_ops import index_tensor
+from tfray.ops.kernels.device_scatter import combine_at
 from tfray.ops.kernels.row_sums import add_rows
 
 
@@ -38,10 +39,12 @@ def _definition(name: str, ufunc: str | None, types: Any, gradient: GradientFunc
         places, updates = places.reshape(-1), updates.reshape(-1, *tensor.shape[depth:])
         if ufunc is None:
             rows[places] = updates
-        elif ufunc in ("add", "subtract") and xp is np:
+        elif xp is not np:
+            combine_at(xp, ufunc, rows, places, updates)
+        elif ufunc in ("add", "subtract"):
             add_rows(rows, places, updates, subtract=ufunc == "subtract")
         else:
-            getattr(xp, ufunc).at(rows, places, updates)
+            getattr(np, ufunc).at(rows, places, updates)
         return changed
 
     return OpDef(

@@ -241,7 +241,11 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, nam
 
 @refuses_bad_matrices
 def _matrix_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Array) -> Array:
-    return ctx.xp.linalg.solve(_adjoint_array(matrix) if ctx.attr("adjoint") else matrix, rhs)
+    xp, matrix = ctx.xp, _adjoint_array(matrix) if ctx.attr("adjoint") else matrix
+    if xp is not np and matrix.shape[:-2] != rhs.shape[:-2]:  # CuPy broadcasts no batches
+        batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+        matrix, rhs = (xp.broadcast_to(array, batch + array.shape[-2:]) for array in (matrix, rhs))
+    return xp.linalg.solve(matrix, rhs)
 
 
 def _solve_shape(op: Operation) -> list[TensorShape]:

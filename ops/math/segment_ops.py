@@ -34,6 +34,7 @@ from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.arrays.gather_ops import sum_rows
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape
 from tfray.ops.kernels import fast_rows
+from tfray.ops.kernels.device_scatter import combined_rows, put_first
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math.arithmetic_ops import maximum, multiply, realdiv, sqrt, truediv
 from tfray.ops.math.comparison_ops import equal, greater
@@ -116,14 +117,12 @@ def _as_rows(ctx: KernelContext, data: Array, ids: Array, count: int) -> tuple[A
 
 def _reduce_rows(ctx: KernelContext, ufunc: str, rows: Array, ids: Array, count: int, empty: float) -> Array:
     """Reduce rows by segment with a ufunc; segments without rows become `empty`."""
-    if ctx.xp is not np:
-        return ctx.asarray(_reduce_rows_on_host(ufunc, ctx.to_host(rows), ctx.to_host(ids), count, empty))
-    return _reduce_rows_on_host(ufunc, rows, ids, count, empty)
-
-
-def _reduce_rows_on_host(ufunc: str, rows: Array, ids: Array, count: int, empty: float) -> Array:
-    result = np.full((count, rows.shape[1]), empty, rows.dtype)
-    if ids.size:
+    xp = ctx.xp
+    result = xp.full((count, rows.shape[1]), empty, rows.dtype)
+    if ids.size and xp is not np:
+        places, combined, is_first = combined_rows(xp, ufunc, ids, rows)
+        put_first(xp, result, places, combined, is_first)
+    elif ids.size:
         order = np.argsort(ids, kind="stable")
         ascending = ids[order]
         starts = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))

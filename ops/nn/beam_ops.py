@@ -39,7 +39,7 @@ def gather_tree(
 
 
 def _gather_tree_kernel(ctx: KernelContext, steps: Array, parents: Array, lengths: Array, end_token: Array) -> Array:
-    steps, parents, lengths = (ctx.to_host(array) for array in (steps, parents, lengths))
+    steps, parents, lengths, end_token = (ctx.to_host(array) for array in (steps, parents, lengths, end_token))
     times, batch, width = steps.shape
     if parents.size and not (parents.min() >= 0 and parents.max() < width):
         raise InvalidArgumentError(

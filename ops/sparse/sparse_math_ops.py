@@ -27,6 +27,7 @@ from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, host_ints, transpose
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.coordinates import check_coordinates
+from tfray.ops.kernels.device_scatter import combine_at
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math import arithmetic_ops as arithmetic
 from tfray.ops.math.comparison_ops import greater_equal
@@ -356,7 +357,7 @@ def _sparse_tensor_dense_matmul_kernel(
         values, b = values.astype(np.float32), b.astype(np.float32)
     if xp is not np and dtype.kind in "iu":
         total = xp.zeros((sizes[0], b.shape[1]), dtype)
-        xp.add.at(total, rows, values[:, None] * b[columns])
+        combine_at(xp, "add", total, rows, values[:, None] * b[columns])
         return total
     matrix = _sparse_module(xp.__name__).coo_matrix((values, (rows, columns)), shape=tuple(sizes)).tocsr()
     return (matrix @ xp.ascontiguousarray(b)).astype(dtype, copy=False)

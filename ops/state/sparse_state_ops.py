@@ -35,6 +35,7 @@ from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import first_outside
 from tfray.ops.arrays.slice_ops import run_time_key, shape_of_part
 from tfray.ops.kernels import fast_rows
+from tfray.ops.kernels.device_scatter import combine_at
 from tfray.ops.kernels.row_sums import add_rows
 from tfray.ops.state.state_ops import VARIABLE_SHAPE, add_access, colocated_with
 
@@ -239,7 +240,7 @@ def _write_add(xp: ArrayModule, array: Array, indices: Array, updates: Array) ->
     if xp is np:
         add_rows(array, indices, updates)
     else:
-        xp.add.at(array, indices, updates)
+        combine_at(xp, "add", array, indices, updates)
 
 
 SCATTER_ADD = _scatter("ScatterAdd", _write_add, dtypes.NUMERIC)
@@ -260,7 +261,7 @@ def _write_sub(xp: ArrayModule, array: Array, indices: Array, updates: Array) ->
     if xp is np:
         add_rows(array, indices, updates, subtract=True)
     else:
-        xp.subtract.at(array, indices, updates)
+        combine_at(xp, "subtract", array, indices, updates)
 
 
 SCATTER_SUB = _scatter("ScatterSub", _write_sub, dtypes.NUMERIC)
@@ -278,17 +279,15 @@ def scatter_mul(
 
 
 def _write_mul(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
-    _apply_at(xp, np.multiply, array, indices, updates)
+    _apply_at(xp, "multiply", array, indices, updates)
 
 
-def _apply_at(xp: ArrayModule, ufunc: np.ufunc, array: Any, indices: Any, updates: Any) -> None:
-    """``ufunc.at``, on the host where the device has none."""
+def _apply_at(xp: ArrayModule, ufunc: str, array: Array, indices: Array, updates: Array) -> None:
+    """``ufunc.at``."""
     if xp is np:
-        ufunc.at(array, indices, updates)
+        getattr(np, ufunc).at(array, indices, updates)
     else:
-        host = array.get()
-        ufunc.at(host, indices.get(), updates.get())
-        array.set(host)
+        combine_at(xp, ufunc, array, indices, updates)
 
 
 SCATTER_MUL = _scatter("ScatterMul", _write_mul, dtypes.NUMERIC)
@@ -305,8 +304,15 @@ def scatter_div(
     return add_access(SCATTER_DIV, ref, indices, updates, name=name)
 
 
-def _write_div(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
-    _apply_at(xp, np.floor_divide if array.dtype.kind in "iu" else np.true_divide, array, indices, updates)
+def _write_div(xp: ArrayModule, array: Any, indices: Any, updates: Any) -> None:
+    if array.dtype.kind not in "iu":
+        _apply_at(xp, "true_divide", array, indices, updates)
+    elif xp is np:
+        np.floor_divide.at(array, indices, updates)
+    else:  # each quotient is rounded down before the next division: one after the other
+        host = array.get()
+        np.floor_divide.at(host, indices.get(), updates.get())
+        array.set(host)
 
 
 SCATTER_DIV = _scatter("ScatterDiv", _write_div, dtypes.NUMERIC)
@@ -324,7 +330,7 @@ def scatter_min(
 
 
 def _write_min(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
-    xp.minimum.at(array, indices, updates)
+    _apply_at(xp, "minimum", array, indices, updates)
 
 
 SCATTER_MIN = _scatter("ScatterMin", _write_min, dtypes.REAL)
@@ -342,7 +348,7 @@ def scatter_max(
 
 
 def _write_max(xp: ArrayModule, array: Array, indices: Array, updates: Array) -> None:
-    xp.maximum.at(array, indices, updates)
+    _apply_at(xp, "maximum", array, indices, updates)
 
 
 SCATTER_MAX = _scatter("ScatterMax", _write_max, dtypes.REAL)
@@ -430,7 +436,22 @@ def scatter_nd_add(
 
 
 def _write_nd_add(xp: ArrayModule, array: Array, places: tuple[Array, ...], updates: Array) -> None:
-    xp.add.at(array, places, updates)
+    _combine_slices(xp, "add", array, places, updates)
+
+
+def _combine_slices(xp: ArrayModule, ufunc: str, array: Array, places: tuple[Array, ...], updates: Array) -> None:
+    """``ufunc.at`` at coordinates."""
+    if xp is np:
+        getattr(np, ufunc).at(array, places, updates)
+        return
+    depth, numbers = (
+        len(places),
+        xp.zeros(places[0].shape if places else updates.shape[: updates.ndim - array.ndim], np.int64),
+    )
+    for coordinates, size in zip(places, array.shape, strict=False):
+        numbers = numbers * size + coordinates
+    rows = array.reshape(prod(array.shape[:depth]), *array.shape[depth:])
+    combine_at(xp, ufunc, rows, numbers, updates)
 
 
 SCATTER_ND_ADD = _scatter_nd("ScatterNdAdd", _write_nd_add, dtypes.NUMERIC)
@@ -448,7 +469,7 @@ def scatter_nd_sub(
 
 
 def _write_nd_sub(xp: ArrayModule, array: Array, places: tuple[Array, ...], updates: Array) -> None:
-    xp.subtract.at(array, places, updates)
+    _combine_slices(xp, "subtract", array, places, updates)
 
 
 SCATTER_ND_SUB = _scatter_nd("ScatterNdSub", _write_nd_sub, dtypes.NUMERIC)

@@ -36,6 +36,7 @@ from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS, STEP_ELEMENTS
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch, thread_count
+from tfray.ops.kernels.device_scatter import combine_at
 from tfray.ops.kernels.element_loops import formula_loop
 from tfray.ops.kernels.fast_rows import group, run_groups
 from tfray.ops.kernels.row_sums import group_equal, sum_groups
@@ -271,7 +272,7 @@ def distinct_rows(ctx: KernelContext, gradient: Array, indices: Array) -> tuple[
     if ctx.xp is not np:
         rows, position = ctx.xp.unique(indices, return_inverse=True)
         summed = ctx.xp.zeros((rows.size, *gradient.shape[1:]), gradient.dtype)
-        ctx.xp.add.at(summed, position, gradient)
+        combine_at(ctx.xp, "add", summed, position, gradient)
         return rows, summed
     rows, order, starts = group_equal(indices)
     return rows, sum_groups(gradient, order, starts)

@@ -226,6 +226,17 @@ def test_a_model_is_a_function_and_a_graph(tmp_path):
         assert_same(session.run(y * 2, {f"import/{model.inputs['a'].name}": a}), -2 * a)
 
 
+def test_results_have_the_order_of_the_file(tmp_path):
+    names = [f"y{number}" for number in (7, 2, 9, 4, 1, 8)]
+    nodes = [helper.make_node("Mul", ["x", f"c{name}"], [name]) for name in names]
+    constants = {f"c{name}": np.float32(name[1:]) for name in names}
+    x = floats(2, 3)
+    saved(tmp_path / "model.onnx", nodes, {"x": x}, tuple(names), constants=constants)
+    model = tf.onnx.load(tmp_path / "model.onnx")
+    assert list(model.outputs) == list(model(x)) == names
+    assert_same(next(iter(model(x).values())), 7 * x)
+
+
 def test_scores_of_a_zip_map_are_plain(tmp_path):
     x = floats(2, 2)
     node = helper.make_node("ZipMap", ["x"], ["y"], domain=CLASSIC, classlabels_int64s=[0, 1])

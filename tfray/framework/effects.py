@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from tfray.framework import dtypes
+from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import Region, passed_inputs, regions_of
 
@@ -22,9 +25,36 @@ def uses_step(op: Operation) -> bool:
     return op.op_def.uses_step or any(map(uses_step, _within_step(op)))
 
 
+NOT_HELD: Final = {"GPU": frozenset((dtypes.string,))}
+"""The dtypes that have no form in the memory of a device of some type. Handles and variants stay with the host."""
+
+
 def has_kernel(op: Operation, device_type: str) -> bool:
-    """Whether devices of that type can run it."""
-    return op.op_def.kernel_for(device_type) is not None and all(has_kernel(inner, device_type) for inner in _inner(op))
+    """Whether devices of that type can run it: there is a kernel, and they hold elements of all its dtypes."""
+    if op.op_def.kernel_for(device_type) is None or not_held(op, device_type):
+        return False
+    return all(has_kernel(inner, device_type) for inner in _inner(op))
+
+
+def not_held(op: Operation, device_type: str) -> frozenset[DType]:
+    """The dtypes of `op` of which devices of that type hold no elements."""
+    return NOT_HELD[device_type] & dtypes_of(op) if device_type in NOT_HELD else frozenset()
+
+
+def dtypes_of(op: Operation) -> frozenset[DType]:
+    """The dtypes of its inputs, of its outputs, and of what its resource holds, which an attribute tells."""
+    of_resource = (value for value in op.attrs.values() if isinstance(value, DType))
+    return frozenset((*(tensor.dtype for tensor in (*op.inputs, *op.outputs)), *of_resource))
+
+
+def makes_resource(op: Operation) -> bool:
+    """Whether it makes a handle: that of a variable, a queue, a table or another resource."""
+    return op.op_def.stateful and any(tensor.dtype is dtypes.resource for tensor in op.outputs)
+
+
+def resource_name(op: Operation) -> str:
+    """The name of the resource that it makes, on its device."""
+    return str(op.attrs.get("shared_name") or op.name)
 
 
 def access_of(op: Operation) -> str | None:

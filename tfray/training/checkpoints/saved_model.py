@@ -539,27 +539,39 @@ class LoadedModel:
         if signature not in signatures:
             known = ", ".join(sorted(signatures)) or "none"
             raise NotFoundError(f"{files.as_path(export_dir)} has no signature {signature!r}; it has {known}")
-        order = sorted(signatures[signature].inputs)
-        self._offer(session, signatures, signature, order, files.as_path(export_dir))
+        called = signatures[signature]
+        self._offer(
+            session, signatures, signature, sorted(called.inputs), sorted(called.outputs), files.as_path(export_dir)
+        )
 
     @classmethod
     def of_graph(
         cls, graph: Graph, inputs: Mapping[str, Tensor], outputs: Mapping[str, Tensor], source: str
     ) -> LoadedModel:
-        """A graph without variables that was made of the file `source`, as a function. Inputs have their order."""
+        """A graph without variables that was made of the file `source`, as a function.
+
+        Inputs and outputs have the order that they are given in.
+        """
         made = cls.__new__(cls)
         taken = {name: build_tensor_info(tensor) for name, tensor in inputs.items()}
         given = {name: build_tensor_info(tensor) for name, tensor in outputs.items()}
         signature = build_signature_def(taken, given, PREDICT_METHOD_NAME)
         key = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-        made._offer(Session(graph=graph), {key: signature}, key, list(inputs), source)
+        made._offer(Session(graph=graph), {key: signature}, key, list(inputs), list(outputs), source)
         return made
 
     def _offer(
-        self, session: Session, signatures: dict[str, SignatureDef], key: str, order: list[str], source: str
+        self,
+        session: Session,
+        signatures: dict[str, SignatureDef],
+        key: str,
+        order: list[str],
+        result_order: list[str],
+        source: str,
     ) -> None:
         self.session = session
         self._order = order
+        self._result_order = result_order
         self.signatures = signatures
         self._signature = signatures[key]
         with damage_reported(f"the graph in {source}"):
@@ -571,7 +583,8 @@ class LoadedModel:
         return self.session.graph
 
     def _function(self, signature: SignatureDef) -> Callable[..., Any]:
-        outputs = {key: self._tensor(info) for key, info in signature.outputs.items()}
+        # The maps of a message have no order that could be relied on.
+        outputs = {name: self._tensor(signature.outputs[name]) for name in self._result_order}
         return self.session.make_callable(outputs, [self._tensor(signature.inputs[name]) for name in self._order])
 
     def _tensor(self, info: TensorInfo) -> Any:
@@ -584,8 +597,8 @@ class LoadedModel:
 
     @property
     def outputs(self) -> dict[str, TensorInfo]:
-        """Its results, in the order of their names."""
-        return dict(sorted(self._signature.outputs.items()))
+        """Its results: those of a saved model in the order of their names."""
+        return {name: self._signature.outputs[name] for name in self._result_order}
 
     def __call__(self, *values: Any, **named: Any) -> dict[str, Any]:
         """Run on arrays, given in the order of `inputs` or by name. Returns arrays by name."""

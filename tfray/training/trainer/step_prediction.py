@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.device_spec import DeviceSpec, merge_device
+from tfray.framework.effects import resource_name
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.graph_keys import GraphKeys
 from tfray.placement.contributions import ReplicaOptions
@@ -160,7 +161,7 @@ def _predicted(instances: Sequence[Instance], cost: CostModel) -> StepPrediction
     loads: dict[str, Load] = {}
     for instance in instances:
         ops = instance.partition.graph.get_operations()
-        held = {str(op.attrs.get("shared_name") or op.name): cost.variable_bytes(op) for op in ops}
+        held = {resource_name(op): cost.variable_bytes(op) for op in ops}
         held = {name: size for name, size in held.items() if size}
         before = loads.get(instance.device, Load(busy_s=time.busy_s.get(instance.device, 0.0)))
         loads[instance.device] = replace(
