@@ -100,3 +100,15 @@ def test_one_name_on_two_devices_is_two_resources():
     placed = places(ResourceHomes(), *(tf.get_default_graph().get_operation_by_name(f"put{end}") for end in ("", "_1")),
                     devices=TASKS)  # fmt: skip
     assert (placed["queue"], placed["queue_1"]) == (TASKS[0], TASKS[1])
+
+
+def test_a_saver_is_made_for_variables_that_live_on_a_gpu():
+    v = tf.get_variable("v", [3], initializer=tf.ones_initializer())
+    homes = ResourceHomes()
+    assert places(homes, v.initializer)["v"] == GPU
+    saver = tf.train.Saver()
+    graph = tf.get_default_graph()
+    definition = saver.saver_def
+    for target, name in ((definition.save_tensor_name, "SaveShard"), (definition.restore_op_name, "RestoreShard")):
+        placed = places(homes, graph.as_graph_element(target))
+        assert placed["v"] == placed[f"save/{name}"] == GPU and placed["save/Const"] == CPU

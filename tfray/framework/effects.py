@@ -42,9 +42,24 @@ def not_held(op: Operation, device_type: str) -> frozenset[DType]:
 
 
 def dtypes_of(op: Operation) -> frozenset[DType]:
-    """The dtypes of its inputs, of its outputs, and of what its resource holds, which an attribute tells."""
-    of_resource = (value for value in op.attrs.values() if isinstance(value, DType))
-    return frozenset((*(tensor.dtype for tensor in (*op.inputs, *op.outputs)), *of_resource))
+    """The dtypes that its type leaves open: of tensors, and of what its resource holds.
+
+    What a type declares by name its kernels expect; a name of a file, for one, comes from the host.
+    """
+    found: set[DType] = set()
+    for value in op.attrs.values():
+        if isinstance(value, DType):
+            found.add(value)
+        elif isinstance(value, (list, tuple)):
+            found.update(each for each in value if isinstance(each, DType))
+    for arguments, tensors in (
+        (op.op_def.input_arguments, op.inputs),
+        (op.op_def.output_arguments, op.outputs),
+    ):
+        if any(argument.type == "any" for argument in arguments):
+            last = len(arguments) - 1  # of which there may be several
+            found.update(t.dtype for i, t in enumerate(tensors) if arguments[min(i, last)].type == "any")
+    return frozenset(found)
 
 
 def makes_resource(op: Operation) -> bool:
