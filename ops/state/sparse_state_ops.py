@@ -444,10 +444,8 @@ def _combine_slices(xp: ArrayModule, ufunc: str, array: Array, places: tuple[Arr
     if xp is np:
         getattr(np, ufunc).at(array, places, updates)
         return
-    depth, numbers = (
-        len(places),
-        xp.zeros(places[0].shape if places else updates.shape[: updates.ndim - array.ndim], np.int64),
-    )
+    depth = len(places)
+    numbers = xp.zeros(places[0].shape if places else updates.shape[: updates.ndim - array.ndim], np.int64)
     for coordinates, size in zip(places, array.shape, strict=False):
         numbers = numbers * size + coordinates
     rows = array.reshape(prod(array.shape[:depth]), *array.shape[depth:])
