@@ -663,11 +663,11 @@ def test_asynchronous_training_saves_between_steps(ray_local, tmp_path, interval
 
 
 RAY_PROGRAM = """
-import sys
+import os, sys
 sys.path.insert(0, {tests!r})
 from tests.training.trainer import test_trainer_checkpoints as tests
 def on_step(record):
-    print(record.step, flush=True)
+    os.write({steps_to}, b"%d\\n" % record.step)  # not to the output, where Ray writes too
 tests.trainer(
     {folder!r}, {steps}, tests.scaling(2, 1), on_step=on_step, address={address!r}, save_every_steps=10
 ).fit()
@@ -684,18 +684,26 @@ tests.trainer(
 @pytest.mark.parametrize("with_signal", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
 def test_a_driver_that_dies_is_started_again(ray_local, tmp_path, with_signal):
     address = ray_local.get_runtime_context().gcs_address
-    settings = {"tests": str(ROOT), "folder": str(tmp_path), "address": address}
-    program = RAY_PROGRAM.format(steps=10**6, **settings)
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        if int(line) == 35:
-            process.send_signal(with_signal)
-            break
-    last = int([35, *process.stdout.read().split()][-1])
+
+    def started(steps):
+        told, steps_to = os.pipe()
+        settings = {"tests": str(ROOT), "folder": str(tmp_path), "address": address, "steps_to": steps_to}
+        program = RAY_PROGRAM.format(steps=steps, **settings)
+        process = subprocess.Popen([sys.executable, "-c", program], pass_fds=[steps_to])
+        os.close(steps_to)
+        return process, open(told)
+
+    process, told = started(10**6)
+    with told:
+        for line in told:
+            if int(line) == 35:
+                process.send_signal(with_signal)
+                break
+        last = int([35, *told.read().split()][-1])
     assert process.wait(PATIENCE_S) == (143 if with_signal == signal.SIGTERM else -9)
     newest = int(tf.train.latest_checkpoint(tmp_path).rpartition("-")[2])
     assert newest == last if with_signal == signal.SIGTERM else newest in (last // 10 * 10, last // 10 * 10 - 10)
-    program = RAY_PROGRAM.format(steps=newest + 4, **settings)
-    again = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
-    assert again.returncode == 0, again.stderr
-    assert again.stdout.split() == [str(newest + i) for i in range(1, 5)]
+    again, told = started(newest + 4)
+    with told:
+        assert again.wait(PATIENCE_S) == 0
+        assert told.read().split() == [str(newest + i) for i in range(1, 5)]
