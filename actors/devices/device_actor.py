@@ -40,6 +40,18 @@ call for which all others wait might not begin."""
 _Result = TypeVar("_Result")
 
 
+def _own_gpu() -> int | None:
+    """Where the GPU that Ray gave this actor stands among those that the process sees; None without one.
+
+    Ray shows an actor its own GPUs alone, unless it is told not to (`RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES`).
+    """
+    given = [str(gpu) for gpu in ray.get_gpu_ids()]
+    if not given:
+        return None
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return visible.split(",").index(given[0]) if visible else int(given[0])
+
+
 class DeviceActor:
     """The actor's class; `tfray.actors.clusters.cluster` makes Ray actors of it.
 
@@ -66,7 +78,7 @@ class DeviceActor:
             importlib.import_module(module)
         self._op_modules = tuple(op_modules)
         node = ray.get_runtime_context().get_node_id()
-        self._host = host = DeviceHost(device_name, node)
+        self._host = host = DeviceHost(device_name, node, _own_gpu())
         ip = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         self._links = LinkServer(key, node, ip, host.take_message, host.link_closed)
         self._set_up = ThreadPoolExecutor(1, "tfray-set-up")

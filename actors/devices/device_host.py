@@ -200,10 +200,11 @@ class DeviceHost:
     Args:
         device_name: Full name of the device.
         node: Ray's identity of this node.
+        gpu: Index of the device among the GPUs that this process sees; None if it has none.
     """
 
-    def __init__(self, device_name: str, node: str) -> None:
-        self.device = Device.open(device_name)
+    def __init__(self, device_name: str, node: str, gpu: int | None = None) -> None:
+        self.device = Device.open(device_name, gpu)
         self.loans = Loans(device_name)
         self.peers = Peers(node, self.loans)
         self.plans: dict[PlanId, _RegisteredPlan] = {}
@@ -310,28 +311,27 @@ class DeviceHost:
         assert rendezvous is not None
         deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
         number, mailbox = request.step.number, record.mailbox
-        with self.device.activate():
-            fed = [self.device.asarray(value) for value in feeds]
-            fetched: list[Any] = []
-            with suppress(StepVoid):
-                if trace is None:
-                    record.step = step = Step(number, rendezvous, deadline, mailbox)
-                    with closing(registered.begin(step, fed, mailbox)) as execution:
-                        fetched = execution.run()
-                    registered.ran(execution)
-                else:
-                    traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
-                    record.step = traced
-                    fetched = traced.run(registered.plan.traced(), fed)
-            ran = time.perf_counter_ns()
-            while not _may_end(request, record):
-                mailbox.take(deadline, "replicas")
-            if request.replica is not None:
-                # A replica has delivered only when the shards hold what it sent: afterwards it may die without loss.
-                rendezvous.wait_until_received(request.timeout_s)
-            if trace is not None and (request.receivers or request.replica is not None):
-                trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
-            return [self.device.to_host(value) for value in fetched]
+        fed = [self.device.asarray(value) for value in feeds]
+        fetched: list[Any] = []
+        with suppress(StepVoid):
+            if trace is None:
+                record.step = step = Step(number, rendezvous, deadline, mailbox)
+                with closing(registered.begin(step, fed, mailbox)) as execution:
+                    fetched = execution.run()
+                registered.ran(execution)
+            else:
+                traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
+                record.step = traced
+                fetched = traced.run(registered.plan.traced(), fed)
+        ran = time.perf_counter_ns()
+        while not _may_end(request, record):
+            mailbox.take(deadline, "replicas")
+        if request.replica is not None:
+            # A replica has delivered only when the shards hold what it sent: afterwards it may die without loss.
+            rendezvous.wait_until_received(request.timeout_s)
+        if trace is not None and (request.receivers or request.replica is not None):
+            trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
+        return [self.device.to_host(value) for value in fetched]
 
     def _next_input(self, plan_id: PlanId, step: int) -> Sequence[Any]:
         try:

@@ -9,7 +9,9 @@ import pytest
 from google.protobuf import text_format
 from google.protobuf.descriptor import FieldDescriptor
 
+from tfray.errors import DataLossError
 from tfray.formats.graph_proto import AttrValue, GraphDef, NodeDef
+from tfray.formats.message import message_of_text
 from tfray.formats.meta_graph_proto import (
     CondContextDef,
     MetaGraphDef,
@@ -66,6 +68,26 @@ def test_messages_of_tensorflow_come_back(name, kind):
         text.splitlines()
     )  # entries of maps have no order
     assert pickle.loads(pickle.dumps(message)) == message
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (r"a\n\x41\101\"\\ ", b'a\nAA"\\ '),
+        (r"\377", b"\xff"),
+        (r"\ ", None),
+        (r"\q", None),
+        (r"\\\8", None),
+        (r"\777", None),
+    ],
+)
+def test_an_escape_sequence_of_a_text_that_means_nothing_is_an_error(written, value):
+    text = f'# \\q in a comment\nnode {{\n  name: "n"\n  attr {{ key: "s" value {{ s: "{written}" }} }}\n}}\n'
+    if value is None:
+        with pytest.raises(DataLossError, match=r"no text of a GraphDef: line 4: .* stands for no character"):
+            message_of_text(GraphDef, text)
+    else:
+        assert message_of_text(GraphDef, text).node[0].attr["s"].s == value
 
 
 def unknown_fields(message):

@@ -355,10 +355,25 @@ def is_text_of(declared: MessageType, contents: bytes | FileOctets) -> bool:
     return found is not None and found[1].decode() in {field.name for field in declared.FIELDS}
 
 
+_NO_ESCAPE: Final = re.compile(r"^(?!\s*#).*?(\\(?:[4-7][0-7]{2}|[^abfnrtvxuUX0-7\\'\"?]))", re.MULTILINE)
+"""A backslash with what makes no character, or one above 255, in a line that is no comment."""
+
+
+def _check_escapes(declared: MessageType, text: str) -> None:
+    """Raise `DataLossError` for an escape sequence that means nothing. Protobuf's library would only warn of it."""
+    found = _NO_ESCAPE.search(text.replace(r"\\", "  "))
+    if found is not None:
+        line = text.count("\n", 0, found.start(1)) + 1
+        raise DataLossError(
+            f"this is no text of a {declared.__name__}: line {line}: {found[1]!r} stands for no character"
+        )
+
+
 def message_of_text(declared: MessageType, text: str) -> Any:
     """The message that a text describes, as ``str(message)`` writes it. Raises `DataLossError` for other text."""
     from google.protobuf import text_format
 
+    _check_escapes(declared, text)
     message = declared()
     try:
         text_format.Parse(text, message)

@@ -70,51 +70,59 @@ class Device:
     Attributes:
         name: Full name, such as ``/job:worker/task:1/device:GPU:0``.
         xp: Its array module.
+        ordinal: Which of the GPUs that this process sees it is. An actor on a cluster sees one GPU, whatever its name.
         resources: State that lives on it.
         background: Stands for the step in what runs on it outside of steps.
     """
 
     name: str
     xp: Any = np
+    ordinal: int = 0
     resources: ResourceContainer = field(default_factory=ResourceContainer)
     background: Background = field(default_factory=Background)
 
     @classmethod
-    def open(cls, name: str) -> Device:
-        """The device of that name. Raises `NotFoundError` for a GPU that is not there."""
+    def open(cls, name: str, ordinal: int | None = None) -> Device:
+        """The device of that name; a GPU is the one with that `ordinal`, or with the index in its name.
+
+        Raises:
+            NotFoundError: There is no such GPU.
+        """
         spec = DeviceSpec.from_string(name)
         keep_freed_memory()
         if spec.device_type != "GPU":
             return cls(name)
-        if (spec.device_index or 0) >= gpu_count():
+        if ordinal is None:
+            ordinal = spec.device_index or 0
+        if ordinal >= gpu_count():
             raise NotFoundError(f"no such GPU: {name}; cupy sees {gpu_count()}", device=name)
-        return cls(name, cupy())
+        return cls(name, cupy(), ordinal)
 
     @property
     def type(self) -> str:
         """``CPU`` or ``GPU``."""
         return "CPU" if self.xp is np else "GPU"
 
-    @property
-    def index(self) -> int:
-        """Index among the devices of its type."""
-        return DeviceSpec.from_string(self.name).device_index or 0
-
     def activate(self) -> Any:
-        """Context manager under which new GPU arrays and kernels go to this device."""
-        return nullcontext() if self.xp is np else self.xp.cuda.Device(self.index)
+        """Context manager under which new GPU arrays and kernels of this thread go to this device."""
+        return nullcontext() if self.xp is np else self.xp.cuda.Device(self.ordinal)
 
     def asarray(self, value: Any, dtype: Any = None) -> Any:
-        """`value` as an array in this device's memory. An array that is there already is not copied."""
+        """`value` as an array in this device's memory. An array that is there already is not copied.
+
+        An array of another GPU is copied once that GPU has computed it: CUDA's default streams see to it.
+        """
         if self.xp is np:
             return np.asarray(value, dtype) if not hasattr(value, "get") else value.get()
         if isinstance(value, np.ndarray) and value.dtype == object:
             return value  # strings have no form on a GPU
-        return self.xp.asarray(value, dtype)
+        with self.activate():
+            return self.xp.asarray(value, dtype)
 
     def allocate(self, size_bytes: int) -> Any:
         """Uninitialised memory, on a CPU aligned to cache lines (64 bytes)."""
-        raw = self.xp.empty(size_bytes + 64, dtype=self.xp.uint8)
+        with self.activate():
+            raw = self.xp.empty(size_bytes + 64, dtype=self.xp.uint8)
         if self.xp is not np:
             return raw
         offset = -raw.ctypes.data % 64
@@ -127,7 +135,16 @@ class Device:
 
     def to_host(self, array: Any) -> Any:
         """`array` as a NumPy array."""
-        return array if self.xp is np or not hasattr(array, "get") else array.get()
+        if self.xp is np or not hasattr(array, "get"):
+            return array
+        with self.activate():
+            return array.get()
+
+    def synchronize(self) -> None:
+        """Wait until the device has computed all that it was given; a CPU computes at once."""
+        if self.xp is not np:
+            with self.activate():
+                self.xp.cuda.get_current_stream().synchronize()
 
 
 class OpContext:

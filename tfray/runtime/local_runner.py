@@ -197,13 +197,12 @@ class LocalStep:
                 device = plan.device
                 step = steps[device.name]
                 try:
-                    with device.activate():
-                        fed = [device.asarray(value) for value in values]
-                        if isinstance(step, TracedStep):
-                            fetched = step.run(plan, fed)
-                        else:
-                            fetched = run_plan(plan, step, fed, mailboxes[device.name])
-                        return [device.to_host(value) for value in fetched]
+                    fed = [device.asarray(value) for value in values]
+                    if isinstance(step, TracedStep):
+                        fetched = step.run(plan, fed)
+                    else:
+                        fetched = run_plan(plan, step, fed, mailboxes[device.name])
+                    return [device.to_host(value) for value in fetched]
                 except BaseException as error:
                     errors.append(error)
                     for other in steps.values():

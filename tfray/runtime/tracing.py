@@ -145,7 +145,7 @@ class DeviceTrace:
         self.start = self.end = time.perf_counter_ns()
 
     def _synchronized(self) -> int:
-        self._device.xp.cuda.get_current_stream().synchronize()
+        self._device.synchronize()
         return time.perf_counter_ns()
 
     def _arrays(self) -> Iterator[tuple[str, Any]]:

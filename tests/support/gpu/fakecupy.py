@@ -26,6 +26,7 @@ import importlib
 import inspect
 import os
 import sys
+import threading
 import types
 import warnings
 from typing import Any
@@ -47,8 +48,19 @@ with warnings.catch_warnings():
         except ImportError as _error:
             REAL_MODULES[_name] = _error
 
-GPUS = int(os.environ.get("FAKE_GPUS", "1"))
-"""How many devices there are."""
+_SHOWN = os.environ.get("CUDA_VISIBLE_DEVICES")
+GPUS = int(os.environ.get("FAKE_GPUS", "2")) if _SHOWN is None else len(_SHOWN.split(","))
+"""How many devices the process sees. CUDA's own variable goes first: Ray shows its actors their GPUs by it."""
+
+
+class _Current(threading.local):
+    """The devices that a thread has made current, the latest last."""
+
+    def __init__(self) -> None:
+        self.devices = [0]
+
+
+_current = _Current()
 
 SCALARS = (bool, int, float, complex, np.generic)
 
@@ -188,9 +200,14 @@ class ndarray:
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, host: np.ndarray) -> None:
+    def __init__(self, host: np.ndarray, base: ndarray | None = None) -> None:
         self._host = host
-        self._device_id = Device.current
+        self.base = base
+        self._device_id = _current.devices[-1] if base is None else base._device_id
+
+    def _seen(self, host: np.ndarray) -> ndarray:
+        """Another view of this array's memory, which stays on its device whichever is the current one."""
+        return ndarray(host, self if self.base is None else self.base)
 
     # attributes -------------------------------------------------------------------------------------
 
@@ -204,9 +221,8 @@ class ndarray:
     flags = property(lambda self: Flags(self._host.flags))
     data = property(lambda self: MemoryPointer(self._host))
     device = property(lambda self: Device(self._device_id))
-    T = property(lambda self: ndarray(self._host.T))
-    mT = property(lambda self: ndarray(self._host.mT))
-    base = property(lambda self: None if self._host.base is None else self)
+    T = property(lambda self: self._seen(self._host.T))
+    mT = property(lambda self: self._seen(self._host.mT))
 
     @shape.setter
     def shape(self, value: Any) -> None:
@@ -214,7 +230,7 @@ class ndarray:
 
     @property
     def real(self) -> ndarray:
-        return ndarray(self._host.real)
+        return self._seen(self._host.real)
 
     @real.setter
     def real(self, value: Any) -> None:
@@ -223,7 +239,7 @@ class ndarray:
 
     @property
     def imag(self) -> ndarray:
-        return ndarray(self._host.imag)
+        return self._seen(self._host.imag)
 
     @imag.setter
     def imag(self, value: Any) -> None:
@@ -314,6 +330,7 @@ class ndarray:
     def __getitem__(self, key: Any) -> ndarray:
         parts, is_advanced, has_mask = _index(key)
         if is_advanced:
+            _check_device(self)
             recorder.call("getitem")
             if has_mask:
                 recorder.wait("mask index")
@@ -325,17 +342,18 @@ class ndarray:
                     raise
                 recorder.note("index out of range: CuPy wraps it around")
                 value = self._host[_wrapped(parts, self._host)]
-        return ndarray(np.asarray(value))
+        return self._seen(np.asarray(value))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         parts, is_advanced, _ = _index(key)
+        _check_device(self)
         recorder.call("scatter" if is_advanced else "copy")
         if isinstance(value, np.ndarray):
             if value.ndim:
                 raise ValueError("non-scalar numpy.ndarray cannot be used for fill")
         elif not isinstance(value, ndarray) and not _as_cupy_scalar(value) and np.ndim(value):
             raise ValueError("non-scalar numpy.ndarray cannot be used for fill")
-        host = value._host if isinstance(value, ndarray) else value
+        host = _operand(value) if isinstance(value, ndarray) else value
         try:
             self._host[parts] = host
         except IndexError as error:
@@ -372,8 +390,9 @@ class ndarray:
         sizes = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
         value = self._host.reshape(_plain_shape(sizes), order=order)
         if not np.may_share_memory(value, self._host) and self.size:
+            _check_device(self)
             recorder.call("reshape (copy)")
-        return ndarray(value)
+        return self._seen(value)
 
     def fill(self, value: Any) -> None:
         self[...] = value
@@ -417,6 +436,7 @@ class _Method:
         name, host = self.name, self.array._host
         _check_arguments(f"ndarray.{name}", METHODS[name], (self.array, *args), kwargs)
         if name not in VIEWS:
+            _check_device(self.array)
             recorder.call(name)
         if name in WAITING_METHODS:
             recorder.wait(name)
@@ -428,7 +448,9 @@ class _Method:
             raise TypeError("Argument 'b' has incorrect type")
         with np.errstate(all="ignore"):
             value = getattr(host, name)(*args, **kwargs)
-        return self.array if value is host else _wrap(value)
+        if value is host:
+            return self.array
+        return self.array._seen(value) if name in VIEWS else _wrap(value)
 
 
 def _binary(name: str, reflected: bool = False) -> Any:
@@ -493,6 +515,7 @@ def _index(key: Any) -> tuple[Any, bool, bool]:
     parts, is_advanced, has_mask = [], False, False
     for part in key if isinstance(key, tuple) else (key,):
         if isinstance(part, ndarray):
+            _check_device(part)
             is_advanced, has_mask = True, has_mask or part.dtype == bool
             if part.dtype.kind not in "biu":
                 raise IndexError(f"arrays used as indices must be of integer or boolean type (actual: {part.dtype})")
@@ -537,9 +560,13 @@ def _indices(value: Any) -> Any:
 
 
 def _check_device(array: ndarray) -> None:
-    """CuPy reads arrays of another device over peer access, or raises where there is none."""
-    if array._device_id != Device.current:
-        recorder.note(f"an array of GPU {array._device_id} is used on GPU {Device.current}")
+    """CuPy reads arrays of another device over peer access, slowly; where there is none it raises, as this does."""
+    current = _current.devices[-1]
+    if array._device_id != current:
+        raise ValueError(
+            "Array device must be same as the current device: "
+            f"array device = {array._device_id} while current = {current}"
+        )
 
 
 def _operand(value: Any, where: str = "") -> Any:
@@ -770,6 +797,9 @@ NO_LAUNCH = {
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None, blocking: bool = False) -> ndarray:
     """To the device, where it is not there yet."""
     if isinstance(a, ndarray):
+        if a._device_id != _current.devices[-1]:
+            recorder.call("copy from another device")
+            a = ndarray(a._host.copy())
         return a if dtype is None or np.dtype(dtype) == a.dtype else a.astype(dtype)
     if isinstance(a, (list, tuple)) and any(isinstance(v, ndarray) for v in a):
         return (
@@ -913,24 +943,22 @@ class Broadcast:
 
 
 class Device:
-    current = 0
+    """`cupy.cuda.Device`: as a context manager it makes a device the current one of the thread."""
 
     def __init__(self, device: int | None = None) -> None:
-        self.id = Device.current if device is None else int(device)
+        self.id = _current.devices[-1] if device is None else int(device)
         if not 0 <= self.id < GPUS:
             raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
-        self._before: list[int] = []
 
     def __enter__(self) -> Device:
-        self._before.append(Device.current)
-        Device.current = self.id
+        _current.devices.append(self.id)
         return self
 
     def __exit__(self, *args: Any) -> None:
-        Device.current = self._before.pop()
+        _current.devices.pop()
 
     def use(self) -> Device:
-        Device.current = self.id
+        _current.devices[-1] = self.id
         return self
 
     def synchronize(self) -> None:
@@ -956,7 +984,7 @@ cuda = types.SimpleNamespace(
     memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     runtime=types.SimpleNamespace(
         getDeviceCount=lambda: GPUS,
-        getDevice=lambda: Device.current,
+        getDevice=lambda: _current.devices[-1],
         CUDARuntimeError=RuntimeError,
         getDeviceProperties=lambda i: {"name": b"pretended GPU", "totalGlobalMem": 16 << 30},
     ),

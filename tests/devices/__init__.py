@@ -1,0 +1,1 @@
+"""Tests of devices: of more than one GPU."""
