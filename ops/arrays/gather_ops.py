@@ -315,7 +315,13 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, 
     if batch_dims:
         if indices.shape.rank is not None and not 0 <= batch_dims < indices.shape.rank:
             raise InvalidArgumentError(f"gather_nd: batch_dims is {batch_dims}, indices have shape {indices.shape}")
-        leading = getitem(shape_of(indices), slice(None, -1))
+        params = convert_to_tensor(params)
+        if not params.shape[:batch_dims].is_compatible_with(indices.shape[:batch_dims]):
+            raise InvalidArgumentError(
+                f"gather_nd: params {params.shape} and indices {indices.shape} differ in the first {batch_dims} sizes"
+            )
+        rest = getitem(shape_of(indices), slice(batch_dims, -1))
+        leading = concat([getitem(shape_of(params, out_type=rest.dtype), slice(None, batch_dims)), rest], 0)
         # A running count along each batch dimension, in front of the coordinates.
         places = where(broadcast_to(np.array(True), leading))
         places = cast(getitem(places, (Ellipsis, slice(None, batch_dims))), indices.dtype)

@@ -426,7 +426,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
         Same shape and dtype.
     """
     with get_default_graph().name_scope(name or "adjust_hue"):
-        return _in_floats(image, lambda colors: add_op(ADJUST_HUE, colors, cast(delta, dtypes.float32)))
+        return _in_floats(image, lambda colors: add_op(ADJUST_HUE, colors, convert_to_tensor(delta, dtypes.float32)))
 
 
 @widened
@@ -487,7 +487,8 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
     """
     with get_default_graph().name_scope(name or "adjust_saturation"):
         return _in_floats(
-            image, lambda colors: add_op(ADJUST_SATURATION, colors, cast(saturation_factor, dtypes.float32))
+            image,
+            lambda colors: add_op(ADJUST_SATURATION, colors, convert_to_tensor(saturation_factor, dtypes.float32)),
         )
 
 

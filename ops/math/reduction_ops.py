@@ -641,11 +641,13 @@ def reduce_euclidean_norm(
     """Compute the square root of the sum of squares over dimensions (arguments as `reduce_sum`).
 
     `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
-    there (`keepdims`).
+    there (`keepdims`). The norm of integers is cut off to an integer; as in TensorFlow, their squares may overflow.
     """
     input_tensor = convert_to_tensor(input_tensor)
-    squares = multiply(input_tensor, conj(input_tensor)) if input_tensor.dtype.is_complex else square(input_tensor)
-    return sqrt(reduce_sum(squares, axis, keepdims), name or "EuclideanNorm")
+    dtype, name = input_tensor.dtype, name or "EuclideanNorm"
+    squares = multiply(input_tensor, conj(input_tensor)) if dtype.is_complex else square(input_tensor)
+    total = reduce_sum(squares, axis, keepdims)
+    return cast(sqrt(cast(total, dtypes.float64)), dtype, name) if dtype.is_integer else sqrt(total, name)
 
 
 def reduce_variance(

@@ -485,7 +485,8 @@ def assign_part(
         ref: The variable, of any shape.
         key: The index as `tfray.ops.arrays.slice_ops` writes it.
         bounds: The integer scalars that the key takes.
-        value: Of the part's shape, or a shape that broadcasts to it; the variable's dtype.
+        value: Of the part's shape, or a shape that broadcasts to it; the variable's dtype. Any shape fits a part
+            without elements.
         name: Name of the operation.
 
     Returns:
@@ -502,7 +503,8 @@ def _assign_part_kernel(ctx: KernelContext, resource: StoredVariable, value: Arr
         array = resource.read()
         key = run_time_key(ctx, bounds)
         try:
-            array[key] = value
+            if getattr(array[key], "size", 1):  # as in TensorFlow, any value fits a part without elements
+                array[key] = value
         except (IndexError, ValueError) as error:
             raise InvalidArgumentError(
                 f"no value of shape {value.shape} fits this part of variable {resource.name!r}, "
@@ -514,7 +516,7 @@ def _assign_part_kernel(ctx: KernelContext, resource: StoredVariable, value: Arr
 def _assign_part_shape(op: Operation) -> list[TensorShape]:
     shape: TensorShape = op.attrs["shape"]
     part, value = shape_of_part(shape, op.attr("key"), op.inputs[2:]), op.inputs[1].shape
-    if part.rank is not None and value.rank is not None:
+    if part.rank is not None and value.rank is not None and part.num_elements() != 0:
         common = broadcast_static_shape(part, value)
         part.assert_is_compatible_with(common)
     return [shape]

@@ -228,3 +228,42 @@ def test_frames_follow_each_other_forwards(step):
 def test_where_tensorflow_takes_four_sizes_fewer_are_refused(call, strides):
     with pytest.raises((TypeError, ValueError), match="expected a list of four integers"):
         call(tf.zeros([1, 5, 4, 3], tf.float64), strides)
+
+
+@pytest.mark.parametrize(
+    ("x", "axis", "expected"),
+    [
+        (np.int32([1, 2, 3]), None, 3),
+        (np.int64([[1, 2, 3], [-40, 5, 6]]), 1, [3, 40]),
+        (np.uint8([100, 200, 30]), 0, 14),  # the squares are taken modulo 256
+    ],
+)
+def test_the_euclidean_norm_of_integers_is_cut_off(x, axis, expected):
+    found = tf.math.reduce_euclidean_norm(x, axis)
+    assert found.dtype.as_numpy_dtype == x.dtype and run(found).tolist() == expected
+
+
+def test_any_value_fits_a_part_of_a_variable_without_elements():
+    words = tf.Variable(["a", "b"])
+    numbers = tf.Variable([1.0, 2.0])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(numbers[1:1].assign(np.ones((0, 3, 2)))).tolist() == [1, 2]
+        assert session.run(words[2:].assign(np.zeros((0, 3), "S1"))).tolist() == [b"a", b"b"]
+        assert session.run(words[1].assign("c")).tolist() == [b"a", b"c"]
+    with pytest.raises(ValueError, match="incompatible"):
+        numbers[1:2].assign(np.ones((0, 3, 2)))
+
+
+@pytest.mark.parametrize(("sizes", "places", "batch_dims"), [((2, 4, 3), (2, 2, 1), 2), ((3, 1), (2, 2, 1), 1)])
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_gathered_from_a_batch_has_places_of_that_batch(sizes, places, batch_dims, known):
+    params, indices = tf.placeholder(tf.float32, sizes if known else None), tf.placeholder(tf.int32, places)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="differ in the first" if known else "shapes"):
+        run(tf.gather_nd(params, indices, batch_dims=batch_dims), {params: np.ones(sizes), indices: np.zeros(places)})
+
+
+@pytest.mark.parametrize("adjust", [tf.image.adjust_hue, tf.image.adjust_saturation])
+def test_colours_are_adjusted_by_a_number(adjust):
+    with pytest.raises(TypeError, match="expected float32"):
+        adjust(np.zeros([2, 2, 3], np.uint8), "x")

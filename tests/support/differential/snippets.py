@@ -254,7 +254,7 @@ def of_shape(tf: Any, name: str, args: list[Any], options: dict[str, Any]) -> li
         function = getattr(function, part)
     made = function(*args, **options)
     made = made if isinstance(made, (list, tuple)) else [made]
-    return [each for tensor in made for each in (tf.shape(tensor), tf.not_equal(tensor, tensor))]
+    return [each for tensor in made for each in (tf.shape(tensor), tf.zeros_like(tensor, tf.bool))]
 
 
 def pipeline(tf: Any, x: Any, batch: int, drop: bool, repeat: int, shift: int) -> list[Any]:
