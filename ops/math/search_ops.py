@@ -144,11 +144,19 @@ def _searched_axis(ctx: KernelContext, input: Array, dimension: Array) -> int:
     return along
 
 
+def _place_found(ctx: KernelContext, input: Array, found: Array, along: int) -> Array:
+    """`found`, or where there are NaNs the first of them: of several CuPy finds any."""
+    if ctx.xp is not np and input.dtype.kind in "fV":  # bfloat16 is of the kind V
+        unordered = ctx.xp.isnan(input)
+        found = ctx.xp.where(unordered.any(axis=along), unordered.argmax(axis=along), found)
+    return found.astype(ctx.output_dtype())
+
+
 def _arg_max_kernel(ctx: KernelContext, input: Array, dimension: Array) -> Array:
     along = _searched_axis(ctx, input, dimension)
     if ctx.xp is np and _is_wide(input, along):
         return _first_equal(input, input.max(axis=along, keepdims=True), along, ctx.output_dtype())
-    return input.argmax(axis=along).astype(ctx.output_dtype())
+    return _place_found(ctx, input, input.argmax(axis=along), along)
 
 
 ARG_MAX = register(_position_def("ArgMax", _arg_max_kernel))
@@ -158,7 +166,7 @@ def _arg_min_kernel(ctx: KernelContext, input: Array, dimension: Array) -> Array
     along = _searched_axis(ctx, input, dimension)
     if ctx.xp is np and _is_wide(input, along):
         return _first_equal(input, input.min(axis=along, keepdims=True), along, ctx.output_dtype())
-    return input.argmin(axis=along).astype(ctx.output_dtype())
+    return _place_found(ctx, input, input.argmin(axis=along), along)
 
 
 ARG_MIN = register(_position_def("ArgMin", _arg_min_kernel))

@@ -325,14 +325,17 @@ POSITIONS = [
         (np.array([True, False, True]), 0),
     ]
 ] + [
-    OpSample(
-        "ArgMax",
-        lambda x: search_ops.argmax(x, 0),
-        [np.where(grid(90, 64, low=0, high=1) < 0.02, np.nan, grid(90, 64))],
-        lambda x: np.argmax(x, 0),
-        dtypes=(dtypes.float32, dtypes.float64),
-        label="nan",
-    ),
+    *[
+        OpSample(
+            op,
+            lambda x, build=build: build(x, 0),
+            [np.where(grid(90, 64, low=0, high=1) < 0.02, np.nan, grid(90, 64))],
+            lambda x, reference=reference: reference(x, 0),
+            dtypes=(dtypes.float32, dtypes.float64),
+            label="nan",
+        )
+        for op, build, reference in [("ArgMax", search_ops.argmax, np.argmax), ("ArgMin", search_ops.argmin, np.argmin)]
+    ],
     OpSample(
         "ArgMax",
         lambda x, axis: search_ops.argmax(x, axis, output_type=dtypes.int32),
