@@ -267,3 +267,10 @@ def test_what_is_gathered_from_a_batch_has_places_of_that_batch(sizes, places, b
 def test_colours_are_adjusted_by_a_number(adjust):
     with pytest.raises(TypeError, match="expected float32"):
         adjust(np.zeros([2, 2, 3], np.uint8), "x")
+
+
+def test_ids_of_one_tensor_have_one_size_of_their_vocabulary():
+    ids = tf.SparseTensor([[0, 0]], np.int64([1]), [1, 1])
+    with pytest.raises(TypeError, match=r"vocab_size is \[3\], expected an integer scalar"):
+        tf.sparse_merge(ids, ids, [3])
+    assert run(tf.sparse.to_dense(tf.sparse_merge([ids], ids, [3]))).tolist() == [[0, 1, 0]]
