@@ -319,7 +319,8 @@ def _step(beams: _Beams, rows: Array, log_y: Array) -> tuple[Array, Array]:
     repeats = last[:, :, None] == candidates[:, None, :]
     grown = np.where(repeats, old_blank[:, :, None] + each[:, None, :], grown)
     # If a beam's parent is a beam too, extending the parent gives this beam again: add that probability to the beam,
-    # and drop the extension from the candidates.
+    # and drop the extension from the candidates. It must not be chosen where there are too few of them either: a second
+    # beam of the same labels would then be given their probability.
     is_parent = parents[:, :, None] == hashes[:, None, :]
     parent = is_parent.argmax(axis=2)
     has_parent = np.take_along_axis(is_parent, parent[:, :, None], 2)[:, :, 0]
@@ -335,7 +336,7 @@ def _step(beams: _Beams, rows: Array, log_y: Array) -> tuple[Array, Array]:
     taken = candidates[example] == last[example, beam][:, None]
     place = taken.argmax(axis=1)
     there = taken.any(axis=1)
-    grown[example[there], parent[example[there], beam[there]], place[there]] = LOW
+    grown[example[there], parent[example[there], beam[there]], place[there]] = -np.inf
     # Keep the `width` best of the old beams and the candidates.
     scores = np.concatenate([np.logaddexp(new_blank, new_label), grown.reshape(count, -1)], 1)
     chosen = np.argpartition(-scores, width - 1, axis=1)[:, :width]

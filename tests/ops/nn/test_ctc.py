@@ -24,16 +24,18 @@ def test_loss_and_beams_of_random_sequences(seed):
     lengths = random.integers(1, time + 1, batch).astype(np.int32)
     rows = [random.integers(0, classes - 1, random.integers(0, length + 1)) for length in lengths]
     loss = tf.nn.ctc_loss(sparse([*rows]), logits, lengths)
-    decoded, scores = tf.nn.ctc_beam_search_decoder_v2(logits, lengths, beam_width=500)
+    probabilities = [ctc_reference.probabilities(logits[:length, b]) for b, length in enumerate(lengths)]
+    paths = min(6, *map(len, probabilities))
+    decoded, scores = tf.nn.ctc_beam_search_decoder_v2(logits, lengths, beam_width=500, top_paths=paths)
     with tf.Session() as session:
         found, beams, scores = session.run([loss, decoded, scores])
-    for b, length in enumerate(lengths):
-        by_labels = ctc_reference.probabilities(logits[:length, b])
+    for b, by_labels in enumerate(probabilities):
         with np.errstate(divide="ignore"):
             assert found[b] == pytest.approx(-np.log(by_labels.get(tuple(rows[b].tolist()), 0.0)))
-        best = max(by_labels, key=by_labels.get)
-        assert scores[b, 0] == pytest.approx(np.log(by_labels[best]))
-        assert tuple(beams[0].values[beams[0].indices[:, 0] == b].tolist()) == best
+        likely = sorted(by_labels, key=by_labels.get, reverse=True)[:paths]
+        for beam, score, labels in zip(beams, scores[b], likely, strict=True):
+            assert score == pytest.approx(np.log(by_labels[labels]))
+            assert tuple(beam.values[beam.indices[:, 0] == b].tolist()) == labels
 
 
 def test_recorded_values():
