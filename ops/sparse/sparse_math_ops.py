@@ -24,7 +24,7 @@ from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import broadcast_to, fill, zeros_like
 from tfray.ops.arrays.gather_ops import gather, gather_nd, scatter_nd
 from tfray.ops.arrays.join_ops import concat, stack
-from tfray.ops.arrays.shape_ops import cast, host_ints, transpose
+from tfray.ops.arrays.shape_ops import cast, host_ints, index_tensor, transpose
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.coordinates import check_coordinates
 from tfray.ops.kernels.device_scatter import combine_at
@@ -167,7 +167,10 @@ def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int) -> list[int
     axis = reduction_axes if axis is None else axis
     if axis is None:
         return list(range(rank))
-    known = constant_value(convert_to_tensor(axis))
+    places = index_tensor(axis)
+    if not places.dtype.is_integer:
+        raise TypeError(f"the axes of a sparse reduction are {axis}, expected integers")
+    known = constant_value(places)
     if known is None:
         raise ValueError("the axes of a sparse reduction must be known while the graph is built")
     return sorted({normalize_axis(int(each), rank) for each in np.ravel(known)})

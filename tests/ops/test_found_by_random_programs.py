@@ -274,3 +274,10 @@ def test_ids_of_one_tensor_have_one_size_of_their_vocabulary():
     with pytest.raises(TypeError, match=r"vocab_size is \[3\], expected an integer scalar"):
         tf.sparse_merge(ids, ids, [3])
     assert run(tf.sparse.to_dense(tf.sparse_merge([ids], ids, [3]))).tolist() == [[0, 1, 0]]
+
+
+def test_axes_of_sparse_tensors_are_integers():
+    x = tf.sparse.from_dense([[1.0, 2.0], [0.0, 3.0]])
+    with pytest.raises(TypeError, match=r"the axes of a sparse reduction are 1\.5"):
+        tf.sparse.reduce_max(x, 1.5)
+    assert run([tf.sparse.reduce_max(x, axis) for axis in ([], np.int64(1))])[1].tolist() == [2, 3]
