@@ -59,6 +59,8 @@ def sparse_cross_hashed(
 def _crossed(
     inputs: Sequence[Any], out_type: dtypes.DType, num_buckets: int, hash_key: int | None, name: str | None
 ) -> SparseTensor:
+    if num_buckets < 0:
+        raise ValueError(f"num_buckets is {num_buckets}, expected 0 or more")
     if not isinstance(inputs, list):
         raise TypeError(f"inputs must be a list of tensors, not {inputs!r}")
     if not all(isinstance(each, (SparseTensor, SparseTensorValue, Tensor)) for each in inputs):

@@ -281,3 +281,8 @@ def test_axes_of_sparse_tensors_are_integers():
     with pytest.raises(TypeError, match=r"the axes of a sparse reduction are 1\.5"):
         tf.sparse.reduce_max(x, 1.5)
     assert run([tf.sparse.reduce_max(x, axis) for axis in ([], np.int64(1))])[1].tolist() == [2, 3]
+
+
+def test_there_are_no_fewer_than_no_buckets():
+    with pytest.raises(ValueError, match="num_buckets is -1, expected 0 or more"):
+        tf.sparse.cross_hashed([tf.constant([["a"]])], -1)
