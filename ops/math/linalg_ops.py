@@ -206,6 +206,8 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     a, b = convert_alike(a, b)
     if isinstance(axes, Tensor) or not is_plain(axes):
         axes = index_tensor(axes)
+        if not axes.dtype.is_integer:
+            raise ValueError(f"tensordot: axes are {axes.dtype.name}, expected integers")
         known = constant_value(axes)
         axes = axes if known is None else known
     if isinstance(axes, Tensor) or a.shape.rank is None or b.shape.rank is None:

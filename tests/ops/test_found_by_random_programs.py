@@ -286,3 +286,12 @@ def test_axes_of_sparse_tensors_are_integers():
 def test_there_are_no_fewer_than_no_buckets():
     with pytest.raises(ValueError, match="num_buckets is -1, expected 0 or more"):
         tf.sparse.cross_hashed([tf.constant([["a"]])], -1)
+
+
+def test_numbers_of_another_dtype_are_refused():
+    with pytest.raises(ValueError, match="axes are float32, expected integers"):
+        tf.tensordot(tf.ones([2, 3]), tf.ones([3, 2]), tf.placeholder(tf.float32, [2]))
+    with pytest.raises((TypeError, ValueError), match="expected float64"):
+        tf.clip_by_global_norm([tf.ones([2], tf.float64)], tf.constant(3, tf.int64))
+    clipped, _ = tf.clip_by_global_norm([tf.constant([3.0, 4.0])], np.float64(1))
+    np.testing.assert_allclose(run(clipped[0]), [0.6, 0.8], rtol=1e-6)

@@ -312,7 +312,8 @@ DELIBERATE = [
     ("snippet.normalized", "gradient", "the mean and variance have gradients here"),
     ("sort", "gradients: TensorFlow", "TensorFlow's gradient of nothing sorted fails"),
     ("digamma", "gradient", "TensorFlow's trigamma is negative left of 0"),
-    ("nn.sufficient_statistics nn.normalize_moments clip_by_average_norm histogram_fixed_width_bins igamma",
+    ("nn.sufficient_statistics nn.normalize_moments clip_by_average_norm histogram_fixed_width_bins igamma "
+     "tensor_scatter_nd_",
      "does not match type", "a number of Python has the dtype of the tensor beside it"),
     ("extract_image_patches nn.dilation2d nn.erosion2d", "spans", "TensorFlow allows windows that fit nowhere by one"),
     ("signal.hann_window signal.hamming_window", "raises TypeError", "a float as `periodic`"),
@@ -333,6 +334,10 @@ DELIBERATE = [
     ("matrix_diag", "Cast", "a number beside strings"),
     ("strings.as_string", "string has no precision", "refused when it is built"),
     ("sparse.reduce_", "is out of range", "refused when it is built"),
+    ("eye", "must have rank 0", "refused when it is built"),
+    ("image.crop_and_resize", "expected type of int32", "sizes may be int64"),
+    ("nn.depthwise_conv2d", "object is not iterable", "one rate for both axes"),
+    ("strings.format", "-nan", "NaN has no sign"),
     ("meshgrid", "of one dtype", "as in 1.15: later versions multiply truth values"),
 ]  # fmt: skip
 """Functions (or how their names begin), words of the difference, and why it stays."""

@@ -106,7 +106,7 @@ def clip_by_global_norm(
 
     Args:
         t_list: Tensors of any shape, `IndexedSlices`, or None, which stays None.
-        clip_norm: Positive scalar.
+        clip_norm: Positive scalar, a number or a tensor of the dtype of the norm.
         use_norm: The global norm, a scalar, where it is known; computed when None.
         name: Name scope of the operations.
 
@@ -122,7 +122,7 @@ def clip_by_global_norm(
     t_list = _checked_list(t_list)
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     with get_default_graph().name_scope(name or "clip_by_global_norm"):
-        limit = array_ops.cast(clip_norm, norm.dtype)
+        limit = convert_to_tensor(clip_norm, norm.dtype)
         scale = math_ops.divide(limit, math_ops.maximum(norm, limit))
         # An infinite norm would give the scale 0 and hide that something went wrong.
         scale = math_ops.add(scale, math_ops.subtract(norm, norm))
