@@ -259,6 +259,7 @@ def _is_theirs(answer: dict[str, Any]) -> bool:
             "not yet support",
             "Expected bool for",
             "only supports",
+            "unsupported operand type",
         )
     )
 
