@@ -384,10 +384,9 @@ def sparse_merge(
         ValueError: A list of sizes that has not as many as `sp_ids`.
     """
     with get_default_graph().name_scope(name or "SparseMerge"):
-        are_many = isinstance(sp_ids, (list, tuple)) and not hasattr(sp_ids, "_fields")
-        if not are_many and isinstance(vocab_size, (list, tuple)):
+        many = sp_ids if isinstance(sp_ids, (list, tuple)) and not hasattr(sp_ids, "_fields") else [sp_ids]
+        if many is not sp_ids and isinstance(vocab_size, (list, tuple)):
             raise TypeError(f"vocab_size is {vocab_size}, expected an integer scalar for one tensor of ids")
-        many = sp_ids if are_many else [sp_ids]
         sizes = vocab_size if isinstance(vocab_size, (list, tuple)) else [vocab_size]
         if len(many) != len(sizes):
             raise ValueError(f"sparse_merge takes one vocab_size for each of sp_ids, got {len(sizes)} for {len(many)}")
