@@ -488,7 +488,8 @@ def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out
             return chosen
         return map_flat(xp, _select_by_masks, chosen, *parts)
     if out is None:
-        return xp.where(condition, x, y).astype(x.dtype, copy=False)  # CuPy gives float32 for bfloat16
+        chosen = xp.where(condition, x, y)
+        return chosen if xp is np else chosen.astype(x.dtype, copy=False)  # CuPy gives float32 for bfloat16
     xp.copyto(out, y)
     xp.copyto(out, x, where=condition)
     return out
