@@ -82,7 +82,8 @@ def test_messages_of_tensorflow_come_back(name, kind):
     ],
 )
 def test_an_escape_sequence_of_a_text_that_means_nothing_is_an_error(written, value):
-    text = f'# \\q in a comment\nnode {{\n  name: "n"\n  attr {{ key: "s" value {{ s: "{written}" }} }}\n}}\n'
+    node = f'node {{  # "C:\\path\n  name: "n"  # no \\end\n  attr {{ key: "s" value {{ s: "{written}" }} }}\n}}\n'
+    text = "# \\q in a comment\n" + node
     if value is None:
         with pytest.raises(DataLossError, match=r"no text of a GraphDef: line 4: .* stands for no character"):
             message_of_text(GraphDef, text)

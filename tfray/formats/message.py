@@ -355,13 +355,19 @@ def is_text_of(declared: MessageType, contents: bytes | FileOctets) -> bool:
     return found is not None and found[1].decode() in {field.name for field in declared.FIELDS}
 
 
-_NO_ESCAPE: Final = re.compile(r"^(?!\s*#).*?(\\(?:[4-7][0-7]{2}|[^abfnrtvxuUX0-7\\'\"?]))", re.MULTILINE)
-"""A backslash with what makes no character, or one above 255, in a line that is no comment."""
+_ESCAPED: Final = r"\\(?:[abfnrtvxuUX\\'\"?]|(?![4-7][0-7]{2})[0-7])"
+_OPEN: Final = [rf"{quote}(?:[^{quote}\\\n]++|{_ESCAPED})*+" for quote in "\"'"]
+"""A string without its end, by its quotes."""
+
+_NO_ESCAPE: Final = re.compile(
+    rf"""^(?:[^"'#\n\\]++|{_OPEN[0]}"|{_OPEN[1]}')*+(?:{_OPEN[0]}|{_OPEN[1]})(\\(?:[4-7][0-7]{{2}}|.))""", re.MULTILINE
+)
+"""A line up to a backslash in a string that no character follows from, or one above 255. Comments may hold any."""
 
 
 def _check_escapes(declared: MessageType, text: str) -> None:
     """Raise `DataLossError` for an escape sequence that means nothing. Protobuf's library would only warn of it."""
-    found = _NO_ESCAPE.search(text.replace(r"\\", "  "))
+    found = _NO_ESCAPE.search(text)
     if found is not None:
         line = text.count("\n", 0, found.start(1)) + 1
         raise DataLossError(
