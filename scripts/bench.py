@@ -45,6 +45,15 @@ def _common(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+class _Nodes(click.ParamType):
+    """A number of nodes from 1 on, or ``own``."""
+
+    name = "own|N"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "own" else click.IntRange(min=1).convert(value, param, ctx)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Measure tfray: milliseconds per step, alternating with TensorFlow."""
@@ -105,12 +114,19 @@ def programs(**common: Any) -> None:
 @click.option("--mb", type=click.FloatRange(min=0), default=100.0, show_default=True, help="Parameters (dense).")
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option("--ps", type=click.IntRange(min=1), default=1, show_default=True, help="Parameter shards.")
-def nullstep(mb: float, workers: int, ps: int, **common: Any) -> None:
+@click.option(
+    "--nodes",
+    type=_Nodes(),
+    help="Ray nodes for the workers, on this machine; each shard has one of its own then. 'own' gives each worker one.",
+)
+def nullstep(mb: float, workers: int, ps: int, nodes: int | str | None, **common: Any) -> None:
     """Steps that fetch and update parameters and compute nothing (OSDI 2016, section 6.2)."""
-    sizes = f"_p{ps}_w{workers}"
+    count = workers if nodes == "own" else nodes
+    sizes = f"_p{ps}_w{workers}" + (f"_n{count}" if count else "")
     labels = {kind: f"{kind}_{mb:g}mb{sizes}" for kind in ("dense", "sparse")}
-    labels |= {"scalar": f"scalar{sizes}", "memory_copy": f"memory_copy_{mb:g}mb"}
-    _run("nullstep", {"mb": mb, "workers": workers, "ps": ps}, labels, memory=True, **common)
+    labels |= {"scalar": f"scalar{sizes}"}
+    labels |= {floor: f"{floor}_{mb:g}mb" for floor in ("memory_copy", "one_stream", "four_streams")}
+    _run("nullstep", {"mb": mb, "workers": workers, "ps": ps, "nodes": count}, labels, memory=True, **common)
 
 
 @main.command()

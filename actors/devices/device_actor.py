@@ -80,7 +80,7 @@ class DeviceActor:
         node = ray.get_runtime_context().get_node_id()
         self._host = host = DeviceHost(device_name, node, _own_gpu())
         ip = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
-        self._links = LinkServer(key, node, ip, host.take_message, host.link_closed)
+        self._links = LinkServer(key, node, ip, host.take_message, host.link_closed, host.incoming.take_stream)
         self._set_up = ThreadPoolExecutor(1, "tfray-set-up")
         self._messages = ThreadPoolExecutor(1, "tfray-messages")
 
@@ -200,6 +200,7 @@ class DeviceActor:
             "device": host.device.name,
             "plans": len(host.plans),
             "steps": len(host.steps),
+            "streamed_bytes": sum(peer.sent_bytes for peer in list(host.peers.values())),
             "resources": len(list(host.device.resources)),
             "op_modules": [*families.MODULES, *self._op_modules],
         }

@@ -25,7 +25,7 @@ from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.devices.step_threads import StepThreads
 from tfray.actors.links.carriers import LENT_BYTES, fits
 from tfray.actors.links.frames import Header, encode
-from tfray.actors.links.loans import Loans
+from tfray.actors.links.loans import LentTensor, Loans
 from tfray.actors.links.messages import (
     AbortStep,
     Answer,
@@ -34,6 +34,7 @@ from tfray.actors.links.messages import (
     Deliver,
     ErrorReport,
     JoinStep,
+    Onward,
     OpenInput,
     PlanId,
     ReadInput,
@@ -50,6 +51,7 @@ from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import Link, defer
 from tfray.actors.links.peers import Outcome, Peers
 from tfray.actors.links.shared_objects import find
+from tfray.actors.links.tensor_streams import Arrived, IncomingTensors
 from tfray.errors import (
     AbortedError,
     CancelledError,
@@ -207,6 +209,7 @@ class DeviceHost:
         self.device = Device.open(device_name, gpu)
         self.loans = Loans(device_name)
         self.peers = Peers(node, self.loans)
+        self.incoming = IncomingTensors(self.loans.buffers)
         self.plans: dict[PlanId, _RegisteredPlan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
         self._results: dict[str, Outcome] = {}
@@ -460,12 +463,15 @@ class DeviceHost:
         try:
             match message:
                 case Deliver():  # most messages are: there is no further call on their way to the mailbox
-                    step, replica, keys, number, packed, objects, loans, returned, sender = message
+                    step, replica, keys, number, packed, objects, loans, returned, sender, streamed, _ = message
                     if packed is not None:
                         self.wake(step, packed)
                     if returned:
                         self.peers.returned(sender, returned)
                     is_found = not (objects or loans) or self._find(link, message, tensors)
+                    if is_found and streamed:
+                        self._take_streamed(link, message, tensors)
+                        return
                     if is_found:
                         self.deliver(step, replica, list(zip(keys, tensors, strict=True)))
                     if number:
@@ -485,6 +491,33 @@ class DeviceHost:
         except (KeyError, TypeError, ValueError) as error:
             raise DataLossError(f"a message that makes no sense: {error!r}") from error
 
+    def _take_streamed(self, link: Link, message: Deliver, tensors: list[Any]) -> None:
+        """Take the tensors of a message, and pass on what is for others, once those that are streamed are there."""
+        if not all(onward.device in self.peers for onward in message.onward):
+            self.incoming.claim(link, message.streamed, lambda _: None)
+            _answer(link, Answer(message.number, is_missing=True))
+            return
+
+        def take(arrived: list[Arrived]) -> None:
+            all_tensors = [*tensors, *(each.array for each in arrived)]
+            self.deliver(message.step, message.replica, list(zip(message.keys, all_tensors, strict=True)))
+            if message.onward:
+                lent = {each.number: there.lent for each, there in zip(message.streamed, arrived, strict=True)}
+                self.run_on_thread(lambda: self._pass_on(message.onward, lent), lambda _: answer())
+            else:
+                answer()
+
+        def answer() -> None:
+            if message.number:
+                _answer(link, Answer(message.number))
+
+        self.incoming.claim(link, message.streamed, take)
+
+    def _pass_on(self, onward: Sequence[Onward], lent: Mapping[int, LentTensor]) -> None:
+        """Lend tensors that have come from another node to other devices of this node."""
+        for number, device, step, replica, key, call in onward:
+            self.peers[device].deliver(step, replica, [(key, lent[number])], wants_receipt=False, call=call)
+
     def _find(self, link: Link, message: Deliver, tensors: list[Any]) -> bool:
         """Add the objects and loans of a message to its tensors. Returns whether they are in this node's store."""
         objects = find(message.objects) if message.objects else ()
@@ -497,6 +530,7 @@ class DeviceHost:
     def link_closed(self, link: Link) -> None:
         """End the steps of drivers whose link has closed: they may hold up the steps of other drivers."""
         self.loans.borrowings.forget(link)
+        self.incoming.forget(link)
         for driver in [driver for driver, its_link in list(self._drivers.items()) if its_link is link]:
             self.leave(driver, "the process that asked for the step is gone")
             self.deregister([plan_id for plan_id in list(self.plans) if plan_id.driver == driver])

@@ -2,13 +2,14 @@
 
 | carrier | what travels | for |
 | --- | --- | --- |
-| frame | the tensor, in the message itself | small tensors, and those of medium size that cannot be lent |
-| loan | where it lies in an object of the store that its sender writes again and again | larger ones, on one node |
-| object | where it lies in an object of its own | large ones for other nodes |
+| frame | the tensor, in the message itself | small tensors, and those of medium size for other nodes |
+| loan | where it lies in an object of the store that its sender writes again and again | larger ones |
+| object | where it lies in an object of its own | large ones of dtypes that no loan carries |
 | call | the tensor, in a call of Ray | small ones of dtypes that no frame carries |
 
-A process of this node is told over the link where an object or a loan is. Other nodes get objects by a call of Ray.
-Without a link everything goes by calls. Fed and fetched values go in frames if all of them `fits`, otherwise by calls.
+A process of this node is told over the link where an object or a loan is. To other nodes the bytes of a loan go over
+streams, and objects by a call of Ray. Without a link everything goes by calls. Fed and fetched values go in frames if
+all of them `fits`, otherwise by calls.
 """
 
 from __future__ import annotations
@@ -24,10 +25,8 @@ from tfray.actors.links.loans import LentTensor
 from tfray.actors.links.shared_objects import Reference
 
 FRAME_BYTES: Final = 1 << 22
-"""Tensors above this size, in bytes, that cannot be lent are put into the object store: copied once for all receivers.
-
-Measured to one receiver and back, a link takes a tenth of the store's time for 0.3 MB, half to two thirds for 4 MB.
-"""
+"""Tensors above this size, in bytes, go to other nodes over streams. A frame is copied twice more than those, but small
+ones leave with the message, and each chunk of a stream costs some work."""
 
 LENT_BYTES: Final = 1 << 17
 """Tensors from this size on, in bytes, are lent: on one node, a loan takes less time than the bytes over a link."""
@@ -37,6 +36,9 @@ OBJECT_BYTES: Final = 1 << 16
 
 _NUMBERS: Final = "fiub"
 """Kinds of dtypes that every carrier takes."""
+
+_UNLENDABLE: Final = "OSUMm"
+"""Kinds of dtypes whose memory says nothing to another process, or which no tensor has."""
 
 _ARRAYS: Final = (np.ndarray, np.generic)
 
@@ -64,10 +66,8 @@ def carrier_of(tensor: Any, are_near: Callable[[str], Sequence[bool]], destinati
             return Carrier.FRAME
     else:
         fits_a_frame = fits(tensor)
-        if not tensor.dtype.hasobject:
-            near = are_near(destination)
-            if all(near) or (any(near) and not fits_a_frame):
-                return Carrier.LOAN
+        if tensor.dtype.kind not in _UNLENDABLE and (not fits_a_frame or all(are_near(destination))):
+            return Carrier.LOAN
         if fits_a_frame:
             return Carrier.FRAME
     return Carrier.OBJECT if size >= OBJECT_BYTES else Carrier.CALL
@@ -101,7 +101,7 @@ Items = list[tuple[str, Any]]
 
 
 def by_carrier(items: Sequence[tuple[str, Any]], shares_store: bool) -> tuple[Items, Items, Items]:
-    """Divide tensors that are not packed: objects to describe and loans, both over a link, and the rest by a call.
+    """Divide tensors that are not packed: objects to describe over a link, loans, and the rest by a call.
 
     Args:
         items: Keys of edges, and tensors: `LentTensor`, references to objects, and others.
@@ -111,5 +111,5 @@ def by_carrier(items: Sequence[tuple[str, Any]], shares_store: bool) -> tuple[It
     for item in items:
         kind = type(item[1])
         if kind is not PackedTensor:
-            found[kind if shares_store and kind in found else None].append(item)
+            found[kind if kind is LentTensor or (shares_store and kind in found) else None].append(item)
     return found[Reference], found[LentTensor], found[None]

@@ -5,7 +5,7 @@ channel is the address that Ray has handed out for the listening end, and the ad
 sees them. So a proof is worth nothing on another stream: a third party that passes on what both ends say, from one
 stream to another, is refused. What is read before the proof has a fixed, small length.
 
-    connecting end   -> nonce
+    connecting end   -> purpose of the stream, nonce
     listening end    -> nonce, proof
     connecting end   -> proof
     listening end    -> accepted
@@ -19,6 +19,7 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
+from enum import Enum
 from multiprocessing import AuthenticationError
 from typing import Final
 
@@ -27,7 +28,7 @@ from tfray.actors.links.notices import notice
 NONCE_BYTES: Final = 32
 PROOF_BYTES: Final = 32  # of SHA-256
 _ACCEPTED: Final = b"\x06"
-_NONCES_ONLY: Final = b"tfray link 1"
+_NONCES_ONLY: Final = b"tfray link 2"
 
 LOG_EVERY_S: Final = 60.0
 """Refusals are printed at most once in this many seconds: strangers can cause any number of them."""
@@ -50,7 +51,16 @@ class LinkAddress:
     port: int
 
 
-def connect(stream: socket.socket, address: LinkAddress, key: bytes, within_s: float) -> None:
+class Purpose(bytes, Enum):
+    """What a stream is for. The proofs hold for that purpose alone."""
+
+    LINK = b"l"
+    TENSORS = b"t"
+
+
+def connect(
+    stream: socket.socket, address: LinkAddress, key: bytes, within_s: float, purpose: Purpose = Purpose.LINK
+) -> None:
     """Prove the key to the actor that listens at `address`, and check its proof.
 
     Raises:
@@ -59,29 +69,39 @@ def connect(stream: socket.socket, address: LinkAddress, key: bytes, within_s: f
     """
     conversation = _Conversation(stream, within_s)
     own = os.urandom(NONCE_BYTES)
-    stream.sendall(own)
+    stream.sendall(purpose + own)
     other = conversation.receive(NONCE_BYTES)
-    channel = _channel(address, stream.getsockname(), stream.getpeername())
+    channel = _channel(purpose, address, stream.getsockname(), stream.getpeername())
     _check(conversation.receive(PROOF_BYTES), _proof(key, b"listening", own, other, channel))
     stream.sendall(_proof(key, b"connecting", own, other, channel))
     if conversation.receive(len(_ACCEPTED)) != _ACCEPTED:
         raise AuthenticationError("the other end of the link refuses it")
 
 
-def accept(stream: socket.socket, address: LinkAddress, key: bytes, within_s: float) -> None:
-    """Prove the key to the process that has connected to `address`, and check its proof. Raises as `connect` does."""
+def accept(stream: socket.socket, address: LinkAddress, key: bytes, within_s: float) -> Purpose:
+    """Prove the key to the process that has connected to `address`, and check its proof. Raises as `connect` does.
+
+    Returns:
+        What the stream is for.
+    """
     conversation = _Conversation(stream, within_s)
-    other = conversation.receive(NONCE_BYTES)
+    asked = conversation.receive(1 + NONCE_BYTES)
+    other = asked[1:]
+    try:
+        purpose = Purpose(asked[:1])
+    except ValueError:
+        raise AuthenticationError("the other end of the link does not speak as this version of tfray does") from None
     own = os.urandom(NONCE_BYTES)
-    channel = _channel(address, stream.getpeername(), stream.getsockname())
+    channel = _channel(purpose, address, stream.getpeername(), stream.getsockname())
     stream.sendall(own + _proof(key, b"listening", other, own, channel))
     _check(conversation.receive(PROOF_BYTES), _proof(key, b"connecting", other, own, channel))
     stream.sendall(_ACCEPTED)
+    return purpose
 
 
-def _channel(address: LinkAddress, connecting: object, listening: object) -> bytes:
+def _channel(purpose: Purpose, address: LinkAddress, connecting: object, listening: object) -> bytes:
     ends = [end[:2] for end in (connecting, listening) if isinstance(end, tuple)]  # those of a Unix socket say nothing
-    return repr((address.node, address.path, address.host, address.port, ends)).encode()
+    return purpose + repr((address.node, address.path, address.host, address.port, ends)).encode()
 
 
 def _proof(key: bytes, role: bytes, connecting: bytes, listening: bytes, channel: bytes) -> bytes:

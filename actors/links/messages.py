@@ -214,8 +214,42 @@ class Loan(NamedTuple):
     status: bytes = b""
 
 
+class Streamed(NamedTuple):
+    """A tensor that comes over streams (`tensor_streams.py`).
+
+    Attributes:
+        number: Its number there.
+        dtype: Name of its dtype.
+        shape: Its shape.
+    """
+
+    number: int
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class Onward(NamedTuple):
+    """A tensor that its receiver passes on to another device of its node: so it crosses the network once for both.
+
+    Attributes:
+        number: The tensor's number among those that come over streams.
+        device: Full name of the other device.
+        step: For which step of that device it is.
+        replica: As in `Deliver`.
+        key: The same.
+        call: The same.
+    """
+
+    number: int
+    device: str
+    step: StepKey
+    replica: int | None
+    key: str
+    call: bytes | None = None
+
+
 class Deliver(NamedTuple):
-    """Take tensors for a step: those of the frame, then described objects, then loans.
+    """Take tensors for a step: those of the frame, then described objects, loans, and those that come over streams.
 
     Attributes:
         step: The step.
@@ -227,6 +261,8 @@ class Deliver(NamedTuple):
         loans: Tensors that are lent.
         returned: Numbers of loans that the receiver made to the sender, and that the sender now returns.
         sender: Full name of the sender's device, if there are loans or returned ones.
+        streamed: Tensors that come over streams.
+        onward: To whom the receiver passes some of these on. Its answer says that it has done so.
     """
 
     step: StepKey
@@ -238,6 +274,8 @@ class Deliver(NamedTuple):
     loans: tuple[Loan, ...] = ()
     returned: tuple[int, ...] = ()
     sender: str = ""
+    streamed: tuple[Streamed, ...] = ()
+    onward: tuple[Onward, ...] = ()
 
 
 class Unmap(NamedTuple):

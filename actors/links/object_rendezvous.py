@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,55 @@ import numpy as np
 from tfray.actors.links.carriers import Carrier, carrier_of
 from tfray.actors.links.frames import PackedTensor
 from tfray.actors.links.loans import LentTensor
-from tfray.actors.links.messages import StepRequest
-from tfray.actors.links.peers import Peer, Peers, Receipt
+from tfray.actors.links.messages import StepKey, StepRequest
+from tfray.actors.links.peers import Passage, Peer, Peers, Receipt
 from tfray.actors.links.shared_objects import put
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import REPLICA_DEVICE, serving_device
 from tfray.runtime.edge_key import EdgeKey
+
+
+@dataclass
+class _Post:
+    """A message to one destination.
+
+    Attributes:
+        peer: The destination.
+        step: The step in which it takes part.
+        replica: The replica that sends, or None.
+        items: Keys of edges, and tensors.
+        call: See `Peer.deliver`.
+        passages: The same.
+    """
+
+    peer: Peer
+    step: StepKey
+    replica: int | None
+    items: list[tuple[str, Any]]
+    call: bytes | None
+    passages: list[Passage] = field(default_factory=list)
+
+
+def _share_by_node(posts: Sequence[_Post]) -> None:
+    """Let a tensor for several devices of another node go to the first of them only, which passes it on."""
+    first: dict[tuple[str, int], _Post] = {}
+    for post in posts:
+        if post.peer.shares_store:
+            continue
+        node = post.peer.handle.address.node
+        shared = [
+            (item, first.setdefault((node, id(item[1])), post))
+            for item in post.items
+            if isinstance(item[1], LentTensor)
+        ]
+        passed = {id(tensor) for (_, tensor), of_node in shared if of_node is not post}
+        post.items = [item for item in post.items if id(item[1]) not in passed]
+        for (key, tensor), of_node in shared:
+            if of_node is not post:
+                call = None
+                if not post.items:  # else the call goes with these, which are there sooner
+                    call, post.call = post.call, None
+                of_node.passages.append(Passage(post.peer, post.step, post.replica, key, tensor, call))
 
 
 class ObjectRendezvous:
@@ -89,8 +133,11 @@ class ObjectRendezvous:
         """Send everything queued: one message per destination."""
         with self._lock:
             outbox, self._outbox = self._outbox, {}
-            for destination, items in outbox.items():
-                self._post(destination, items)
+            posts = [self._addressed(destination, items) for destination, items in outbox.items()]
+            if len(posts) > 1 and self._request.replica is None:
+                _share_by_node(posts)
+            for post in posts:
+                self._send(post)
 
     def join(self, receiver: str) -> None:
         """Let one more replica take part, or one that replaces a dead one. It is sent what the others were sent."""
@@ -99,7 +146,7 @@ class ObjectRendezvous:
                 self._receivers.append(receiver)
             self._outbox.pop(receiver, None)  # `_broadcast` has all of it
             if self._broadcast:
-                self._post(receiver, self._broadcast)
+                self._send(self._addressed(receiver, self._broadcast))
 
     def forget_replicas(self) -> None:
         """Send nothing more to the replicas of this step: they are gone."""
@@ -119,7 +166,7 @@ class ObjectRendezvous:
             receipt(timeout_s)
         self._receipts.clear()
 
-    def _post(self, destination: str, items: list[tuple[str, Any]]) -> None:
+    def _addressed(self, destination: str, items: list[tuple[str, Any]]) -> _Post:
         request = self._request
         step, replica = request.step, request.replica
         try:
@@ -130,7 +177,14 @@ class ObjectRendezvous:
         if destination in self._asleep:
             self._asleep.remove(destination)
             call = self._call
-        self._receipts += peer.deliver(step, replica, items, request.replica is not None, call)
+        return _Post(peer, step, replica, items, call)
+
+    def _send(self, post: _Post) -> None:
+        wants_receipt = self._request.replica is not None
+        if post.items:
+            self._receipts += post.peer.deliver(
+                post.step, post.replica, post.items, wants_receipt, post.call, post.passages
+            )
 
     def _serving_shard(self, destination: str) -> Peer:
         return next(self._peers[shard] for shard in list(self._peers) if serving_device(shard) == destination)

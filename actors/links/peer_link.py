@@ -21,11 +21,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing import AuthenticationError
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from tfray.actors.links import handshake
 from tfray.actors.links.frames import FrameReader, Header, Tensors, decode, encode
-from tfray.actors.links.handshake import LinkAddress, RefusalLog
+from tfray.actors.links.handshake import LinkAddress, Purpose, RefusalLog
 from tfray.actors.links.interrupts import InterruptedAfterwards
 from tfray.actors.links.notices import notice
 from tfray.errors import DataLossError
@@ -247,6 +247,25 @@ class Arrivals(Generic[_Item]):
         return items
 
 
+class Readable(Protocol):
+    """A stream as its reader sees it. The reader calls all methods, on its thread.
+
+    Attributes:
+        stream: The stream, which does not block.
+    """
+
+    stream: socket.socket
+
+    def has_room(self) -> None:
+        """Send what waits: the stream takes more."""
+
+    def has_data(self, buffer: memoryview) -> bool:
+        """Read what is there, if need be through `buffer`. Returns whether the stream is open."""
+
+    def end(self) -> None:
+        """Close the stream, whose end has been read."""
+
+
 class LinkReader:
     """Reads from all links of a process, on one thread at a time.
 
@@ -256,14 +275,15 @@ class LinkReader:
     when nobody has waited for `_REST_S`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._selector = selectors.DefaultSelector()
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._waker, self._wakened = socket.socketpair()
         self._waker.setblocking(False)
         self._wakened.setblocking(False)
         self._selector.register(self._wakened, selectors.EVENT_READ, None)
-        self._orders: list[tuple[Link, bool | None]] = []
+        self._orders: list[tuple[Readable, bool | None]] = []
         self._deferred: list[Callable[[], None]] = []
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -282,11 +302,11 @@ class LinkReader:
         """Whether this is the thread that reads."""
         return threading.get_ident() == self._reader
 
-    def add(self, link: Link) -> None:
+    def add(self, link: Readable) -> None:
         """Begin to read from a link."""
         self._order(link, None)
 
-    def want_room(self, link: Link, wants: bool) -> None:
+    def want_room(self, link: Readable, wants: bool) -> None:
         """Say whether to call `Link.has_room` when the stream takes more."""
         self._order(link, wants)
 
@@ -338,11 +358,11 @@ class LinkReader:
             self._guest_reads = False
             self._guest_left_at = time.monotonic()
 
-    def _order(self, link: Link, wants_room: bool | None) -> None:
+    def _order(self, link: Readable, wants_room: bool | None) -> None:
         with self._lock:
             self._orders.append((link, wants_room))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="tfray-links", daemon=True)
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
         if not self.is_current:
             self._wake()
@@ -424,7 +444,7 @@ class LinkReader:
         finally:
             self._reader = 0
 
-    def _handle(self, link: Link | None, events: int) -> None:
+    def _handle(self, link: Readable | None, events: int) -> None:
         if link is None:
             self._wakened.recv(1 << 10)
             return
@@ -449,7 +469,7 @@ class LinkReader:
                 self._selector.modify(link.stream, events, link)
 
 
-_READER: Final = LinkReader()
+_READER: Final = LinkReader("tfray-links")
 
 defer: Final = _READER.defer
 when_idle: Final = _READER.when_idle
@@ -465,12 +485,22 @@ class LinkServer:
         host: Address of this node that others can reach.
         handle: Called on the reading thread with each frame, and the link to answer on.
         ended: Told when a link has closed.
+        take_tensors: Takes a stream that a peer has opened to send tensors. Without it, such streams are refused.
     """
 
-    def __init__(self, key: bytes, node: str, host: str, handle: Handle, ended: Ended) -> None:
+    def __init__(
+        self,
+        key: bytes,
+        node: str,
+        host: str,
+        handle: Handle,
+        ended: Ended,
+        take_tensors: Callable[[socket.socket], None] | None = None,
+    ) -> None:
         self._key = key
         self._handle = handle
         self._ended = ended
+        self._take_tensors = take_tensors
         self._refusals = RefusalLog()
         self._strangers: dict[socket.socket | None, None] = {}
         """Streams that have proved nothing yet, the oldest first."""
@@ -533,14 +563,19 @@ class LinkServer:
         try:
             if stream.family != socket.AF_UNIX:
                 _prepare_tcp(stream)
-            handshake.accept(stream, self.address, self._key, HANDSHAKE_S)
-            link = Link(stream, self._handle, self._ended)
+            purpose = handshake.accept(stream, self.address, self._key, HANDSHAKE_S)
+            if purpose is Purpose.TENSORS and self._take_tensors is None:
+                raise AuthenticationError("this process takes no streams of tensors")
+            link = Link(stream, self._handle, self._ended) if purpose is Purpose.LINK else None
         except (AuthenticationError, EOFError, OSError) as error:
             self._leave(stream, error)
             return
         with self._lock:
             self._strangers.pop(stream, None)
-        _READER.add(link)
+        if link is not None:
+            _READER.add(link)
+        elif self._take_tensors is not None:
+            self._take_tensors(stream)
 
     def _leave(self, stream: socket.socket, error: Exception) -> None:
         with self._lock:
@@ -564,6 +599,17 @@ def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended
         AuthenticationError: It does not hold the key.
     """
     is_near = bool(address.path) and address.node == node
+    link = Link(_open(address, key, Purpose.LINK, is_near), handle, ended)
+    _READER.add(link)
+    return link
+
+
+def open_tensor_stream(address: LinkAddress, key: bytes) -> socket.socket:
+    """Connect to an actor of another node, to send it tensors. Raises as `open_link` does."""
+    return _open(address, key, Purpose.TENSORS, is_near=False)
+
+
+def _open(address: LinkAddress, key: bytes, purpose: Purpose, is_near: bool) -> socket.socket:
     stream = socket.socket(socket.AF_UNIX if is_near else socket.AF_INET, socket.SOCK_STREAM)
     try:
         stream.settimeout(HANDSHAKE_S)
@@ -572,13 +618,11 @@ def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended
         else:
             stream.connect((address.host, address.port))
             _prepare_tcp(stream)
-        handshake.connect(stream, address, key, HANDSHAKE_S)
-        link = Link(stream, handle, ended)
+        handshake.connect(stream, address, key, HANDSHAKE_S, purpose)
     except BaseException:
         stream.close()
         raise
-    _READER.add(link)
-    return link
+    return stream
 
 
 def _prepare_tcp(stream: socket.socket) -> None:

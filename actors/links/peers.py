@@ -10,15 +10,27 @@ from multiprocessing import AuthenticationError
 from typing import Any, Final, NamedTuple
 
 from tfray.actors.links.carriers import by_carrier
-from tfray.actors.links.frames import Header, PackedTensor, encode, encode_packed
+from tfray.actors.links.frames import Header, PackedTensor, dtype_name, encode, encode_packed
 from tfray.actors.links.handshake import LinkAddress
 from tfray.actors.links.loans import LentTensor, Loans, next_loan
-from tfray.actors.links.messages import Answer, Deliver, Message, Returned, StepKey, Unmap, plain, read
+from tfray.actors.links.messages import (
+    Answer,
+    Deliver,
+    Message,
+    Onward,
+    Returned,
+    StepKey,
+    Streamed,
+    Unmap,
+    plain,
+    read,
+)
 from tfray.actors.links.notices import notice
 from tfray.actors.links.packing import pack
-from tfray.actors.links.peer_link import Link, open_link
+from tfray.actors.links.peer_link import Link, open_link, open_tensor_stream
 from tfray.actors.links.ray_calls import wait_until_taken
 from tfray.actors.links.shared_objects import CAN_SHARE, describe
+from tfray.actors.links.tensor_streams import OutgoingStreams
 from tfray.errors import DataLossError, DeadlineExceededError, UnavailableError
 
 Outcome = tuple[str, Any]
@@ -132,6 +144,8 @@ class Peer:
         self._loans = loans or Loans()
         self._lent: dict[int, LentTensor] = {}
         self._link: Link | None = None
+        self._streams: OutgoingStreams | None = None
+        self._takes_streams = True
         self._unreachable = False
         self._waiting: dict[int, Done] = {}
         self._lock = threading.Lock()
@@ -201,8 +215,9 @@ class Peer:
         items: Sequence[tuple[str, Any]],
         wants_receipt: bool,
         call: bytes | None = None,
+        passages: Sequence[Passage] = (),
     ) -> list[Receipt]:
-        """Send tensors of a step: small ones, and objects of this node, over the link; the others by a call of Ray.
+        """Send tensors of a step: over the link and its streams where they can, the others by a call of Ray.
 
         Args:
             step: The step for which they are.
@@ -211,6 +226,7 @@ class Peer:
                 references to objects.
             wants_receipt: Whether the sender must know when they have been taken.
             call: The `StepCall` with which the receiver begins the step, unless it has begun already.
+            passages: What the receiver, which is on another node, passes on. Its tensors are among those of `items`.
 
         Returns:
             Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
@@ -220,22 +236,47 @@ class Peer:
         sent: list[Any] = packed
         stored: list[Any] = []
         lent: list[Any] = []
+        streamed: list[Any] = []
         rest: list[Any] = []
         if len(packed) < len(items):
             stored, lent, rest = by_carrier(items, self.shares_store)
-            sent = [*packed, *stored, *lent]
+            if not self.shares_store and lent:
+                lent, streamed, rest = [], *((lent, rest) if self._open_streams() else ([], lent + rest))
+            if passages and not streamed:
+                _send_directly(passages)
+                passages = ()
+            sent = [*packed, *stored, *lent, *streamed]
         receipts: list[Receipt] = []
         if sent:
             loans = {next_loan(): tensor for _, tensor in lent} if lent else _NOTHING
+            streams = {next_loan(): tensor for _, tensor in streamed} if streamed else _NOTHING
             delivery: _Delivery | None = None
-            if wants_receipt or stored or (lent and any(self not in each.buffer.mapped_by for _, each in lent)):
-                delivery = _Delivery(self, step, replica, sent, loans)
+            if (
+                wants_receipt
+                or stored
+                or passages
+                or (lent and any(self not in each.buffer.mapped_by for _, each in lent))
+            ):
+                delivery = _Delivery(self, step, replica, sent, loans, passages)
             objects = tuple([describe(ref) for _, ref in stored]) if stored else ()
             message = Deliver(step, replica, tuple([key for key, _ in sent]), 0, call, objects)
+            if streams:
+                named = [Streamed(n, dtype_name(each.dtype), tuple(each.shape)) for n, each in streams.items()]
+                number_of = {id(tensor): number for number, tensor in streams.items()}
+                onward = [
+                    Onward(number_of[id(tensor)], peer.device, its_step, its_replica, key, its_call)
+                    for peer, its_step, its_replica, key, tensor, its_call in passages
+                ]
+                message = message._replace(streamed=tuple(named), onward=tuple(onward))
             if not self._send_tensors(message, [tensor for _, tensor in packed], loans, delivery):
                 rest = sent + rest
-            elif delivery is not None:
-                receipts.append(delivery.wait)
+                _send_directly(passages)
+            else:
+                for number, tensor in streams.items():
+                    self._stream(number, tensor)
+                if delivery is not None:
+                    delivery.has_left()
+                    receipts.append(delivery.wait)
         if rest:
             ref = self.deliver_by_call(step, replica, rest, call)
             receipts.append(lambda timeout_s: wait_until_taken(ref, self.device, timeout_s))
@@ -263,6 +304,18 @@ class Peer:
         self.returned(loans)
         self._loans.borrowings.keep_returns(self.device, returns)
         return False
+
+    def _stream(self, number: int, tensor: LentTensor) -> None:
+        """Send a tensor over the streams. Where they have broken, the link is closed, and so the message void."""
+        streams = self._streams
+        if streams is not None:
+            streams.send(number, tensor)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of tensors that have begun to leave over the streams that are open."""
+        streams = self._streams
+        return 0 if streams is None else streams.sent_bytes
 
     def returned(self, loans: Iterable[int]) -> None:
         """Note that the actor does not read these loans any more, or that they never reached it."""
@@ -305,6 +358,21 @@ class Peer:
             each.buffer.is_lost = True
         lent.clear()
         self._loans.buffers.tidy()
+        streams, self._streams = self._streams, None
+        if streams is not None:
+            streams.close()
+
+    def _open_streams(self) -> bool:
+        """Open the streams unless they are open. Returns whether they are."""
+        link = self._link or self._open()
+        with self._lock:
+            if self._streams is None and self._takes_streams and link is not None and self._link is link:
+                address, key = self.handle.address, self.handle.key
+                try:
+                    self._streams = OutgoingStreams(lambda: open_tensor_stream(address, key), link.close)
+                except (OSError, EOFError, AuthenticationError):
+                    self._takes_streams = False  # calls of Ray will say why, or reach the actor nevertheless
+            return self._streams is not None
 
     def _open(self) -> Link | None:
         with self._lock:
@@ -364,6 +432,28 @@ def _for_call(value: Any) -> Any:
     return value.copy() if isinstance(value, LentTensor) else value
 
 
+class Passage(NamedTuple):
+    """A tensor that one peer passes on to another of its node; see `messages.Onward`."""
+
+    peer: Peer
+    step: StepKey
+    replica: int | None
+    key: str
+    tensor: LentTensor
+    call: bytes | None
+
+
+def _send_directly(passages: Sequence[Passage]) -> None:
+    """Send by calls of Ray what was to be passed on."""
+    for peer, step, replica, key, tensor, call in passages:
+        peer.deliver_by_call(step, replica, [(key, tensor)], call)
+
+
+PASSED_ON_S: Final = 2.0
+"""Seconds after which a peer that neither passes tensors on nor takes any counts as frozen. The others of its node then
+are sent these tensors directly: a frozen process may hold up nobody else."""
+
+
 class _Delivery:
     """Tensors on their way over a link. It keeps the objects among them until the peer has answered.
 
@@ -373,6 +463,7 @@ class _Delivery:
         replica: The replica that sends them, or None.
         items: Keys of edges, and tensors.
         loans: The lent tensors, by the numbers of their loans.
+        passages: What the peer passes on.
     """
 
     def __init__(
@@ -382,19 +473,25 @@ class _Delivery:
         replica: int | None,
         items: Sequence[tuple[str, Any]],
         loans: Mapping[int, LentTensor],
+        passages: Sequence[Passage] = (),
     ) -> None:
         self._peer = peer
         self._step = step
         self._replica = replica
         self._items = items
         self._loans = loans
+        self._passages = passages
+        self._lock = threading.Lock()
         self._over = threading.Event()
         self._outcome: Outcome | None = None
         self._call: Any = None
 
     def answered(self, outcome: Outcome) -> None:
         """Take the answer, or the error that the peer has died. Objects that it cannot find are sent by a call."""
+        passages = self._take_passages()
         try:
+            if outcome[0] == "error" or outcome == ("ok", MISSING):
+                _send_directly(passages)
             if outcome == ("ok", MISSING):
                 self._call = self._peer.deliver_by_call(self._step, self._replica, self._items)
                 self._peer.returned(self._loans)
@@ -405,6 +502,29 @@ class _Delivery:
         finally:
             self._items, self._loans = (), {}
             self._over.set()
+
+    def has_left(self) -> None:
+        """Note that the message has left. What is to be passed on is watched from now on."""
+        if self._passages:
+            self._look_after(self._peer.sent_bytes)
+
+    def _look_after(self, sent_bytes: int) -> None:
+        def look() -> None:
+            now = self._peer.sent_bytes
+            if now != sent_bytes and not self._over.is_set():
+                self._look_after(now)
+            else:
+                _send_directly(self._take_passages())
+
+        timer = threading.Timer(PASSED_ON_S, look)
+        timer.daemon = True
+        timer.start()
+
+    def _take_passages(self) -> Sequence[Passage]:
+        """What is still to be passed on, for one caller only."""
+        with self._lock:
+            passages, self._passages = self._passages, ()
+            return passages
 
     def wait(self, timeout_s: float | None) -> None:
         """Wait until the peer has taken them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -55,6 +56,51 @@ class FloorBackend:
         finally:
             ours.close()
             process.join()
+
+    @contextmanager
+    def streams(self, count: int, size: int) -> Iterator[Callable[[], Any]]:
+        """A process that takes bytes over TCP streams, and sends as many back; `size` bytes in all each way."""
+        share = size // count
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            process = multiprocessing.get_context("spawn").Process(
+                target=_exchange, args=(listener.getsockname(), count, share), daemon=True
+            )
+            process.start()
+            streams = [listener.accept()[0] for _ in range(count)]
+        memory = [bytearray(share) for _ in streams]
+        with ThreadPoolExecutor(count) as pool:
+            yield lambda: list(pool.map(_give_and_take, streams, memory))
+        for stream in streams:
+            stream.close()
+        process.join()
+
+
+def _exchange(address: tuple[str, int], count: int, size: int) -> None:
+    with ThreadPoolExecutor(count) as pool:
+        for _ in range(count):
+            pool.submit(_take_and_give, socket.create_connection(address), size)
+
+
+def _take_and_give(stream: socket.socket, size: int) -> None:
+    data = bytearray(size)
+    while _filled(stream, data):
+        stream.sendall(data)
+
+
+def _give_and_take(stream: socket.socket, data: bytearray) -> None:
+    stream.sendall(data)
+    _filled(stream, data)
+
+
+def _filled(stream: socket.socket, data: bytearray) -> bool:
+    """Fill `data` from a stream. Returns False at its end."""
+    rest = memoryview(data)
+    while rest:
+        count = stream.recv_into(rest)
+        if not count:
+            return False
+        rest = rest[count:]
+    return True
 
 
 def _send_back(stream: socket.socket) -> None:

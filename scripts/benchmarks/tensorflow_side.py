@@ -35,8 +35,8 @@ class TensorFlowBackend:
         return config
 
     @contextmanager
-    def cluster(self, jobs: Mapping[str, int]) -> Iterator[str]:
-        """One gRPC server per task, each a process of its own."""
+    def cluster(self, jobs: Mapping[str, int], nodes: int | None = None) -> Iterator[str]:
+        """One gRPC server per task, each a process of its own. They do not know which of them share a machine."""
         tasks = [(job, task) for job, count in jobs.items() for task in range(count)]
         addresses = dict(zip(tasks, _free_addresses(len(tasks)), strict=True))
         spec = {job: [addresses[job, task] for task in range(count)] for job, count in jobs.items()}

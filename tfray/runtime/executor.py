@@ -80,6 +80,8 @@ class PlanRun:
         if slot is None:
             self._step.arrived(key, value)
             return
+        if key not in self._missing:
+            return  # it was sent again, because whoever should have passed it on did not seem to
         self._missing.remove(key)
         if not (plan.takes_numpy and isinstance(value, (np.ndarray, np.generic))):
             value = _on_device(plan, value)

@@ -52,8 +52,13 @@ class Backend(Protocol):
     def unoptimized_config(self) -> Any:
         """A ``ConfigProto`` under which every operation runs as written."""
 
-    def cluster(self, jobs: Mapping[str, int]) -> AbstractContextManager[Any]:
-        """Start that many tasks of each job, and give the target of a session on them."""
+    def cluster(self, jobs: Mapping[str, int], nodes: int | None = None) -> AbstractContextManager[Any]:
+        """Start that many tasks of each job, and give the target of a session on them.
+
+        Args:
+            jobs: Job name to number of tasks.
+            nodes: Over how many nodes to spread the workers; all other tasks have one each. None puts all on one.
+        """
 
 
 @dataclass(frozen=True)

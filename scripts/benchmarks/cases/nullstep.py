@@ -3,7 +3,8 @@
 Every worker fetches all parameters from the P shards that hold them, makes of each an update of the same size by a
 trivial computation, and sends that back; when those of all workers are there, each shard adds their sum to its
 parameters. ``scalar`` has one number per shard, ``dense`` has `mb` megabytes in all. In ``sparse`` the parameters are
-one table of `mb` megabytes, of which every worker looks up and updates a few random rows.
+one table of `mb` megabytes, of which every worker looks up and updates a few random rows. ``one_stream`` and
+``four_streams`` are the floor between nodes: `mb` megabytes over TCP to another process and back.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _null_steps(backend: Backend, options: Options) -> Iterator[Step]:
     numbers = max(1, int(options["mb"] * 1e6) // 4 // shards)
     build = _build_sparse if options.get("sparse") else _build
     with (
-        backend.cluster({"ps": shards, "worker": workers}) as target,
+        backend.cluster({"ps": shards, "worker": workers}, options.get("nodes")) as target,
         tf.Graph().as_default(),
     ):
         step = build(tf, shards, workers, numbers)
@@ -78,6 +79,12 @@ def _memory_copy(backend: Any, options: Options) -> Iterator[Step]:
     source = np.ones(int(options["mb"] * 1e6), np.uint8)
     target = np.ones_like(source)
     yield lambda: np.copyto(target, source)
+
+
+@contextmanager
+def _streams(backend: Any, options: Options) -> Iterator[Step]:
+    with backend.streams(options["streams"], int(options["mb"] * 1e6)) as there_and_back:
+        yield there_and_back
 
 
 @contextmanager
@@ -97,6 +104,8 @@ CASES: Final = {
     "dense": Case(_null_steps),
     "sparse": Case(_null_steps, options={"sparse": True}),
     "memory_copy": Case(_memory_copy, sides=("floor",)),
+    "one_stream": Case(_streams, sides=("floor",), options={"streams": 1}),
+    "four_streams": Case(_streams, sides=("floor",), options={"streams": 4}),
     "link_round_trip": Case(_link_round_trip, sides=("floor",)),
     "actor_round_trip": Case(_actor_round_trip, sides=("floor",)),
 }

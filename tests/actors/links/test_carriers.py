@@ -29,7 +29,7 @@ def tensor(size, dtype=np.uint8):
         (tensor(LENT_BYTES), BOTH, Carrier.FRAME),
         (tensor(FRAME_BYTES), BOTH, Carrier.FRAME),
         (tensor(FRAME_BYTES + 1), BOTH, Carrier.LOAN),
-        (tensor(FRAME_BYTES + 1), FAR, Carrier.OBJECT),
+        (tensor(FRAME_BYTES + 1), FAR, Carrier.LOAN),
         (STRINGS, NEAR, Carrier.FRAME),
         (np.array([b"text"] * LENT_BYTES, object), NEAR, Carrier.FRAME),
         (np.array([b"text"] * FRAME_BYTES, object), NEAR, Carrier.OBJECT),
@@ -55,6 +55,6 @@ def test_the_carrier_follows_from_size_dtype_and_receivers(value, near, carrier)
 
 
 @pytest.mark.parametrize("shares_store", [True, False])
-def test_what_is_not_packed_goes_over_a_link_only_to_who_shares_the_store(shares_store):
+def test_what_neither_a_frame_nor_a_loan_carries_goes_by_a_call(shares_store):
     packed, other = ("a", PackedTensor.of(np.float32(1))), ("b", np.array(["text"]))
     assert by_carrier([packed, other], shares_store) == ([], [], [other])
