@@ -108,7 +108,14 @@ def ray_nodes(_ray_of_the_session, monkeypatch):
     _ray_of_the_session.shutdown()
     for name, value in FAST_HEALTH_CHECKS.items():
         monkeypatch.setenv(name, value)
-    cluster = Cluster(initialize_head=False)
+
+    class Nodes(Cluster):
+        """Without dashboards: those of several runs on one machine would want the same port."""
+
+        def add_node(self, **options):
+            return super().add_node(**{"include_dashboard": False, **options})
+
+    cluster = Nodes(initialize_head=False)
     yield cluster
     _ray_of_the_session.shutdown()
     cluster.shutdown()

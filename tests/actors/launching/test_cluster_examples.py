@@ -125,7 +125,7 @@ def tfray(*arguments, **environment):
 @pytest.mark.ray
 def test_a_program_trains_on_a_cluster_that_it_joins(ray_nodes):
     pytest.importorskip("sklearn")
-    ray_nodes.add_node(num_cpus=0, include_dashboard=False)
+    ray_nodes.add_node(num_cpus=0)
     for _ in range(2):
         ray_nodes.add_node(num_cpus=2)
     options = ["--workers", "2", "--ps", "1", "--steps", "20", "--no-progress"]

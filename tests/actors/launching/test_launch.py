@@ -296,7 +296,7 @@ def test_nothing_remains(program, tmp_path, how, ray_stopped):
 @pytest.mark.ray
 def test_tasks_run_on_all_nodes(ray_nodes, tmp_path):
     """Two nodes with room for two tasks each; what the script imports is shipped."""
-    ray_nodes.add_node(num_cpus=0, include_dashboard=False)
+    ray_nodes.add_node(num_cpus=0)
     for _ in range(2):
         ray_nodes.add_node(num_cpus=2)
     script = tensorflow_program("between_graph_sync.py", tmp_path)

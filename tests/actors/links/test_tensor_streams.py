@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("ray")
 
+import tfray as tf
 from tests.support.leftovers import stored_bytes
 from tests.support.processes import PATIENCE_S, wait_for
 from tfray.actors.links import peers as peers_module
@@ -354,3 +355,37 @@ def test_what_a_device_does_not_pass_on_is_sent_directly(devices, sending, monke
         np.testing.assert_array_equal(device.arrived()[key_to(device)], array)
         assert device.called.get(timeout=PATIENCE_S) == [key_to(device)]
     over.set()
+
+
+def test_the_steps_of_workers_on_one_node_and_a_shard_on_another(ray_nodes):
+    import ray
+
+    ray_nodes.add_node(num_cpus=1, resources={"here": 1})
+    ray_nodes.connect()
+    ray_nodes.add_node(num_cpus=1, resources={"there": 1})
+    size, steps = 3_000_000, 3
+    with tf.device("/job:ps"):
+        v = tf.Variable(np.arange(size, dtype=np.float32) / size)
+    parts = []
+    for task in range(2):
+        with tf.device(f"/job:worker/task:{task}"):
+            parts.append(v * (task + 1.0))
+    with tf.device("/job:ps"):
+        step = tf.assign(v, (parts[0] + parts[1]) / 4.0).op
+    expected = np.arange(size, dtype=np.float32) / size
+    for _ in range(steps):
+        expected = (expected + expected * np.float32(2)) / np.float32(4)
+    jobs = {
+        "ps": tf.JobSpec(1, num_cpus=0.1, resources={"here": 0.1}),
+        "worker": tf.JobSpec(2, num_cpus=0.1, resources={"there": 0.1}),
+    }
+    with tf.Cluster(jobs) as cluster, tf.Session(cluster) as session:
+        session.run(v.initializer)
+        for _ in range(steps):
+            session.run(step)
+        np.testing.assert_array_equal(session.run(v), expected)
+        status = {name: ray.get(cluster.actor(name).status.remote()) for name in cluster.devices}
+    streamed = {name.split("/")[1]: 0 for name in status}
+    for name, each in status.items():
+        streamed[name.split("/")[1]] += each["streamed_bytes"]
+    assert streamed == {"job:ps": steps * expected.nbytes, "job:worker": 2 * steps * expected.nbytes}

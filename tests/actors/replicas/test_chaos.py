@@ -77,7 +77,7 @@ class Nodes:
 
     def __init__(self, cluster):
         self.cluster = cluster
-        cluster.add_node(num_cpus=1, include_dashboard=False)
+        cluster.add_node(num_cpus=1)
         self._resources = {}
         for resources in (self.SHARDS, self.WORKER, self.WORKER, self.WORKER):
             self._add(resources)
