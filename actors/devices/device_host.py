@@ -33,6 +33,7 @@ from tfray.actors.links.messages import (
     CommitStep,
     Deliver,
     ErrorReport,
+    Hello,
     JoinStep,
     Onward,
     OpenInput,
@@ -60,10 +61,12 @@ from tfray.errors import (
     OpError,
     OutOfRangeError,
     ResourceExhaustedError,
+    UnavailableError,
     UnknownError,
 )
 from tfray.framework.call_site import user_traceback
 from tfray.framework.op_def import OpDef, adopt
+from tfray.framework.region import ops_within
 from tfray.ops.system import script_ops
 from tfray.placement.contributions import verdict_among
 from tfray.placement.replicate import REPLICA_DEVICE
@@ -102,6 +105,20 @@ class _StepRecord:
         self.is_called = False
         self.joined: list[str] = []
         self.prompt: PromptStep | None = None
+        self.sources: frozenset[str] = frozenset()
+        """Devices from which it receives tensors. Empty until it begins."""
+        self._lost: set[str] = set()
+
+    def lost(self, sender: str) -> None:
+        """End the step if it waits for that device, the connection from which is lost; or when it begins."""
+        self._lost.add(sender)
+        self.check_lost()
+
+    def check_lost(self) -> None:
+        """End the step if it waits for a device the connection from which was lost meanwhile."""
+        for sender in self._lost & self.sources:
+            lost = f"the connection from {sender} was lost during the step: its process died, or the network failed"
+            self.end(UnavailableError(lost, device=sender))
 
     def hand_over(self, items: list[tuple[str, Any]]) -> None:
         """Put tensors into the step's mailbox, or end the step if it is void."""
@@ -158,6 +175,7 @@ class _RegisteredPlan:
     Attributes:
         plan: The plan.
         only_sends: See `Partition.only_sends`.
+        sources: Full names of the devices from which it receives tensors.
         turn_s: Seconds of its longest turn of late: a turn is what it computes between two waits. Infinite for a plan
             that is not prompt.
     """
@@ -165,6 +183,8 @@ class _RegisteredPlan:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.only_sends = plan.partition.only_sends
+        ops = [inner for op in plan.partition.graph.get_operations() for inner in ops_within(op)]
+        self.sources = frozenset(op.attr("source") for op in ops if op.type == "Recv")
         self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
         self._begun = 0
 
@@ -218,6 +238,8 @@ class DeviceHost:
         self._parked: dict[StepKey, list[Callable[[], None]]] = {}
         self._inputs: dict[PlanId, ReadInput] = {}
         self._drivers: dict[str, Link] = {}
+        self._senders: dict[Link, str] = {}
+        """By link: the device at its other end, if it is one."""
         self._sent = SentBytes(device_name)
         self._lock = threading.Lock()
         self._threads = StepThreads("tfray-step", ignore_float_errors)
@@ -262,7 +284,7 @@ class DeviceHost:
         record: _StepRecord | None = None
         try:
             registered = self._plan(plan_id)
-            record = self._begin(registered.plan, request, call)
+            record = self._begin(registered, request, call)
             if trace is not None:
                 trace.begin()
             if request.read_input:
@@ -362,7 +384,7 @@ class DeviceHost:
             if not plan.recv_slots and not request.receivers and request.own not in self.steps:
                 self._answer_step(call, ("ok", self._run_straight(registered, call, fed)))
                 return
-            record = self._begin(plan, request, call.packed)
+            record = self._begin(registered, request, call.packed)
             step = Step(request.step.number, record.rendezvous, None, record.mailbox)
             execution = registered.begin(step, fed, record.mailbox)
         except BaseException as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
@@ -415,7 +437,8 @@ class DeviceHost:
     def _rendezvous(self, plan: Plan, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
         return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes)
 
-    def _begin(self, plan: Plan, request: StepRequest, call: bytes | None) -> _StepRecord:
+    def _begin(self, registered: _RegisteredPlan, request: StepRequest, call: bytes | None) -> _StepRecord:
+        plan = registered.plan
         arrived: list[tuple[str, Any]] = []
         with self._lock:
             self._admit(request)
@@ -424,6 +447,7 @@ class DeviceHost:
             for receiver in record.joined:
                 rendezvous.join(receiver)
             record.rendezvous = rendezvous
+            record.sources = registered.sources
             if request.receivers and not request.serves:
                 keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
                 record.members = request.members if record.members is None else record.members
@@ -431,6 +455,7 @@ class DeviceHost:
                 record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys))
                 arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
                 record.early.clear()
+        record.check_lost()
         if arrived:
             record.hand_over(arrived)
         return record
@@ -482,6 +507,8 @@ class DeviceHost:
                     call = _Call(link, step_call, packed, tensors)
                     if step_call.request.after is None or self._park(step_call.request, lambda: self._start(call)):
                         self._start(call)
+                case Hello(device):
+                    self._senders[link] = device
                 case Unmap(identity):
                     self.loans.borrowings.unmap(link, identity)
                 case CommitStep() | JoinStep() | CancelStep() | AbortStep():
@@ -528,12 +555,19 @@ class DeviceHost:
         return True
 
     def link_closed(self, link: Link) -> None:
-        """End the steps of drivers whose link has closed: they may hold up the steps of other drivers."""
+        """End the steps of a driver whose link has closed: they may hold up the steps of other drivers. End the steps
+        that wait for a device whose link has closed: what it sent may be lost."""
         self.loans.borrowings.forget(link)
         self.incoming.forget(link)
         for driver in [driver for driver, its_link in list(self._drivers.items()) if its_link is link]:
             self.leave(driver, "the process that asked for the step is gone")
             self.deregister([plan_id for plan_id in list(self.plans) if plan_id.driver == driver])
+        sender = self._senders.pop(link, None)
+        if sender is not None:
+            with self._lock:
+                records = list(self.steps.values())
+            for record in records:
+                record.lost(sender)
 
     def wake(self, step: StepKey, call: bytes) -> None:
         """Begin a step with a `StepCall` that another device has passed on, unless the step has begun already."""

@@ -170,6 +170,16 @@ class StepCall(NamedTuple):
 # -- to a device -----------------------------------------------------------------------------------------
 
 
+class Hello(NamedTuple):
+    """Say who is at the other end of a link. The first message of another device.
+
+    Attributes:
+        device: Full name of the sender's device.
+    """
+
+    device: str
+
+
 class RunStep(NamedTuple):
     """Take part in a step. The tensors of the frame are the values to feed.
 
@@ -369,10 +379,10 @@ class Returned(NamedTuple):
     loans: tuple[int, ...]
 
 
-MESSAGES: Final = (RunStep, Deliver, Answer, Returned, Unmap, CommitStep, JoinStep, AbortStep, CancelStep)
+MESSAGES: Final = (Hello, RunStep, Deliver, Answer, Returned, Unmap, CommitStep, JoinStep, AbortStep, CancelStep)
 """The types of messages. A frame names the type by its position here."""
 
-Message = RunStep | Deliver | Answer | Returned | Unmap | CommitStep | JoinStep | AbortStep | CancelStep
+Message = Hello | RunStep | Deliver | Answer | Returned | Unmap | CommitStep | JoinStep | AbortStep | CancelStep
 
 _NUMBERS: Final = {kind: number for number, kind in enumerate(MESSAGES)}
 

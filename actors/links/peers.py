@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,7 @@ from tfray.actors.links.loans import LentTensor, Loans, next_loan
 from tfray.actors.links.messages import (
     Answer,
     Deliver,
+    Hello,
     Message,
     Onward,
     Returned,
@@ -378,9 +380,14 @@ class Peer:
         with self._lock:
             if self._link is None and not self._unreachable:
                 try:
-                    self._link = open_link(self.handle.address, self.handle.key, self._node, self._take, self._ended)
+                    link = open_link(self.handle.address, self.handle.key, self._node, self._take, self._ended)
                 except (OSError, EOFError, AuthenticationError):
                     self._unreachable = True  # calls of Ray will say why, or reach the actor nevertheless
+                else:
+                    self._link = link
+                    if self._loans.device:
+                        with suppress(OSError):  # its end is about to be read
+                            link.send(plain(Hello(self._loans.device)))
             return self._link
 
     def _take(self, link: Link, header: Header, tensors: list[Any]) -> None:

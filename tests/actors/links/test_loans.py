@@ -12,7 +12,7 @@ import tfray as tf
 from tests.support.leftovers import stored_bytes
 from tests.support.processes import PATIENCE_S, wait_for
 from tfray.actors.links.frames import PackedTensor
-from tfray.actors.links.messages import Answer, Loan, Returned, StepKey, StepRequest, Unmap, plain, read
+from tfray.actors.links.messages import Answer, Hello, Loan, Returned, StepKey, StepRequest, Unmap, plain, read
 from tfray.actors.links.peer_link import LinkServer
 from tfray.errors import OpError
 
@@ -163,8 +163,12 @@ class Receiver:
 
         self.messages = queue.SimpleQueue()
         self.closed = queue.SimpleQueue()
-        self.server = LinkServer(KEY, "node", "127.0.0.1", lambda *message: self.messages.put(message), self.closed.put)
+        self.server = LinkServer(KEY, "node", "127.0.0.1", self.heard, self.closed.put)
         self.peer = Peer(WORKERS[0], PeerHandle(None, self.server.address, KEY), "node", loans)
+
+    def heard(self, link, header, tensors):
+        if not isinstance(read(header), Hello):
+            self.messages.put((link, header, tensors))
 
     def take(self):
         """The link and the loans of the next message; what it is answered is that they have been found."""

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tfray as tf
-from tests.support.conducted import Conductor, Hang, session_on
+from tests.support.links.conducted import Conductor, Hang, session_on
 from tfray.actors.links.messages import Answer, plain
 
 PS, OTHER_PS, WORKER, OTHER = (

@@ -21,10 +21,11 @@ from tests.support.processes import PATIENCE_S, wait_for
 from tfray.actors.links import peers as peers_module
 from tfray.actors.links import tensor_streams
 from tfray.actors.links.carriers import FRAME_BYTES
-from tfray.actors.links.frames import dtype_name
-from tfray.actors.links.messages import Answer, Deliver, StepKey, Streamed, plain, read
+from tfray.actors.links.frames import PackedTensor, dtype_name
+from tfray.actors.links.messages import Answer, Deliver, Hello, StepKey, Streamed, plain, read
 from tfray.actors.links.peer_link import LinkServer, open_link, open_tensor_stream
 from tfray.actors.links.tensor_streams import CHUNK_BYTES, IncomingTensors
+from tfray.errors import UnavailableError
 from tfray.runtime.edge_key import EdgeKey
 
 pytestmark = pytest.mark.ray
@@ -52,6 +53,8 @@ class Receiver:
 
     def take(self, link, header, tensors):
         message = read(header)
+        if isinstance(message, Hello):
+            return
         self.links.put(link)
 
         def complete(arrived):
@@ -220,8 +223,6 @@ def test_what_has_not_come_whole_is_dropped_with_its_stream_and_with_its_link(re
 
 
 def test_a_stream_that_breaks_closes_the_link_and_its_calls_raise(loans, receiver, monkeypatch):
-    from tfray.errors import UnavailableError
-
     streams = []
     monkeypatch.setattr(receiver.server, "_take_tensors", streams.append)  # they are not read: nothing is taken
     (receipt,) = receiver.peer.deliver(STEP, 0, [("a", lent(loans, numbers(40 * CHUNK_BYTES)))], wants_receipt=True)
@@ -355,6 +356,26 @@ def test_what_a_device_does_not_pass_on_is_sent_directly(devices, sending, monke
         np.testing.assert_array_equal(device.arrived()[key_to(device)], array)
         assert device.called.get(timeout=PATIENCE_S) == [key_to(device)]
     over.set()
+
+
+@pytest.mark.parametrize("has_begun", [True, False], ids=["running", "to begin"])
+def test_a_step_ends_when_the_connection_from_a_device_for_which_it_waits_is_lost(devices, has_begun):
+    """The process at the other end lives: nothing else would end the step."""
+    sender, receiver = devices[0].host.peers[devices[1].name], devices[1].host
+    sender.deliver(STEP, None, [("of another edge", PackedTensor.of(np.float32(1)))], wants_receipt=False)
+    wait_for(lambda: STEP in receiver.steps)
+    record = receiver.steps[STEP]
+    if has_begun:
+        record.sources = frozenset({devices[0].name})
+    sender.close()
+    wait_for(lambda: not receiver._senders)
+    if not has_begun:
+        record.mailbox.take(time.monotonic(), "what has come")
+        record.sources = frozenset({devices[0].name})
+        record.check_lost()
+    with pytest.raises(UnavailableError, match=rf"from {devices[0].name} was lost") as caught:
+        record.mailbox.take(time.monotonic() + PATIENCE_S, "the end")
+    assert caught.value.device == devices[0].name
 
 
 def test_the_steps_of_workers_on_one_node_and_a_shard_on_another(ray_nodes):
