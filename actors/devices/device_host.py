@@ -117,7 +117,7 @@ class _StepRecord:
     def check_lost(self) -> None:
         """End the step if it waits for a device the connection from which was lost meanwhile."""
         for sender in self._lost & self.sources:
-            lost = f"the connection from {sender} was lost during the step: its process died, or the network failed"
+            lost = f"the actor of {sender} died, or the connection from it was lost, during the step"
             self.end(UnavailableError(lost, device=sender))
 
     def hand_over(self, items: list[tuple[str, Any]]) -> None:

@@ -542,7 +542,7 @@ def test_who_replaces_a_replica_gets_everything_once():
     posts = []
 
     class Peer:
-        def deliver(self, step, replica, items, wants_receipt, call):
+        def deliver(self, step, replica, items, wants_receipt, call, passages):
             posts.append([key for key, _ in items])
             return []
 

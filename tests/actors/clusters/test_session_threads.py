@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.links import delayed
+from tests.support.links import delayed as delayed_links
 from tests.support.waiting import Task
 
 pytestmark = pytest.mark.ray
@@ -63,9 +63,9 @@ def delay(session):
     for job in ("ps", "worker"):
         for task in range(2):
             with tf.device(f"/job:{job}/task:{task}"):
-                calls.append(tf.py_func(delayed.begin, [], []))
+                calls.append(tf.py_func(delayed_links.begin, [], []))
     session.run(calls)
-    delayed.begin()
+    delayed_links.begin()
 
 
 def spin(stop):
@@ -81,7 +81,7 @@ def step_on_threads(target, threads, busy, delayed, seconds):
         session.run(tf.global_variables_initializer())
         if delayed:
             delay(session)
-            stack.callback(delayed.restore)
+            stack.callback(delayed_links.restore)
         stop = threading.Event()
         spinning = [Task(spin, stop) for _ in range(busy)]
         ends = time.monotonic() + seconds

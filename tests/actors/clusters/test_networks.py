@@ -1,0 +1,253 @@
+"""Networks that fail: hosts of this machine whose cables are cut, for a while or for ever, both ways or one."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray")
+
+import tfray as tf
+from tests.support.links import hosts
+from tests.support.processes import PATIENCE_S, free_port, wait_for
+from tests.support.training_models import classification_data, scaling
+from tests.support.waiting import Task
+from tfray.errors import UnavailableError
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+PS, WORKER = "/job:ps/task:0/device:CPU:0", "/job:worker/task:0/device:CPU:0"
+HOSTS = 3
+NOTICED_S = 40.0
+"""No wait is longer than this after a cut."""
+
+SIZE = 2_000_000
+"""Numbers of the parameter: it goes over streams."""
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    """A network of three hosts with Ray; this process is on a fourth."""
+    import ray
+
+    reason = hosts.why_not()
+    if reason:
+        pytest.skip(reason)
+    ray.shutdown()
+    folder = tmp_path_factory.mktemp("ray", numbered=False)
+    with pytest.MonkeyPatch.context() as patch, hosts.network(free_port()) as made:
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        patch.setenv("RAY_TMPDIR", str(folder))
+        home = made.start_ray(folder / "head.log")
+        try:
+            wait_for(lambda: _joined(ray, made))
+            for _ in range(HOSTS):
+                made.add().start_ray()
+            wait_for(lambda: len(_alive(ray)) == 1 + HOSTS)
+            yield made
+        finally:
+            ray.shutdown()
+            home.terminate()
+            home.wait(PATIENCE_S)
+
+
+def _joined(ray, network):
+    try:
+        ray.init(f"{network.address}:{network.port}", _node_ip_address=network.address, logging_level="error")
+    except (ConnectionError, RuntimeError, ValueError):
+        ray.shutdown()
+    return ray.is_initialized()
+
+
+def _all_back(ray, network):
+    for host in network.hosts:
+        host.restart_ray_if_ended()
+    return len(_alive(ray)) == 1 + len(network.hosts)
+
+
+def _alive(ray):
+    return [node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]]
+
+
+@pytest.fixture
+def whole(network):
+    """The network with all of its cables."""
+    import ray
+
+    yield network
+    for host in network.hosts:
+        host.mend()
+    # A node that Ray took for dead ends when it hears of that; its place is taken by a new one.
+    wait_for(lambda: _all_back(ray, network))
+
+
+@pytest.fixture
+def cluster(whole):
+    first, second, _ = whole.hosts
+    jobs = {
+        "ps": tf.JobSpec(1, num_cpus=0.1, resources={first.name: 0.1}),
+        "worker": tf.JobSpec(1, num_cpus=0.1, resources={second.name: 0.1}),
+    }
+    with tf.Cluster(jobs, start_timeout_s=PATIENCE_S) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def step():
+    """A variable on the parameter server, and a step of the worker that adds one to each of its numbers."""
+    with tf.device(PS):
+        v = tf.Variable(tf.zeros([SIZE]))
+        counted = tf.Variable(0, dtype=tf.int64)
+    with tf.device(WORKER):
+        ones = v * 0.0 + 1.0
+    with tf.device(PS), tf.control_dependencies([tf.assign_add(v, ones)]):
+        step = tf.assign_add(counted, 1).op
+    return v, counted, step
+
+
+def steps_until_an_error(session, step):
+    """How many steps ended, and the error of the one that did not."""
+    ended = 0
+    while True:
+        try:
+            session.run(step)
+        except tf.errors.OpError as error:
+            return ended, error
+        ended += 1
+
+
+@pytest.mark.parametrize("cable", ["worker", "ps"])
+@pytest.mark.parametrize("lost", ["both ways", "to the other task", "to the driver"])
+def test_a_cut_ends_the_steps_of_a_session_in_time(whole, cluster, step, cable, lost):
+    v, counted, step = step
+    here, there = whole.hosts[1::-1] if cable == "worker" else whole.hosts[:2]
+    with tf.Session(cluster) as session:
+        session.run([v.initializer, counted.initializer])
+        for _ in range(3):
+            session.run(step)
+        running = Task(steps_until_an_error, session, step)
+        began = time.monotonic()
+        if lost == "both ways":
+            here.cut()
+        else:
+            here.mute(there.address if lost == "to the other task" else whole.address)
+        _, error = running.result()
+        assert isinstance(error, UnavailableError), error
+        assert time.monotonic() - began < NOTICED_S
+
+
+def test_after_a_cut_the_task_is_replaced_and_what_it_was_disturbs_nobody(whole, cluster, step):
+    v, counted, step = step
+    with tf.Session(cluster) as session:
+        session.run([v.initializer, counted.initializer])
+        session.run(step)
+        running = Task(steps_until_an_error, session, step)
+        whole.hosts[1].cut()
+        running.result()
+    whole.hosts[1].mend()
+    import ray
+
+    wait_for(lambda: _all_back(ray, whole))
+    assert Task(cluster.replace_dead, PATIENCE_S).result() == [WORKER]
+    with tf.Session(cluster) as session:
+        before, number = session.run([v, counted])
+        for _ in range(5):
+            session.run(step)
+        after, ended = session.run([v, counted])
+    assert ended == number + 5
+    np.testing.assert_array_equal(after, before + 5)
+    assert len(set(before)) == 1 and before[0] - number in (0, 1)  # the step that was cut may have added the ones
+
+
+@pytest.mark.parametrize("cable", ["worker", "ps"])
+def test_a_short_cut_only_slows_steps(whole, cluster, step, cable):
+    v, counted, step = step
+    with tf.Session(cluster) as session:
+        session.run([v.initializer, counted.initializer])
+        session.run(step)
+        done = Task(lambda: [session.run(step) for _ in range(30)])
+        host = whole.hosts[cable == "worker"]
+        host.cut()
+        time.sleep(4)  # what is measured: a cut of that length
+        host.mend()
+        done.result()
+        assert session.run(counted) == 31
+        np.testing.assert_array_equal(session.run(v), np.full(SIZE, 31, np.float32))
+
+
+# -- replicated training ----------------------------------------------------------------------------------
+
+
+class Cutting:
+    """Cuts the cable of the host of a task at some step, and notes when steps end.
+
+    Args:
+        network: The network.
+        clusters: The clusters that trainers start.
+        device: The task's device.
+        step: After which step.
+    """
+
+    def __init__(self, network, clusters, device, step):
+        self._network, self._clusters, self._device, self._step = network, clusters, device, step
+        self.ended_at = []
+        self.host = None
+
+    def __call__(self, record):
+        self.ended_at.append(time.monotonic())
+        if record.step == self._step and self.host is None:
+            self.host = self._host()
+            self.host.cut()
+
+    def _host(self):
+        import ray
+
+        node = ray.get(self._clusters[-1].actor(self._device).ready.remote()).node
+        (address,) = [each["NodeManagerAddress"] for each in ray.nodes() if each["NodeID"] == node]
+        return next(host for host in self._network.hosts if host.address == address)
+
+    @property
+    def longest_s(self):
+        """The longest wait between two steps."""
+        return max(np.diff(self.ended_at))
+
+
+def counting_model(features, labels):
+    """A variable that counts the steps, and another that is large."""
+    steps = tf.train.get_or_create_global_step()
+    w = tf.Variable(tf.zeros([1_500_000]), name="w")
+    loss = tf.reduce_mean(tf.square(w)) + tf.reduce_mean(features) * 0.0
+    step = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=steps)
+    return tf.train.ModelSpec(loss, step, metrics={"counted": tf.cast(steps.value(), tf.float32)})
+
+
+def trained(tmp_path, on_step, scaling_options, **options):
+    steps = 60
+    result = tf.train.Trainer(
+        counting_model,
+        tf.train.array_input(*classification_data(), batch_size=24),
+        scaling(cpus_per_worker=0.5, **scaling_options),
+        tf.train.RunConfig(steps=steps, address="auto", on_step=on_step, logdir=None, **options),
+    ).fit()
+    assert result.steps == steps
+    assert [record.step for record in result.history] == list(range(1, steps + 1))
+    return result
+
+
+@pytest.mark.parametrize(
+    "mode", [{}, {"backup_workers": 1}, {"mode": "async"}], ids=["synchronous", "backup", "asynchronous"]
+)
+def test_a_trainer_goes_on_without_a_worker_that_is_cut_off(whole, clusters, tmp_path, mode):
+    cutting = Cutting(whole, clusters, "/job:worker/task:1/device:CPU:0", 10)
+    on = {"worker_resources": {"away": 1}, "parameter_server_resources": {"home": 0.1}}
+    trained(tmp_path, cutting, {"workers": 2, **on, **mode})
+    assert cutting.host is not None and cutting.longest_s < NOTICED_S
+
+
+def test_a_trainer_recovers_a_shard_that_is_cut_off(whole, clusters, tmp_path):
+    cutting = Cutting(whole, clusters, "/job:ps/task:0/device:CPU:0", 20)
+    on = {"worker_resources": {"home": 0.1}, "parameter_server_resources": {"away": 1}}
+    trained(tmp_path, cutting, {"workers": 2, **on}, checkpoint_dir=tmp_path / "checkpoints", save_every_steps=5)
+    assert cutting.host is not None and cutting.longest_s < 2 * NOTICED_S
