@@ -430,7 +430,10 @@ class DeviceHost:
         step = request.own
         ledger = self._ledgers[step.driver][step.serves]
         if step.number < ledger.floor:
-            raise CancelledError("the step came after its driver had left", device=self.device.name)
+            raise CancelledError(
+                "the step came after its program had left, or lost the connection to this device: make a new session",
+                device=self.device.name,
+            )
         if request.floor > ledger.floor:
             ledger.floor = request.floor
 

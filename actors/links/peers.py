@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -56,6 +58,9 @@ class Uncollected(NamedTuple):
 
 _NOTHING: Final[dict[int, LentTensor]] = {}
 """Loans of a message without any."""
+
+REOPENED_S: Final = 30.0
+"""Seconds from one attempt to open a link to the next. An attempt takes up to ten where a machine is cut off."""
 
 _numbers: Final = itertools.count(1)
 
@@ -134,7 +139,7 @@ class Peer:
 
     Attributes:
         shares_store: Whether it can map objects of this node's store that are described to it.
-        is_lost: Whether the actor is gone: its link has closed by itself, or Ray has found it dead.
+        is_lost: Whether its link has closed by itself and could not be opened anew, or Ray has found it dead.
     """
 
     def __init__(self, device: str, handle: PeerHandle, node: str, loans: Loans | None = None) -> None:
@@ -148,7 +153,8 @@ class Peer:
         self._link: Link | None = None
         self._streams: OutgoingStreams | None = None
         self._takes_streams = True
-        self._unreachable = False
+        self._retry_at = 0.0
+        """When a link may be opened, by `time.monotonic`."""
         self._waiting: dict[int, Done] = {}
         self._lock = threading.Lock()
 
@@ -340,7 +346,7 @@ class Peer:
     def close(self) -> None:
         """Close the link. Calls that wait for an answer end as if the actor had died."""
         with self._lock:
-            link, self._link, self._unreachable = self._link, None, True
+            link, self._link, self._retry_at = self._link, None, math.inf
         self._abandon()
         if link is not None:
             link.close()
@@ -348,7 +354,7 @@ class Peer:
     def died(self) -> None:
         """Note that Ray has found the actor dead, or its node cut off. All awaited answers end with that error."""
         with self._lock:
-            link, self._unreachable, self.is_lost = self._link, True, True
+            link, self._retry_at, self.is_lost = self._link, math.inf, True
         if link is not None:
             self._ended(link)
             link.close()
@@ -378,13 +384,14 @@ class Peer:
 
     def _open(self) -> Link | None:
         with self._lock:
-            if self._link is None and not self._unreachable:
+            if self._link is None and time.monotonic() >= self._retry_at:
                 try:
                     link = open_link(self.handle.address, self.handle.key, self._node, self._take, self._ended)
                 except (OSError, EOFError, AuthenticationError):
-                    self._unreachable = True  # calls of Ray will say why, or reach the actor nevertheless
+                    # Calls of Ray will say why, or reach the actor nevertheless.
+                    self._retry_at = max(self._retry_at, time.monotonic() + REOPENED_S)
                 else:
-                    self._link = link
+                    self._link, self.is_lost = link, False
                     if self._loans.device:
                         with suppress(OSError):  # its end is about to be read
                             link.send(plain(Hello(self._loans.device)))
@@ -407,7 +414,7 @@ class Peer:
     def _ended(self, link: Link) -> None:
         with self._lock:
             if self._link is link:
-                self._link, self._unreachable, self.is_lost = None, True, True
+                self._link, self.is_lost = None, True
             waiting, self._waiting = self._waiting, {}
         self._abandon()
         error = UnavailableError(f"the actor of {self.device} died; its state is lost", device=self.device)

@@ -94,7 +94,10 @@ def _completing(prefix: str, is_announced: bool) -> Iterator[None]:
     try:
         files.write_bytes(path, holder.to_bytes())
         if is_announced and not is_being_saved(prefix):
-            raise AbortedError(f"the save of checkpoint {prefix} was given up before it was complete")
+            raise AbortedError(
+                f"the save of checkpoint {prefix} was given up before it was complete; or this host does not share the "
+                "folder with the one on which the program runs: all hosts must see the same folder"
+            )
         yield
     finally:
         holder.end()

@@ -512,8 +512,13 @@ def test_calls_that_wait_end_when_the_peer_goes():
     links.get(timeout=PATIENCE_S).close()
     status, error = outcomes.get(timeout=PATIENCE_S)
     assert status == "error" and isinstance(error, UnavailableError) and "/job:ps/task:0 died" in str(error)
-    assert peer.send(8, encode(plain(Unmap(b"object"))), outcomes.put) is None
+    assert peer.is_lost
+    # The process lives: only the connection was lost, and another one is made.
+    assert peer.send(8, encode(plain(Unmap(b"object"))), outcomes.put) == 8 and not peer.is_lost
     server.close()
+    links.get(timeout=PATIENCE_S).close()
+    assert outcomes.get(timeout=PATIENCE_S)[0] == "error"
+    assert peer.send(9, encode(plain(Unmap(b"object"))), outcomes.put) is None and peer.is_lost
 
 
 def test_a_listener_that_has_ended_tells_of_no_more_refusals(capfd):

@@ -40,8 +40,8 @@ def why_not() -> str:
     return ""
 
 
-OWN_TMP = 'mount -t tmpfs tmpfs /tmp && exec "$0" "$@"'
-"""Runs a command with a folder for temporary files of its own, where Ray keeps the names of its sockets."""
+OWN_FOLDER = 'mount -t tmpfs tmpfs "$RAY_TMPDIR" && exec "$0" "$@"'
+"""Runs a command with a folder of its own where Ray keeps the names of its sockets."""
 
 
 RAY_START = (sys.executable, "-m", "ray.scripts.scripts", "start", "--block", f"--object-store-memory={300 << 20}")
@@ -78,7 +78,7 @@ class Host:
         command = [*RAY_START, "--num-cpus=2", f'--resources={{"{self.name}": 1, "away": 1}}']
         command += ["--address", f"{self._network.address}:{self._network.port}", "--node-ip-address", self.address]
         self._ray = subprocess.Popen(
-            ["ip", "netns", "exec", self._space, "unshare", "--mount", "sh", "-c", OWN_TMP, *command],
+            ["ip", "netns", "exec", self._space, "unshare", "--mount", "sh", "-c", OWN_FOLDER, *command],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             text=True,
