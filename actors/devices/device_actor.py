@@ -132,14 +132,16 @@ class DeviceActor:
         """Open an input pipeline: an iterator that gives the fed values of one step of a plan at a time."""
         return await self._on_thread(lambda: self._host.attach_input(plan_id, open_input))
 
-    async def random_states(self) -> Outcome:
-        """Where the random streams are; call it between steps."""
-        return await self._in_turn(lambda: self._host.outcome(lambda: states_of(self._host.device.resources)))
-
-    async def restore_random_states(self, states: Mapping[str, Any]) -> Outcome:
-        """Put the random streams where they were; those that are not named begin anew."""
+    async def random_states(self, session: str) -> Outcome:
+        """Where the random streams of a session are; call it between steps."""
         return await self._in_turn(
-            lambda: self._host.outcome(lambda: restore_states(self._host.device.resources, states))
+            lambda: self._host.outcome(lambda: states_of(self._host.device_of(session).session_state))
+        )
+
+    async def restore_random_states(self, session: str, states: Mapping[str, Any]) -> Outcome:
+        """Put the random streams of a session where they were; those that are not named begin anew."""
+        return await self._in_turn(
+            lambda: self._host.outcome(lambda: restore_states(self._host.device_of(session).session_state, states))
         )
 
     # -- steps -----------------------------------------------------------------------------------
@@ -201,6 +203,7 @@ class DeviceActor:
             "plans": len(host.plans),
             "steps": len(host.steps),
             "streamed_bytes": sum(peer.sent_bytes for peer in list(host.peers.values())),
+            "sessions": len(host.sessions),
             "resources": len(list(host.device.resources)),
             "op_modules": [*families.MODULES, *self._op_modules],
         }

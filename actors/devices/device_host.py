@@ -47,6 +47,7 @@ from tfray.actors.links.messages import (
     Unmap,
     plain,
     read,
+    session_of,
 )
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import Link, defer
@@ -230,6 +231,8 @@ class DeviceHost:
         self.loans = Loans(device_name)
         self.peers = Peers(node, self.loans)
         self.incoming = IncomingTensors(self.loans.buffers)
+        self.sessions: dict[str, Device] = {}
+        """By session: the device with what is the session's own."""
         self.plans: dict[PlanId, _RegisteredPlan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
         self._results: dict[str, Outcome] = {}
@@ -254,8 +257,19 @@ class DeviceHost:
             adopt(definition)
         for token, function in functions.items():
             script_ops.register_function(token, function)
-        plan = Plan(Partition.from_plain(partition), self.device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)
+        device = self.device_of(session_of(plan_id.driver))
+        plan = Plan(Partition.from_plain(partition), device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)
         self.plans[plan_id] = _RegisteredPlan(plan)
+
+    def device_of(self, session: str) -> Device:
+        """The device with what is a session's own, until `leave` is called for the session."""
+        with self._lock:
+            if session not in self.sessions:
+                device = self.device.for_session()
+                if self._ledgers[session][False].floor == EVERY_STEP:
+                    return device  # the session has ended: no step will use it
+                self.sessions[session] = device
+            return self.sessions[session]
 
     def deregister(self, plan_ids: Sequence[PlanId]) -> None:
         """Forget plans."""
@@ -702,16 +716,19 @@ class DeviceHost:
             record.end(error)
 
     def leave(self, driver: str, reason: str) -> None:
-        """End every step of a driver, and drop what still arrives for them."""
+        """End every step of a driver, and drop what still arrives for them, with the session's state if it is one."""
         self._drivers.pop(driver, None)
         with self._lock:
             self._ledgers[driver] = _Ledger(EVERY_STEP), _Ledger(EVERY_STEP)
+            own = self.sessions.pop(driver, None)
             records = [record for step, record in self.steps.items() if step.driver == driver]
             parked = [each for step in list(self._parked) if step.driver == driver for each in self._parked.pop(step)]
         for record in records:
             record.end(CancelledError(reason, device=self.device.name))
         for go_on in parked:
             go_on()  # `_admit` then raises, as the driver has left
+        if own is not None:
+            own.session_state.clear()
 
     # -- errors ----------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ these, then its fields (`plain`). `read` checks every field against its annotati
 
 from __future__ import annotations
 
+import itertools
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -39,6 +40,19 @@ class StepKey(NamedTuple):
     driver: str
     number: int
     serves: bool = False
+
+
+_numbers: Final = itertools.count(1)
+
+
+def session_of(driver: str) -> str:
+    """The session whose state the steps of a driver use: the driver itself, or the one behind which `beside` put it."""
+    return driver.partition("/")[0]
+
+
+def beside(session: str) -> str:
+    """A name for a further driver, whose steps use the state of a session."""
+    return f"{session}/{next(_numbers)}"
 
 
 class PlanId(NamedTuple):

@@ -32,6 +32,7 @@ from tfray.actors.links.messages import (
     StepKey,
     StepNotice,
     StepRequest,
+    beside,
 )
 from tfray.actors.links.notices import notice
 from tfray.actors.links.peers import next_number
@@ -132,6 +133,7 @@ class ReplicaDriver:
 
     Args:
         cluster: Holds the shards (the devices of the partitions) and the workers.
+        session: The session whose state the steps use.
         compiled: The step.
         workers: Device of each replica; the position is the replica's number.
         protocol: Decides who computes which step, and which replicas count.
@@ -149,6 +151,7 @@ class ReplicaDriver:
     def __init__(
         self,
         cluster: Cluster,
+        session: str,
         compiled: CompiledReplicaStep,
         *,
         workers: Sequence[str],
@@ -171,7 +174,8 @@ class ReplicaDriver:
         self._faults = faults or FaultPolicy()
         self._traces = StepTraces(cluster.actor, traced_steps)
         self._metrics = StepMetrics(examples_per_replica)
-        self._driver_id = uuid.uuid4().hex[:12]
+        self._session = session
+        self._driver_id = beside(session)
         self._plan_id = PlanId(self._driver_id, uuid.uuid4().hex)
         self._serving_id = self._plan_id.of_role("serving")
         self._parameters_id = self._plan_id.of_role("parameters")
@@ -239,14 +243,14 @@ class ReplicaDriver:
     def restore_state(self, arrays: Mapping[str, Any]) -> None:
         """Restore the random streams of all devices, and the position in the input. Call it before `run`."""
         needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
-        random_states.restore(self._cluster, self._shards, self._workers, arrays, needed, timeout_s)
+        random_states.restore(self._cluster, self._session, self._shards, self._workers, arrays, needed, timeout_s)
         if BATCHES in arrays:
             self._progress.batches = int(arrays[BATCHES])
 
     def state(self) -> dict[str, Any]:
         """The random streams and the position in the input, by names for a checkpoint. Call it while `run` is held."""
         needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
-        states = random_states.collect(self._cluster, self._shards, self._workers, needed, timeout_s)
+        states = random_states.collect(self._cluster, self._session, self._shards, self._workers, needed, timeout_s)
         return states | {BATCHES: np.array(self._progress.batches)}
 
     @property

@@ -18,14 +18,15 @@ LATECOMER_S: Final = 2.0
 
 
 def collect(
-    cluster: Cluster, shards: Sequence[str], workers: Sequence[str], needed: int, timeout_s: float | None
+    cluster: Cluster, session: str, shards: Sequence[str], workers: Sequence[str], needed: int, timeout_s: float | None
 ) -> dict[str, Any]:
-    """The streams of devices, as arrays by their names in checkpoints.
+    """The streams of a session on its devices, as arrays by their names in checkpoints.
 
     A worker that is gone has none. Those of one that is late are left out: after a restore they begin anew.
 
     Args:
         cluster: The cluster.
+        session: The session.
         shards: Devices that must answer.
         workers: Devices that may be gone.
         needed: How many workers must answer.
@@ -36,7 +37,7 @@ def collect(
         DeadlineExceededError: A shard, or a worker that is needed, has not answered in time.
     """
     devices = [device for device in (*shards, *workers) if device in cluster.devices]
-    calls = {cluster.actor(device).random_states.remote(): device for device in devices}
+    calls = {cluster.actor(device).random_states.remote(session): device for device in devices}
     found: dict[str, Any] = {}
     for device, states in _answers(calls, workers, needed, timeout_s):
         found.update({f"{RANDOM_STATE}{device}@{name}": array for name, array in states.items()})
@@ -45,13 +46,14 @@ def collect(
 
 def restore(
     cluster: Cluster,
+    session: str,
     shards: Sequence[str],
     workers: Sequence[str],
     arrays: Mapping[str, Any],
     needed: int,
     timeout_s: float | None,
 ) -> None:
-    """Restore the streams of devices. Streams that were not saved, and those of new workers, begin anew.
+    """Restore the streams of a session on its devices. Those that were not saved, and those of new workers, begin anew.
 
     Arguments and errors are those of `collect`. A worker that is late restores its streams before it does anything else
     that it is asked by a call.
@@ -60,7 +62,7 @@ def restore(
     for device in {*shards, *workers}.intersection(cluster.devices):
         start = f"{RANDOM_STATE}{device}@"
         own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-        calls[cluster.actor(device).restore_random_states.remote(own)] = device
+        calls[cluster.actor(device).restore_random_states.remote(session, own)] = device
     for _ in _answers(calls, workers, needed, timeout_s):
         pass
 

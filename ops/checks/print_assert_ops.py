@@ -231,8 +231,8 @@ def Print(
 
 def _print_kernel(ctx: KernelContext, input: Array, *data: Array) -> Array:
     first_n = ctx.attr("first_n")
-    times = ctx.resources.lookup_or_create(("times printed", ctx.op_name), itertools.count) if first_n >= 0 else None
-    if times is None or next(times) < first_n:
+    key = "times printed", ctx.op_name
+    if first_n < 0 or next(ctx.session_state.lookup_or_create(key, itertools.count)) < first_n:
         values = "".join(format_value(ctx.to_host(array), ctx.attr("summarize")) for array in data)
         print(f"{ctx.attr('message')}{values}", file=sys.stderr, flush=True)
     return input

@@ -19,7 +19,7 @@ from tfray.framework.op_def import (
     on_every_device,
 )
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.dataflow.queue_ops import require_same, shared_resource
+from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources.accumulator_resource import Accumulator, SparseAccumulator
 
@@ -28,7 +28,7 @@ _ATTRS = ("shape", "reduction_type", "container", "shared_name")
 
 def _accumulator(ctx: KernelContext, kind: type[Accumulator]) -> Array:
     dtype, shape, reduction = ctx.attr("dtype"), ctx.attr("shape"), ctx.attr("reduction_type")
-    found = shared_resource(ctx, lambda name: kind(name, dtype, shape, reduction))
+    found = named_resource(ctx, lambda name: kind(name, dtype, shape, reduction))
     require_same(found, ctx, kind, dtype=dtype, shape=shape, reduction=reduction)
     return found
 

@@ -10,14 +10,14 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, on_cpu
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.dataflow.queue_ops import require_same, shared_resource
+from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources.barrier_resource import Barrier
 
 
 def _barrier_kernel(ctx: KernelContext) -> Array:
     types, shapes = ctx.attr("component_types"), ctx.attr("shapes")
-    found = shared_resource(ctx, lambda name: Barrier(name, types, shapes))
+    found = named_resource(ctx, lambda name: Barrier(name, types, shapes))
     require_same(found, ctx, Barrier, dtypes=types, shapes=shapes)
     return found
 

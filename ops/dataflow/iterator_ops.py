@@ -16,13 +16,11 @@ from tfray.ops.resources.dataset_columns import as_string
 from tfray.ops.resources.dataset_values import DatasetValue, IteratorResource
 
 
-def _resource(ctx: KernelContext, name: str) -> IteratorResource:
-    resource: IteratorResource = ctx.resources.lookup_or_create(("iterator", name), lambda: IteratorResource(name))
-    return resource
-
-
 def _iterator_kernel(ctx: KernelContext) -> IteratorResource:
-    return _resource(ctx, ctx.attr("shared_name") or ctx.op_name)
+    name = ctx.attr("shared_name") or ctx.op_name
+    home = ctx.resources if ctx.attr("shared_name") else ctx.session_state
+    resource: IteratorResource = home.lookup_or_create(("iterator", name), lambda: IteratorResource(name))
+    return resource
 
 
 ITERATOR: Final = register(
@@ -36,7 +34,7 @@ ITERATOR: Final = register(
         stateful=True,
     )
 )
-"""The place in a dataset, named ``shared_name``, or like the operation."""
+"""The place in a dataset: of all sessions on the device if it has a ``shared_name``, of one session otherwise."""
 
 
 def _make_kernel(ctx: KernelContext, iterator: IteratorResource, dataset: DatasetValue) -> None:
@@ -131,7 +129,7 @@ STRING_HANDLE: Final = register(
 
 def _from_handle_kernel(ctx: KernelContext, handle: Array) -> IteratorResource:
     name = bytes(np.asarray(handle, object)[()]).decode()
-    found = ctx.resources.find(("iterator", name))
+    found = ctx.session_state.find(("iterator", name)) or ctx.resources.find(("iterator", name))
     if found is None:
         raise NotFoundError(f"there is no iterator {name!r} on {ctx.device}: pass the value of its string_handle()")
     result: IteratorResource = found

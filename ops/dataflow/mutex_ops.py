@@ -6,7 +6,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
 from tfray.framework.shape_functions import no_outputs, scalar
-from tfray.ops.dataflow.queue_ops import require_same, shared_resource
+from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.resources.mutex_resource import Mutex, MutexLock
 from tfray.ops.state.state_ops import colocated_with
 
@@ -23,7 +23,7 @@ def mutex(container: str = "", shared_name: str = "", name: str | None = None) -
 
 
 def _mutex_kernel(ctx: KernelContext) -> Array:
-    found = shared_resource(ctx, lambda name: Mutex())
+    found = named_resource(ctx, lambda name: Mutex())
     require_same(found, ctx, Mutex)
     return found
 

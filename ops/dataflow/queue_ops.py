@@ -24,16 +24,20 @@ from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queu
 _QUEUE_ATTRS = ("capacity", "component_types", "shapes", "container", "shared_name")
 
 
-def shared_resource(ctx: KernelContext, factory: Callable[[str], Any]) -> Any:
+def named_resource(ctx: KernelContext, factory: Callable[[str], Any], shared_by_name: bool = False) -> Any:
     """The resource that the attributes ``container`` and ``shared_name`` of the running operation name on its device.
 
+    With a ``shared_name`` it is that of all sessions on the device. Otherwise each session has its own, by the name of
+    the operation.
+
     Args:
-        ctx: Context of the operation; its own name stands for an empty ``shared_name``.
+        ctx: Context of the operation.
         factory: Makes the resource from its name.
+        shared_by_name: Whether the name of the operation stands for an empty ``shared_name``.
     """
     name = ctx.attr("shared_name") or ctx.op_name
-    key = ("shared", ctx.attr("container"), name)
-    return ctx.resources.lookup_or_create(key, lambda: factory(name))
+    home = ctx.resources if shared_by_name or ctx.attr("shared_name") else ctx.session_state
+    return home.lookup_or_create(("shared", ctx.attr("container"), name), lambda: factory(name))
 
 
 def require_same(found: Any, ctx: KernelContext, kind: type[Any], **expected: Any) -> None:
@@ -62,7 +66,7 @@ def _shown(value: TensorLike) -> str:
 
 def _queue(ctx: KernelContext, kind: type[Queue], **more: Any) -> Queue:
     capacity, types, shapes = ctx.attr("capacity"), ctx.attr("component_types"), ctx.attr("shapes")
-    found = shared_resource(ctx, lambda name: kind(name, capacity, types, shapes, **more))
+    found = named_resource(ctx, lambda name: kind(name, capacity, types, shapes, **more))
     if type(found) is kind and found.dtypes is types and found.shapes is shapes and found.capacity == capacity:
         return found  # the common case: this operation made it in an earlier step
     require_same(found, ctx, kind, capacity=capacity, dtypes=types, shapes=shapes)

@@ -10,7 +10,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array, KernelContext, Reach, on_cpu
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.dataflow.queue_ops import shared_resource
+from tfray.ops.dataflow.queue_ops import named_resource
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources import reader_resource
 from tfray.ops.resources.queue_resource import Queue
@@ -19,7 +19,7 @@ from tfray.ops.resources.reader_resource import OpenWork, Reader
 
 def _reader(ctx: KernelContext, kind: str, open_work: Callable[..., OpenWork], *arguments: Any) -> Reader:
     spec = (kind, *arguments)
-    found = shared_resource(ctx, lambda name: Reader(name, spec, open_work(*arguments)))
+    found = named_resource(ctx, lambda name: Reader(name, spec, open_work(*arguments)))
     if not isinstance(found, Reader) or found.spec != spec:
         raise InvalidArgumentError(
             f"{ctx.attr('shared_name') or ctx.op_name!r} is the shared name of something else already, not of a "

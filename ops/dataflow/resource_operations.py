@@ -94,8 +94,8 @@ def make_resource(definition: OpDef, name: str | None, shared_name: str | None =
     Args:
         definition: What `register_handle` returned, with the attributes ``container`` and ``shared_name``.
         name: Name of the operation.
-        shared_name: Name of the resource; that of the operation when None or empty. Steps of all sessions that use the
-            device share one resource under equal names.
+        shared_name: Name under which all sessions on the device share the resource. When None or empty, each session
+            has its own, by the name of the operation.
         **attrs: The other attributes, plain values of no shape.
 
     Returns:

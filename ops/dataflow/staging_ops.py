@@ -12,7 +12,7 @@ import numpy as np
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, KernelContext, on_every_device
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.dataflow.queue_ops import require_same, shared_resource
+from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
 from tfray.ops.resources.staging_resource import MapStagingArea, StagingArea
 
@@ -22,7 +22,7 @@ _ATTRS = ("capacity", "memory_limit", "component_count", "container", "shared_na
 def _area(ctx: KernelContext, kind: type[Any], **more: Any) -> Array:
     limits = {name: ctx.attr(name) for name in ("capacity", "memory_limit")}
     count = ctx.attr("component_count")
-    found = shared_resource(ctx, lambda name: kind(name, count=count, **limits, **more))
+    found = named_resource(ctx, lambda name: kind(name, count=count, **limits, **more), shared_by_name=True)
     require_same(found, ctx, kind, component_count=count, **limits, **more)
     return found
 

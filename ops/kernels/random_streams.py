@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # importing numpy.random takes longer than the rest of numpy'
 
 
 class RandomStream:
-    """The random numbers of one operation on one device. Each run continues where the last one ended.
+    """The random numbers of one operation in one session on one device. Each run continues where the last one ended.
 
     The numbers depend on the seeds alone, not on the machine or the number of threads. Philox computes them from a key
     (the seeds) and a counter. Small requests take them in sequence. A large request is cut into chunks, and each chunk
@@ -105,21 +105,21 @@ class RandomStream:
             }
 
 
-def states_of(resources: Any) -> dict[str, Array]:
-    """Where every stream of a device is, by a name that tells its operation and seeds."""
-    keys = [key for key in resources if isinstance(key, tuple) and key[0] == "random"]
-    return {"|".join(map(str, key[1:])): resources.find(key).state()["stream"] for key in keys}
+def states_of(session_state: Any) -> dict[str, Array]:
+    """Where every stream of a session on a device is, by a name that tells its operation and seeds."""
+    keys = [key for key in session_state if isinstance(key, tuple) and key[0] == "random"]
+    return {"|".join(map(str, key[1:])): session_state.find(key).state()["stream"] for key in keys}
 
 
-def restore_states(resources: Any, states: Mapping[str, Array]) -> None:
-    """Restore the streams of a device from what `states_of` gave. Streams that are not in `states` begin anew."""
-    for key in [key for key in resources if isinstance(key, tuple) and key[0] == "random"]:
-        resources.remove(key)
+def restore_states(session_state: Any, states: Mapping[str, Array]) -> None:
+    """Restore the streams of a session on a device from what `states_of` gave. Others begin anew."""
+    for key in [key for key in session_state if isinstance(key, tuple) and key[0] == "random"]:
+        session_state.remove(key)
     for name, array in states.items():
         op_name, *seeds = name.rsplit("|", 2)
         seed, seed2 = map(int, seeds)
         key = "random", op_name, seed, seed2
-        stream = resources.lookup_or_create(key, lambda seed=seed, seed2=seed2: RandomStream(seed, seed2))
+        stream = session_state.lookup_or_create(key, lambda seed=seed, seed2=seed2: RandomStream(seed, seed2))
         stream.restore_state({"stream": array})
 
 
@@ -129,15 +129,15 @@ def stream_of(ctx: KernelContext) -> RandomStream:
 
 
 def stream_for(ctx: KernelContext, op_name: str, seed: int, seed2: int) -> RandomStream:
-    """The stream of an operation: from the `RandomStreams` in use on this thread, or else from the device of `ctx`."""
+    """The stream of an operation: from the `RandomStreams` in use on this thread, or else from the session's."""
     seeds = seed, seed2
-    streams = _in_use.get() or ctx.resources
+    streams = _in_use.get() or ctx.session_state
     stream: RandomStream = streams.lookup_or_create(("random", op_name, *seeds), lambda: RandomStream(*seeds))
     return stream
 
 
 class RandomStreams:
-    """The streams of one iterator over a dataset, separate from the device's. They begin when the iterator begins."""
+    """The streams of one iterator over a dataset, separate from the session's. They begin when the iterator begins."""
 
     def __init__(self) -> None:
         self._streams: dict[Any, RandomStream] = {}

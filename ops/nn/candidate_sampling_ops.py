@@ -358,7 +358,7 @@ def _counts_of_file(path: str) -> list[float]:
 
 
 def _fixed_unigram_kernel(ctx: KernelContext, true_classes: Array) -> list[Array]:
-    weights = ctx.resources.lookup_or_create(("fixed unigrams", ctx.op_name), lambda: _fixed_weights(ctx))
+    weights = ctx.session_state.lookup_or_create(("fixed unigrams", ctx.op_name), lambda: _fixed_weights(ctx))
     return _sampled(ctx, true_classes, ctx.attr("range_max"), weights.draw, weights.probability)
 
 
@@ -400,7 +400,7 @@ def learned_unigram_candidate_sampler(
 
 def _learned_unigram_kernel(ctx: KernelContext, true_classes: Array) -> list[Array]:
     classes = ctx.attr("range_max")
-    weights = ctx.resources.lookup_or_create(
+    weights = ctx.session_state.lookup_or_create(
         ("learned unigrams", ctx.op_name), lambda: _Weights(np.ones(classes, np.int64))
     )
     sampled = _sampled(ctx, true_classes, classes, weights.draw, weights.probability)

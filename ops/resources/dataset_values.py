@@ -139,13 +139,13 @@ def walked(dataset: DatasetValue, ctx: KernelContext) -> Iterator[Iterator[Eleme
     """Context manager with all elements, for an operation that reads them to the end. Closing the session ends it."""
     walk = Walk()
     key = "walk", id(walk)
-    ctx.resources.lookup_or_create(key, lambda: walk)
+    ctx.session_state.lookup_or_create(key, lambda: walk)
     try:
         yield dataset.open(walk)
     except Interrupted as interrupted:
         raise interrupted.error from None
     finally:
-        ctx.resources.remove(key)
+        ctx.session_state.remove(key)
         walk.close()
 
 

@@ -89,14 +89,16 @@ def _key(handle: Array) -> tuple[str, str]:
 
 def _get_session_handle_kernel(ctx: KernelContext, value: Array) -> Array:
     handle = f"{ctx.op_name};{next(_numbers)};{ctx.device}"
-    ctx.resources.lookup_or_create(("session_tensor", handle), lambda: value)
+    ctx.session_state.lookup_or_create(("session_tensor", handle), lambda: value)
     return np.array(handle.encode(), object)
 
 
 def _get_session_tensor_kernel(ctx: KernelContext, handle: Array) -> Array:
-    value: Any = ctx.resources.find(_key(handle))
+    value: Any = ctx.session_state.find(_key(handle))
     if value is None:
-        raise InvalidArgumentError(f"there is no value for the handle {_key(handle)[1]!r}: it was deleted")
+        raise InvalidArgumentError(
+            f"there is no value for the handle {_key(handle)[1]!r}: it was deleted, or is of another session"
+        )
     if value.dtype != ctx.output_dtype():
         raise InvalidArgumentError(
             f"the value of {as_string(handle).decode()!r} is {value.dtype}, not {ctx.output_dtype()}"
@@ -105,7 +107,7 @@ def _get_session_tensor_kernel(ctx: KernelContext, handle: Array) -> Array:
 
 
 def _delete_session_tensor_kernel(ctx: KernelContext, handle: Array) -> None:
-    ctx.resources.remove(_key(handle))
+    ctx.session_state.remove(_key(handle))
 
 
 GET_SESSION_HANDLE = register(

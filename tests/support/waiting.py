@@ -71,9 +71,10 @@ def timed_out(session, fetch, feeds=None, at="", limits_ms=(50, 500, 5_000, 50_0
 def resource(session, name):
     """A resource of a local session by its shared name."""
     for device in session._runner.devices_by_name().values():
-        for key in device.resources:
-            if isinstance(key, tuple) and key[0] == "shared" and key[2] == name:
-                return device.resources.find(key)
+        for home in (device.resources, device.session_state):
+            for key in home:
+                if isinstance(key, tuple) and key[0] == "shared" and key[2] == name:
+                    return home.find(key)
     raise KeyError(name)
 
 

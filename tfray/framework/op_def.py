@@ -83,7 +83,11 @@ class KernelContext(Protocol):
 
     @property
     def resources(self) -> Any:
-        """The `ResourceContainer` of the device: variables and other state."""
+        """The `ResourceContainer` of the device: variables and other state that sessions share."""
+
+    @property
+    def session_state(self) -> Any:
+        """The `ResourceContainer` of the session on the device: random streams and other state that ends with it."""
 
     @property
     def step(self) -> Any:

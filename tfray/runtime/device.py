@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -71,7 +71,8 @@ class Device:
         name: Full name, such as ``/job:worker/task:1/device:GPU:0``.
         xp: Its array module.
         ordinal: Which of the GPUs that this process sees it is. An actor on a cluster sees one GPU, whatever its name.
-        resources: State that lives on it.
+        resources: State that lives on it, which all its sessions share.
+        session_state: State of one session on it. A device that several sessions use is given to each by `for_session`.
         background: Stands for the step in what runs on it outside of steps.
     """
 
@@ -79,6 +80,7 @@ class Device:
     xp: Any = np
     ordinal: int = 0
     resources: ResourceContainer = field(default_factory=ResourceContainer)
+    session_state: ResourceContainer = field(default_factory=ResourceContainer)
     background: Background = field(default_factory=Background)
 
     @classmethod
@@ -97,6 +99,10 @@ class Device:
         if ordinal >= gpu_count():
             raise NotFoundError(f"no such GPU: {name}; cupy sees {gpu_count()}", device=name)
         return cls(name, cupy(), ordinal)
+
+    def for_session(self) -> Device:
+        """This device as one more session has it: with state of its own beside what all share."""
+        return replace(self, session_state=ResourceContainer())
 
     @property
     def type(self) -> str:
@@ -151,7 +157,8 @@ class OpContext:
     """The `KernelContext` of one operation on one device, shared by all steps of a plan."""
 
     __slots__ = (
-        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "device", "op_name", "resources", "step", "xp"
+        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "device", "op_name", "resources",
+        "session_state", "step", "xp",
     )  # fmt: skip
 
     def __init__(
@@ -165,6 +172,7 @@ class OpContext:
         self.op_name = op.name
         self.device = device.name
         self.resources = device.resources
+        self.session_state = device.session_state
         self.step: Any = None
         self._attrs = op.attrs
         self._device = device
@@ -193,7 +201,8 @@ class OpContext:
     def at(self, step: Any) -> OpContext:
         """This context within a running step."""
         bound = OpContext.__new__(OpContext)  # copy.copy takes ten times as long
-        bound.xp, bound.op_name, bound.device, bound.resources = self.xp, self.op_name, self.device, self.resources
+        bound.xp, bound.op_name, bound.device = self.xp, self.op_name, self.device
+        bound.resources, bound.session_state = self.resources, self.session_state
         bound._attrs, bound._device, bound._regions = self._attrs, self._device, self._regions
         bound._output_dtypes, bound._over_batch = self._output_dtypes, self._over_batch
         bound.step = step

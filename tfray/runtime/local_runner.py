@@ -111,6 +111,7 @@ class LocalRunner:
             step.end(CancelledError(CLOSED))  # an error for each step, because the step writes an operation into it
         for device in self._devices.values():
             device.resources.clear()
+            device.session_state.clear()
 
 
 class LocalStep:

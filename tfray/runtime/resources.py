@@ -12,7 +12,7 @@ Resource = TypeVar("Resource")
 
 
 class ResourceContainer:
-    """The resources of one device, found by key. All steps and sessions that use the device share them."""
+    """Resources found by key: those of a device, which its sessions share, or those of one session on it."""
 
     def __init__(self) -> None:
         self._resources: dict[Hashable, Any] = {}

@@ -153,8 +153,8 @@ def test_workers_make_synchronous_steps_through_an_accumulator(cluster):
     """Each worker has a session of its own; the accumulator, the tokens and the weight live on the parameter server."""
     with tf.device(PS):
         weight = tf.Variable(10.0)
-        accumulator = tf.ConditionalAccumulator(tf.float32, [])
-        tokens = tf.FIFOQueue(10, tf.int64, [()])
+        accumulator = tf.ConditionalAccumulator(tf.float32, [], shared_name="gradients")
+        tokens = tf.FIFOQueue(10, tf.int64, [()], shared_name="tokens")
         update = weight.assign_sub(0.25 * accumulator.take_grad(2))
         step = tf.placeholder(tf.int64, [])
         with tf.control_dependencies([update]):

@@ -177,11 +177,11 @@ def test_random_states_of_a_frozen_worker_that_is_needed_are_waited_for_no_longe
     with tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.1)}) as cluster:
         shards, workers = [cluster.devices[-1]], cluster.devices[:2]
         freeze(ray.get(cluster.actor(workers[1]).ready.remote()).pid)
-        assert random_states.collect(cluster, shards, workers, 1, None) == {}
+        assert random_states.collect(cluster, "a session", shards, workers, 1, None) == {}
         with pytest.raises(
             DeadlineExceededError, match=r"worker/task:1.* did not answer within 0.5 s: its process is fr"
         ):
-            random_states.collect(cluster, shards, workers, 2, 0.5)
+            random_states.collect(cluster, "a session", shards, workers, 2, 0.5)
 
 
 def test_a_session_that_is_closed_waits_for_no_frozen_device(ray_local, freeze):

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.actors.clusters.cluster import Cluster, JobSpec
+from tfray.actors.clusters.remote_runner import RemoteRunner
 from tfray.actors.links.messages import InputShare
 from tfray.actors.replicas.driver import ReplicaDriver, StepReport
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
@@ -233,8 +234,10 @@ class ClusterTraining:
             )
 
         spec = self._cluster.jobs["worker"]
+        assert isinstance(session._runner, RemoteRunner)
         return ReplicaDriver(
             self._cluster,
+            session._runner.driver_id,
             compiled,
             workers=[spec.devices("worker", task)[0] for task in range(scaling.max_workers)],
             protocol=self._protocol(first_step),

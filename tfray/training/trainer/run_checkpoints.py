@@ -389,7 +389,8 @@ def random_states(session: Session) -> dict[str, Any]:
     """The states of the random streams of a session in this process, by names for a checkpoint."""
     found = {}
     for name, device in _devices_of(session).items():
-        found.update({f"{RANDOM_STATE}{name}@{stream}": array for stream, array in states_of(device.resources).items()})
+        states = states_of(device.session_state)
+        found.update({f"{RANDOM_STATE}{name}@{stream}": array for stream, array in states.items()})
     return found
 
 
@@ -398,7 +399,7 @@ def restore_random_states(session: Session, arrays: Mapping[str, Any]) -> None:
     for name, device in _devices_of(session).items():
         start = f"{RANDOM_STATE}{name}@"
         own = {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
-        restore_states(device.resources, own)
+        restore_states(device.session_state, own)
 
 
 def _devices_of(session: Session) -> dict[str, Device]:
