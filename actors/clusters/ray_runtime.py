@@ -24,6 +24,12 @@ By default Ray collects a hundred objects, or waits a second. Until then every s
 Pages that are touched for the first time cost more than the copy itself, and all of them take a multiple of the memory.
 """
 
+_NO_CLIENT: Final = (
+    "a program has to run on a machine of the cluster, where it exchanges tensors with its actors: hand it to "
+    "`ray job submit`, or run it there with 'auto' or host:port as the address"
+)
+"""What to do instead of connecting as a Ray Client."""
+
 AUTH_MODE: Final = "RAY_AUTH_MODE"
 """Environment variable of Ray: ``token``, ``disabled`` or ``k8s``."""
 
@@ -70,15 +76,16 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     Raises:
         UnavailableError: There is no cluster at the address.
         UnauthenticatedError: The cluster asks for a token that this process does not have.
-        InvalidArgumentError: `address` is malformed, or Ray is connected elsewhere already.
+        InvalidArgumentError: `address` is malformed, Ray is connected elsewhere, or this process is a Ray Client.
     """
     ray = import_ray()
     _check_form(address)
     if ray.is_initialized():
+        _check_no_client(ray)
         _check_same_cluster(ray, address)
         return False
-    if address is None:
-        address = os.environ.get("RAY_ADDRESS") or "local"
+    if address in (None, "auto"):  # as Ray itself has it
+        address = os.environ.get("RAY_ADDRESS") or address or "local"
         _check_form(address)
     if address != "local" and (running := _running_address(address)) is not None:
         _check_reachable(running)
@@ -124,7 +131,9 @@ def connect_to_running() -> None:
     Raises:
         UnavailableError: There is none.
     """
-    if import_ray().is_initialized():
+    ray = import_ray()
+    if ray.is_initialized():
+        _check_no_client(ray)
         return
     if os.environ.get("RAY_ADDRESS"):
         connect(None)
@@ -171,13 +180,16 @@ def _check_form(address: str | None) -> None:
     if address in (None, "local", "auto"):
         return
     if "://" in str(address):
-        raise InvalidArgumentError(
-            f"tfray cannot join {address!r}: give host:port on a machine of the cluster, or hand the program to "
-            "`ray job submit`"
-        )
+        raise InvalidArgumentError(f"tfray cannot join {address!r}: {_NO_CLIENT}")
     host, colon, port = str(address).rpartition(":")
     if not colon or not host or not port.isdecimal():
         raise InvalidArgumentError(f"{address!r} is not a cluster address: expected 'local', 'auto' or 'host:port'")
+
+
+def _check_no_client(ray: Any) -> None:
+    """Raise `InvalidArgumentError` in a process that is connected as a Ray Client: it has no node to exchange with."""
+    if ray.util.client.ray.is_connected():
+        raise InvalidArgumentError(f"this process is a Ray Client (ray.init('ray://...')): {_NO_CLIENT}")
 
 
 def _check_same_cluster(ray: Any, address: str | None) -> None:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 import time
 
-from tests.support.processes import PATIENCE_S
+import pytest
+
+from tests.support.processes import PATIENCE_S, descendants, free_port, is_alive, wait_for
+from tfray.actors.clusters.gcs_probe import Answer, probe
 
 RAY_CPUS = 8
 """What the local Ray offers, whatever the machine has: the tasks share it."""
+
+NO_MODE = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+"""The environment, without what it says of Ray."""
 
 
 def start_local_ray(ray):
@@ -26,3 +39,55 @@ def start_local_ray(ray):
             ray.shutdown()
             if "timed out" not in str(error).lower() or time.monotonic() > ends:
                 raise
+
+
+@contextlib.contextmanager
+def ray_head(environment, *options, token=None, ready=lambda address: True):
+    """Start the head of a cluster. Yields its address, and ends all of its processes.
+
+    Args:
+        environment: Variables beside those of `NO_MODE`.
+        *options: Further options of ``ray start``.
+        token: What it is asked with whether it is there.
+        ready: Whether all is there that is needed, given the address.
+    """
+    pytest.importorskip("ray")
+    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # names of sockets must be short
+    port = free_port()
+    fixed = [f"--port={port}", f"--temp-dir={folder}", "--num-cpus=1", "--include-dashboard=false", "--block"]
+    started = []
+    address = f"127.0.0.1:{port}"
+
+    def answers():
+        if not started or started[-1].poll() is not None:  # Ray gives its processes 30 s, however busy the machine is
+            running = subprocess.Popen(
+                [ray_command(), "start", "--head", *fixed, *options],
+                env=NO_MODE | environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            started.append(running)
+        try:
+            return probe(address, token) is Answer.CLUSTER
+        except OSError:
+            return False
+
+    try:
+        wait_for(lambda: answers() and ready(address))
+        yield address
+    finally:
+        for running in started:
+            for pid in {running.pid} | descendants(running.pid):
+                if is_alive(pid):
+                    os.kill(pid, signal.SIGKILL)
+            running.wait(timeout=PATIENCE_S)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def ray_command():
+    """The command of the Ray that is installed."""
+    command = shutil.which("ray", path=os.path.dirname(sys.executable))
+    if command is None:
+        pytest.skip("Ray's command is not there")
+    return command

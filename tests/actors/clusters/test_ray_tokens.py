@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -16,11 +12,11 @@ from contextlib import suppress
 import pytest
 
 from tests.support import ROOT
-from tests.support.processes import PATIENCE_S, descendants, free_port, is_alive, wait_for
+from tests.support.local_ray import NO_MODE, ray_head
+from tests.support.processes import PATIENCE_S
 from tfray.actors.clusters.gcs_probe import Answer, probe
 
 TOKEN = "a" * 64
-NO_MODE = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
 
 
 def answering(*frames):
@@ -70,54 +66,20 @@ def test_what_answers_is_told_in_a_moment(monkeypatch, frames, answer, token):
     assert found is answer
 
 
-def ray_command():
-    command = shutil.which("ray", path=os.path.dirname(sys.executable))
-    if command is None:
-        pytest.skip("Ray's command is not there")
-    return command
-
-
 @pytest.fixture(scope="module")
 def head(tmp_path_factory):
     """The address of a Ray whose head found a token in its home, and so asks for it, if this Ray does such."""
-    pytest.importorskip("ray")
     home = tmp_path_factory.mktemp("home")
     (home / ".ray").mkdir()
     (home / ".ray" / "auth_token").write_text(TOKEN)
-    folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # names of sockets must be short
-    port = free_port()
-    options = [f"--port={port}", f"--temp-dir={folder}", "--num-cpus=1", "--include-dashboard=false", "--block"]
-    started = []
-    address = f"127.0.0.1:{port}"
 
-    def answers():
-        if not started or started[-1].poll() is not None:  # Ray gives its processes 30 s, however busy the machine is
-            running = subprocess.Popen(
-                [ray_command(), "start", "--head", *options],
-                env=NO_MODE | {"HOME": str(home)},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            started.append(running)
-        try:
-            return probe(address, TOKEN) is Answer.CLUSTER
-        except OSError:
-            return False
+    def ready(address):
+        return probe(address) is not Answer.REFUSED or devices(address, HOME=str(home)).returncode == 0
 
-    try:
-        wait_for(answers)
+    with ray_head({"HOME": str(home)}, token=TOKEN, ready=ready) as address:
         if probe(address) is not Answer.REFUSED:
             pytest.skip("this Ray asks for no token")
-        wait_for(lambda: answers() and devices(address, HOME=str(home)).returncode == 0)
         yield address, home
-    finally:
-        for running in started:
-            for pid in {running.pid} | descendants(running.pid):
-                if is_alive(pid):
-                    os.kill(pid, signal.SIGKILL)
-            running.wait(timeout=PATIENCE_S)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def devices(address, **environment):
