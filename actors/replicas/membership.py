@@ -59,12 +59,15 @@ class FaultPolicy:
             anew when a replica takes up a step that has lost all of its members. The caller's time between two steps
             does not count.
         told: Called with each `WorkerEvent`.
+        shares_input: Whether replicas share all of their input, so that it has ended for all when it has for one. Then
+            no worker is waited for.
     """
 
     max_restarts: Count = 8
     patience_s: NonNegative = 60.0
     step_timeout_s: Seconds | None = None
     told: Callable[[WorkerEvent], None] = lambda event: None
+    shares_input: bool = False
 
 
 @checked
@@ -209,6 +212,8 @@ class Membership:
     def exhausted(self, replica: int, step: int) -> list[Decision]:
         """A replica has come to the end of its input, and had no batch for a step."""
         self._exhausted = True
+        if self._faults.shares_input:
+            self.end()  # a worker that comes now would have nothing to do
         self._tell("ended", replica, step)
         return self._protocol.left(replica)
 
@@ -280,7 +285,8 @@ class Membership:
     def _replace(self, replica: int) -> list[Decision]:
         """Start another actor for a dead worker, within limits."""
         self._workers.forget(replica)
-        replaced = self._restarts < self._faults.max_restarts
+        is_over = self._exhausted and self._faults.shares_input
+        replaced = self._restarts < self._faults.max_restarts and not is_over
         self._tell("replaced" if replaced else "lost", replica, self._progress.step)
         if replaced:
             self._restarts += 1

@@ -174,6 +174,15 @@ def test_a_search_finds_a_good_perceptron(tmp_path):
     assert float(re.search(r"^best: .*accuracy (\S+),", printed, re.MULTILINE)[1]) >= 0.85
 
 
+@pytest.mark.ray
+def test_a_perceptron_learns_from_rows_of_ray_data(capsys, ray_local):
+    pytest.importorskip("ray.data")
+    sys.argv[:] = ["ray_data.py", "--epochs", "8"]
+    runpy.run_path(str(EXAMPLES / "ray_data.py"), run_name="__main__")
+    steps, accuracy = re.search(r"^(\d+) steps, test accuracy (\S+)$", capsys.readouterr().out, re.MULTILINE).groups()
+    assert int(steps) in (95, 96) and float(accuracy) >= 0.9  # 8 passes of 1438 rows, in batches of 120
+
+
 def accuracy_of_model_parallel(capsys, *arguments):
     sys.argv[:] = ["model_parallel.py", *arguments]
     runpy.run_path(str(EXAMPLES / "model_parallel.py"), run_name="__main__")

@@ -116,7 +116,7 @@ def _alternatives(trainer: Trainer, shards: int, workers: int, cost: CostModel) 
         setter = replica_device_setter(shards, worker_device="", ps_strategy=RoundRobinStrategy(shards))
         found.append(("round robin", plan_training(trainer.build(setter), shards, workers, cost, options=options)))
     for count in sorted({1, 2, 4, 2 * shards} - {shards}):
-        other = Trainer(trainer._model_fn, trainer._input_fn, trainer.scaling, trainer.run)
+        other = Trainer(trainer._model_fn, trainer._input_fn, trainer.scaling, trainer.run, trainer.datasets)
         other.scaling = replace(trainer.scaling, parameter_servers=count)
         planned = plan_training(other.build_for_shards(), count, workers, cost, options=options)
         found.append((_count(count, "shard"), planned))
@@ -196,7 +196,7 @@ def _measured(trainer: Trainer) -> tuple[list[float], list[Any]]:
         save_every_steps=None,
         save_every_s=None,
     )
-    Trainer(trainer._model_fn, trainer._input_fn, trainer.scaling, run).fit()
+    Trainer(trainer._model_fn, trainer._input_fn, trainer.scaling, run, trainer.datasets).fit()
     if len(records) < first:
         raise InvalidArgumentError(f"the input ended after {len(records)} steps; measuring takes {run.steps}")
     return [record.duration_s for record in records[_WARM_UP:first]], _traces(records)

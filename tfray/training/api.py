@@ -57,6 +57,7 @@ from tfray.training.input.batching import (
     shuffle_batch,
     shuffle_batch_join,
 )
+from tfray.training.input.dataset_shard import DatasetShard
 from tfray.training.input.input_producers import (
     input_producer,
     limit_epochs,
@@ -64,7 +65,7 @@ from tfray.training.input.input_producers import (
     slice_input_producer,
     string_input_producer,
 )
-from tfray.training.input.inputs import InputContext, array_input, dataset_input
+from tfray.training.input.inputs import InputContext, array_input, dataset_input, ray_input
 from tfray.training.optimizers.adadelta import AdadeltaOptimizer
 from tfray.training.optimizers.adagrad import AdagradOptimizer
 from tfray.training.optimizers.adagrad_da import AdagradDAOptimizer
@@ -145,7 +146,8 @@ from tfray.training.trainer.trainer import Trainer
 __all__ = [
     "AdadeltaOptimizer", "AdagradDAOptimizer", "AdagradOptimizer", "AdamOptimizer", "BytesList", "Callback",
     "Checkpoint", "CheckpointManager", "CheckpointReader", "CheckpointSaverHook", "CheckpointSaverListener",
-    "CheckpointState", "ChiefSessionCreator", "ClusterDef", "ClusterSpec", "Coordinator", "DynamicEmbedding", "Example",
+    "CheckpointState", "ChiefSessionCreator", "ClusterDef", "ClusterSpec", "Coordinator", "DatasetShard",
+    "DynamicEmbedding", "Example",
     "ExponentialMovingAverage", "Feature", "FeatureList", "FeatureLists", "Features", "FeedFnHook", "FinalOpsHook",
     "FloatList", "FtrlOptimizer", "GlobalStepWaiterHook", "GradientDescentOptimizer", "GreedyLoadBalancingStrategy",
     "InputContext", "Int64List", "JobDef", "LoggingTensorHook", "LooperThread", "ModeKeys", "ModelSpec",
@@ -165,9 +167,9 @@ __all__ = [
     "limit_epochs", "linear_cosine_decay", "list_variables", "load_checkpoint", "load_safetensors", "load_variable",
     "match_filenames_once", "maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join",
     "natural_exp_decay", "noisy_linear_cosine_decay", "piecewise_constant", "piecewise_constant_decay",
-    "polynomial_decay", "queue_runner", "random_state_saveables", "range_input_producer", "remove_checkpoint",
-    "replica_device_setter", "save_safetensors", "shuffle_batch", "shuffle_batch_join", "slice_input_producer",
-    "start_queue_runners", "string_input_producer", "summary_iterator", "update_checkpoint_state", "warm_start",
-    "write_graph",
+    "polynomial_decay", "queue_runner", "random_state_saveables", "range_input_producer", "ray_input",
+    "remove_checkpoint", "replica_device_setter", "save_safetensors", "shuffle_batch", "shuffle_batch_join",
+    "slice_input_producer", "start_queue_runners", "string_input_producer", "summary_iterator",
+    "update_checkpoint_state", "warm_start", "write_graph",
 ]
 # fmt: on

@@ -163,6 +163,25 @@ def test_the_end_of_the_input_ends_the_run():
     assert run.told == [("ended", 0)] and not run.membership.check()
 
 
+@pytest.mark.parametrize("shares_input", [False, True])
+def test_the_end_of_a_shared_input_ends_the_wait_for_workers(shares_input):
+    """Otherwise the one that has died still has a share of its own to read."""
+    run = Run(shares_input=shares_input)
+    run.get_ready(0), run.get_ready(1)
+    run.membership.left(1)
+    run.membership.exhausted(0, 2)
+    assert (("give up", 1) in run.workers.asked) is shares_input
+    assert run.membership.check() is not shares_input
+
+
+def test_a_worker_that_dies_after_the_end_of_a_shared_input_is_not_replaced():
+    run = Run(shares_input=True)
+    run.get_ready(0), run.get_ready(1)
+    run.membership.exhausted(0, 2)
+    run.membership.left(1)
+    assert run.told == [("ended", 0), ("lost", 1)] and run.membership.check() is False
+
+
 def test_an_elastic_run_shares_the_input_anew_when_somebody_comes():
     sizes = []
     run = Run(count=3, there=(0, 2), elasticity=Elasticity(minimum=1, backups=0, resized=sizes.append))

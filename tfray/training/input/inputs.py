@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from tfray.framework.arguments import Count, Positive, checked
 from tfray.framework.feed import Feed
 from tfray.framework.graph import Graph
 from tfray.library.input.datasets import Dataset
+from tfray.training.input.dataset_shard import DatasetShard, columns_of
 
 Batch = tuple[Any, Any]
-"""(features, labels): each an array, or a dictionary of arrays."""
+"""(features, labels): each an array, or a dictionary of arrays. Input functions may give the features alone, as a
+dictionary; the labels are then an empty one."""
 
 
 @checked
@@ -32,6 +34,7 @@ class InputContext:
         sharing: Number of replicas that share a batch; `required` when None. If more replicas count, steps have more
             examples in proportion.
         even: Whether all shares must be equal; otherwise some have one example more.
+        datasets: This replica's parts of the Ray datasets that were given to the `Trainer`, by name.
     """
 
     replicas: Positive = 1
@@ -40,6 +43,16 @@ class InputContext:
     first_step: int = 1
     sharing: Positive | None = None
     even: bool = True
+    datasets: Mapping[str, DatasetShard] = field(default_factory=dict)
+
+    def dataset_shard(self, name: str = "train") -> DatasetShard:
+        """This replica's part of a Ray dataset. Raises `InvalidArgumentError` if none was given under that name."""
+        if name not in self.datasets:
+            given = ", ".join(map(repr, self.datasets)) or "none"
+            raise InvalidArgumentError(
+                f"there is no dataset {name!r}: give it to the Trainer, datasets={{{name!r}: ...}}; it has {given}"
+            )
+        return self.datasets[name]
 
     def share(self, batch_size: int) -> int:
         """Examples that this replica contributes to a step in which `batch_size` examples count.
@@ -70,8 +83,9 @@ class InputContext:
         return index * share + rounds * rest + min(more, rest)
 
 
-InputFunction = Callable[[InputContext], Iterable[Batch]]
-"""Called once on each worker; its iterable gives one batch per step."""
+InputFunction = Callable[[InputContext], Any]
+"""Called once on each worker; its iterable gives one `Batch`, or dictionary of features, per step. A
+`ray.data.DataIterator` stands for its `iter_batches()`."""
 
 
 @checked
@@ -159,6 +173,42 @@ def dataset_input(make_dataset: Callable[[], Dataset], batch_size: Positive) -> 
     return input_fn
 
 
+@checked
+def ray_input(
+    features: str | Sequence[str],
+    labels: str | Sequence[str] | None,
+    batch_size: Positive,
+    epochs: Count | None = None,
+    dataset: str = "train",
+) -> InputFunction:
+    """An input function over a Ray dataset that is given to the `Trainer`, ``datasets={"train": ...}``.
+
+    The replicas share the rows of each pass: every row goes to one of them, whichever asks first. So the order is not
+    the same in every run. Shuffle with the dataset's own methods, such as ``randomize_block_order()``.
+
+    Args:
+        features: The column that is the features, or several, for a dictionary.
+        labels: The same for labels; None if there are none.
+        batch_size: Examples that count in a step, over all replicas.
+        epochs: Number of passes over the dataset; None for no limit.
+        dataset: The name of the dataset.
+
+    Raises:
+        InvalidArgumentError: There is no such dataset, or column.
+
+    Example:
+        >>> trainer = tf.train.Trainer(
+        ...     model_fn, tf.train.ray_input("x", "y", batch_size=64), datasets={"train": ray.data.read_parquet(path)}
+        ... )
+    """
+
+    def input_fn(context: InputContext) -> Iterator[Batch]:
+        for batch in context.dataset_shard(dataset).batches(context.share(batch_size), epochs):
+            yield columns_of(batch, features), {} if labels is None else columns_of(batch, labels)
+
+    return input_fn
+
+
 def _leaves(part: Any) -> Sequence[Any]:
     return list(part.values()) if isinstance(part, Mapping) else [part]
 
@@ -177,8 +227,8 @@ def flatten_batch(batch: Batch) -> list[tuple[str, Any]]:
     """
     if not isinstance(batch, tuple) or len(batch) != 2:
         raise InvalidArgumentError(
-            f"an input function must yield (features, labels), got a {type(batch).__name__}; "
-            "features and labels are arrays or dictionaries of arrays"
+            f"an input function must yield a dictionary of features, or (features, labels), got a "
+            f"{type(batch).__name__}; features and labels are arrays or dictionaries of arrays"
         )
     flat: list[tuple[str, Any]] = []
     for name, part in zip(("features", "labels"), batch, strict=True):
@@ -221,12 +271,14 @@ class BatchForm:
 def open_input(input_fn: InputFunction, context: InputContext) -> Iterator[Batch]:
     """The batches of a replica. Raises `InvalidArgumentError` if the input function returns something else."""
     batches = input_fn(context)
+    if hasattr(batches, "iter_batches"):  # a ray.data.DataIterator
+        batches = batches.iter_batches()
     if not isinstance(batches, Iterable):
         name = getattr(input_fn, "__name__", type(input_fn).__name__)
         raise InvalidArgumentError(
             f"input function {name} returned {batches!r}, expected an iterable of (features, labels)"
         )
-    return iter(batches)
+    return ((batch, {}) if isinstance(batch, Mapping) else batch for batch in batches)
 
 
 def unflatten_like(batch: Batch, values: Iterable[Any]) -> Batch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Final
@@ -13,6 +13,7 @@ import numpy as np
 from tfray.actors.clusters.cluster import Cluster, JobSpec
 from tfray.actors.clusters.remote_runner import RemoteRunner
 from tfray.actors.links.messages import InputShare
+from tfray.actors.replicas.dataset_feeds import FedRows, end_feeds, start_feeds
 from tfray.actors.replicas.driver import ReplicaDriver, StepReport
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
 from tfray.actors.replicas.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
@@ -21,6 +22,7 @@ from tfray.library.platform import logging
 from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep, compile_replica_step
 from tfray.runtime.step_report import run_metadata
 from tfray.session import Session
+from tfray.training.input.dataset_shard import DatasetShard
 from tfray.training.input.inputs import BatchForm, InputContext, InputFunction, open_input
 from tfray.training.trainer.bad_gradients import BadGradientsWarning
 from tfray.training.trainer.batch_scale import scale_variable
@@ -66,6 +68,7 @@ class ClusterTraining:
     Args:
         model: The model, built for the cluster's parameter servers.
         input_fn: Opens the input of a replica.
+        datasets: Datasets of Ray whose rows the replicas share, by name.
         scaling: The number of actors, and how they work together.
         run: The configuration of the run.
         cluster: The actors.
@@ -80,6 +83,7 @@ class ClusterTraining:
         model: BuiltModel,
         *,
         input_fn: InputFunction,
+        datasets: Mapping[str, Any],
         scaling: ScalingConfig,
         run: RunConfig,
         cluster: Cluster,
@@ -96,6 +100,9 @@ class ClusterTraining:
         """A message about the part of the data that is no longer read; None if all is read."""
         self._model = model
         self._input_fn = input_fn
+        self._datasets = datasets
+        self._feeds: dict[str, Any] = {}
+        """By dataset: what hands out its rows. A run that goes back to a checkpoint goes on in the same pass."""
         self._scaling = scaling
         self._run = run
         self._cluster = cluster
@@ -105,6 +112,20 @@ class ClusterTraining:
 
     def records(self) -> Generator[StepRecord, None, None]:
         """Train to the end, going back to the newest checkpoint whenever a parameter server dies."""
+        self._start_feeds()
+        try:
+            yield from self._recovering()
+        finally:
+            for feeds in self._feeds.values():
+                end_feeds(feeds)
+
+    def _start_feeds(self) -> None:
+        workers = [device for device in self._cluster.devices if device.startswith("/job:worker/")]
+        nodes = [self._cluster.handle(device).address.node for device in workers]
+        for name, dataset in self._datasets.items():
+            self._feeds[name] = start_feeds(dataset, nodes, self._scaling.max_workers)
+
+    def _recovering(self) -> Generator[StepRecord, None, None]:
         recoveries, model, checkpoints, died = 0, self._model, self._checkpoints, ""
         while True:
             try:
@@ -180,18 +201,27 @@ class ClusterTraining:
             until = "the others share its data until another comes" if self._scaling.elastic else "another is started"
             message = f"the worker of {who} died in step {event.step}: {until}"
             self._worker_lost(self._events.tell(REPLACEMENT, event.step, message, event.replica, event.device))
+            if self._datasets:
+                self._lose(event, f"the worker of {who} died in step {event.step}", event.device)
         else:
-            restarts = f"{self._run.max_worker_restarts} restarts"
-            what = f"the worker of {who} died in step {event.step} and is not replaced, after {restarts}"
+            after = "" if self._datasets else f", after {self._run.max_worker_restarts} restarts"
+            what = f"the worker of {who} died in step {event.step} and is not replaced{after}"
             self._worker_lost(self._lose(event, what, event.device))
 
     def _worker_lost(self, event: RunEvent) -> None:
         tell(self._heard.on_worker_lost, event)
 
     def _note_ends(self, report: StepReport) -> None:
-        """A step has ended. Inputs that ended before it are a loss, unless the step had as many members as it needs."""
+        """A step has ended. Inputs that ended before it are a loss, unless the step had as many members as it needs.
+
+        Replicas that share the rows of datasets have had them all when their inputs end, one sooner than another.
+        """
         scaling = self._scaling
-        if scaling.mode == "async" or (scaling.backup_workers and len(report.members) >= scaling.required):
+        if (
+            self._datasets
+            or scaling.mode == "async"
+            or (scaling.backup_workers and len(report.members) >= scaling.required)
+        ):
             return
         for event in [each for each in self._ended.values() if each.step <= report.step]:
             del self._ended[event.replica]
@@ -199,7 +229,11 @@ class ClusterTraining:
             self._lose(event, f"the input of {who} ended before step {event.step}, and the others' did not")
 
     def _lose(self, event: WorkerEvent, what: str, device: str | None = None) -> RunEvent:
-        self._lost = f"{what}: training goes on without 1 of {event.replicas} shares of the data"
+        if self._datasets:
+            rest = f"the rows of {', '.join(self._datasets)} that it had taken; the others read the rest of its share"
+        else:
+            rest = f"1 of {event.replicas} shares of the data"
+        self._lost = f"{what}: training goes on without {rest}"
         return self._events.tell(LOST_DATA, event.step, self._lost, event.replica, device)
 
     @property
@@ -248,6 +282,7 @@ class ClusterTraining:
                 patience_s=max(FaultPolicy.patience_s, scaling.start_timeout_s),
                 step_timeout_s=run.step_timeout_s,
                 told=self._observe,
+                shares_input=bool(self._datasets),
             ),
             elasticity=self._elasticity(session),
             first_step=first_step,
@@ -280,7 +315,9 @@ class ClusterTraining:
         counted = scaling.mode == "async" or (scaling.elastic and scaling.elastic_batch == "scaled")
         first_step = 1 - (-share.batches // share.replicas) if counted else share.step
         # For the input a step of several batches is as many steps.
-        return scaling.input_context(share.replicas, share.index, 1 + self._run.accumulate * (first_step - 1))
+        context = scaling.input_context(share.replicas, share.index, 1 + self._run.accumulate * (first_step - 1))
+        shards = {name: DatasetShard(FedRows(feeds, share.index)) for name, feeds in self._feeds.items()}
+        return replace(context, datasets=shards)
 
     def _elasticity(self, session: Session) -> Elasticity | None:
         scaling = self._scaling

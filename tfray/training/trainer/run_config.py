@@ -201,6 +201,8 @@ class RunConfig:
             has ended before the others'. ``"warn"`` says so and trains on. ``"stop"`` ends the run with a
             `DataLossError`, after a checkpoint if there is a folder; up to two steps may have been taken without the
             replica by then. An elastic run shares the data of a dead worker among the others: that is no loss.
+            The replicas of any run share the rows of `datasets` in this way; but the rows that a dead worker had taken,
+            and had not trained on, are lost.
         summary_steps: The model's ``tf.summary`` operations are computed and logged once in so many steps, on a cluster
             by a replica; None for never.
     """

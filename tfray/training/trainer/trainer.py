@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,7 @@ from tfray.framework.graph import DeviceFunction, Graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables.partitioned_variables import Partitioner, balancing_partitioner
 from tfray.session import Session
+from tfray.training.input.dataset_shard import DatasetShard, WholeDataset
 from tfray.training.input.inputs import Batch, InputContext, InputFunction, open_input
 from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
 from tfray.training.trainer.callback import RunCallbacks
@@ -49,6 +50,9 @@ class Trainer:
             `InputContext`. Its iterable gives one (features, labels) per step.
         scaling: The number of actors, and how they work together.
         run: How long and where to train, and what to save and report.
+        datasets: Datasets of Ray (`ray.data.Dataset`), by name. The replicas share the rows of each:
+            `InputContext.dataset_shard`, or `tf.train.ray_input`. Leave Ray processors for reading them, beside those
+            that the actors of the run take.
 
     Example:
         >>> trainer = tf.train.Trainer(
@@ -68,7 +72,12 @@ class Trainer:
         input_fn: InputFunction,
         scaling: ScalingConfig | None = None,
         run: RunConfig | None = None,
+        datasets: Mapping[str, Any] | None = None,
     ) -> None:
+        for name, dataset in (datasets or {}).items():
+            if not hasattr(dataset, "streaming_split"):
+                raise InvalidArgumentError(f"datasets[{name!r}] is {dataset!r}, expected a ray.data.Dataset")
+        self.datasets = dict(datasets or {})
         self._model_fn = model_fn
         self._input_fn = input_fn
         self.scaling = scaling or ScalingConfig()
@@ -131,9 +140,14 @@ class Trainer:
     def build(self, device: DeviceFunction | None = None, partitioner: Partitioner | None = None) -> BuiltModel:
         """Build the model for the first batch of the input, under a device function: see `build_model`."""
         scaling = self.scaling
-        context = scaling.input_context(scaling.min_workers, 0, 1)
+        context = self._with_datasets(scaling.input_context(scaling.min_workers, 0, 1))
         first = self._first_batch(open_input(self._input_fn, context))
         return build_model(self._model_fn, first, seed=self.run.seed, device=device, partitioner=partitioner)
+
+    def _with_datasets(self, context: InputContext) -> InputContext:
+        """The context with all rows of the datasets, for this process."""
+        whole = {name: DatasetShard(WholeDataset(dataset)) for name, dataset in self.datasets.items()}
+        return replace(context, datasets=whole)
 
     def build_for_shards(self, machine: Machine | None = None) -> BuiltModel:
         """Decide what `scaling` leaves open, and build the model for the number of shards.
@@ -174,7 +188,7 @@ class Trainer:
     # -- in this process -------------------------------------------------------------------------
 
     def _fit_locally(self, folder: str | None, events: RunEvents, heard: RunCallbacks) -> Result:
-        run, batches = self.run, open_input(self._input_fn, InputContext())
+        run, batches = self.run, open_input(self._input_fn, self._with_datasets(InputContext()))
         first = self._first_batch(batches)
         gathers = run.accumulate > 1 or run.bad_gradients is not None
         model = build_model(self._model_fn, first, seed=run.seed, device=to_shard if gathers else None)
@@ -187,7 +201,7 @@ class Trainer:
             if begin == 1:
                 batches = itertools.chain([first], batches)
             else:
-                batches = open_input(self._input_fn, InputContext(first_step=begin))
+                batches = open_input(self._input_fn, self._with_datasets(InputContext(first_step=begin)))
             steps = LocalSteps(model, session, run, self._summaries(model, folder), checkpoints.step + 1)
             step = steps.gathered if gathers else steps.plain
             records = self._local_steps(step, session, batches, checkpoints, events)
@@ -229,6 +243,7 @@ class Trainer:
             training = ClusterTraining(
                 model,
                 input_fn=self._input_fn,
+                datasets=self.datasets,
                 scaling=self.scaling,
                 run=self.run,
                 cluster=cluster,
