@@ -21,7 +21,7 @@ from ray.util.metrics import Counter, Gauge, Histogram
 STEP_BOUNDARIES_S: Final = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0]
 
 _PERIOD_S: Final = 0.1
-"""Seconds between two settings of a gauge, at least. Ray reads gauges far more rarely."""
+"""Seconds between two settings of what changes in every step, at least. Ray reads it far more rarely."""
 
 
 @lru_cache(maxsize=1)
@@ -67,6 +67,7 @@ class StepMetrics:
         self._live = Gauge("tfray_live_replicas", "Replicas alive.")
         self._dropped = Counter("tfray_dropped_gradients", "Gradients that came too late.")
         self._dropped_so_far = 0
+        self._live_so_far: int | None = None
         self._counted = 0
         self._set_at: float | None = None
 
@@ -83,10 +84,12 @@ class StepMetrics:
         if dropped > self._dropped_so_far:
             self._dropped.inc(dropped - self._dropped_so_far)
             self._dropped_so_far = dropped
+        if live != self._live_so_far:
+            self._live.set(live)
+            self._live_so_far = live
         self._counted += members * self._examples
         now = time.perf_counter()
         since = now - self._set_at if self._set_at is not None else duration_s
         if self._set_at is None or since >= _PERIOD_S:
             self._speed.set(self._counted / max(since, 1e-9))
-            self._live.set(live)
             self._counted, self._set_at = 0, now
