@@ -378,6 +378,8 @@ def _broadcast_args_kernel(ctx: KernelContext, s0: Array, s1: Array) -> Array:
 
 
 def _broadcast_args_shape(op: Operation) -> list[TensorShape]:
+    for tensor in op.inputs:
+        tensor.shape.assert_has_rank(1)
     entries = _broadcast_args_value(op)
     return [TensorShape([None if entries is None else len(entries)])]
 

@@ -24,7 +24,7 @@ from tfray.framework.op_def import (
     register,
 )
 from tfray.framework.shape_functions import normalize_axis
-from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import broadcast_to
 from tfray.ops.arrays.gather_ops import first_outside
@@ -131,13 +131,13 @@ def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | N
     """Make `num` values at equal distances from `start` to `stop`, both included.
 
     Args:
-        start: Scalar of a float dtype.
-        stop: Scalar of that dtype.
+        start: A float dtype, any shape.
+        stop: That dtype, a shape that broadcasts with that of `start`.
         num: Scalar integer, at least 1.
         name: Name of the operation.
 
     Returns:
-        Vector of `num` numbers, the dtype of `start`.
+        ``[num, ...]``: a vector for scalars, else the common shape of `start` and `stop` behind `num`.
 
     Examples:
         >>> session.run(tf.linspace(0.0, 1.0, 5))
@@ -153,12 +153,13 @@ def _lin_space_kernel(ctx: KernelContext, start: Array, stop: Array, num: Array)
     count = host_int(ctx, num)
     if count < 1:
         raise InvalidArgumentError(f"linspace: num is {count}, expected at least 1")
-    first, last = (float(ctx.to_host(end)) for end in (start, stop))
-    return ctx.xp.linspace(first, last, count).astype(ctx.output_dtype())
+    first, last = (np.asarray(ctx.to_host(end), np.float64) for end in (start, stop))
+    return ctx.xp.array(np.linspace(first, last, count).astype(ctx.output_dtype()))
 
 
 def _lin_space_shape(op: Operation) -> list[TensorShape]:
-    return [TensorShape([(known_entries(op.inputs[2]) or [None])[0]])]
+    ends = broadcast_shapes(op.inputs[0].shape, op.inputs[1].shape)
+    return [TensorShape([(known_entries(op.inputs[2]) or [None])[0]]).concatenate(ends)]
 
 
 LIN_SPACE = register(
@@ -288,7 +289,7 @@ def sequence_mask(
     """Mark the first ``lengths[...]`` places of each row.
 
     Args:
-        lengths: Integers of any shape.
+        lengths: Integers of any shape; fractions are cut off where `maxlen` is given.
         maxlen: Scalar integer: length of the rows; the largest of `lengths` when None.
         dtype: Dtype of the result: marks are True or 1.
         name: Name of the operation.
@@ -303,7 +304,10 @@ def sequence_mask(
     """
     longest = index_tensor(_LONGEST if maxlen is None else maxlen)
     longest.shape.assert_has_rank(0)
-    return add_op(SEQUENCE_MASK, index_tensor(lengths), longest, name=name, dtype=as_dtype(dtype))
+    lengths = index_tensor(lengths)
+    if maxlen is not None and not lengths.dtype.is_integer:
+        lengths = cast(lengths, longest.dtype)
+    return add_op(SEQUENCE_MASK, lengths, longest, name=name, dtype=as_dtype(dtype))
 
 
 _LONGEST = -1

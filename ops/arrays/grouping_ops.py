@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, contains_tensor, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import KernelContext, OpDef, on_every_device, register
@@ -107,12 +107,17 @@ def tuple_(
         A list of the same length, of tensors of the same shapes; an operation is replaced by one that ends when all are
         done.
     """
-    tensors = list(tensors)
     graph = get_default_graph()
     with graph.name_scope(name or "tuple"):
+        tensors = [_of_the_graph(item) for item in tensors]
         gate = group(*tensors, *(control_inputs or ()))
         with graph.control_dependencies([gate]):
             return [_gated(item) for item in tensors]
+
+
+def _of_the_graph(item: Any) -> Any:
+    """A number or an array as a tensor. What is something of the graph stays as it is."""
+    return item if item is None or isinstance(item, Operation) or contains_tensor(item) else convert_to_tensor(item)
 
 
 def _gated(item: TensorLike) -> Any:

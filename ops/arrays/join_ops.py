@@ -93,8 +93,15 @@ def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tens
 
 
 def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> Tensor:
-    """`stack` along dimension 0: the result has the shape ``[len(values), ...]``."""
-    return stack(values, 0, name)
+    """`stack` along dimension 0: the result has the shape ``[len(values), ...]``.
+
+    Raises:
+        TypeError: `values` is a number, and not a list.
+    """
+    stacked = stack(list(values) if isinstance(values, str) else values, 0, name)
+    if stacked.shape.rank == 0:
+        raise TypeError(f"parallel_stack: values is {values!r}, expected a list of tensors")
+    return stacked
 
 
 def _pack_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -47,6 +48,7 @@ class UniqueWithCounts(NamedTuple):
     count: Tensor  # type: ignore[assignment]  # TensorFlow's name, which hides tuple.count
 
 
+@none_is_default
 def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
     """Find the distinct values of a vector, in the order in which they first occur.
 
@@ -65,6 +67,7 @@ def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = 
     return Unique(*unique_with_counts(x, out_idx, name or "Unique")[:2])
 
 
+@none_is_default
 def unique_with_counts(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
     """`unique`, and how often each value occurs: ``count``, shape ``[distinct]``, of dtype `out_idx`."""
     return UniqueWithCounts(*add_op(UNIQUE_WITH_COUNTS, x, name=name, out_idx=as_dtype(out_idx)))
@@ -133,6 +136,7 @@ class ListDiff(NamedTuple):
     idx: Tensor
 
 
+@none_is_default
 def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int32, name: str | None = None) -> ListDiff:
     """Find the values of the vector `x` that are not in the vector `y`, and where in `x` they are.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes, shape_functions
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_shape, constant_value, is_small
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -94,6 +95,7 @@ def _like_first_input(op: Operation, d_output: Tensor) -> list[Tensor | None]:
 # -- shape, rank, size ---------------------------------------------------------------------------------
 
 
+@none_is_default
 def shape(input: TensorLike | SparseLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """Return the shape of a tensor as an integer vector.
 
@@ -147,6 +149,7 @@ SHAPE = register(
 )
 
 
+@none_is_default
 def shape_n(input: Iterable[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """Return the shape of each tensor of a list, each an integer vector. See `shape`.
 
@@ -189,6 +192,7 @@ RANK = register(
 )
 
 
+@none_is_default
 def size(input: TensorLike | SparseLike, name: str | None = None, out_type: DTypeLike = dtypes.int32) -> Tensor:
     """Return the number of elements of a tensor as a scalar of dtype `out_type` (int32 or int64).
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
@@ -174,6 +175,7 @@ def _part_of_entries(
 register_operator("getitem", getitem)
 
 
+@none_is_default
 def strided_slice(
     input_: TensorLike,
     begin: TensorLike,
@@ -453,7 +455,7 @@ def slice_(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | 
                [5, 6]], dtype=int32)
     """
     begin, size = index_tensor(begin), index_tensor(size)
-    if begin.dtype is not size.dtype:
+    if {begin.dtype, size.dtype} == {dtypes.int32, dtypes.int64}:
         begin, size = cast(begin, dtypes.int64), cast(size, dtypes.int64)
     return add_op(SLICE, input_, begin, size, name=name)
 
@@ -490,7 +492,7 @@ def _slice_size(begin: int | None, size: int | None, whole: int | None) -> int |
         size = None if whole is None or begin is None else whole - begin
     if (begin is not None and begin < 0) or (size is not None and size < 0):
         raise ValueError(f"slice from {begin} of size {size} reaches outside a dimension of size {whole}")
-    if whole is not None and (begin or 0) + (size or 0) > whole:
+    if whole is not None and begin is not None and begin + (size or 0) > whole:
         raise ValueError(f"slice from {begin} of size {size} reaches outside a dimension of size {whole}")
     return size
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -24,6 +25,7 @@ from tfray.ops.arrays.shape_ops import host_ints, host_pairs, index_tensor
 # -- space and depth -----------------------------------------------------------------------------------
 
 
+@none_is_default
 def space_to_depth(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """Move each square block of pixels into the channels of one pixel.
 
@@ -40,6 +42,7 @@ def space_to_depth(input: TensorLike, block_size: int, name: str | None = None, 
     return add_op(SPACE_TO_DEPTH, input, name=name, block_size=int(block_size), data_format=data_format)
 
 
+@none_is_default
 def depth_to_space(input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """Spread the channels of each pixel over a square block of pixels: the inverse of `space_to_depth`.
 
@@ -242,6 +245,7 @@ def required_space_to_batch_paddings(
     """
     with get_default_graph().name_scope(name or "required_space_to_batch_paddings"):
         space, sides = index_tensor(input_shape), index_tensor(block_shape)
+        sides.shape.with_rank(1).assert_is_compatible_with(space.shape)
         before, behind = (0, 0) if base_paddings is None else unstack(index_tensor(base_paddings), 2, 1)
         missing = (sides - (space + before + behind) % sides) % sides
         none = zeros_like(missing)

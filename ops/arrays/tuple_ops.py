@@ -25,7 +25,12 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
 
     Returns:
         As many tensors, of the same shapes and dtypes.
+
+    Raises:
+        TypeError: `input` is no list.
     """
+    if not isinstance(input, (list, tuple)):
+        raise TypeError(f"identity_n: input is {input!r}, expected a list of tensors")
     tensors = [convert_to_tensor(value) for value in input]
     return add_op(IDENTITY_N, tensors, name=name, T=[tensor.dtype for tensor in tensors])
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, register
@@ -124,6 +125,7 @@ class Sampling(NamedTuple):
         return _sparse_module(xp.__name__).csr_matrix(parts, shape=(count, pixels))
 
 
+@none_is_default
 def crop_and_resize(
     image: TensorLike,
     boxes: TensorLike,

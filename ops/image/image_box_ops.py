@@ -13,6 +13,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
@@ -643,6 +644,7 @@ SAMPLE_DISTORTED_BOUNDING_BOX = register(
 # -- glimpses ------------------------------------------------------------------------------------------
 
 
+@none_is_default
 def extract_glimpse(
     input: TensorLike,
     size: TensorLike,

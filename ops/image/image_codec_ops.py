@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.formats.media import encode_png as encode_png_file
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -36,9 +37,9 @@ from tfray.ops.random.random_ops import random_uniform
 
 
 def _check_channels(op: str, channels: int | None, allowed: tuple[int, ...]) -> int:
-    channels = channels or 0
+    channels = 0 if channels is None else channels
     if channels not in allowed:
-        raise InvalidArgumentError(f"{op}: channels is {channels}, expected one of {allowed}")
+        raise ArgumentError(f"{op}: channels is {channels}, expected one of {allowed}")
     return channels
 
 
@@ -59,6 +60,7 @@ def _jpeg_options(op: str, fancy_upscaling: bool, dct_method: str, recover: bool
     return {"fancy_upscaling": bool(fancy_upscaling), "dct_method": dct_method, "try_recover_truncated": bool(recover)}
 
 
+@none_is_default
 def decode_jpeg(
     contents: TensorLike,
     channels: int = 0,
@@ -95,7 +97,7 @@ def decode_jpeg(
         (4, 6, 3)
     """
     if ratio not in (1, 2, 4, 8):
-        raise InvalidArgumentError(f"decode_jpeg: ratio is {ratio}, expected 1, 2, 4 or 8")
+        raise ArgumentError(f"decode_jpeg: ratio is {ratio}, expected 1, 2, 4 or 8")
     channels = _check_channels("decode_jpeg", channels, (0, 1, 3))
     options = _jpeg_options("decode_jpeg", fancy_upscaling, dct_method, try_recover_truncated)
     return add_op(DECODE_JPEG, contents, name=name, channels=channels, ratio=ratio, **options)
@@ -260,6 +262,7 @@ IS_JPEG = register(
 )
 
 
+@none_is_default
 def encode_jpeg(
     image: TensorLike,
     format: str = "",
@@ -457,6 +460,7 @@ DECODE_PNG = register(
 )
 
 
+@none_is_default
 def encode_png(image: TensorLike, compression: int = -1, name: str | None = None) -> Tensor:
     """Encode an image as PNG.
 

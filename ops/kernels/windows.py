@@ -138,11 +138,11 @@ def per_axis(op: str, what: str, value: Sizes, data_format: str) -> list[int]:
         data_format: The layout.
 
     Raises:
-        InvalidArgumentError: Another number of values, or one below 1.
+        ArgumentError: Another number of values, one below 1, or nested lists.
     """
     values = [int(item) for item in np.ravel(value)]
-    if len(values) not in (1, 2, 4) or min(values) < 1:
-        raise InvalidArgumentError(f"{op}: {what} is {value!r}, expected 1, 2 or 4 integers of at least 1")
+    if len(values) not in (1, 2, 4) or min(values) < 1 or np.ndim(value) > 1:
+        raise ArgumentError(f"{op}: {what} is {value!r}, expected 1, 2 or 4 integers of at least 1")
     if len(values) == 4:
         return values
     height, width = values * (2 // len(values))
@@ -153,9 +153,9 @@ def all_axes(op: str, what: str, value: Sizes) -> list[int]:
     """A stride, rate or window size where TensorFlow takes four integers alone, in the order of the layout.
 
     Raises:
-        ArgumentError: It is no list, or one of another number of values, or of one below 1.
+        ArgumentError: It is no list, one of another number of values, of one below 1, or nested.
     """
-    is_list = isinstance(value, (Sequence, np.ndarray))
+    is_list = isinstance(value, (Sequence, np.ndarray)) and np.ndim(value) == 1
     values = [int(item) for item in np.ravel(value)] if is_list else []
     if len(values) != 4 or min(values) < 1:
         raise ArgumentError(f"{op}: {what} is {value!r}, expected a list of four integers of at least 1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -164,12 +164,18 @@ def _of_nothing(ctx: KernelContext, input: Array, sizes: list[int]) -> Array:
     return ctx.xp.zeros((*input.shape[: input.ndim - len(sizes)], *sizes), ctx.output_dtype())
 
 
+def _checked_lengths(lengths: list[Any]) -> list[Any]:
+    if any(length is not None and length < 0 for length in lengths):
+        raise InvalidArgumentError(f"fft_length is {lengths}, expected lengths of at least 0")
+    return lengths
+
+
 def _real_transform(name: str, rank: int) -> OpDef:
     """Definition of a transform of real numbers, which keeps one half of the last dimension."""
 
     def kernel(ctx: KernelContext, input: Array, fft_length: Array) -> Array:
         _check_rank(ctx, input, rank)
-        lengths = host_ints(ctx, fft_length)
+        lengths = _checked_lengths(host_ints(ctx, fft_length))
         if not input.size or 0 in lengths:
             return _of_nothing(ctx, input, [*lengths[:-1], lengths[-1] // 2 + 1 if lengths[-1] else 0])
         result = ctx.xp.fft.rfftn(input, lengths, axes=tuple(range(-rank, 0)))
@@ -178,7 +184,7 @@ def _real_transform(name: str, rank: int) -> OpDef:
     def shape_of(op: Operation) -> list[TensorShape]:
         source = _inner_rank(op, rank)
         op.inputs[1].shape.merge_with([rank])
-        lengths = known_entries(op.inputs[1]) or [None] * rank
+        lengths = _checked_lengths(known_entries(op.inputs[1]) or [None] * rank)
         half = lengths[-1] and lengths[-1] // 2 + 1
         return [source[:-rank].concatenate([*lengths[:-1], half])]
 
@@ -201,7 +207,7 @@ def _inverse_real_transform(name: str, rank: int) -> OpDef:
 
     def kernel(ctx: KernelContext, input: Array, fft_length: Array) -> Array:
         _check_rank(ctx, input, rank)
-        lengths = host_ints(ctx, fft_length)
+        lengths = _checked_lengths(host_ints(ctx, fft_length))
         if not input.size or 0 in lengths:
             return _of_nothing(ctx, input, lengths)
         result = ctx.xp.fft.irfftn(input, lengths, axes=tuple(range(-rank, 0)))
@@ -210,7 +216,7 @@ def _inverse_real_transform(name: str, rank: int) -> OpDef:
     def shape_of(op: Operation) -> list[TensorShape]:
         source = _inner_rank(op, rank)
         op.inputs[1].shape.merge_with([rank])
-        return [source[:-rank].concatenate(known_entries(op.inputs[1]) or [None] * rank)]
+        return [source[:-rank].concatenate(_checked_lengths(known_entries(op.inputs[1]) or [None] * rank))]
 
     def gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
         return [_inverse_real_gradient(op, d_output, rank), None]

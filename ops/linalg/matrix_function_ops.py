@@ -233,12 +233,17 @@ def _unit_lower(lower_upper: Tensor) -> Tensor:
     return matrix_set_diag(lower, zeros_like(matrix_diag_part(lower)) + 1)
 
 
+def _as_matrix(value: TensorLike) -> Tensor:
+    """As `convert_to_tensor`, but numbers of Python are floats, integers too."""
+    return convert_to_tensor(value, preferred_dtype=dtypes.float32)
+
+
 def lu_reconstruct(
     lower_upper: TensorLike, perm: TensorLike, validate_args: bool = False, name: str | None = None
 ) -> Tensor:
     """Undo `lu`: from the factors `lower_upper` and the permutation `perm`, compute the matrices ``[..., n, n]``."""
     with get_default_graph().name_scope(name or "lu_reconstruct"):
-        factors, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+        factors, perm = _as_matrix(lower_upper), convert_to_tensor(perm)
         product = matmul(_unit_lower(factors), matrix_band_part(factors, 0, -1))
         if perm.shape.rank == 1:
             return gather(product, invert_permutation(perm))
@@ -262,7 +267,8 @@ def lu_solve(
         ``[..., n, k]``.
     """
     with get_default_graph().name_scope(name or "lu_solve"):
-        factors, perm = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+        factors, perm = _as_matrix(lower_upper), convert_to_tensor(perm)
+        rhs = _as_matrix(rhs)
         permuted = gather(rhs, perm, axis=-2) if perm.shape.rank == 1 else batch_gather(rhs, perm)
         inner = matrix_triangular_solve(_unit_lower(factors), permuted)
         return matrix_triangular_solve(factors, inner, lower=False)
@@ -273,7 +279,7 @@ def lu_matrix_inverse(
 ) -> Tensor:
     """Invert matrices, given their factors (arguments as `lu_solve`)."""
     with get_default_graph().name_scope(name or "lu_matrix_inverse"):
-        factors = convert_to_tensor(lower_upper)
+        factors = _as_matrix(lower_upper)
         sizes = shape(factors)
         identity = eye(sizes[-1], batch_shape=sizes[:-2], dtype=factors.dtype)
         return lu_solve(factors, perm, identity)
@@ -354,7 +360,7 @@ def matrix_rank(
         int32 ``[...]``.
     """
     with get_default_graph().name_scope(name or "matrix_rank"):
-        a = convert_to_tensor(a)
+        a = _as_matrix(a)
         values = svd(a, compute_uv=False)
         limit = _tolerance(a, values, None) if tol is None else expand_dims(convert_to_tensor(tol, values.dtype), -1)
         return reduce_sum(cast(greater(values, limit), dtypes.int32), -1)

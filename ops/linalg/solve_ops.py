@@ -12,6 +12,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, convert_alike
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, KernelFunction, OpDef, on_every_device, register
@@ -286,6 +287,7 @@ MATRIX_SOLVE = register(
 )
 
 
+@none_is_default
 def matrix_triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:

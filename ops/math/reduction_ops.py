@@ -656,9 +656,19 @@ def reduce_variance(
     """Compute the mean squared distance from the mean over dimensions (arguments as `reduce_sum`).
 
     `input_tensor` may have any shape. The result has its dtype and its shape without these dimensions, or with size 1
-    there (`keepdims`).
+    there (`keepdims`). The variance of complex numbers is real.
+
+    Raises:
+        TypeError: `input_tensor` is of integers: cast it first.
     """
+    input_tensor = convert_to_tensor(input_tensor)
+    dtype = input_tensor.dtype
+    if not dtype.is_floating and not dtype.is_complex:
+        raise TypeError(f"reduce_variance: input_tensor is {dtype.name}, expected float or complex numbers")
     mean = reduce_mean(input_tensor, axis, keepdims=True)
+    if dtype.is_complex:
+        apart = subtract(input_tensor, mean)
+        return reduce_mean(cast(multiply(apart, conj(apart)), dtype.real_dtype), axis, keepdims, name)
     return reduce_mean(squared_difference(input_tensor, mean), axis, keepdims, name)
 
 

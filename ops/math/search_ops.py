@@ -8,6 +8,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -34,6 +35,7 @@ from tfray.ops.math.reduction_ops import reduce_max
 # -- positions of extremes -----------------------------------------------------------------------------
 
 
+@none_is_default
 def argmax(
     input: TensorLike,
     axis: TensorLike | None = None,
@@ -63,6 +65,7 @@ def argmax(
     return _position(ARG_MAX, input, axis, name, dimension, output_type)
 
 
+@none_is_default
 def argmin(
     input: TensorLike,
     axis: TensorLike | None = None,
@@ -451,6 +454,7 @@ IN_TOP_K = register(
 # -- how often -----------------------------------------------------------------------------------------
 
 
+@none_is_default
 def bincount(
     arr: TensorLike,
     weights: TensorLike | None = None,
@@ -492,7 +496,9 @@ def _bincount_kernel(ctx: KernelContext, arr: Array, length: Array, weights: Arr
     if weights.size not in (0, numbers.size):
         raise InvalidArgumentError(f"{weights.size} weights for {numbers.size} numbers")
     if ctx.xp is np and numbers.size and numbers.min() < 0:
-        raise InvalidArgumentError(f"numbers to count must not be negative, found {numbers.min()}")
+        least = numbers.min()
+        which = "NaN (cast to an integer)" if least == np.iinfo(np.int32).min else least
+        raise InvalidArgumentError(f"numbers to count must not be negative, found {which}")
     kept = numbers < bins
     heavy = weights.reshape(-1)[kept].astype(np.float64) if weights.size else None
     counts = ctx.xp.bincount(numbers[kept], heavy, minlength=bins)

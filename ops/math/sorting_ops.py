@@ -17,7 +17,6 @@ from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.join_ops import late_index
@@ -29,6 +28,7 @@ from tfray.ops.arrays.shape_ops import (
     index_tensor,
     reshape,
     shape,
+    to_int32,
     transpose,
 )
 from tfray.ops.math.arithmetic_ops import multiply, realdiv
@@ -37,8 +37,7 @@ from tfray.ops.math.comparison_ops import equal
 from tfray.ops.math.reduction_ops import reduce_sum
 from tfray.ops.math.rounding_ops import clip_by_value, floor
 from tfray.ops.math.scan_ops import cumsum
-from tfray.ops.math.search_ops import put_along_last
-from tfray.ops.math.segment_ops import unsorted_segment_sum
+from tfray.ops.math.search_ops import BINCOUNT, put_along_last
 
 # -- sorting -------------------------------------------------------------------------------------------
 
@@ -317,7 +316,7 @@ def histogram_fixed_width_bins(
         name: Name scope of the operations.
 
     Returns:
-        The shape of `values`.
+        The shape of `values`. What stands in the place of a NaN is not defined.
     """
     with get_default_graph().name_scope(name or "histogram_bins"):
         values = convert_to_tensor(values, name="values")
@@ -330,8 +329,8 @@ def histogram_fixed_width_bins(
             raise InvalidArgumentError(f"histogram_fixed_width: value_range is {known.tolist()}, expected low < high")
         low, high = cast(bounds[0], wide), cast(bounds[1], wide)
         share = realdiv(cast(values, wide) - low, high - low)
-        bins = cast(floor(multiply(share, cast(nbins, wide))), dtypes.int32)
-        return cast(clip_by_value(bins, 0, convert_to_tensor(nbins, dtypes.int32) - 1), dtype)
+        count = cast(nbins, wide)
+        return cast(cast(clip_by_value(floor(multiply(share, count)), 0, count - 1), dtypes.int32), dtype)
 
 
 def histogram_fixed_width(
@@ -347,11 +346,14 @@ def histogram_fixed_width(
     scalar.
 
     Returns:
-        Shape ``[nbins]``, of `dtype`.
+        Shape ``[nbins]``, of `dtype`, which is int32 or int64.
+
+    Raises:
+        InvalidArgumentError: When run, a value is NaN.
     """
     with get_default_graph().name_scope(name or "histogram_fixed_width"):
-        bins = reshape(histogram_fixed_width_bins(values, value_range, nbins), [-1])
-        return unsorted_segment_sum(cast(ones_like(bins), dtype), bins, nbins)
+        bins = histogram_fixed_width_bins(values, value_range, nbins)
+        return add_op(BINCOUNT, bins, to_int32(nbins), np.zeros(0, as_dtype(dtype).numpy))
 
 
 # -- places --------------------------------------------------------------------------------------------

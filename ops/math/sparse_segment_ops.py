@@ -48,6 +48,9 @@ def _combine(
 ) -> Tensor:
     indices, segment_ids = index_tensor(indices), index_tensor(segment_ids)
     count = index_tensor(-1 if num_segments is None else num_segments)
+    known = constant_value(count)
+    if num_segments is not None and known is not None and (known < 0).any():
+        raise InvalidArgumentError(f"{definition.name}: num_segments is {known}, expected 0 or more")
     return add_op(definition, data, indices, segment_ids, count, name=name)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
@@ -245,6 +246,7 @@ RELU6_GRAD = register(
 )
 
 
+@none_is_default
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """Compute `features` where positive, ``alpha * features`` elsewhere.
 

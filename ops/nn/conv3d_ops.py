@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
@@ -35,7 +35,7 @@ def _attrs(
 ) -> dict[str, Any]:
     layout = checked_volume_layout(op, data_format)
     if strides is None or not isinstance(padding, str) or padding.upper() not in ("SAME", "VALID"):
-        raise InvalidArgumentError(f"{op}: strides and padding (SAME or VALID) are required, got {padding!r}")
+        raise ArgumentError(f"{op}: strides and padding (SAME or VALID) are required, got {strides!r} and {padding!r}")
     return {
         "strides": per_volume_axis(op, "strides", strides, layout),
         "dilations": per_volume_axis(op, "dilations", 1 if dilations is None else dilations, layout),
@@ -171,7 +171,7 @@ def conv3d_transpose(
         value: ``[batch, depth, height, width, channels]``, in the order of `data_format`.
         filter: ``[depth, height, width, outputs, channels]``.
         output_shape: Shape of the result, an integer vector.
-        strides: As for the `conv3d` that maps the result to `value`.
+        strides: As for the `conv3d` that maps the result to `value`; 1 when None.
         padding: Likewise.
         data_format: ``"NDHWC"`` or ``"NCDHW"``.
         name: Name of the operation.
@@ -184,7 +184,7 @@ def conv3d_transpose(
     """
     value = either("conv3d_transpose", value, input, "value and input")
     filter = either("conv3d_transpose", filter, filters, "filter and filters")
-    attrs = _attrs("conv3d_transpose", strides, padding, data_format, dilations)
+    attrs = _attrs("conv3d_transpose", 1 if strides is None else strides, padding, data_format, dilations)
     sizes = index_tensor(either("conv3d_transpose", output_shape, None, "output_shape"))
     return add_op(CONV3D_BACKPROP_INPUT, sizes, filter, value, name=name or "conv3d_transpose", **attrs)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
@@ -24,10 +24,10 @@ from tfray.framework.op_def import (
     out_kernel,
     register,
 )
-from tfray.framework.shape_functions import all_inputs_alike, normalize_axis
+from tfray.framework.shape_functions import all_inputs_alike, broadcast, normalize_axis
 from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.broadcast_ops import broadcast_to, where, zeros_like
+from tfray.ops.arrays.broadcast_ops import broadcast_to, sum_to_shape_of, where, zeros_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.join_ops import concat, late_index
 from tfray.ops.arrays.partition_ops import setdiff1d
@@ -374,6 +374,10 @@ def softmax_cross_entropy_with_logits_v2(
         axis = -1 if axis is None else late_index(axis, 0, f"{name}: axis")
         if isinstance(axis, Tensor) or axis != -1:
             logits, labels = (_with_last(tensor, axis, name) for tensor in (logits, labels))
+        if 0 in (labels.shape.rank, logits.shape.rank):
+            raise InvalidArgumentError(
+                f"{name}: labels {labels.shape} and logits {logits.shape}: expected rank 1 or more"
+            )
         if labels.shape.is_fully_defined() and logits.shape.is_fully_defined() and labels.shape != logits.shape:
             common = broadcast_shapes(labels.shape, logits.shape)
             logits, labels = (broadcast_to(tensor, common) for tensor in (logits, labels))
@@ -621,11 +625,25 @@ def sigmoid_cross_entropy_with_logits(
         array([0.6931472, 2.126928 ], dtype=float32)
     """
     labels, logits = _by_name_only("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
-    return add_op(SIGMOID_CROSS_ENTROPY, logits, labels, name=name or "logistic_loss")
+    with get_default_graph().name_scope(name or "logistic_loss") as scope:
+        logits, labels = convert_alike(logits, labels)
+        _check_alike("sigmoid_cross_entropy_with_logits", labels=labels, logits=logits)
+        return add_op(SIGMOID_CROSS_ENTROPY, logits, labels, name=scope)
+
+
+def _check_alike(op: str, **tensors: Tensor) -> None:
+    """Refuse two tensors whose shapes are known to differ. While running, they may broadcast."""
+    (first, x), (second, y) = tensors.items()
+    if not x.shape.is_compatible_with(y.shape):
+        raise InvalidArgumentError(
+            f"{op}: {first} and {second} must have the same shape; found {x.shape} and {y.shape}"
+        )
 
 
 def _sigmoid_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Array, out: Array | None = None) -> Array:
     xp = ctx.xp
+    if logits.shape != labels.shape:
+        logits, labels = (array.copy() for array in xp.broadcast_arrays(logits, labels))
     if out is None:
         out = xp.empty(logits.shape, logits.dtype)
 
@@ -642,7 +660,8 @@ def _sigmoid_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Arr
 
 def _sigmoid_cross_entropy_gradient(op: Operation, d_loss: Tensor) -> list[Tensor | None]:
     logits, labels = op.inputs
-    return [multiply(d_loss, subtract(sigmoid(logits), labels)), negative(multiply(d_loss, logits))]
+    d_logits, d_labels = multiply(d_loss, subtract(sigmoid(logits), labels)), negative(multiply(d_loss, logits))
+    return [sum_to_shape_of(d_logits, logits, labels), sum_to_shape_of(d_labels, labels, logits)]
 
 
 SIGMOID_CROSS_ENTROPY = register(
@@ -651,7 +670,7 @@ SIGMOID_CROSS_ENTROPY = register(
         inputs=("logits: T", "labels: T"),
         outputs=("loss: T",),
         types={"T": dtypes.FLOATS},
-        shape=all_inputs_alike,
+        shape=broadcast,
         kernels=on_every_device(out_kernel(widened(_sigmoid_cross_entropy_kernel))),
         gradient=_sigmoid_cross_entropy_gradient,
     )
@@ -689,11 +708,7 @@ def weighted_cross_entropy_with_logits(
     with get_default_graph().name_scope(name or "logistic_loss") as scope:
         logits = convert_to_tensor(logits)
         labels = convert_to_tensor(labels, logits.dtype)
-        if not labels.shape.is_compatible_with(logits.shape):
-            raise InvalidArgumentError(
-                "weighted_cross_entropy_with_logits: labels and logits must have the same shape; "
-                f"found {labels.shape} and {logits.shape}"
-            )
+        _check_alike("weighted_cross_entropy_with_logits", labels=labels, logits=logits)
         weight = add(multiply(subtract(convert_to_tensor(pos_weight, logits.dtype), 1), labels), 1)
         # Of these terms TensorFlow makes it: so the gradient where a logit is 0, as in a model that begins with zeros.
         tail = add(log1p(exp(negative(arithmetic_ops.abs(logits)))), relu(negative(logits)))
@@ -717,11 +732,7 @@ def log_poisson_loss(
     with get_default_graph().name_scope(name or "log_poisson_loss"):
         log_input = convert_to_tensor(log_input)
         targets = convert_to_tensor(targets, log_input.dtype)
-        if not targets.shape.is_compatible_with(log_input.shape):
-            raise InvalidArgumentError(
-                "log_poisson_loss: targets and log_input must have the same shape; "
-                f"found {targets.shape} and {log_input.shape}"
-            )
+        _check_alike("log_poisson_loss", targets=targets, log_input=log_input)
         loss = subtract(exp(log_input), multiply(log_input, targets))
         if not compute_full_loss:
             return loss

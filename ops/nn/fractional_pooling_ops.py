@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
@@ -38,6 +39,7 @@ class FractionalPool(NamedTuple):
     col_pooling_sequence: Tensor
 
 
+@none_is_default
 def fractional_max_pool(
     value: TensorLike,
     pooling_ratio: Sequence[float],
@@ -71,12 +73,13 @@ def fractional_max_pool(
         Graham, Fractional max-pooling, 2014 (arXiv:1412.6071).
     """
     with get_default_graph().name_scope(name or "fractional_max_pool"):
-        pooled, rows, columns = _windows(value, pooling_ratio, pseudo_random, overlapping, deterministic, (seed, seed2))
+        pooled, rows, columns = _windows(value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2)
         for axis, windows in ((1, rows), (2, columns)):
             pooled = windows.pool(pooled, axis, segment_max)
         return FractionalPool(pooled, rows.sequence, columns.sequence)
 
 
+@none_is_default
 def fractional_avg_pool(
     value: TensorLike,
     pooling_ratio: Sequence[float],
@@ -93,7 +96,7 @@ def fractional_avg_pool(
     floor(width / ratio), channels]``.
     """
     with get_default_graph().name_scope(name or "fractional_avg_pool"):
-        pooled, rows, columns = _windows(value, pooling_ratio, pseudo_random, overlapping, deterministic, (seed, seed2))
+        pooled, rows, columns = _windows(value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2)
         for axis, windows in ((1, rows), (2, columns)):
             pooled = windows.pool(pooled, axis, segment_sum)
         counts = multiply(rows.counts()[:, None, None], columns.counts()[:, None])
@@ -135,8 +138,10 @@ def _windows(
     pseudo_random: bool,
     overlapping: bool,
     deterministic: bool,
-    seeds: tuple[int, int],
+    seed: int,
+    seed2: int,
 ) -> tuple[Tensor, _Windows, _Windows]:
+    seed, seed2 = int(seed), int(seed2)
     ratio = [float(each) for each in ratio]
     if len(ratio) != 4 or min(ratio) < 1:
         raise InvalidArgumentError(f"fractional pooling: pooling_ratio is {ratio}, expected 4 numbers of at least 1")
@@ -152,7 +157,7 @@ def _windows(
             count = cast(floor(realdiv(cast(size, dtypes.float64), ratio[axis])), dtypes.int32)
         else:
             count = int(size / ratio[axis])
-        own_seeds = (seeds[0], seeds[1] + axis - 1) if any(seeds) else None
+        own_seeds = (seed, seed2 + axis - 1) if seed or seed2 else None
         sequence = _sequence(index_tensor(size), index_tensor(count), pseudo_random, deterministic, own_seeds)
         sequence.set_shape([None if isinstance(count, Tensor) else count + 1])
         return _elements(sequence, size, overlapping)

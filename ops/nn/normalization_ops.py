@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -144,6 +145,7 @@ def batch_normalization(
                [11., 11.]], dtype=float32)
     """
     with get_default_graph().name_scope(name or "batchnorm"):
+        variance = float(variance) if isinstance(variance, int) else variance
         factor = rsqrt(add(variance, variance_epsilon, "add"))
         if scale is not None:
             factor = multiply(factor, scale, "mul")
@@ -531,6 +533,7 @@ FUSED_BATCH_NORM_GRAD = register(
 # -- by neighbouring channels --------------------------------------------------------------------------
 
 
+@none_is_default
 def local_response_normalization(
     input: TensorLike,
     depth_radius: int = 5,

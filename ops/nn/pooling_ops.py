@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, UnimplementedError
+from tfray.errors import ArgumentError, InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -565,6 +565,6 @@ def _pool_sequences(
 
 def _width_of(what: str, value: Sizes, axis: int) -> int:
     values = [int(item) for item in np.ravel(value)]
-    if len(values) not in (1, 3):
-        raise InvalidArgumentError(f"pooling of sequences: {what} is {value!r}, expected 1 or 3 integers")
+    if len(values) not in (1, 3) or np.ndim(value) > 1:
+        raise ArgumentError(f"pooling of sequences: {what} is {value!r}, expected 1 or 3 integers")
     return values[0] if len(values) == 1 else values[axis]

@@ -8,6 +8,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
@@ -78,6 +79,7 @@ def _rounded(ctx: KernelContext, values: Array, low: Array, high: Array, out: Ar
 # -- fixed bounds --------------------------------------------------------------------------------------
 
 
+@none_is_default
 def fake_quant_with_min_max_args(
     inputs: TensorLike,
     min: float = -6,
@@ -197,6 +199,7 @@ FAKE_QUANT_ARGS_GRADIENT = register(
 # -- bounds that are learnt ----------------------------------------------------------------------------
 
 
+@none_is_default
 def fake_quant_with_min_max_vars(
     inputs: TensorLike,
     min: TensorLike,
@@ -222,6 +225,7 @@ def fake_quant_with_min_max_vars(
     return add_op(FAKE_QUANT_VARS, inputs, min, max, name=name, **attrs)
 
 
+@none_is_default
 def fake_quant_with_min_max_vars_per_channel(
     inputs: TensorLike,
     min: TensorLike,
@@ -270,6 +274,7 @@ def _check_bounds(op: Operation, inputs: TensorShape, bounds: list[Tensor], per_
         for bound in bounds:
             bound.shape.assert_has_rank(0)
         return inputs
+    inputs = inputs.with_rank_at_least(1)
     channels = TensorShape([inputs.sizes[-1] if inputs.rank else None])
     for bound in bounds:
         channels = channels.merge_with(bound.shape)

@@ -748,7 +748,8 @@ def random_crop(value: TensorLike, size: TensorLike, seed: int | None = None, na
     """
     with get_default_graph().name_scope(name or "random_crop") as scope:
         size = index_tensor(size)
-        places = array_ops.shape(value, out_type=size.dtype) - size + 1
+        # Where there is no place, the slice says so.
+        places = math_ops.maximum(array_ops.shape(value, out_type=size.dtype) - size + 1, 1)
         # A draw below the largest integer, by the remainder: the bias is below 2**-20 for any image.
         numbers = random_uniform(array_ops.shape(places), 0, size.dtype.max, size.dtype, seed)
         return array_ops.slice(value, math_ops.mod(numbers, places), size, scope)

@@ -116,13 +116,19 @@ def _stateless_uniform_int_kernel(ctx: KernelContext, shape: Array, seed: Array,
     return _numbers(write)(ctx, shape, seed)
 
 
+def _stateless_uniform_int_shape(op: Operation) -> list[TensorShape]:
+    for bound in op.inputs[2:]:
+        bound.shape.assert_has_rank(0)
+    return _shape_from_input(op)
+
+
 STATELESS_UNIFORM_INT = register(
     OpDef(
         name="StatelessRandomUniformInt",
         inputs=("shape: S", "seed: Tseed", "minval: dtype", "maxval: dtype"),
         outputs=("output: dtype",),
         types={"S": dtypes.INDICES, "Tseed": dtypes.INDICES, "dtype": dtypes.INDICES},
-        shape=_shape_from_input,
+        shape=_stateless_uniform_int_shape,
         kernels=on_every_device(_stateless_uniform_int_kernel),
     )
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
@@ -17,6 +18,7 @@ from tfray.ops.kernels.coordinates import check_coordinates, positions
 from tfray.ops.sparse.sparse_ops import as_sparse
 
 
+@none_is_default
 def edit_distance(
     hypothesis: SparseLike, truth: SparseLike, normalize: bool = True, name: str = "edit_distance"
 ) -> Tensor:

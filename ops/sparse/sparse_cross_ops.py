@@ -111,7 +111,7 @@ def _features(sparse_inputs: int, arrays: Sequence[Array]) -> list[_Feature]:
 
 def _sparse_cross_kernel(ctx: KernelContext, *arrays: Array) -> tuple[Array, Array, Array]:
     features = _features(ctx.attr("sparse_inputs"), arrays)
-    counts = np.prod([feature.counts for feature in features], axis=0)
+    counts = np.prod([feature.counts for feature in features], axis=0) if features else np.zeros(0, np.int64)
     rows = np.repeat(np.arange(len(counts)), counts)
     places = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     chosen: list[Array] = []

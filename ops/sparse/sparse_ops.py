@@ -11,7 +11,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import abbreviated
+from tfray.framework.arguments import abbreviated, none_is_default
 from tfray.framework.constant_value import constant_shape
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
@@ -120,6 +120,7 @@ def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTens
 # -- to dense ------------------------------------------------------------------------------------------
 
 
+@none_is_default
 def sparse_to_dense(
     sparse_indices: TensorLike,
     output_shape: TensorLike,
@@ -204,6 +205,7 @@ SPARSE_TO_DENSE = register(
 )
 
 
+@none_is_default
 def sparse_tensor_to_dense(
     sp_input: SparseLike,
     default_value: TensorLike | None = None,

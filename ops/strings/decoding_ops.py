@@ -14,6 +14,7 @@ from tfray.errors import ArgumentError, DataLossError, InvalidArgumentError
 from tfray.formats import tensor_proto
 from tfray.formats.example import Example
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -27,6 +28,7 @@ from tfray.ops.kernels.text import decoded, mapped, octets, text_attr
 # -- raw bytes -----------------------------------------------------------------------------------------
 
 
+@none_is_default
 def decode_raw(
     input_bytes: TensorLike | None = None,
     out_type: DTypeLike = dtypes.uint8,
@@ -97,6 +99,7 @@ DECODE_RAW = register(
 CSV_DTYPES: Final = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
 
 
+@none_is_default
 def decode_csv(
     records: TensorLike,
     record_defaults: Sequence[Any],
@@ -123,6 +126,7 @@ def decode_csv(
         A tensor for each column, of the shape of `records`.
 
     Raises:
+        TypeError: `record_defaults` is no list.
         ArgumentError: A default is not a single value.
         InvalidArgumentError: At run time: a line has another number of fields, a field
             is not of its dtype, or a required one is empty.
@@ -131,6 +135,8 @@ def decode_csv(
         >>> session.run(tf.decode_csv(["1,a", ",b"], record_defaults=[[0], [""]]))
         [array([1, 0], dtype=int32), array([b'a', b'b'], dtype=object)]
     """
+    if not isinstance(record_defaults, (list, tuple)):
+        raise TypeError(f"decode_csv: record_defaults is {record_defaults!r}, expected a list with one for each column")
     columns = list(select_cols) if select_cols is not None else []
     if select_cols is not None and (len(columns) != len(record_defaults) or columns != sorted(set(columns))):
         raise InvalidArgumentError(

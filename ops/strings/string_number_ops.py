@@ -8,6 +8,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -22,6 +23,7 @@ from tfray.ops.kernels.text import as_strings, filled
 from tfray.ops.strings.decoding_ops import parse_numbers
 
 
+@none_is_default
 def as_string(
     input: TensorLike,
     precision: int = -1,
@@ -96,6 +98,7 @@ AS_STRING = register(
 )
 
 
+@none_is_default
 def string_to_number(
     string_tensor: TensorLike | None = None,
     out_type: DTypeLike = dtypes.float32,

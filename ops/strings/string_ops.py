@@ -13,6 +13,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
@@ -176,6 +177,7 @@ STRING_STRIP = register(
 )
 
 
+@none_is_default
 def string_lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in lower case.
 
@@ -215,6 +217,7 @@ STRING_LOWER = register(
 )
 
 
+@none_is_default
 def string_upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in upper case, of the same shape; the arguments are those of `string_lower`."""
     return add_op(STRING_UPPER, input, name=name, encoding=_encoding(encoding, "StringUpper"))
@@ -239,6 +242,7 @@ STRING_UPPER = register(
 )
 
 
+@none_is_default
 def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Lengths of strings, int32.
 
@@ -276,6 +280,7 @@ STRING_LENGTH = register(
 )
 
 
+@none_is_default
 def substr(input: TensorLike, pos: TensorLike, len: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Parts of strings.
 
@@ -403,6 +408,7 @@ REGEX_FULL_MATCH = register(
 )
 
 
+@none_is_default
 def regex_replace(
     input: TensorLike, pattern: TensorLike, rewrite: TensorLike, replace_global: bool = True, name: str | None = None
 ) -> Tensor:

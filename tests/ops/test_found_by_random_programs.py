@@ -295,3 +295,251 @@ def test_numbers_of_another_dtype_are_refused():
         tf.clip_by_global_norm([tf.ones([2], tf.float64)], tf.constant(3, tf.int64))
     clipped, _ = tf.clip_by_global_norm([tf.constant([3.0, 4.0])], np.float64(1))
     np.testing.assert_allclose(run(clipped[0]), [0.6, 0.8], rtol=1e-6)
+
+
+# -- arguments of None ---------------------------------------------------------------------------------
+
+X = np.arange(32, dtype=np.float32).reshape(1, 4, 4, 2)
+SPARSE = tf.SparseTensorValue([[0, 0], [0, 1]], [1, 2], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "names"),
+    [
+        (tf.decode_raw, (["abcd"], tf.int16), ["little_endian"]),
+        (tf.decode_csv, (['a,"b"'], [[""], [""]]), ["use_quote_delim", "field_delim", "na_value"]),
+        (tf.edit_distance, (tf.SparseTensorValue([[0, 0]], [1], [1, 1]), SPARSE), ["normalize"]),
+        (tf.regex_replace, ("aaa", "a", "b"), ["replace_global"]),
+        (tf.strings.substr, ("abc", 0, 2), ["unit"]),
+        (tf.strings.length, ("abc",), ["unit"]),
+        (tf.strings.lower, ("AB",), ["encoding"]),
+        (tf.as_string, (1.5,), ["precision", "scientific", "shortest", "width", "fill"]),
+        (tf.string_to_number, ("1.5",), ["out_type"]),
+        (tf.nn.lrn, (X,), ["depth_radius", "bias", "alpha", "beta"]),
+        (tf.nn.leaky_relu, (X - 9,), ["alpha"]),
+        (tf.image.extract_glimpse, (X, [2, 2], [[0.0, 0.0]]), ["centered", "normalized"]),
+        (tf.image.crop_and_resize, (X, [[0.0, 0.0, 2.0, 1.0]], [0], [2, 2]), ["method", "extrapolation_value"]),
+        (tf.argmax, (X[0, 0],), ["output_type"]),
+        (tf.argmin, (X[0, 0],), ["output_type"]),
+        (tf.unique, ([2, 1, 2],), ["out_idx"]),
+        (tf.size, (X,), ["out_type"]),
+        (tf.shape, (X,), ["out_type"]),
+        (tf.bincount, ([1, 2],), ["dtype"]),
+        (tf.space_to_depth, (X, 2), ["data_format"]),
+        (tf.fake_quant_with_min_max_args, (X / 4,), ["min", "max", "num_bits", "narrow_range"]),
+        (tf.image.encode_png, (np.zeros((2, 2, 3), np.uint8),), ["compression"]),
+        (tf.image.encode_jpeg, (np.zeros((2, 2, 3), np.uint8),), ["quality", "format", "density_unit", "x_density"]),
+        (tf.matrix_triangular_solve, ([[2.0, 1.0], [3.0, 4.0]], [[1.0], [1.0]]), ["lower", "adjoint"]),
+        (
+            tf.strided_slice,
+            (X[0, 0], [1], [3], [1]),
+            ["begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"],
+        ),
+        (
+            lambda value, **options: tf.nn.conv3d_transpose(
+                value, np.ones((1, 1, 1, 1, 1)), [1, 2, 2, 2, 1], **options
+            ),
+            (np.ones((1, 2, 2, 2, 1)),),
+            ["strides", "dilations", "data_format"],
+        ),
+    ],
+)
+def test_attributes_of_none_have_their_default(function, arguments, names):
+    def results(**options):
+        found = function(*arguments, **options)
+        return [np.asarray(part).tolist() for part in run(list(found) if isinstance(found, (list, tuple)) else [found])]
+
+    expected = results()
+    for name in names:
+        assert results(**{name: None}) == expected, name
+
+
+def test_none_in_its_place_is_the_default_too():
+    assert run(tf.matrix_triangular_solve([[2.0, 1.0], [3.0, 4.0]], [[1.0], [1.0]], None)).tolist() == [[0.5], [-0.125]]
+    assert run(tf.argmax([3, 1], 0, None, None, None)) == 0
+    with pytest.raises(TypeError, match="positional"):
+        tf.argmax([3, 1], 0, None, None, None, None)
+
+
+# -- sizes and shapes ----------------------------------------------------------------------------------
+
+
+def test_a_part_from_an_unknown_place_is_as_large_as_was_asked():
+    begin = tf.placeholder(tf.int32, [2])
+    part = tf.slice(tf.ones([4, 5]), begin, [2, 6])
+    assert part.shape.as_list() == [2, 6]
+    for found in (part, tf.random_crop(tf.ones([4, 5]), [2, 6])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="outside shape"):
+            run(found, {begin: [0, 0]})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.slice([1, 2, 3], [0], 1.5),
+        lambda: tf.slice([1, 2, 3], [0], [1.0]),
+        lambda: tf.slice([1, 2, 3], tf.constant([0]), tf.constant([1.0])),
+        lambda: tf.slice([1, 2, 3], [0.0], [1]),
+        lambda: tf.identity_n(tf.ones([2, 1])),
+        lambda: tf.identity_n(np.ones([2, 1])),
+        lambda: tf.decode_csv(["1,2"], tf.zeros([2])),
+        lambda: tf.decode_csv(["1,2"], np.zeros([2, 1])),
+        lambda: tf.parallel_stack(1.5),
+        lambda: tf.math.reduce_variance([1, 2]),
+        lambda: tf.math.reduce_std(np.uint8([1, 2])),
+        lambda: tf.nn.max_pool_v2(X, [[1], [2]], [1, 1, 1, 1], "SAME"),
+        lambda: tf.nn.avg_pool_v2(X, [1, 2, 2, 1], [[1], [2]], "SAME"),
+        lambda: tf.nn.max_pool(X, [[1, 2, 2, 1]], [1, 1, 1, 1], "SAME"),
+        lambda: tf.nn.avg_pool1d(X[0], [[2]], 1, "SAME"),
+        lambda: tf.nn.conv2d(X, np.ones((1, 1, 2, 1)), [[1], [2]], "SAME"),
+        lambda: tf.nn.conv2d_backprop_filter(X, [1, 1, 2, 1], X, [[1], [2]], "SAME"),
+        lambda: tf.nn.depthwise_conv2d(X, np.ones((1, 1, 2, 1)), [[1, 1, 1, 1]], "SAME"),
+        lambda: tf.nn.conv3d(X[None], np.ones((1, 1, 1, 2, 1)), None, "SAME"),
+        lambda: tf.image.decode_png(b"", channels=[]),
+        lambda: tf.image.decode_jpeg(b"", channels=[1]),
+        lambda: tf.image.decode_image(b"", channels="x"),
+        lambda: tf.image.decode_jpeg(b"", ratio=[]),
+    ],
+)
+def test_sizes_and_lists_of_another_kind_are_type_errors(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: tf.broadcast_dynamic_shape(-1, [1]),
+        lambda: tf.broadcast_dynamic_shape([[1], [2]], [2]),
+        lambda: tf.random.stateless_uniform([3], [1, 8], 0, [], tf.int32),
+        lambda: tf.random.stateless_uniform([3], [1, 8], [1], 9, tf.int32),
+        lambda: tf.sparse_segment_sum([1.0, 2.0], [0, 1], [0, 0], num_segments=-1),
+        lambda: tf.sparse_segment_mean([1.0, 2.0], [0, 1], [0, 0], num_segments=-5),
+        lambda: tf.sparse_segment_sqrt_n([1.0, 2.0], [0, 1], [0, 0], num_segments=-5),
+        lambda: tf.fake_quant_with_min_max_vars_per_channel(1.5, [-1.0, -0.5], [1.0, 1.0]),
+        lambda: tf.signal.stft(tf.ones([11]), 6, 3, fft_length=-1),
+        lambda: tf.signal.irfft(tf.ones([4], tf.complex64), [-1]),
+        lambda: tf.required_space_to_batch_paddings([[1], [2]], [2, 2]),
+        lambda: tf.nn.softmax_cross_entropy_with_logits_v2(1.5, [[0.2, 0.3]]),
+        lambda: tf.nn.softmax_cross_entropy_with_logits_v2([[0.2, 0.3]], 1.5),
+        lambda: tf.losses.softmax_cross_entropy([[0.2, 0.3]], 1.5),
+        lambda: tf.losses.softmax_cross_entropy(1.5, [[0.2, 0.3]]),
+        lambda: tf.losses.softmax_cross_entropy([[0.2], [0.3]], [[0.2, 0.3]]),
+        lambda: tf.nn.sigmoid_cross_entropy_with_logits(labels=[[0.2], [0.3]], logits=[[0.2, 0.3]]),
+    ],
+)
+def test_sizes_and_shapes_that_do_not_fit_are_value_errors(call):
+    with pytest.raises(ValueError):
+        call()
+
+
+def test_transforms_of_negative_length_fail_when_they_run():
+    length = tf.placeholder(tf.int32, [])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"fft_length is \[-1\]"):
+        run(tf.signal.stft(tf.ones([11]), 6, 3, fft_length=length), {length: -1})
+
+
+# -- values --------------------------------------------------------------------------------------------
+
+
+def test_numbers_that_are_none_or_infinite_in_histograms():
+    x = tf.constant([1.0, np.nan, 7.0, np.inf, -np.inf, -2.0])
+    assert run(tf.histogram_fixed_width_bins(x, [-1.0, 5.0], 3))[[0, 2, 3, 4, 5]].tolist() == [1, 2, 2, 0, 0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="NaN"):
+        run(tf.histogram_fixed_width(x, [-1.0, 5.0], 3))
+    assert run(tf.histogram_fixed_width(x[2:], [-1.0, 5.0], 3)).tolist() == [2, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "num", "expected"),
+    [
+        (-1.5, [1, 2, 3], 1, [[-1.5, -1.5, -1.5]]),
+        ([1.0, 2.0, 3.0], [3.0, 4.0, 5.0], 3, [[1, 2, 3], [2, 3, 4], [3, 4, 5]]),
+        ([1.0, 2.0, 3.0], 4.0, 2, [[1, 2, 3], [4, 4, 4]]),
+        ([[1.0], [2.0]], [3.0, 4.0], 2, [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]),
+    ],
+)
+def test_numbers_at_equal_distances_between_the_elements_of_two_arrays(start, stop, num, expected):
+    found = tf.linspace(start, stop, num)
+    assert found.shape.as_list() == list(np.shape(expected))
+    assert run(found).tolist() == expected
+
+
+def test_what_is_stacked_in_parallel_or_gated_may_be_values():
+    assert run(tf.parallel_stack("x")).tolist() == [b"x"]
+    assert run(tf.tuple([1, [2, 3], "a", np.ones(2)]))[1].tolist() == [2, 3]
+    assert tf.tuple([tf.constant(1), None])[1] is None
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x: tf.clip_by_average_norm(x, 0.3), lambda x: tf.clip_by_norm(x, 0.3)], ids=["average", "norm"]
+)
+def test_clipped_zeros_have_the_gradient_of_what_is_not_clipped(call):
+    x = tf.zeros([2, 3])
+    assert run(tf.gradients(call(x), x)[0]).tolist() == np.ones([2, 3]).tolist()
+
+
+def test_variances_of_complex_numbers_are_real():
+    x = tf.constant([1 + 2j, 3 - 1j])
+    found = tf.math.reduce_variance(x), tf.math.reduce_std(x)
+    assert [each.dtype for each in found] == [tf.float64, tf.float64]
+    np.testing.assert_allclose(run(found), [3.25, 3.25**0.5])
+
+
+def test_a_variance_may_be_a_number_of_python():
+    found = [run(tf.nn.batch_normalization(np.float32([2.0]), [1.0], v, None, None, 0.001))[0] for v in (100, 100.0)]
+    np.testing.assert_allclose(found, [100.001**-0.5] * 2, rtol=1e-6)
+
+
+def test_matrices_of_python_integers_are_floats_where_a_rank_or_factors_are_expected():
+    assert run(tf.linalg.matrix_rank([[1], [2]])) == 1
+    np.testing.assert_allclose(run(tf.linalg.lu_solve([[2, 1], [1, 3]], [0, 1], [[2], [1]])), [[7 / 6], [-1 / 3]], 1e-6)
+    np.testing.assert_allclose(
+        run(tf.linalg.lu_matrix_inverse([[2, 1], [1, 3]], [0, 1])), [[2 / 3, -1 / 6], [-1 / 3, 1 / 3]], 1e-6
+    )
+    assert run(tf.linalg.lu_reconstruct([[2, 1], [1, 3]], [0, 1])).tolist() == [[2, 1], [2, 4]]
+    assert tf.linalg.lu_reconstruct([[2, 1], [1, 3]], [0, 1]).dtype is tf.float32
+
+
+@pytest.mark.parametrize(
+    ("labels", "logits"),
+    [
+        ([[1, 0, 1]], [[0.2, -0.3, 0.4], [1, -2, 3]]),
+        ([[1, 0, 1], [0, 1, 1]], [[0.2, -0.3, 0.4]]),
+        (2.0, [[0.2, -0.3, 0.4]]),
+        ([[1, 0, 1]], [[0.2, -0.3, 0.4]]),
+    ],
+)
+def test_labels_of_unknown_shape_broadcast_in_a_cross_entropy(labels, logits):
+    z, x = tf.placeholder(tf.float64), tf.placeholder(tf.float64, [None, 3])
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=z, logits=x)
+    found, *gradients = run([losses, *tf.gradients(losses, [z, x])], {z: labels, x: logits})
+    labels, logits = np.array(labels), np.array(logits)
+    p = 1 / (1 + np.exp(-logits))
+    np.testing.assert_allclose(found, -labels * np.log(p) - (1 - labels) * np.log(1 - p))
+    d_labels, d_logits = -logits + 0 * labels, p - labels
+    if labels.size < logits.size:
+        d_labels = d_labels.sum(0, keepdims=True) if labels.ndim else d_labels.sum()
+    if logits.size < labels.size:
+        d_logits = d_logits.sum(0, keepdims=True)
+    np.testing.assert_allclose(gradients[0], d_labels)
+    np.testing.assert_allclose(gradients[1], d_logits)
+
+
+def test_lengths_are_whole_numbers_where_the_longest_is_given():
+    assert run(tf.sequence_mask([2.5], 3)).tolist() == [[True, True, False]]
+    assert [each.tolist() for each in run(tf.nn.collapse_repeated([[1, 1, 2]], [2.5]))] == [[[1]], [1]]
+
+
+def test_nothing_crossed_is_an_empty_sparse_tensor():
+    for crossed in (tf.sparse.cross([]), tf.sparse.cross_hashed([], 3)):
+        assert run(crossed).dense_shape.tolist() == [0, 0]
+
+
+def test_seeds_of_pooling_are_cut_off_to_integers():
+    def pooled(seed, seed2):
+        x = np.arange(36, dtype=np.float32).reshape(1, 6, 6, 1)
+        return tf.nn.fractional_max_pool(x, [1.0, 1.4, 1.7, 1.0], deterministic=True, seed=seed, seed2=seed2)[0]
+
+    first, second, third, fourth = run([pooled(3, 1), pooled(3, 1.5), pooled(3, None), pooled(3, 0)])
+    assert first.tolist() == second.tolist() and third.tolist() == fourth.tolist()

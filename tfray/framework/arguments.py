@@ -23,7 +23,19 @@ import os
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -117,6 +129,24 @@ def checked(target: _Target) -> _Target:
         return target
     owner, _, name = target.__qualname__.rpartition(".")
     return _checking(target, target, owner.rpartition(".")[2] if name == "__init__" else f"{name}()")
+
+
+def none_is_default(function: _Target) -> _Target:
+    """Let None stand for an argument's default, as it does for the attributes of TensorFlow's operations.
+
+    It is meant for functions whose arguments with a default, if it is not None itself, are attributes.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    defaults = [None if each.default is inspect.Parameter.empty else each.default for each in parameters]
+    by_name = dict(zip((each.name for each in parameters), defaults, strict=True))
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = [default if value is None else value for value, default in zip(args, defaults, strict=False)]
+        options = {name: by_name.get(name) if value is None else value for name, value in kwargs.items()}
+        return function(*given, *args[len(given) :], **options)
+
+    return cast(_Target, call)
 
 
 def _checking(function: Any, annotated: Any, shown: str) -> Any:

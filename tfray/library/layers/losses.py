@@ -480,6 +480,7 @@ def softmax_cross_entropy(
     with name_scope(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as scope:
         logits = convert_to_tensor(logits)
         labels = array_ops.cast(onehot_labels, logits.dtype)
+        logits.shape.assert_is_compatible_with(labels.shape)
         if label_smoothing > 0:
             classes = array_ops.cast(array_ops.shape(labels)[1], logits.dtype)
             labels = labels * (1 - label_smoothing) + label_smoothing / classes

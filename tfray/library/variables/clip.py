@@ -35,18 +35,18 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
     """
     with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         values = _values(t)
-        squares = math_ops.reduce_sum(math_ops.square(values), axes, keepdims=True)
-        # The root has no slope at 0: keep it out of the gradient.
-        is_positive = math_ops.greater(squares, np.zeros((), squares.dtype.numpy))
-        norm = array_ops.where(
-            is_positive,
-            math_ops.sqrt(array_ops.where(is_positive, squares, array_ops.ones_like(squares))),
-            squares,
-        )
+        norm = _norm(math_ops.reduce_sum(math_ops.square(values), axes, keepdims=True))
         limit = array_ops.cast(clip_norm, values.dtype)
         clipped = math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit), scope)
         clipped.set_shape(values.shape)
         return _with_values(t, clipped)
+
+
+def _norm(squares: Tensor) -> Tensor:
+    """The root of sums of squares. The root has no slope at 0, and is kept out of the gradient there."""
+    is_positive = math_ops.greater(squares, np.zeros((), squares.dtype.numpy))
+    root = math_ops.sqrt(array_ops.where(is_positive, squares, array_ops.ones_like(squares)))
+    return array_ops.where(is_positive, root, squares)
 
 
 def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
@@ -63,7 +63,7 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
     with get_default_graph().name_scope(name or "clip_by_average_norm"):
         values = convert_to_tensor(t)
         count = array_ops.cast(array_ops.size(values), values.dtype)
-        norm = math_ops.sqrt(math_ops.reduce_sum(math_ops.square(values))) / count
+        norm = _norm(math_ops.reduce_sum(math_ops.square(values))) / count
         limit = array_ops.cast(clip_norm, values.dtype)
         return math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
 
