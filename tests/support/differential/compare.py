@@ -166,7 +166,7 @@ def make_program(seed: int) -> dict[str, Any]:
             }
         )
     program: dict[str, Any] = {"seed": seed, "sources": sources, "calls": []}
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default():
         side = Side(tf, placeholders(tf, program))
         feeds = dict(zip(side.tensors.values(), source_values(program), strict=True))
         pool.made = [Made(n, each["dtype"], tuple(each["static"])) for n, each in enumerate(sources)]
@@ -185,22 +185,26 @@ def make_program(seed: int) -> dict[str, Any]:
             n: [t.dtype.name, t.shape.as_list() if t.shape.rank is not None else None] for n, t in side.tensors.items()
         }
         program["forms"] = forms
-        values, program["at_once"] = _values(session, side.tensors, feeds)
+        values, program["at_once"] = _values(side.tensors, feeds)
         program["values"] = {number: encoded(value) for number, value in values.items()}
     return program
 
 
-def _values(session: Any, tensors: dict[int, Any], feeds: dict[Any, Any]) -> tuple[dict[int, np.ndarray], bool]:
-    """The values of all tensors in one step, or, where that fails, of those that can be computed in several; which."""
+def _values(tensors: dict[int, Any], feeds: dict[Any, Any]) -> tuple[dict[int, np.ndarray], bool]:
+    """The values of all tensors in one step, or, where that fails, of those that can be computed in several; which.
+
+    Each step has a session of its own: what one leaves in a queue may hold up another.
+    """
     try:
-        initialize(tf, session)
-        return dict(zip(tensors, session.run(list(tensors.values()), feeds), strict=True)), True
+        with tf.Session() as session:
+            initialize(tf, session)
+            return dict(zip(tensors, session.run(list(tensors.values()), feeds), strict=True)), True
     except tf.errors.OpError:
         if len(tensors) == 1:
             return {}, False
         numbers = list(tensors)
         halves = numbers[: len(numbers) // 2], numbers[len(numbers) // 2 :]
-        first, last = (_values(session, {number: tensors[number] for number in half}, feeds)[0] for half in halves)
+        first, last = (_values({number: tensors[number] for number in half}, feeds)[0] for half in halves)
         return {**first, **last}, False
 
 
