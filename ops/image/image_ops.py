@@ -375,7 +375,7 @@ def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     if not 0 < central_fraction <= 1:
         raise InvalidArgumentError(f"central_crop: central_fraction is {central_fraction}, expected one in (0, 1]")
     if central_fraction == 1:
-        return image_tensor("central_crop", image)
+        return convert_to_tensor(image)
 
     def middle(images: Tensor) -> Tensor:
         sizes = spatial_sizes(images)

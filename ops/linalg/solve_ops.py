@@ -306,7 +306,7 @@ def matrix_triangular_solve(
     Raises:
         InvalidArgumentError: The shapes do not fit, or, when run, a matrix is singular.
     """
-    return add_op(MATRIX_TRIANGULAR_SOLVE, *convert_alike(matrix, rhs), name=name, lower=lower, adjoint=adjoint)
+    return add_op(MATRIX_TRIANGULAR_SOLVE, *convert_alike(matrix, rhs), name=name, lower=bool(lower), adjoint=adjoint)
 
 
 @lru_cache(maxsize=2)

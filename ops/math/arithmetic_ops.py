@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
@@ -194,7 +194,7 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
         array([ 9, 12], dtype=int32)
     """
     if not isinstance(inputs, (list, tuple)) or not inputs:
-        raise InvalidArgumentError(f"add_n: inputs must be a list of one tensor or more, not {inputs!r}")
+        raise ArgumentError(f"add_n: inputs must be a list of one tensor or more, not {inputs!r}")
     if len(inputs) == 1 and name is None:
         return convert_to_tensor(inputs[0])
     return add_op(ADD_N, inputs, name=name)
@@ -249,6 +249,8 @@ def accumulate_n(
     Returns:
         The shape and dtype of each input.
     """
+    if not isinstance(inputs, (list, tuple)):
+        raise ArgumentError(f"accumulate_n: inputs must be a list of tensors, not {inputs!r}")
     tensors = [convert_to_tensor(value, tensor_dtype) for value in inputs]
     total = add_n(tensors, name)
     total.set_shape(TensorShape(shape))

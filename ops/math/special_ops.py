@@ -11,7 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.shape_functions import broadcast
@@ -609,13 +609,12 @@ def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None
     """
     if not isinstance(coeffs, (list, tuple)):
         raise InvalidArgumentError(f"polyval: coeffs must be a list, not {coeffs!r}")
-    x = convert_to_tensor(x)
-    if not coeffs:
+    x, *coefficients = convert_alike(x, *coeffs)
+    if not coefficients:
         return zeros_like(x, name=name)
-    value = convert_to_tensor(coeffs[0], x.dtype)
-    for index, coefficient in enumerate(coeffs[1:], 2):
-        last = index == len(coeffs)
-        value = add(convert_to_tensor(coefficient, x.dtype), multiply(value, x), name if last else None)
+    value = coefficients[0]
+    for index, coefficient in enumerate(coefficients[1:], 2):
+        value = add(coefficient, multiply(value, x), name if index == len(coefficients) else None)
     return value
 
 

@@ -399,6 +399,8 @@ def test_a_part_from_an_unknown_place_is_as_large_as_was_asked():
         lambda: tf.image.decode_jpeg(b"", channels=[1]),
         lambda: tf.image.decode_image(b"", channels="x"),
         lambda: tf.image.decode_jpeg(b"", ratio=[]),
+        lambda: tf.add_n(1.5),
+        lambda: tf.accumulate_n("x"),
     ],
 )
 def test_sizes_and_lists_of_another_kind_are_type_errors(call):
@@ -543,3 +545,23 @@ def test_seeds_of_pooling_are_cut_off_to_integers():
 
     first, second, third, fourth = run([pooled(3, 1), pooled(3, 1.5), pooled(3, None), pooled(3, 0)])
     assert first.tolist() == second.tolist() and third.tolist() == fourth.tolist()
+
+
+def test_the_whole_of_an_image_may_be_anything():
+    assert run(tf.image.central_crop([], 1.0)).tolist() == []
+    with pytest.raises(ValueError):
+        tf.image.central_crop([], 0.5)
+
+
+def test_coefficients_that_are_tensors_determine_a_polynomial():
+    assert run(tf.math.polyval([tf.constant([1.5])], [[1], [2]])).tolist() == [1.5]
+    assert run(tf.math.polyval([tf.constant([1.5]), 2], [[1], [2]])).tolist() == [[3.5], [5]]
+    assert run(tf.math.polyval([1, 2], tf.constant([2.0]))).tolist() == [4]
+
+
+@pytest.mark.parametrize("lower", [100, "x"])
+def test_what_is_no_bool_stands_for_one(lower):
+    assert run(tf.matrix_triangular_solve([[2.0, 1.0], [3.0, 4.0]], [[1.0], [1.0]], lower)).tolist() == [
+        [0.5],
+        [-0.125],
+    ]
