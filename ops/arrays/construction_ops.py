@@ -409,4 +409,7 @@ def eye(
         matrix = one_hot(range_(num_rows), columns, dtype=dtype)
         if batch_shape is None:
             return matrix
-        return broadcast_to(matrix, concat([index_tensor(batch_shape), shape_of(matrix)], 0))
+        leading = index_tensor(batch_shape)
+        if leading.shape.rank == 0:
+            raise ArgumentError(f"eye: batch_shape is {batch_shape!r}, expected a vector of integers")
+        return broadcast_to(matrix, concat([leading, shape_of(matrix)], 0))

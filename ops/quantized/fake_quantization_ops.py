@@ -418,6 +418,7 @@ class Quantized(NamedTuple):
     output_max: Tensor
 
 
+@none_is_default
 def quantize(
     input: TensorLike,
     min_range: TensorLike,
@@ -452,6 +453,7 @@ def quantize(
     return Quantized(*add_op(QUANTIZE, input, min_range, max_range, name=name, **attrs))
 
 
+@none_is_default
 def quantize_v2(
     input: TensorLike,
     min_range: TensorLike,

@@ -349,6 +349,7 @@ DECODE_CSV = register(
 # -- compressed data -----------------------------------------------------------------------------------
 
 
+@none_is_default
 def decode_compressed(bytes: TensorLike, compression_type: str = "", name: str | None = None) -> Tensor:
     """Decompress strings.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -129,6 +130,7 @@ STRING_SPLIT = register(
 )
 
 
+@none_is_default
 def string_split_v2(
     input: TensorLike | None = None,
     sep: TensorLike | None = None,

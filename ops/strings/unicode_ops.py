@@ -9,6 +9,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_cpu, register
@@ -21,6 +22,7 @@ from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_string, filled, mapped
 
 
+@none_is_default
 def unicode_transcode(
     input: TensorLike,
     input_encoding: str,

@@ -315,6 +315,10 @@ SPARSE = tf.SparseTensorValue([[0, 0], [0, 1]], [1, 2], [1, 2])
         (tf.strings.lower, ("AB",), ["encoding"]),
         (tf.as_string, (1.5,), ["precision", "scientific", "shortest", "width", "fill"]),
         (tf.string_to_number, ("1.5",), ["out_type"]),
+        (lambda text, **options: tf.strings.split(text, **options).values, (["a b"],), ["maxsplit"]),
+        (tf.strings.unicode_transcode, ("a", "UTF-8", "UTF-8"), ["errors", "replacement_char"]),
+        (tf.io.decode_compressed, (["a"],), ["compression_type"]),
+        (tf.quantization.quantize, ([1.0, 2.0], 0.0, 2.0, tf.quint8), ["mode", "round_mode"]),
         (tf.nn.lrn, (X,), ["depth_radius", "bias", "alpha", "beta"]),
         (tf.nn.leaky_relu, (X - 9,), ["alpha"]),
         (tf.image.extract_glimpse, (X, [2, 2], [[0.0, 0.0]]), ["centered", "normalized"]),
@@ -401,6 +405,7 @@ def test_a_part_from_an_unknown_place_is_as_large_as_was_asked():
         lambda: tf.image.decode_jpeg(b"", ratio=[]),
         lambda: tf.add_n(1.5),
         lambda: tf.accumulate_n("x"),
+        lambda: tf.eye(3, 2, -1),
     ],
 )
 def test_sizes_and_lists_of_another_kind_are_type_errors(call):

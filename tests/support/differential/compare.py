@@ -315,7 +315,7 @@ def _same_kind(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     # Of an argument of a wrong dtype and a wrong shape either may be said.
     return (
         kind == "TypeError"
-        and re.search(r"type|^Expected|not supported between", theirs["message"]) is not None
+        and re.search(r"type|^Expected|not supported between|can be converted", theirs["message"]) is not None
         and "ValueError" in names
     )
 
@@ -343,7 +343,7 @@ DELIBERATE = [
     ("snippet.clipped_together", "result", "a norm below 0 has no meaning"),
     ("saturate_cast", "result", "TensorFlow's limits of int64 are wrong"),
     ("snippet.array_of_rows", "Could not write", "elements of several lengths need no infer_shape=False"),
-    ("nn.avg_pool nn.max_pool", "None", "sizes are needed here"),
+    ("nn.avg_pool nn.max_pool", "None|are required", "sizes are needed here"),
     ("", "argument to 'conv", "one stride for all"),
     ("nn.conv3d", "passed list of length|contain 5 values", "one stride for all"),
     ("matrix_diag", "Cast", "a number beside strings"),
@@ -380,7 +380,7 @@ def _takes_the_dtype_beside(call: dict[str, Any], says: str) -> bool:
     """Whether a value of Python beside a tensor has that one's dtype here, while TensorFlow converts it by itself."""
     given = [*call["args"], *call["options"].values()]
     plain = [value for value in given if isinstance(value, (bool, int, float, list)) and not numbers_in(value)]
-    return bool(plain) and re.search("is built; .*(does not match type|Tensor conversion requested)", says) is not None
+    return bool(plain) and re.search("is built; .*(does not match|Tensor conversion requested)", says) is not None
 
 
 def _is_wrong_in_tensorflow(call: dict[str, Any], says: str) -> bool:
