@@ -15,6 +15,7 @@ from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones
+from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.layout_ops import pad, roll
 from tfray.ops.arrays.shape_ops import cast, host_ints, index_tensor, known_entries, reshape, shape, to_int32
@@ -392,6 +393,9 @@ def ifftshift(x: TensorLike, axes: Axes | None = None, name: str | None = None) 
 def _shifted(x: TensorLike, axes: Axes | None, name: str, by: Callable[[TensorLike], Tensor]) -> Tensor:
     with get_default_graph().name_scope(name):
         x = convert_to_tensor(x)
+        if isinstance(axes, Tensor):
+            axes.shape.with_rank_at_most(1)
+            return roll(x, by(gather(shape(x), axes)), axes)
         along = list(range(len(x.shape.sizes))) if axes is None else list(np.ravel(axes))
         sizes = shape(x)
         return roll(x, stack([by(sizes[int(axis)]) for axis in along]), [int(axis) for axis in along])

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
@@ -482,12 +482,19 @@ def bincount(
     arr = cast(arr, dtypes.int32)
     length = multiply(cast(not_equal(size(arr), 0), dtypes.int32), add(maximum(reduce_max(arr), 0), 1))
     if minlength is not None:
-        length = maximum(cast(minlength, dtypes.int32), length)
+        length = maximum(cast(_integer("minlength", minlength), dtypes.int32), length)
     if maxlength is not None:
-        length = minimum(cast(maxlength, dtypes.int32), length)
+        length = minimum(cast(_integer("maxlength", maxlength), dtypes.int32), length)
     if weights is None:
         return add_op(BINCOUNT, arr, length, convert_to_tensor(np.zeros(0, as_dtype(dtype).numpy)), name=name)
     return add_op(BINCOUNT, arr, length, weights, name=name)
+
+
+def _integer(what: str, value: TensorLike) -> Tensor:
+    number = index_tensor(value)
+    if not number.dtype.is_integer:
+        raise ArgumentError(f"bincount: {what} is {value!r}, expected an integer")
+    return number
 
 
 def _bincount_kernel(ctx: KernelContext, arr: Array, length: Array, weights: Array) -> Array:

@@ -28,7 +28,6 @@ from tfray.ops.arrays.shape_ops import (
     index_tensor,
     reshape,
     shape,
-    to_int32,
     transpose,
 )
 from tfray.ops.math.arithmetic_ops import multiply, realdiv
@@ -329,7 +328,7 @@ def histogram_fixed_width_bins(
             raise InvalidArgumentError(f"histogram_fixed_width: value_range is {known.tolist()}, expected low < high")
         low, high = cast(bounds[0], wide), cast(bounds[1], wide)
         share = realdiv(cast(values, wide) - low, high - low)
-        count = cast(nbins, wide)
+        count = cast(convert_to_tensor(nbins, dtypes.int32), wide)
         return cast(cast(clip_by_value(floor(multiply(share, count)), 0, count - 1), dtypes.int32), dtype)
 
 
@@ -353,7 +352,7 @@ def histogram_fixed_width(
     """
     with get_default_graph().name_scope(name or "histogram_fixed_width"):
         bins = histogram_fixed_width_bins(values, value_range, nbins)
-        return add_op(BINCOUNT, bins, to_int32(nbins), np.zeros(0, as_dtype(dtype).numpy))
+        return add_op(BINCOUNT, bins, convert_to_tensor(nbins, dtypes.int32), np.zeros(0, as_dtype(dtype).numpy))
 
 
 # -- places --------------------------------------------------------------------------------------------

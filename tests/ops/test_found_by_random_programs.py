@@ -405,6 +405,9 @@ def test_a_part_from_an_unknown_place_is_as_large_as_was_asked():
         lambda: tf.image.decode_jpeg(b"", ratio=[]),
         lambda: tf.add_n(1.5),
         lambda: tf.accumulate_n("x"),
+        lambda: tf.bincount([1, 2], minlength=1.5),
+        lambda: tf.histogram_fixed_width([1.0], [0.0, 1.0], 2.5),
+        lambda: tf.strided_slice([1, 2], [0], [1], end_mask=tf.constant(1)),
         lambda: tf.eye(3, 2, -1),
     ],
 )
@@ -426,6 +429,7 @@ def test_sizes_and_lists_of_another_kind_are_type_errors(call):
         lambda: tf.fake_quant_with_min_max_vars_per_channel(1.5, [-1.0, -0.5], [1.0, 1.0]),
         lambda: tf.signal.stft(tf.ones([11]), 6, 3, fft_length=-1),
         lambda: tf.signal.irfft(tf.ones([4], tf.complex64), [-1]),
+        lambda: tf.signal.fftshift(tf.ones([4]), tf.constant([[0]])),
         lambda: tf.required_space_to_batch_paddings([[1], [2]], [2, 2]),
         lambda: tf.nn.softmax_cross_entropy_with_logits_v2(1.5, [[0.2, 0.3]]),
         lambda: tf.nn.softmax_cross_entropy_with_logits_v2([[0.2, 0.3]], 1.5),
@@ -570,3 +574,11 @@ def test_what_is_no_bool_stands_for_one(lower):
         [0.5],
         [-0.125],
     ]
+
+
+@pytest.mark.parametrize("axes", [1, [1], [0, 1]])
+def test_axes_to_shift_may_be_a_tensor(axes):
+    x = np.arange(15).reshape(3, 5)
+    expected = np.fft.ifftshift(x, axes)
+    for given in (axes, tf.constant(axes)):
+        assert run(tf.signal.ifftshift(x, given)).tolist() == expected.tolist()
