@@ -53,7 +53,9 @@ class Range(NamedTuple):
         from_low = first - low / step
         # Rounded half away from zero.
         zero = ctx.xp.clip(ctx.xp.floor(from_low + np.float32(0.5)), first, last)
-        return cls((first - zero) * step, (last - zero) * step, step)
+        shifted = (first - zero) * step
+        # Bounds in the wrong order leave one number.
+        return cls(shifted, ctx.xp.maximum(shifted, (last - zero) * step), step)
 
     def apply(self, xp: ArrayModule, values: Array) -> Array:
         """The values, rounded."""

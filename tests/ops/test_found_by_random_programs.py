@@ -582,3 +582,9 @@ def test_axes_to_shift_may_be_a_tensor(axes):
     expected = np.fft.ifftshift(x, axes)
     for given in (axes, tf.constant(axes)):
         assert run(tf.signal.ifftshift(x, given)).tolist() == expected.tolist()
+
+
+def test_bounds_of_a_quantization_in_the_wrong_order_leave_one_number():
+    x = [[-2.0, 0.5, 1.5], [1.0, 2.0, 2.5]]
+    found = run(tf.fake_quant_with_min_max_vars_per_channel(x, [0.0, 2.0, 3.0], [1.0, 1.0, 2.0]))
+    assert found[:, 1:].tolist() == [[1, 1], [1, 1]]
