@@ -1,7 +1,7 @@
 """Assign a device to every operation.
 
 1. Operations that must share a device form a colocation group: those joined by ``colocate_with``, and a variable
-   (or other resource) with everything that takes its handle.
+   (or other resource) with everything that takes its handle. So do stacks and datasets, whose variants stand for state.
 2. A group may go to the devices that match every device request among its members and have a kernel for each, of its
    dtypes.
    When there is none and soft placement is allowed, requests keep their job and task and give up device type and index.
@@ -135,8 +135,10 @@ class _Groups:
                     self._join(op, by_name[name])
             if not op.op_def.regions:
                 for tensor in op.inputs:
-                    if tensor.dtype is dtypes.resource:
-                        self._join(op, self._source(tensor))
+                    if tensor.dtype is dtypes.resource or (tensor.dtype is dtypes.variant and op.op_def.stateful):
+                        source = self._source(tensor)
+                        if source in self._number:  # an element of a dataset comes from nowhere
+                            self._join(op, source)
 
     def _placed_with(self, op: Operation) -> Iterator[Operation]:
         """`op` and the operations in its regions, except the regions' inputs; `_passed` notes where these come from."""

@@ -391,7 +391,7 @@ def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Arra
     first = ctx.asarray(elements[0])
     stacked = ctx.xp.empty((len(elements), *first.shape), ctx.output_dtype())
     for row, element in enumerate(elements):
-        stacked[row] = element
+        stacked[row] = ctx.asarray(element)
     return stacked
 
 
@@ -549,13 +549,14 @@ def accumulated(flow: Tensor, index: TensorLike, value: Tensor) -> Tensor:
 
 
 def _accumulate_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
-    return _plus(flow, _index(index), value)
+    return _plus(ctx, flow, _index(index), value)
 
 
-def _plus(flow: TensorList, index: int, value: Any) -> TensorList:
+def _plus(ctx: KernelContext, flow: TensorList, index: int, value: Any) -> TensorList:
     found = flow.element(index)
     if found is not MISSING:
-        value = _sum_lists([found, value]) if isinstance(value, TensorList) else found + value
+        is_list = isinstance(value, TensorList)
+        value = _sum_lists(ctx, [found, value]) if is_list else ctx.asarray(found) + ctx.asarray(value)
     return flow.set(index, value)
 
 
@@ -580,7 +581,7 @@ TENSOR_ARRAY_ACCUMULATE = register(
 
 def _accumulate_rows_kernel(ctx: KernelContext, flow: TensorList, indices: Array, value: Array) -> TensorList:
     for position, row in zip(ctx.to_host(indices).tolist(), value, strict=True):
-        flow = _plus(flow, position, row)
+        flow = _plus(ctx, flow, position, row)
     return flow
 
 
@@ -603,16 +604,16 @@ def sum_flows(flows: Sequence[Tensor]) -> Tensor:
 
 
 def _sum_kernel(ctx: KernelContext, *flows: TensorList) -> TensorList:
-    return _sum_lists(flows)
+    return _sum_lists(ctx, flows)
 
 
-def _sum_lists(flows: Sequence[TensorList]) -> TensorList:
+def _sum_lists(ctx: KernelContext, flows: Sequence[TensorList]) -> TensorList:
     # Add to the largest one: the others usually have few elements.
     ordered = sorted(flows, key=len, reverse=True)
     total = ordered[0]
     for flow in ordered[1:]:
         for index, value in list(flow.written()):
-            total = _plus(total, index, value)
+            total = _plus(ctx, total, index, value)
     return total
 
 
@@ -702,7 +703,7 @@ def _gather_or_zeros_kernel(ctx: KernelContext, flow: TensorList, indices: Array
     for row, position in enumerate(positions):
         element = flow.element(position)
         if element is not MISSING:
-            gathered[row] = element
+            gathered[row] = ctx.asarray(element)
     return gathered
 
 
@@ -736,7 +737,7 @@ def _concat_or_zeros_kernel(ctx: KernelContext, flow: TensorList, lengths: Array
     for position, count in enumerate(counts):
         element = flow.element(position)
         if element is not MISSING:
-            joined[start : start + count] = element
+            joined[start : start + count] = ctx.asarray(element)
         start += count
     return joined, lengths
 

@@ -59,6 +59,26 @@ def test_a_process_trains_on_the_gpus_that_are_named(first, second):
     check_same(train(f"/{first}", f"/{second}"), train("/cpu:0", "/cpu:0"))
 
 
+@pytest.mark.parametrize(("first", "second"), PLACES)
+def test_elements_are_written_on_one_device_and_read_on_another(first, second):
+    x, factors = tf.constant(BATCH), tf.constant(np.arange(8, dtype=np.float32).reshape(8, 1))
+    with tf.device(f"/{first}"):
+        array = tf.TensorArray(tf.float32, 8, element_shape=[5]).unstack(x)
+    with tf.device(f"/{second}"):
+        stacked, first_row = array.stack(), array.read(0)
+        (gradient,) = tf.gradients([stacked * factors, first_row * 10], x)
+        joined = tf.TensorArray(tf.float32, 2, infer_shape=False).split(x, [3, 5])
+    with tf.device(f"/{first}"):
+        rows = joined.concat()
+        (of_rows,) = tf.gradients([rows * factors, joined.read(1)], x)
+    with tf.Session() as session:
+        values = session.run([stacked, rows, gradient, of_rows])
+    ones = np.ones([8, 5])
+    expected = BATCH, BATCH, ones * np.r_[10, 1:8].reshape(8, 1), ones * np.r_[0:3, 4:9].reshape(8, 1)
+    for value, wanted in zip(values, expected, strict=True):
+        np.testing.assert_array_equal(value, wanted)
+
+
 def test_variables_are_saved_from_either_gpu_and_restored_on_the_other(tmp_path):
     def build(first, second):
         with tf.device(first):

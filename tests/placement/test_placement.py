@@ -10,6 +10,7 @@ import tfray as tf
 from tests.support.random_graphs import programs
 from tests.support.sessions import run_initialized
 from tfray.errors import InvalidArgumentError
+from tfray.ops.control.stack_ops import stack_pop_v2, stack_push_v2, stack_v2
 from tfray.ops.state import state_ops
 from tfray.ops.system.script_ops import py_func
 from tfray.placement.partition import MAX_COPIED_CONSTANT_BYTES
@@ -250,6 +251,21 @@ def test_variables_keep_what_takes_their_handle():
     placement = place(tf.get_default_graph(), [WORKER, PS])
     assert placement[v.op] == placement[update.op] == placement[gathered.op] == placement[v.value().op] == PS
     assert placement[doubled.op] == WORKER
+
+
+def test_a_stack_keeps_what_pushes_and_pops():
+    handle, outer = stack_v2(), stack_v2()
+
+    def turn(i):
+        with tf.device(PS):
+            pushed = stack_push_v2(handle, i)
+        with tf.control_dependencies([pushed]):
+            return i + 1
+
+    tf.while_loop(lambda i: i < 3, turn, [0])
+    popped = stack_pop_v2(stack_pop_v2(stack_push_v2(outer, handle), tf.variant), tf.int32)
+    placement = place(tf.get_default_graph(), [WORKER, PS])
+    assert {placement[op] for op in (handle.op, outer.op, popped.op)} == {PS}
 
 
 def test_colocation_is_transitive():

@@ -3,7 +3,7 @@
 Arrays of this module wrap NumPy arrays and behave as CuPy's do wherever CuPy is stricter:
 
 * every name, keyword and arity is looked up in the *installed* CuPy (which imports and shows its signatures without
-  a driver; `cupy-cuda12x[ctk]` is needed for `cupyx.scipy.linalg` and the like), ufuncs only take CuPy's loops;
+  a driver or CUDA's libraries), ufuncs only take CuPy's loops;
 * NumPy arrays are refused where CuPy refuses them; an implicit copy to the device (an index) is counted;
 * `numpy.asarray(x)` raises, `range(x)` raises (no `__index__`; slices of CuPy arrays take them, and wait), results of
   rank 0 stay arrays, `flags` know contiguity alone;
@@ -22,7 +22,6 @@ Use: ``xp = fakecupy.install()`` puts the stand-ins for `cupyx.scipy.*` in place
 from __future__ import annotations
 
 import collections
-import importlib
 import inspect
 import os
 import sys
@@ -40,14 +39,17 @@ import scipy.special
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import cupy as real
+    from cupy_backends.cuda import libs
 
-    REAL_MODULES = {}
-    for _name in ("cupyx.scipy.special", "cupyx.scipy.linalg", "cupyx.scipy.sparse", "cupyx.scipy.ndimage"):
-        try:
-            REAL_MODULES[_name] = importlib.import_module(_name)
-        except ImportError as _error:
-            REAL_MODULES[_name] = _error
+    try:
+        libs.cublas
+    except ImportError:  # not installed: CuPy's modules that name it show their signatures all the same
+        libs.cublas = types.ModuleType("cublas")
+    import cupyx.scipy.linalg
+    import cupyx.scipy.sparse
+    import cupyx.scipy.special
 
+REAL_MODULES = {module.__name__: module for module in (cupyx.scipy.linalg, cupyx.scipy.sparse, cupyx.scipy.special)}
 _SHOWN = os.environ.get("CUDA_VISIBLE_DEVICES")
 GPUS = int(os.environ.get("FAKE_GPUS", "2")) if _SHOWN is None else len(_SHOWN.split(","))
 """How many devices the process sees. CUDA's own variable goes first: Ray shows its actors their GPUs by it."""
@@ -1002,8 +1004,6 @@ class FakeModule(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if isinstance(self._real, Exception):
-            raise self._real
         try:
             target = getattr(self._real, name)
         except AttributeError:
@@ -1130,6 +1130,7 @@ MODULE = FakeModule(
         "mgrid": _Grid(np.mgrid),
         "ufunc": ufunc,
         "newaxis": None,
+        "shape": lambda a: np.shape(getattr(a, "_host", a)),
     },
 )
 
