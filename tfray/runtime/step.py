@@ -322,8 +322,8 @@ class Step:
             self.runs[0].deliver(key, value)
         path, self._path = self._path, []  # what runs now is outside of the loops that wait here
         try:
-            for run in self.runs:
-                run.advance()
+            while sum([run.advance() for run in self.runs]):
+                pass  # what one device has computed another may wait for
         finally:
             self._path, self.suspends = path, False
 

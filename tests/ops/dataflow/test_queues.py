@@ -447,16 +447,22 @@ def test_a_branch_may_wait():
         assert graph is not None and waiting(session, "q") == [0, 0]
 
 
-def test_while_a_branch_waits_the_rest_of_the_step_goes_on(session):
+@pytest.mark.parametrize("between", ["/cpu:0", "/cpu:1"])
+def test_while_a_branch_waits_the_rest_of_the_step_goes_on(between):
     """What the branch waits for comes from an operation that, when the branch began, itself waited for another step."""
-    source, middle = tf.FIFOQueue(10, tf.int32, [()], name="source"), tf.FIFOQueue(10, tf.int32, [()], name="middle")
+    with tf.device("/cpu:0"):
+        source, middle = (tf.FIFOQueue(10, tf.int32, [()], name=name) for name in ("source", "middle"))
     value = tf.cond(tf.placeholder_with_default(True, []), lambda: middle.dequeue() * 2, lambda: tf.constant(-1))
-    forward = middle.enqueue(source.dequeue() + 1)
-    waiter = Task(session.run, [value, forward])
-    until_waiting(session, "source", DEQUEUE)
-    until_waiting(session, "middle", DEQUEUE)
-    session.run(source.enqueue(4))
-    assert waiter.result()[0] == 10
+    taken = source.dequeue()
+    with tf.device(between):
+        passed = taken + 1
+    forward = middle.enqueue(passed)
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        waiter = Task(session.run, [value, forward])
+        until_waiting(session, "source", DEQUEUE)
+        until_waiting(session, "middle", DEQUEUE)
+        session.run(source.enqueue(4))
+        assert waiter.result()[0] == 10
 
 
 def test_a_branch_that_only_adds_runs_when_it_is_fetched_or_waited_for(session):
