@@ -112,3 +112,13 @@ def test_a_saver_is_made_for_variables_that_live_on_a_gpu():
     for target, name in ((definition.save_tensor_name, "SaveShard"), (definition.restore_op_name, "RestoreShard")):
         placed = places(homes, graph.as_graph_element(target))
         assert placed["v"] == placed[f"save/{name}"] == GPU and placed["save/Const"] == CPU
+
+
+def test_what_no_gpu_holds_is_saved_apart():
+    number, text = tf.Variable(1.0, name="number"), tf.Variable("abc", name="text")
+    homes = ResourceHomes()
+    places(homes, number.initializer, text.initializer)
+    definition = tf.train.Saver().saver_def
+    for target in (definition.save_tensor_name, definition.restore_op_name):
+        placed = places(homes, tf.get_default_graph().as_graph_element(target))
+        assert (placed["number"], placed["text"]) == (GPU, CPU)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tfray.framework.effects import has_kernel
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.op_def import lookup
@@ -89,10 +90,11 @@ def _check_names(saveables: Iterable[Saveable]) -> None:
 
 
 def by_device(saveables: Iterable[Saveable]) -> list[list[Saveable]]:
-    """Saveables in groups of one device each."""
-    groups: dict[str, list[Saveable]] = {}
+    """Saveables in groups of one device each: what no GPU holds, such as strings, keeps no other from one."""
+    groups: dict[tuple[str, bool], list[Saveable]] = {}
     for saveable in saveables:
-        groups.setdefault(saveable.handle.device, []).append(saveable)
+        handle = saveable.handle
+        groups.setdefault((handle.device, has_kernel(handle.op, "GPU")), []).append(saveable)
     return list(groups.values())
 
 
