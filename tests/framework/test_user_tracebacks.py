@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import traceback
 
 import numpy as np
 import pytest
 
 import tfray as tf
 from tfray.actors.devices.device_host import DeviceHost
-from tfray.framework.call_site import user_traceback
+from tfray.framework.call_site import is_users, user_traceback
 from tfray.framework.op_def import OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 
@@ -45,8 +46,8 @@ CHAIN = [(HERE, "outer"), (HERE, "inner")]
 
 
 def failing(build):
-    """The error with which a step fails in this process."""
-    with tf.Graph().as_default(), tf.Session() as session:
+    """The error with which a step fails on a CPU of this process."""
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
         fetch = build()
         with pytest.raises(tf.errors.OpError) as caught:
             session.run(fetch)
@@ -117,6 +118,15 @@ def test_what_led_to_the_error_is_shown_too():
 )
 def test_errors_of_tfrays_own_kernels_have_no_frames(build):
     assert user_traceback(failing(build)) == ""
+
+
+@pytest.mark.parametrize("library", ["numpy.linalg", "cupy.linalg", "cupyx.lapack"])
+def test_frames_of_array_libraries_are_not_the_users(library):
+    space = {"__name__": library}
+    exec("def refuse(): raise ValueError('singular')", space)
+    with pytest.raises(ValueError) as caught:
+        space["refuse"]()
+    assert [is_users(frame) for frame, _ in traceback.walk_tb(caught.value.__traceback__)] == [True, False]
 
 
 # -- on devices ----------------------------------------------------------------------------------------

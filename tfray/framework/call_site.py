@@ -22,7 +22,7 @@ _OWN_FOLDERS: Final = tuple(
     )
 )
 
-_LIBRARIES: Final = frozenset(("numpy", "scipy", "cupy", "ml_dtypes", "pyarrow", "PIL", "matplotlib", "ray"))
+_LIBRARIES: Final = frozenset(("numpy", "scipy", "cupy", "cupyx", "ml_dtypes", "pyarrow", "PIL", "matplotlib", "ray"))
 """Libraries that tfray calls, or that call tfray. Their frames count as the user's only below a frame of the user's."""
 
 _PYTHONS_OWN: Final = f"{sysconfig.get_path('stdlib')}/"
