@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -194,11 +194,20 @@ def _order_of_partitions(ctx: KernelContext, partitions: Array, count: int) -> A
     """Positions in row-major order, sorted by partition."""
     check_indices(ctx, partitions, count)
     flat = partitions.reshape(-1)
+    if ctx.xp is np and count <= 1 << 16:
+        flat = flat.astype(np.uint16)  # integers of 16 bits are sorted by counting
+    return flat.argsort(kind="stable")
+
+
+def _bounds_of_partitions(ctx: KernelContext, partitions: Array, order: Array, count: int) -> Iterable[int]:
+    """Where the slices of each partition begin when they are sorted, and where the last ones end."""
+    flat = partitions.reshape(-1)
     if ctx.xp is np:
-        # Integers of 16 bits are sorted by counting.
-        return (flat.astype(np.uint16) if count <= 1 << 16 else flat).argsort(kind="stable")
-    # CuPy's sort is not stable: make the keys distinct by adding the position.
-    return ctx.xp.argsort(flat * flat.size + ctx.xp.arange(flat.size))
+        return itertools.accumulate(np.bincount(flat, minlength=count).tolist(), initial=0)
+    bounds = host_ints(ctx, ctx.xp.searchsorted(flat.take(order), ctx.xp.arange(count + 1)))
+    if bounds[0] > 0 or bounds[-1] < flat.size:
+        raise InvalidArgumentError(f"a partition is not in [0, {count})")
+    return bounds
 
 
 def _dynamic_partition_kernel(ctx: KernelContext, data: Array, partitions: Array) -> list[Array]:
@@ -210,9 +219,10 @@ def _dynamic_partition_kernel(ctx: KernelContext, data: Array, partitions: Array
     if count == 1:  # a table that is not sharded: nothing to sort
         check_indices(ctx, partitions, count)
         return [_rows(data, partitions).copy()]
-    ordered = _rows(data, partitions).take(_order_of_partitions(ctx, partitions, count), 0)
-    counts = host_ints(ctx, ctx.xp.bincount(partitions.reshape(-1), minlength=count))
-    return [ordered[start:end] for start, end in itertools.pairwise(itertools.accumulate(counts, initial=0))]
+    order = _order_of_partitions(ctx, partitions, count)
+    ordered = _rows(data, partitions).take(order, 0)
+    bounds = _bounds_of_partitions(ctx, partitions, order, count)
+    return [ordered[start:end] for start, end in itertools.pairwise(bounds)]
 
 
 def _dynamic_partition_shape(op: Operation) -> list[TensorShape]:

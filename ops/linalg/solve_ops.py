@@ -30,16 +30,17 @@ DECOMPOSABLE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex
 
 
 def refuses_bad_matrices(function: KernelFunction) -> KernelFunction:
-    """Let a kernel raise `InvalidArgumentError` where LAPACK finds a matrix singular or not definite.
+    """Let a kernel raise `InvalidArgumentError` where a matrix is found singular or not definite.
 
     LAPACK runs on one thread. OpenBLAS's threads wait for each other more than they compute, up to matrices of many
-    hundred rows: with them a decomposition of 512 rows takes 30 times as long.
+    hundred rows: with them a decomposition of 512 rows takes 30 times as long. On a GPU the host waits for what
+    cuSOLVER found, as in TensorFlow.
     """
 
     @wraps(function)
     def kernel(ctx: KernelContext, *arrays: Array) -> Any:
         try:
-            with one_blas_thread():
+            with one_blas_thread() if ctx.xp is np else import_module("cupyx").errstate(linalg="raise"):
                 return function(ctx, *arrays)
         except ValueError as error:  # LinAlgError is one
             shapes = ", ".join(str(array.shape) for array in arrays)

@@ -144,10 +144,16 @@ def _scatter_kernel(write: Callable[[Any, Array, Array, Array], None]) -> Callab
             check_rows(ctx, indices, array.shape[0], resource.name)
             if updates.shape == ():
                 updates = ctx.xp.broadcast_to(updates, indices.shape + row)
+            updates = _apart(ctx.xp, array, updates)
             write(ctx.xp, array, indices.reshape(-1), updates.reshape(-1, *row) if indices.ndim != 1 else updates)
             return array
 
     return kernel
+
+
+def _apart(xp: ArrayModule, array: Array, updates: Array) -> Array:
+    """`updates`, copied if they are rows of `array`: the threads of a GPU would read what others have changed."""
+    return updates.copy() if xp is not np and xp.may_share_memory(array, updates) else updates
 
 
 def _scatter_shape(op: Operation) -> list[TensorShape]:
@@ -371,7 +377,8 @@ def _scatter_nd_kernel(write: Callable[[Any, Array, tuple[Array, ...], Array], N
                 )
             for axis in range(depth):
                 check_rows(ctx, indices[..., axis], array.shape[axis], resource.name)
-            write(ctx.xp, array, tuple(indices[..., axis] for axis in range(depth)), updates)
+            places = tuple(indices[..., axis] for axis in range(depth))
+            write(ctx.xp, array, places, _apart(ctx.xp, array, updates))
             return array
 
     return kernel

@@ -42,12 +42,13 @@ with warnings.catch_warnings():
     from cupy_backends.cuda import libs
 
     try:
-        libs.cublas
+        from cupy_backends.cuda.libs import cublas  # noqa: F401
     except ImportError:  # not installed: CuPy's modules that name it show their signatures all the same
         libs.cublas = types.ModuleType("cublas")
     import cupyx.scipy.linalg
     import cupyx.scipy.sparse
     import cupyx.scipy.special
+    from cupyx._ufunc_config import get_config_linalg
 
 REAL_MODULES = {module.__name__: module for module in (cupyx.scipy.linalg, cupyx.scipy.sparse, cupyx.scipy.special)}
 _SHOWN = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -349,6 +350,8 @@ class ndarray:
     def __setitem__(self, key: Any, value: Any) -> None:
         parts, is_advanced, _ = _index(key)
         _check_device(self)
+        if is_advanced:
+            _check_apart(self, value)
         recorder.call("scatter" if is_advanced else "copy")
         if isinstance(value, np.ndarray):
             if value.ndim:
@@ -571,6 +574,12 @@ def _check_device(array: ndarray) -> None:
         )
 
 
+def _check_apart(target: ndarray, value: Any) -> None:
+    """CuPy's scattering kernels do not look whether they read what they write; their threads would race."""
+    if isinstance(value, ndarray) and np.may_share_memory(target._host, value._host):
+        raise RuntimeError("what is scattered shares memory with its target")
+
+
 def _operand(value: Any, where: str = "") -> Any:
     """`value` as NumPy takes it; refuses what CuPy refuses."""
     if isinstance(value, ndarray):
@@ -611,6 +620,13 @@ def _operand_dtypes(values: tuple) -> tuple[np.dtype, ...]:
 
 
 # -- ufuncs --------------------------------------------------------------------------------------------
+
+
+def _integer_power(base: Any, exponent: Any, **options: Any) -> np.ndarray:
+    """CuPy's `power` of integers: it has values for negative exponents, which NumPy refuses."""
+    inverse = np.where(base == -1, np.where(exponent & 1, -1, 1), base == 1)
+    value = np.power(base, np.maximum(exponent, 0), **options)
+    return np.where(np.less(exponent, 0), inverse, value).astype(value.dtype)
 
 
 SCATTERED = {"add": "iqefdIQ", "subtract": "iI", "maximum": "iqfdIQ", "minimum": "iqfdIQ"}
@@ -681,9 +697,12 @@ class ufunc:
     def _compute(self, inputs: tuple, outs: tuple, dtype: Any, casting: str) -> tuple:
         """NumPy's results; written to `outs` where there are any."""
         operands = [value._host if isinstance(value, ndarray) else value for value in inputs]
+        host = self.host
+        if self.__name__ == "power" and all(np.asarray(operand).dtype.kind in "iu" for operand in operands):
+            host = _integer_power
         targets = tuple(value._host if value is not None else None for value in outs)
         options: dict[str, Any] = {}
-        if isinstance(self.host, np.ufunc):
+        if isinstance(host, np.ufunc):
             options["casting"] = casting
             if any(target is not None for target in targets):
                 options["out"] = targets
@@ -691,8 +710,8 @@ class ufunc:
             options["dtype"] = dtype
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            value = self.host(*operands, **options)
-        if not isinstance(self.host, np.ufunc) and targets and targets[0] is not None:
+            value = host(*operands, **options)
+        if not isinstance(host, np.ufunc) and targets and targets[0] is not None:
             targets[0][...] = value
         return value if isinstance(value, tuple) else (value,)
 
@@ -706,6 +725,7 @@ class ufunc:
         if a.dtype not in [np.dtype(c) for c in supported]:
             names = ", ".join(np.dtype(c).name for c in supported)
             raise TypeError(f"cupy.{self.__name__}.at only supports {names} as data type")
+        _check_apart(a, b)
         parts, _, _ = _index(indices)
         parts = _wrapped(parts, a._host)
         self.host.at(a._host, parts if len(parts) > 1 else parts[0], _operand(b))
@@ -845,9 +865,13 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None) -> ndarray:
     target = _operand(out)
     if target is not None and target.dtype != host.dtype:
         raise TypeError("Output dtype mismatch")
-    if not host.size and np.size(at):
-        raise IndexError("cannot do a non-empty take from an empty axes.")
-    value = np.take(host, at, axis=axis, mode="wrap")
+    if host.size:
+        value = np.take(host, at, axis=axis, mode="wrap")
+    else:
+        before, after = ((), ()) if axis is None else (host.shape[:axis], host.shape[axis:][1:])
+        value = np.empty((*before, *np.shape(at), *after), host.dtype)
+        if value.size:
+            raise IndexError("cannot do a non-empty take from an empty axes.")
     if out is not None:
         if target.shape != value.shape:
             raise ValueError("Output shape mismatch")
@@ -922,6 +946,23 @@ def _check_values(name: str, args: Any) -> None:
     joins = name in ("concatenate", "stack", "vstack", "hstack")
     if joins and any(not isinstance(value, ndarray) for value in args[0]):
         raise TypeError("Only cupy arrays can be concatenated")
+
+
+SOLVERS = {"inv": 0, "cholesky": 0, "solve": 1, "solve_triangular": 1}
+"""Functions that refuse matrices in NumPy, and the argument that has the shape of the result."""
+
+
+def _solved(name: str, host: Any, operands: tuple, options: dict[str, Any]) -> np.ndarray:
+    """The result; NaN where NumPy refuses a matrix and CuPy does not look whether cuSOLVER did (`cupyx.errstate`)."""
+    is_checked = name != "solve_triangular" and get_config_linalg() == "raise"
+    if is_checked:
+        recorder.wait(name)
+    try:
+        return host(*operands, **options)
+    except np.linalg.LinAlgError:
+        if is_checked:
+            raise
+        return np.full_like(operands[SOLVERS[name]], np.nan)
 
 
 class _Grid:
@@ -1043,7 +1084,8 @@ class FakeModule(types.ModuleType):
             plain.pop("blocking", None)
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                value = host(*_operands(args, f" in cupy.{dotted}"), **plain)
+                operands = _operands(args, f" in cupy.{dotted}")
+                value = _solved(name, host, operands, plain) if name in SOLVERS else host(*operands, **plain)
             for array in value if isinstance(value, (tuple, list)) else (value,):
                 if isinstance(array, (np.ndarray, np.generic)):
                     _check_dtype(array.dtype)
