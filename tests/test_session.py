@@ -304,7 +304,7 @@ def test_values_are_the_same_with_and_without_optimization():
 def test_placement_is_logged(capsys):
     with tf.device("/cpu:1"):
         x = tf.placeholder(tf.float32, [], name="somewhere") + 1
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2}, log_device_placement=True)) as session:
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2, "GPU": 0}, log_device_placement=True)) as session:
         session.run(x, {"somewhere:0": 1})
         assert session.list_devices() == [f"/job:localhost/task:0/device:CPU:{i}" for i in range(2)]
     assert "Add) /job:localhost/task:0/device:CPU:1" in capsys.readouterr().out

@@ -257,7 +257,7 @@ def test_steps_are_placed_anew_by_what_was_measured():
 
     heavy = [py_func(work, [tf.constant(1)], tf.float32, name=f"work_{i}") for i in range(2)]
     step = tf.add_n([tf.reshape(each, []) for each in heavy])
-    config = tf.ConfigProto(placement="cost", placement_period=2, device_count={"CPU": 2})
+    config = tf.ConfigProto(placement="cost", placement_period=2, device_count={"CPU": 2, "GPU": 0})
     with tf.Session(config=config) as session:
         session._placer.cost = CostModel(Machine(cores=2, step_s=0, device_s=0))
         prepared = session._prepare(("key",), step, [])

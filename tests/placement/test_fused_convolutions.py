@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.interpreter import interpret
+from tests.support.interpreter import default_device, interpret
 
 
 def array(seed, *shape):
@@ -42,7 +42,7 @@ def test_one_operation_computes_the_same(add, layout, activation):
     result = activation(add(features, array(2, 16)))
     fed = {images: array(3, *(5 if size is None else size for size in images.shape.as_list()))}
     value, types = run(result, fed)
-    np.testing.assert_array_equal(value, interpret(result, fed))
+    np.testing.assert_array_equal(value, interpret(result, fed, default_device()))
     assert "_FusedConv2D" in types
     assert not {"Conv2D", "BiasAdd", "Add", "Relu"} & set(types)
 
@@ -55,7 +55,7 @@ def test_gradients_are_those_of_the_single_operations():
     fed = {images: array(3, 5, 9, 9, 4)}
     values, types = run(gradients, fed)
     assert "_FusedConv2D" in types
-    for found, wanted in zip(values, interpret(gradients, fed), strict=True):
+    for found, wanted in zip(values, interpret(gradients, fed, default_device()), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
 
 
@@ -68,7 +68,7 @@ def test_what_others_need_too_is_computed_on_its_own(used):
     fed = {images: array(3, 5, 9, 9, 4)}
     values, types = run(fetches, fed)
     assert {"convolution": "Conv2D", "sum": "Relu"}[used] in types
-    for found, wanted in zip(values, interpret(fetches, fed), strict=True):
+    for found, wanted in zip(values, interpret(fetches, fed, default_device()), strict=True):
         np.testing.assert_array_equal(found, wanted)
 
 

@@ -290,7 +290,7 @@ def test_shapes_that_meet_only_at_run_time():
             with pytest.raises(InvalidArgumentError, match=r"\(2, 3\).*\(2, 3\)") as caught:
                 session.run(z, {x: np.ones((2, 3)), y: np.ones((2, 3))})
             assert caught.value.op_name == "product"
-            assert "CPU:0" in caught.value.device
+            assert caught.value.device in session.list_devices()
             assert __file__ in caught.value.site
         assert session.run(z, {x: np.ones((1, 3)), y: np.ones((3, 1))}).tolist() == [[3]]
 
@@ -352,7 +352,8 @@ def test_an_input_is_not_overwritten_while_it_is_needed():
 
 def test_an_error_in_a_step_leaves_the_session_usable():
     x = tf.placeholder(tf.int32, [None], name="x")
-    y = tf.gather(tf.constant([1.0, 2.0, 3.0]), x, name="pick") * 2
+    with tf.device("/cpu:0"):  # a GPU checks no indices
+        y = tf.gather(tf.constant([1.0, 2.0, 3.0]), x, name="pick") * 2
     with tf.Session() as session:
         for _ in range(5):
             with pytest.raises(InvalidArgumentError, match="7") as caught:
@@ -371,8 +372,9 @@ def test_generated_source_is_shown_in_tracebacks_and_goes_with_the_session():
         frames.append(sys._getframe())
         return x
 
-    x = tf.placeholder(tf.float32, [2])
-    y = tf.py_func(look, [tf.tanh(x) * 3], tf.float32)
+    with tf.device("/cpu:0"):  # with a single device the function runs within the step's code
+        x = tf.placeholder(tf.float32, [2])
+        y = tf.py_func(look, [tf.tanh(x) * 3], tf.float32)
     session = tf.Session()
     session.run(y, {x: [1, 2]})
     mine = [frame for frame, _ in traceback.walk_stack(frames[0]) if frame.f_code.co_filename.startswith(SEGMENT)]
@@ -595,12 +597,12 @@ def initial_value():
 @pytest.mark.parametrize("build", [planned, fetched, fused, fused_and_fetched, in_a_loop, initial_value])
 def test_memory_that_is_not_there_is_an_error_of_the_operation(build):
     fetch, column = build()
-    with tf.Session() as session, pytest.raises(ResourceExhaustedError, match=r"TiB") as caught:
+    with tf.Session() as session, pytest.raises(ResourceExhaustedError, match="allocat") as caught:
         session.run(fetch, {column: np.ones([SIDE, 1], np.float32)})
     error = caught.value
     if build not in (fused, fused_and_fetched):  # which of a group is asked for memory is its own affair
         assert error.op_name.rpartition("/")[2] == "outer"
-    assert error.op_name and error.device.endswith("CPU:0") and "test_execution.py" in error.site
+    assert error.op_name and error.device in session.list_devices() and "test_execution.py" in error.site
     assert "float32" in error.message and (f"{SIDE}" in error.message or f"{1 << 46}" in error.message)
 
 

@@ -12,7 +12,7 @@ from tfray.framework.constant_value import run_kernel
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.traversal import reachable_backward, topological_order
-from tfray.runtime.device import Device, OpContext
+from tfray.runtime.device import Device, OpContext, gpu_count
 
 
 def interpret(fetches: Any, feeds: Mapping[Tensor, Any] | None = None, device: Device | None = None) -> Any:
@@ -24,6 +24,11 @@ def interpret(fetches: Any, feeds: Mapping[Tensor, Any] | None = None, device: D
     _evaluate(targets, values, device)
     results = [device.to_host(values[t]) if isinstance(t, Tensor) else None for t in targets]
     return results if many else results[0]
+
+
+def default_device() -> Device:
+    """A device such as sessions of this process choose for what asks for none: a GPU if there is one."""
+    return Device.open(f"/job:localhost/task:0/device:{'GPU' if gpu_count() else 'CPU'}:0")
 
 
 def _evaluate(targets: Sequence[Tensor | Operation], values: dict[Tensor, Any], device: Device) -> None:

@@ -52,7 +52,7 @@ def recorded_step():
     loss = tf.reduce_mean(tf.square(y))
     train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
     metadata = tf.RunMetadata()
-    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})) as session:
         session.run(w.initializer)
         for _ in range(2):
             options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)

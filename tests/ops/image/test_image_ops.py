@@ -500,9 +500,11 @@ def test_images_are_compared_with_each_of_others(measure, first, second, shape):
     pairs = np.broadcast_arrays(np.zeros((*shape, 1, 1, 1)), x, y)[1:]
     pairs = zip(*(each.reshape(-1, 16, 16, 3).copy() for each in pairs), strict=True)
     one_by_one = [run(measure(*pair, 1.0)) for pair in pairs]
-    np.testing.assert_allclose(found.reshape(-1), one_by_one, rtol=1e-5)
+    np.testing.assert_allclose(found.reshape(-1), one_by_one, rtol=1e-5, atol=1e-6)
     unknown = [tf.placeholder(tf.float32), tf.placeholder(tf.float32)]
-    np.testing.assert_allclose(run(measure(*unknown, 1.0), dict(zip(unknown, (x, y), strict=True))), found, rtol=1e-5)
+    np.testing.assert_allclose(
+        run(measure(*unknown, 1.0), dict(zip(unknown, (x, y), strict=True))), found, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_boxes_are_chosen_for_all_classes_together():

@@ -85,7 +85,7 @@ def test_variables_are_scattered_and_gathered_as_by_numpy(monkeypatch):
     indices = random.integers(0, 400, (20, 100))
 
     def computed():
-        with tf.Graph().as_default(), tf.Session() as session:
+        with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
             results = []
             for scatter in (tf.scatter_add, tf.scatter_sub, tf.scatter_update):
                 variable = tf.Variable(start)
@@ -128,7 +128,7 @@ def test_sparse_updates_have_the_bits_of_numpy(optimizer, dtype, row, monkeypatc
     indices = random.integers(0, 700, count)
 
     def trained():
-        with tf.Graph().as_default(), tf.Session() as session:
+        with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
             variable = tf.Variable(start)
             slices = tf.IndexedSlices(tf.constant(gradient), tf.constant(indices), variable.shape.as_list())
             train = optimizer.apply_gradients([(slices, variable)])
@@ -147,7 +147,7 @@ def test_sparse_updates_have_the_bits_of_numpy(optimizer, dtype, row, monkeypatc
 def test_a_row_that_does_not_exist_is_named(wrong):
     indices, rows = np.full(700, 3), np.ones((700, 32), np.float32)
     indices[600] = wrong
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
         variable = tf.Variable(np.zeros((50, 32), np.float32))
         session.run(variable.initializer)
         slices = tf.IndexedSlices(tf.constant(rows), tf.constant(indices), [50, 32])
@@ -162,7 +162,7 @@ def test_a_row_that_does_not_exist_is_named(wrong):
 
 def test_updates_that_are_rows_of_the_variable_itself():
     start = np.random.default_rng(0).standard_normal((600, 32)).astype(np.float32)
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
         variable = tf.Variable(start)
         session.run(variable.initializer)
         indices = np.arange(600)[::-1] // 2

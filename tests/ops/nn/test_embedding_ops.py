@@ -8,6 +8,7 @@ import pytest
 from tests.support.sessions import run_initialized
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.graph import get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
 from tfray.library.variables.partitioned_variables import fixed_size_partitioner
@@ -94,9 +95,11 @@ def test_rows_longer_than_the_maximum_are_scaled():
 @pytest.mark.parametrize(("count", "strategy"), [(1, "mod"), (2, "mod"), (2, "div")])
 @pytest.mark.parametrize("wrong", [-1, 10])
 def test_rows_that_do_not_exist_are_refused(count, strategy, wrong):
-    shards = [Variable(shard) for shard in shards_of(np.zeros((10, 2), np.float32), count, strategy)]
+    with get_default_graph().device("/cpu:0"):
+        shards = [Variable(shard) for shard in shards_of(np.zeros((10, 2), np.float32), count, strategy)]
+        rows = embedding_lookup(shards, [wrong], strategy)
     with pytest.raises(InvalidArgumentError, match="is not in"):
-        run_initialized(embedding_lookup(shards, [wrong], strategy))
+        run_initialized(rows)
 
 
 def test_wrong_arguments():

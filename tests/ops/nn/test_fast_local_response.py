@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not compiling.can_compile(), reason="numba is no
 
 def computed(x, radius=5, beta=0.75, dtype=np.float32):
     """The normalized images, and the gradient of the images."""
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
         images, d_y = tf.placeholder(dtype, x.shape), tf.placeholder(dtype, x.shape)
         y = tf.nn.lrn(images, radius, 1.5, 0.1, beta)
         d_value = np.random.default_rng(1).normal(size=x.shape).astype(np.float32)

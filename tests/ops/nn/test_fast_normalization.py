@@ -28,7 +28,7 @@ def normalized(x, dtype=np.float32, is_training=True):
     channels = x.shape[-1]
     scale, offset, mean, variance = (random.uniform(0.5, 2, channels).astype(np.float32) for _ in range(4))
     d_y = random.normal(size=x.shape).astype(np.float32)
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
         feeds = {tf.placeholder(dtype, value.shape): value.astype(dtype) for value in (x, scale, offset, d_y)}
         *tensors, d_output = feeds
         statistics = {} if is_training else {"mean": mean.astype(dtype), "variance": variance.astype(dtype)}

@@ -26,7 +26,7 @@ def computed(name, x, dtype=np.float32):
     """The result and the gradient of the logits."""
     random = np.random.default_rng(1)
     wanted = random.normal(size=x.shape).astype(np.float32)
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
         logits = tf.placeholder(dtype, x.shape)
         y = FUNCTIONS[name](logits, tf.constant(wanted.astype(dtype)))
         d_y = random.normal(size=y.shape).astype(np.float32)
@@ -66,7 +66,7 @@ def test_what_is_not_finite_gives_what_numpy_gives(name, columns, monkeypatch):
 
 def test_a_wrong_label_is_refused():
     x = np.zeros((40, 1000), np.float32)
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
         labels = tf.placeholder(tf.int32, [40])
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=tf.constant(x))
         for label in (-1, 1000):

@@ -9,6 +9,7 @@ import pytest
 
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
+from tfray.framework.graph import get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
 from tfray.library.variables.variables import Variable, global_variables_initializer
@@ -200,7 +201,8 @@ def test_scatter_of_half_precision_sums_in_single():
 
 @pytest.mark.parametrize("bad", [[-1], [4]])
 def test_rows_that_do_not_exist_are_refused(bad):
-    v = Variable(np.zeros((4, 2), np.float32), name="table")
+    with get_default_graph().device("/cpu:0"):
+        v = Variable(np.zeros((4, 2), np.float32), name="table")
     indices = placeholder(dtypes.int32, [1])
     for op in (v.sparse_read(indices), sparse_state_ops.scatter_add(v, indices, np.ones((1, 2), np.float32))):
         with pytest.raises(InvalidArgumentError, match=r"\[0, 4\), the rows of variable 'table'"):
@@ -227,7 +229,8 @@ def test_scatter_by_full_indices(method, depth):
 
 
 def test_scatter_by_full_indices_adds_repeated_ones_and_checks():
-    v = Variable(np.zeros((2, 2)), name="table")
+    with get_default_graph().device("/cpu:0"):
+        v = Variable(np.zeros((2, 2)), name="table")
     assert run_initialized(v.scatter_nd_add([[1, 1], [1, 1]], [1.0, 2.0])).tolist() == [[0, 0], [0, 3]]
     with pytest.raises(InvalidArgumentError, match="'table'"):
         run_initialized(v.scatter_nd_add([[1, 2]], [1.0]))

@@ -12,7 +12,7 @@ from tests.support.interpreter import interpret
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Graph
+from tfray.framework.graph import Graph, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.library.variables.variables import Variable, global_variables_initializer
@@ -428,7 +428,8 @@ def test_a_trainable_integer_that_the_loss_does_not_use_is_no_obstacle(make):
 
 @pytest.mark.parametrize("row", [-1, 3])
 def test_rows_out_of_range(row):
-    var = Variable(np.zeros((3, 1), np.float32), name="w")
+    with get_default_graph().device("/cpu:0"):
+        var = Variable(np.zeros((3, 1), np.float32), name="w")
     train_op = AdamOptimizer().apply_gradients([(IndexedSlices(constant([[1.0]]), constant([row])), var)])
     with Session() as session:
         session.run(global_variables_initializer())
