@@ -708,8 +708,7 @@ class ufunc:
                 options["out"] = targets
         if dtype is not None:
             options["dtype"] = dtype
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with np.errstate(all="ignore"):
             value = host(*operands, **options)
         if not isinstance(host, np.ufunc) and targets and targets[0] is not None:
             targets[0][...] = value
