@@ -391,7 +391,7 @@ def _gather_kernel(ctx: KernelContext, flow: TensorList, indices: Array) -> Arra
     first = ctx.asarray(elements[0])
     stacked = ctx.xp.empty((len(elements), *first.shape), ctx.output_dtype())
     for row, element in enumerate(elements):
-        stacked[row] = ctx.asarray(element)
+        stacked[row, ...] = ctx.asarray(element)
     return stacked
 
 

@@ -118,6 +118,8 @@ class Device:
 
         An array of another GPU is copied once that GPU has computed it: CUDA's default streams see to it.
         """
+        if isinstance(value, bytes):
+            return np.array(value, dtype=object)  # NumPy's own strings would lose zeros at the end
         if self.xp is np:
             return np.asarray(value, dtype) if not hasattr(value, "get") else value.get()
         if isinstance(value, np.ndarray) and value.dtype == object:

@@ -79,6 +79,11 @@ def test_dtypes(dtype):
     assert got.tolist() == ([b"a", b"bc"] if dtype is tf.string else values)
 
 
+def test_strings_keep_zeros_at_their_end():
+    array = tf.TensorArray(tf.string, size=2).unstack(np.array([b"a\0", b"b"], object))
+    assert repr(run([array.read(0), array.stack()])) == repr([b"a\0", np.array([b"a\0", b"b"], object)])
+
+
 def test_a_growing_array_in_a_loop():
     n = tf.placeholder(tf.int32, [])
     array = tf.TensorArray(tf.int32, size=0, dynamic_size=True)
