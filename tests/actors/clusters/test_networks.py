@@ -118,6 +118,12 @@ def steps_until_an_error(session, step):
         ended += 1
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "The network between machines fails, both ways or one way only.",
+    happens="A session's step raises `tf.errors.UnavailableError` after about 20 s.",
+    promise="No wait is longer than 40 s. Another session goes on with what the parameter servers hold.",
+)
 @pytest.mark.parametrize("cable", ["worker", "ps"])
 @pytest.mark.parametrize("lost", ["both ways", "to the other task", "to the driver"])
 def test_a_cut_ends_the_steps_of_a_session_in_time(whole, cluster, step, cable, lost):
@@ -138,7 +144,7 @@ def test_a_cut_ends_the_steps_of_a_session_in_time(whole, cluster, step, cable, 
         assert time.monotonic() - began < NOTICED_S
 
 
-def test_after_a_cut_the_task_is_replaced_and_what_it_was_disturbs_nobody(whole, cluster, step):
+def test_after_a_cut_another_session_goes_on_and_nothing_of_before_disturbs_it(whole, cluster, step):
     v, counted, step = step
     with tf.Session(cluster) as session:
         session.run([v.initializer, counted.initializer])
@@ -150,9 +156,10 @@ def test_after_a_cut_the_task_is_replaced_and_what_it_was_disturbs_nobody(whole,
     import ray
 
     wait_for(lambda: _all_back(ray, whole))
-    assert Task(cluster.replace_dead, PATIENCE_S).result() == [WORKER]
+    # When the cable is there again before Ray takes the node for dead, the actor lives on.
+    assert Task(cluster.replace_dead, PATIENCE_S).result() in ([], [WORKER])
     with tf.Session(cluster) as session:
-        before, number = session.run([v, counted])
+        before, number = session.run([v, counted])  # the parameter server has kept both
         for _ in range(5):
             session.run(step)
         after, ended = session.run([v, counted])
@@ -161,6 +168,12 @@ def test_after_a_cut_the_task_is_replaced_and_what_it_was_disturbs_nobody(whole,
     assert len(set(before)) == 1 and before[0] - number in (0, 1)  # the step that was cut may have added the ones
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "The network fails for a few seconds.",
+    happens="Steps take longer.",
+    promise="Every step is done once.",
+)
 @pytest.mark.parametrize("cable", ["worker", "ps"])
 def test_a_short_cut_only_slows_steps(whole, cluster, step, cable):
     v, counted, step = step
@@ -236,6 +249,12 @@ def trained(tmp_path, on_step, scaling_options, **options):
     return result
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "The machine of a worker is cut off while a Trainer runs.",
+    happens="The run goes on without the worker, in every mode.",
+    promise="Every step is done once, and none waits longer than 40 s.",
+)
 @pytest.mark.parametrize(
     "mode", [{}, {"backup_workers": 1}, {"mode": "async"}], ids=["synchronous", "backup", "asynchronous"]
 )
@@ -246,6 +265,12 @@ def test_a_trainer_goes_on_without_a_worker_that_is_cut_off(whole, clusters, tmp
     assert cutting.host is not None and cutting.longest_s < NOTICED_S
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "The machine of a parameter server is cut off while a Trainer runs.",
+    happens="The run goes back to the newest checkpoint, with the server on another machine.",
+    promise="Every step is done once.",
+)
 def test_a_trainer_recovers_a_shard_that_is_cut_off(whole, clusters, tmp_path):
     cutting = Cutting(whole, clusters, "/job:ps/task:0/device:CPU:0", 20)
     on = {"worker_resources": {"home": 0.1}, "parameter_server_resources": {"away": 1}}
