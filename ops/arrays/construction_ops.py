@@ -10,6 +10,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor, is_rank0_number, make_array
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -280,6 +281,7 @@ ONE_HOT = register(
 )
 
 
+@none_is_default
 def sequence_mask(
     lengths: TensorLike,
     maxlen: TensorLike | None = None,

@@ -329,6 +329,7 @@ SPARSE = tf.SparseTensorValue([[0, 0], [0, 1]], [1, 2], [1, 2])
         (tf.size, (X,), ["out_type"]),
         (tf.shape, (X,), ["out_type"]),
         (tf.bincount, ([1, 2],), ["dtype"]),
+        (tf.sequence_mask, ([1, 2], 3), ["dtype"]),
         (tf.space_to_depth, (X, 2), ["data_format"]),
         (tf.fake_quant_with_min_max_args, (X / 4,), ["min", "max", "num_bits", "narrow_range"]),
         (tf.image.encode_png, (np.zeros((2, 2, 3), np.uint8),), ["compression"]),

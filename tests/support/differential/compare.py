@@ -423,6 +423,10 @@ UNORDERED = (
 """What these make of NaN is not defined, and depends on the processor in TensorFlow."""
 
 
+SUMS = ("reduce_sum", "reduce_mean", "add_n", "accumulate_n", "cumsum", "segment_sum", "matmul", "tensordot", "einsum")
+"""What these leave of terms that cancel out is as exact as the terms."""
+
+
 def _difference_when_run(
     call: dict[str, Any], ours: Any, theirs: Any, values: dict[int, Any], whole: dict[int, Any]
 ) -> str | None:
@@ -441,10 +445,11 @@ def _difference_when_run(
         return None
     if call["function"] == "cast" and any(not _fits_byte(x) for x in inputs):
         return None
+    least = max([1e-3, *map(_largest, inputs)]) if call["function"].startswith(SUMS) else 1e-3
     for number, mine, other in zip(call["results"], ours["values"], theirs["values"], strict=False):
-        says = _unequal(decoded(mine), decoded(other), is_nan_given)
+        says = _unequal(decoded(mine), decoded(other), is_nan_given, least=least)
         if says is None and number in whole:  # in the whole program it is computed in other ways
-            says = _unequal(whole[number], decoded(other), is_nan_given, loose=10.0)
+            says = _unequal(whole[number], decoded(other), is_nan_given, loose=10.0, least=least)
         if says:
             return f"result {number}: {says}"
     if call["function"] in OWN_GRADIENTS and (is_nan_given or any((x == 0).any() for x in inputs)):
@@ -452,6 +457,12 @@ def _difference_when_run(
     if call["function"] == "svd" and any(map(_is_singular, inputs)):
         return None  # the singular vectors of 0, of which the gradient is made, may be any
     return _difference_of_gradients(ours["gradients"], theirs["gradients"], is_nan_given)
+
+
+def _largest(array: np.ndarray) -> float:
+    """The largest of the finite numbers, without signs."""
+    numbers = np.abs(array[np.isfinite(array)]) if array.dtype.kind in "fc" else np.zeros(0)
+    return float(numbers.max(initial=0))
 
 
 def _holds_denormals(array: np.ndarray) -> bool:
