@@ -28,9 +28,12 @@ def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Ten
 
     Raises:
         TypeError: `input` is no list.
+        ValueError: It is empty.
     """
     if not isinstance(input, (list, tuple)):
         raise TypeError(f"identity_n: input is {input!r}, expected a list of tensors")
+    if not input:
+        raise ValueError("identity_n: input is empty, expected at least one tensor")
     tensors = [convert_to_tensor(value) for value in input]
     return add_op(IDENTITY_N, tensors, name=name, T=[tensor.dtype for tensor in tensors])
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_shape, constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -33,8 +33,11 @@ from tfray.ops.math.segment_ops import unsorted_segment_sum
 from tfray.ops.sparse.sparse_ops import as_sparse, sparse_reorder, sparse_tensor_to_dense
 
 
-def _as_int64(value: TensorLike) -> Tensor:
-    return cast(convert_to_tensor(value, preferred_dtype=dtypes.int64), dtypes.int64)
+def _as_int64(value: TensorLike, integers: bool = False) -> Tensor:
+    tensor = convert_to_tensor(value, preferred_dtype=dtypes.int64)
+    if integers and not tensor.dtype.is_integer:
+        raise ArgumentError(f"{value!r} is {tensor.dtype.name}, expected integers")
+    return cast(tensor, dtypes.int64)
 
 
 def rank_of(sparse: SparseTensor, what: str) -> int:
@@ -182,7 +185,7 @@ def sparse_slice(sp_input: SparseLike, start: TensorLike, size: TensorLike, name
         Shape `size`, or less at the end of the tensor.
     """
     with get_default_graph().name_scope(name or "SparseSlice"):
-        sparse, start, size = as_sparse(sp_input), _as_int64(start), _as_int64(size)
+        sparse, start, size = as_sparse(sp_input), _as_int64(start, integers=True), _as_int64(size, integers=True)
         sizes = maximum(minimum(size, sparse.dense_shape - start), 0)
         moved = sparse.indices - start
         inside = reduce_all(logical_and(greater_equal(moved, 0), less(moved, sizes)), 1)

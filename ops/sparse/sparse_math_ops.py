@@ -83,7 +83,10 @@ def sparse_add(
         raise TypeError("sparse_add takes at least one tf.SparseTensor; tf.add adds dense tensors")
     if not all(of_sparse):
         sparse, dense = (as_sparse(a), b) if of_sparse[0] else (as_sparse(b), a)
-        return arithmetic.add(convert_to_tensor(dense, sparse.dtype), _scattered(sparse))
+        tensor, scattered = convert_to_tensor(dense, sparse.dtype), _scattered(sparse)
+        if not tensor.shape.is_compatible_with(scattered.shape):
+            raise InvalidArgumentError(f"sparse_add: a and b have the shapes {tensor.shape} and {scattered.shape}")
+        return arithmetic.add(tensor, scattered)
     threshold = thresh if threshold is None else threshold
     a, b = as_sparse(a, "a"), as_sparse(b, "b")
     with get_default_graph().name_scope("SparseAdd"):

@@ -262,6 +262,7 @@ def _is_theirs(answer: dict[str, Any]) -> bool:
             "No gradient defined",
             "symbolic `tf.Tensor`",
             "not yet support",
+            "inputs rank not in",
             "Expected bool for",
             "only supports",
             "unsupported operand type",
