@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -486,6 +487,7 @@ def test_closing_leaves_nothing_behind(ray_local):
                 session.run([y, z], {x: np.zeros(1_000_000)})
         for device in cluster.devices:
             wait_for(lambda device=device: status(cluster, device)["plans"] == 0)
+        gc.collect()  # other tests may have left datasets of Ray, whose objects refer to one another
         wait_for(lambda: objects_in_store() == 0)
         assert all(map(is_alive, pids))
     wait_for(lambda: not any(map(is_alive, pids)))

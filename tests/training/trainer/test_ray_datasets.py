@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -25,6 +26,8 @@ def on_ray(request):
     """Each test has a Ray; some have one of their own."""
     if "ray_nodes" not in request.fixturenames:
         request.getfixturevalue("ray_local")
+    yield
+    gc.collect()  # objects of Ray Data refer to one another, and hold blocks in the store
 
 
 def rows_of(count, per_block=3):
