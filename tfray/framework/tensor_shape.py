@@ -169,6 +169,8 @@ class TensorShape:
             self._sizes = (dims.__index__(),)
         else:
             try:
+                if isinstance(dims, (str, bytes)):
+                    raise TypeError("characters are no sizes")
                 sizes = iter(cast("Iterable[SupportsIndex | None]", dims))
             except TypeError as error:
                 raise TypeError(f"a shape cannot be {dims!r}: dims are sizes, a TensorShape or None") from error
