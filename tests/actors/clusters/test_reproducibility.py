@@ -37,7 +37,7 @@ def build(devices):
         fetches["loop"] = tf.while_loop(
             lambda i, x: i < 4, lambda i, x: (i + 1, x + tf.random_normal([2])), [0, tf.zeros(2)]
         )[1]
-        fetches["crop"] = tf.random_crop(tf.reshape(tf.range(30), [5, 6]), [2, 3])
+        fetches["crop"] = tf.random_crop(tf.reshape(tf.range(3000), [50, 60]), [2, 3])
         dataset = (
             tf.data.Dataset.range(50).shuffle(50).map(lambda x: x + tf.random_uniform([], 0, 5, tf.int64)).batch(8)
         )
