@@ -28,7 +28,7 @@ def outcome(call: Any, device: str, timeout_s: float | None = None) -> Any:
     """What a call to the actor of a device returned, waited for.
 
     Raises:
-        UnavailableError: The actor is dead.
+        UnavailableError: The actor is dead, or cannot be reached.
         UnknownError: It cannot take what was sent to it.
         DeadlineExceededError: No answer came within `timeout_s` seconds.
     """
@@ -37,6 +37,10 @@ def outcome(call: Any, device: str, timeout_s: float | None = None) -> Any:
     except ray.exceptions.GetTimeoutError as error:
         raise DeadlineExceededError(
             f"{device} did not answer within {timeout_s:g} s: {SILENT}", device=device
+        ) from error
+    except ray.exceptions.ActorUnavailableError as error:
+        raise UnavailableError(
+            f"the actor of {device} cannot be reached at the moment: {str(error).splitlines()[0]}", device=device
         ) from error
     except ray.exceptions.RayActorError as error:
         raise UnavailableError(
