@@ -172,22 +172,11 @@ class Link:
         """Read, and take the frames that are complete. Returns whether the stream is open. For the reading thread."""
         frames = self._frames
         wanted = frames.wanted if frames.is_filling else None
-        try:
-            count = self.stream.recv_into(buffer if wanted is None else wanted)
-            if count and wanted is None:
-                frames.feed(buffer[:count])
-            elif count:
-                frames.filled(count)
-        except BlockingIOError:
-            return True
-        except DataLossError as error:
-            notice(f"closed a link: {error}")
-            return False
-        except OSError:
-            return False
-        except Exception:  # noqa: BLE001 (one link must not take the others with it; the peer sees it close)
-            traceback.print_exc()
-            return False
+        count = self.stream.recv_into(buffer if wanted is None else wanted)
+        if count and wanted is None:
+            frames.feed(buffer[:count])
+        elif count:
+            frames.filled(count)
         return count > 0
 
     def _take(self, body: Any) -> None:
@@ -260,7 +249,12 @@ class Readable(Protocol):
         """Send what waits: the stream takes more."""
 
     def has_data(self, buffer: memoryview) -> bool:
-        """Read what is there, if need be through `buffer`. Returns whether the stream is open."""
+        """Read what is there, if need be through `buffer`. Returns whether the stream is open.
+
+        Raises:
+            OSError: The stream has broken; it is closed. A `BlockingIOError` says only that there is nothing.
+            DataLossError: What came makes no sense; the stream is closed.
+        """
 
     def end(self) -> None:
         """Close the stream, whose end has been read."""
@@ -450,10 +444,24 @@ class LinkReader:
             return
         if events & selectors.EVENT_WRITE:
             link.has_room()
-        if events & selectors.EVENT_READ and not link.has_data(self._buffer):
+        if events & selectors.EVENT_READ and not self._is_open(link):
             self._selector.unregister(link.stream)
             self._may_be_idle = True
             _attempted(link.end)
+
+    def _is_open(self, link: Readable) -> bool:
+        """Let a stream read. Returns whether it is open."""
+        try:
+            return link.has_data(self._buffer)
+        except BlockingIOError:
+            return True
+        except DataLossError as error:
+            notice(f"closed a connection: {error}")
+        except OSError:
+            pass  # it has broken, as streams do
+        except Exception:  # noqa: BLE001 (one stream must not take the others with it; the peer sees it close)
+            traceback.print_exc()
+        return False
 
     def _follow_orders(self) -> None:
         """Do what `add` and `want_room` ask for."""

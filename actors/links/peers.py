@@ -248,11 +248,14 @@ class Peer:
         rest: list[Any] = []
         if len(packed) < len(items):
             stored, lent, rest = by_carrier(items, self.shares_store)
-            if not self.shares_store and lent:
-                lent, streamed, rest = [], *((lent, rest) if self._open_streams() else ([], lent + rest))
-            if passages and not streamed:
-                _send_directly(passages)
-                passages = ()
+            if lent and not self.shares_store:  # what is lent to another node goes over streams, or else by a call
+                if self._open_streams():
+                    streamed = lent
+                else:
+                    rest = lent + rest
+                    _send_directly(passages)
+                    passages = ()
+                lent = []
             sent = [*packed, *stored, *lent, *streamed]
         receipts: list[Receipt] = []
         if sent:
@@ -269,13 +272,7 @@ class Peer:
             objects = tuple([describe(ref) for _, ref in stored]) if stored else ()
             message = Deliver(step, replica, tuple([key for key, _ in sent]), 0, call, objects)
             if streams:
-                named = [Streamed(n, dtype_name(each.dtype), tuple(each.shape)) for n, each in streams.items()]
-                number_of = {id(tensor): number for number, tensor in streams.items()}
-                onward = [
-                    Onward(number_of[id(tensor)], peer.device, its_step, its_replica, key, its_call)
-                    for peer, its_step, its_replica, key, tensor, its_call in passages
-                ]
-                message = message._replace(streamed=tuple(named), onward=tuple(onward))
+                message = _naming(message, streams, passages)
             if not self._send_tensors(message, [tensor for _, tensor in packed], loans, delivery):
                 rest = sent + rest
                 _send_directly(passages)
@@ -455,6 +452,17 @@ class Passage(NamedTuple):
     key: str
     tensor: LentTensor
     call: bytes | None
+
+
+def _naming(message: Deliver, streams: Mapping[int, LentTensor], passages: Sequence[Passage]) -> Deliver:
+    """The message with the tensors that come over streams, by their numbers, and with what is to be passed on."""
+    named = [Streamed(number, dtype_name(each.dtype), tuple(each.shape)) for number, each in streams.items()]
+    numbers = {id(tensor): number for number, tensor in streams.items()}
+    onward = [
+        Onward(numbers[id(tensor)], peer.device, step, replica, key, call)
+        for peer, step, replica, key, tensor, call in passages
+    ]
+    return message._replace(streamed=tuple(named), onward=tuple(onward))
 
 
 def _send_directly(passages: Sequence[Passage]) -> None:

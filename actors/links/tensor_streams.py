@@ -17,7 +17,6 @@ import math
 import socket
 import struct
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -28,7 +27,6 @@ import numpy as np
 from tfray.actors.links.frames import dtype_named
 from tfray.actors.links.loans import LentTensor, StoreBuffers
 from tfray.actors.links.messages import Streamed
-from tfray.actors.links.notices import notice
 from tfray.actors.links.peer_link import Link, LinkReader
 from tfray.errors import DataLossError
 
@@ -172,8 +170,7 @@ class _OutgoingStream:
 
     def has_data(self, buffer: memoryview) -> bool:
         """Read the end of the stream: receivers send nothing. Returns False."""
-        with suppress(OSError):
-            self.stream.recv_into(buffer)
+        self.stream.recv_into(buffer)
         return False
 
     def end(self) -> None:
@@ -326,21 +323,10 @@ class IncomingStream:
 
     def has_data(self, buffer: memoryview) -> bool:
         """Read what is there of a chunk, into the memory where it belongs. Returns whether the stream is open."""
-        try:
-            count = self.stream.recv_into(self._wanted)
-            self._wanted = self._wanted[count:]
-            if not self._wanted:
-                self._turn()
-        except BlockingIOError:
-            return True
-        except DataLossError as error:
-            notice(f"closed a stream of tensors: {error}")
-            return False
-        except OSError:
-            return False
-        except Exception:  # noqa: BLE001 (one stream must not take the others with it; the sender sees it close)
-            traceback.print_exc()
-            return False
+        count = self.stream.recv_into(self._wanted)
+        self._wanted = self._wanted[count:]
+        if not self._wanted:
+            self._turn()
         return count > 0
 
     def _turn(self) -> None:
