@@ -20,7 +20,7 @@ that many replicas would.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -30,6 +30,7 @@ from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.region import ops_within
 from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.placement.contributions import Accumulation, FiniteChecks, Narrowing, ReplicaOptions, default_reduction
 from tfray.placement.partition import is_copied_constant, partition
@@ -112,10 +113,32 @@ def compile_replica_step(
     partitions = partition([op for op in order if op in live], split.placement, split.fed, split.reported, edges)
     by_device = {part.device: part for part in partitions}
     own = by_device.pop(replica, None) or Partition(replica, Graph())
+    if options is None or options.bad_gradients != "skip":  # each replica counts, or does not, for itself
+        own.reductions = _reductions(by_device.values(), replica)
     serving = {shard: by_device.pop(serving_device(shard)) for shard in shards if serving_device(shard) in by_device}
     number = {op.name: i for i, op in enumerate(split.fed)}
     feeds = [number[name] for name in own.feeds]
     return CompiledReplicaStep(list(by_device.values()), serving, own, feeds, split.checked)
+
+
+def _reductions(shards: Iterable[Partition], replica: str) -> dict[str, str]:
+    """See `Partition.reductions`. Shards to which a branch or loop sends, or whose sums might overflow, have none."""
+    found: dict[str, str] = {}
+    for part in shards:
+        ops = part.graph.get_operations()
+        takers: dict[Operation, set[str]] = {
+            op: set() for op in ops if op.type == "Recv" and op.attr("source") == replica
+        }
+        for op in ops:
+            for source in {tensor.op for tensor in op.inputs}.intersection(takers):
+                takers[source].add(op.attr("reduction") if op.type == "ReplicaReduce" else "")
+        within = [op for outer in ops if outer.op_def.regions for op in ops_within(outer)]
+        if any(op.type == "Recv" and op.attr("source") == replica for op in within):
+            continue
+        if any(op.attr("dtype") is dtypes.float16 or len(kinds) > 1 or "" in kinds for op, kinds in takers.items()):
+            continue
+        found.update({op.attr("key"): next(iter(kinds), "first") for op, kinds in takers.items()})
+    return found
 
 
 class _Roles:

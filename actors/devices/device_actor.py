@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 
 import ray
 
+from tfray.actors.devices.combining import OwnReceipt
 from tfray.actors.devices.device_host import DeviceHost
 from tfray.actors.links.messages import OpenInput, PlanId, Presence, StepKey, StepNotice, StepRequest
 from tfray.actors.links.packing import unpack
@@ -161,7 +162,7 @@ class DeviceActor:
     async def deliver(
         self,
         step: StepKey,
-        replica: int | None,
+        replicas: tuple[int, ...],
         keys: Sequence[str],
         call: bytes | None,
         inline: Sequence[Any],
@@ -175,9 +176,19 @@ class DeviceActor:
         def take() -> bool:
             if call is not None:
                 self._host.wake(step, call)
-            return self._host.deliver(step, replica, list(zip(keys, unpack(inline, objects), strict=True)))
+            items = list(zip(keys, unpack(inline, objects), strict=True))
+            if replicas and step.serves:
+                self._host.contribute(step, replicas[0], items, receipt.told)
+                return True
+            return self._host.deliver(step, replicas, items)
 
-        return await self._at_once(take)
+        receipt = OwnReceipt()
+        wanted = await self._at_once(take)
+        if replicas and step.serves:
+            status, error = await self._on_thread(lambda: receipt(None))
+            if status == "error":
+                raise error
+        return wanted
 
     async def tell(self, notice: StepNotice) -> None:
         """Do what a notice about a step says."""

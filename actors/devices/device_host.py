@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
+from tfray.actors.devices.combining import Combination, OwnReceipt, Told, late
 from tfray.actors.devices.device_metrics import SentBytes
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
@@ -30,8 +31,10 @@ from tfray.actors.links.messages import (
     AbortStep,
     Answer,
     CancelStep,
+    Combiner,
     CommitStep,
     Deliver,
+    EndCombining,
     ErrorReport,
     Hello,
     JoinStep,
@@ -51,7 +54,7 @@ from tfray.actors.links.messages import (
 )
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import Link, defer
-from tfray.actors.links.peers import Outcome, Peers
+from tfray.actors.links.peers import Outcome, Peers, Receipt
 from tfray.actors.links.shared_objects import find
 from tfray.actors.links.tensor_streams import Arrived, IncomingTensors
 from tfray.errors import (
@@ -72,6 +75,7 @@ from tfray.ops.system import script_ops
 from tfray.placement.contributions import verdict_among
 from tfray.placement.replicate import REPLICA_DEVICE
 from tfray.runtime.device import Device
+from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.executor import StepExecution, ignore_float_errors
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
@@ -100,7 +104,7 @@ class _StepRecord:
         self.mailbox = Mailbox()
         self.rendezvous: ObjectRendezvous | None = None
         self.inbox: ReplicaInbox | None = None
-        self.early: list[tuple[int, list[tuple[str, Any]]]] = []
+        self.early: list[tuple[tuple[int, ...], list[tuple[str, Any]]]] = []
         self.members: tuple[int, ...] | None = None
         self.step: Step | None = None
         self.is_called = False
@@ -235,9 +239,11 @@ class DeviceHost:
         """By session: the device with what is the session's own."""
         self.plans: dict[PlanId, _RegisteredPlan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
+        self._combinations: dict[StepKey, Combination] = {}
         self._results: dict[str, Outcome] = {}
         self._ledgers: defaultdict[str, tuple[_Ledger, _Ledger]] = defaultdict(lambda: (_Ledger(), _Ledger()))
-        """By driver: the ledger of its steps, and that of steps that serve replicas; `StepKey.serves` is the index."""
+        """By driver: the ledger of its steps, and that of steps that serve replicas; `StepKey.serves` is the index. On
+        a worker the second one tells what is combined no more."""
         self._parked: dict[StepKey, list[Callable[[], None]]] = {}
         self._inputs: dict[PlanId, ReadInput] = {}
         self._drivers: dict[str, Link] = {}
@@ -299,6 +305,8 @@ class DeviceHost:
         try:
             registered = self._plan(plan_id)
             record = self._begin(registered, request, call)
+            if self._combines(request):
+                self._run_combination(registered.plan.partition.reductions, request)
             if trace is not None:
                 trace.begin()
             if request.read_input:
@@ -452,7 +460,8 @@ class DeviceHost:
             ledger.floor = request.floor
 
     def _rendezvous(self, plan: Plan, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
-        return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes)
+        combine = (lambda items: self._contribute(request, items)) if self._combines(request) else None
+        return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes, combine=combine)
 
     def _begin(self, registered: _RegisteredPlan, request: StepRequest, call: bytes | None) -> _StepRecord:
         plan = registered.plan
@@ -470,7 +479,7 @@ class DeviceHost:
                 record.members = request.members if record.members is None else record.members
                 record.check_reopened()
                 record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys))
-                arrived = [item for replica, items in record.early for item in record.inbox.add(replica, items)]
+                arrived = [item for replicas, items in record.early for item in record.inbox.add(replicas, items)]
                 record.early.clear()
         record.check_lost()
         if arrived:
@@ -497,6 +506,73 @@ class DeviceHost:
             record = self.steps[step] = _StepRecord()
         return record
 
+    # -- combining what replicas of this node contribute ------------------------------------------
+
+    def _combines(self, request: StepRequest) -> bool:
+        """Whether this device combines its own contributions to a step with those of other replicas."""
+        return request.combiner is not None and request.combiner.device == self.device.name
+
+    def contribute(self, step: StepKey, replica: int, items: list[tuple[str, Any]], told: Told) -> None:
+        """Take what a replica of this node contributes to a step, to be combined with others'.
+
+        Args:
+            step: Identity under which it is combined; see `Combiner.own`.
+            replica: The replica.
+            items: Keys of edges, and tensors.
+            told: See `Told`.
+        """
+        with self._lock:
+            combination = self._combination(step)
+        if combination is None:
+            told(late())
+        else:
+            combination.add(replica, items, told)
+
+    def _contribute(self, request: StepRequest, items: list[tuple[str, Any]]) -> Receipt:
+        """`contribute` for this device's own replica. Returns a receipt."""
+        assert request.replica is not None
+        receipt = OwnReceipt()
+        self.contribute(Combiner.own(request.step), request.replica, items, receipt.told)
+        return receipt
+
+    def _combination(self, step: StepKey) -> Combination | None:
+        """What combines contributions, made if there is none; None if it is over. Call with the lock held."""
+        combination = self._combinations.get(step)
+        if combination is None and not self._ledgers[step.driver][True].is_over(step.number):
+            combination = self._combinations[step] = Combination()
+        return combination
+
+    def _run_combination(self, reductions: Mapping[str, str], request: StepRequest) -> None:
+        """Combine the contributions to a step, on a thread of its own."""
+        combiner, own = request.combiner, Combiner.own(request.step)
+        assert combiner is not None
+        with self._lock:
+            ledger = self._ledgers[own.driver][True]
+            ledger.floor = max(ledger.floor, request.floor)
+            left = [step for step in self._combinations if step.driver == own.driver and step.number < ledger.floor]
+            combination = self._combination(own)
+        for step in left:  # this worker has not taken part in them
+            self._end_combination(step, late())
+        if combination is None:
+            return
+        wanted = {key: how for key, how in reductions.items() if EdgeKey.parse(key).destination in combiner.shards}
+        sending = request._replace(replica=None, combiner=None)
+        rendezvous = ObjectRendezvous(sending, self.peers, self.device.to_host, replicas=combiner.replicas)
+
+        def ended(outcome: Outcome) -> None:
+            self._end_combination(own, outcome[1] if outcome[0] == "error" else None)
+            self._sent.add(rendezvous.sent_bytes)
+            rendezvous.close()
+
+        self.run_on_thread(lambda: combination.run(combiner.replicas, wanted, rendezvous), ended)
+
+    def _end_combination(self, step: StepKey, error: OpError | None) -> None:
+        with self._lock:
+            combination = self._combinations.pop(step, None)
+            self._ledgers[step.driver][True].finish(step.number)
+        if combination is not None:
+            combination.end(error)
+
     # -- links -----------------------------------------------------------------------------------
 
     def take_message(self, link: Link, header: Header, tensors: list[Any]) -> None:
@@ -505,7 +581,7 @@ class DeviceHost:
         try:
             match message:
                 case Deliver():  # most messages are: there is no further call on their way to the mailbox
-                    step, replica, keys, number, packed, objects, loans, returned, sender, streamed, _ = message
+                    step, replicas, keys, number, packed, objects, loans, returned, sender, streamed, _ = message
                     if packed is not None:
                         self.wake(step, packed)
                     if returned:
@@ -514,8 +590,12 @@ class DeviceHost:
                     if is_found and streamed:
                         self._take_streamed(link, message, tensors)
                         return
+                    if is_found and replicas and step.serves:
+                        told = _teller(link, number)
+                        self.contribute(step, replicas[0], list(zip(keys, tensors, strict=True)), told)
+                        return
                     if is_found:
-                        self.deliver(step, replica, list(zip(keys, tensors, strict=True)))
+                        self.deliver(step, replicas, list(zip(keys, tensors, strict=True)))
                     if number:
                         _answer(link, Answer(number, is_missing=not is_found))
                 case RunStep(packed):
@@ -528,7 +608,7 @@ class DeviceHost:
                     self._senders[link] = device
                 case Unmap(identity):
                     self.loans.borrowings.unmap(link, identity)
-                case CommitStep() | JoinStep() | CancelStep() | AbortStep():
+                case CommitStep() | JoinStep() | CancelStep() | AbortStep() | EndCombining():
                     self.take_notice(message)
                 case _:
                     raise ValueError(f"a device takes no {type(message).__name__}")
@@ -544,7 +624,7 @@ class DeviceHost:
 
         def take(arrived: list[Arrived]) -> None:
             all_tensors = [*tensors, *(each.array for each in arrived)]
-            self.deliver(message.step, message.replica, list(zip(message.keys, all_tensors, strict=True)))
+            self.deliver(message.step, message.replicas, list(zip(message.keys, all_tensors, strict=True)))
             if message.onward:
                 lent = {each.number: there.lent for each, there in zip(message.streamed, arrived, strict=True)}
                 self.run_on_thread(lambda: self._pass_on(message.onward, lent), lambda _: answer())
@@ -559,8 +639,8 @@ class DeviceHost:
 
     def _pass_on(self, onward: Sequence[Onward], lent: Mapping[int, LentTensor]) -> None:
         """Lend tensors that have come from another node to other devices of this node."""
-        for number, device, step, replica, key, call in onward:
-            self.peers[device].deliver(step, replica, [(key, lent[number])], wants_receipt=False, call=call)
+        for number, device, step, replicas, key, call in onward:
+            self.peers[device].deliver(step, replicas, [(key, lent[number])], wants_receipt=False, call=call)
 
     def _find(self, link: Link, message: Deliver, tensors: list[Any]) -> bool:
         """Add the objects and loans of a message to its tensors. Returns whether they are in this node's store."""
@@ -653,19 +733,19 @@ class DeviceHost:
 
     # -- messages --------------------------------------------------------------------------------
 
-    def deliver(self, step: StepKey, replica: int | None, items: list[tuple[str, Any]]) -> bool:
+    def deliver(self, step: StepKey, replicas: tuple[int, ...], items: list[tuple[str, Any]]) -> bool:
         """Take tensors for a step, by the keys of their edges. Returns whether the step still wanted them."""
         record = self.steps.get(step)
-        if record is None or replica is not None:
+        if record is None or replicas:
             with self._lock:
                 record = self._record(step)
                 if record is None:
                     return False
-                if replica is not None:
+                if replicas:
                     if record.inbox is None:
-                        record.early.append((replica, items))
+                        record.early.append((replicas, items))
                         return True
-                    items = list(record.inbox.add(replica, items))
+                    items = list(record.inbox.add(replicas, items))
         record.hand_over(items)
         if record.prompt is not None:
             defer(record.prompt.advance)
@@ -682,6 +762,8 @@ class DeviceHost:
                 self._end_with(step, AbortedError(reason, device=self.device.name))
             case CancelStep(step, reason):
                 self._end_with(step, CancelledError(reason, device=self.device.name))
+            case EndCombining(step, reason):
+                self._end_combination(step, AbortedError(reason, device=self.device.name))
 
     def _commit(self, step: StepKey, members: Sequence[int]) -> None:
         """Set the replicas that count in a step. None at all reopens it: other replicas may join."""
@@ -723,6 +805,9 @@ class DeviceHost:
             own = self.sessions.pop(driver, None)
             records = [record for step, record in self.steps.items() if step.driver == driver]
             parked = [each for step in list(self._parked) if step.driver == driver for each in self._parked.pop(step)]
+            combinations = [step for step in self._combinations if step.driver == driver]
+        for step in combinations:
+            self._end_combination(step, CancelledError(reason, device=self.device.name))
         for record in records:
             record.end(CancelledError(reason, device=self.device.name))
         for go_on in parked:
@@ -756,6 +841,15 @@ def _may_end(request: StepRequest, record: _StepRecord) -> bool:
     """Whether a step may end once its plan has run. A shard's may not while members are undecided: replicas that join
     until then need its tensors, even if they send it none."""
     return record.members is not None or not request.receivers or request.serves
+
+
+def _teller(link: Link, number: int) -> Told:
+    """Answers a message of contributions when it is known what became of them."""
+
+    def told(error: OpError | None) -> None:
+        _answer(link, Answer(number, None if error is None else ErrorReport.of(error)))
+
+    return told
 
 
 def _answer(link: Link, answer: Answer, tensors: Sequence[Any] = ()) -> None:

@@ -34,7 +34,8 @@ class StepKey(NamedTuple):
     Attributes:
         driver: The driver that hands it out.
         number: Its number, in the order in which the driver hands steps out.
-        serves: Whether a shard serves one replica in it. Such steps have a sequence of numbers of their own.
+        serves: Whether a shard serves one replica in it. Such steps have a sequence of numbers of their own. On a
+            worker it is what combines the contributions to the step of that number; see `Combiner`.
     """
 
     driver: str
@@ -112,6 +113,28 @@ class Presence(NamedTuple):
     address: LinkAddress
 
 
+class Combiner(NamedTuple):
+    """Where replicas of one node combine what they contribute to a step, before it goes to shards on other nodes.
+
+    Attributes:
+        device: The device of one of them, which combines.
+        replicas: These replicas.
+        shards: Full names of the shards.
+        patience_s: Seconds after which a replica that has sent everything waits no longer for the others: it sends its
+            contributions itself.
+    """
+
+    device: str
+    replicas: tuple[int, ...]
+    shards: tuple[str, ...]
+    patience_s: float
+
+    @staticmethod
+    def own(step: StepKey) -> StepKey:
+        """Identity under which contributions to a step are combined."""
+        return step._replace(serves=True)
+
+
 class StepRequest(NamedTuple):
     """How one device takes part in one step.
 
@@ -125,6 +148,7 @@ class StepRequest(NamedTuple):
         read_input: Whether the device takes its feeds from its own input pipeline.
         served: Identity of the step in which shards serve the replica; None if no shard serves it.
         serves: Whether the device is a shard that serves that replica: it takes part under the identity `served`.
+        combiner: Where the replica's contributions to some shards are combined with others; None if they are not.
         after: Number of the step of the same driver that must be over on this device first; None for none.
         quiet_senders: Whether devices that only send (`Partition.only_sends`) answer only if their part fails: the
             other devices cannot end theirs before it, so their answers tell that it has ended.
@@ -141,6 +165,7 @@ class StepRequest(NamedTuple):
     read_input: bool = False
     served: StepKey | None = None
     serves: bool = False
+    combiner: Combiner | None = None
     after: int | None = None
     quiet_senders: bool = False
     trace: int = 0
@@ -259,7 +284,7 @@ class Onward(NamedTuple):
         number: The tensor's number among those that come over streams.
         device: Full name of the other device.
         step: For which step of that device it is.
-        replica: As in `Deliver`.
+        replicas: As in `Deliver`.
         key: The same.
         call: The same.
     """
@@ -267,7 +292,7 @@ class Onward(NamedTuple):
     number: int
     device: str
     step: StepKey
-    replica: int | None
+    replicas: tuple[int, ...]
     key: str
     call: bytes | None = None
 
@@ -277,7 +302,7 @@ class Deliver(NamedTuple):
 
     Attributes:
         step: The step.
-        replica: The replica that sends them, or None.
+        replicas: The replicas that contribute them; empty if they are no contributions.
         keys: The `EdgeKey` of each tensor, as text.
         number: Number for the answer; 0 if none is wanted.
         call: The `StepCall` with which to begin the step, unless it has begun already.
@@ -290,7 +315,7 @@ class Deliver(NamedTuple):
     """
 
     step: StepKey
-    replica: int | None
+    replicas: tuple[int, ...]
     keys: tuple[str, ...]
     number: int = 0
     call: bytes | None = None
@@ -340,7 +365,17 @@ class CancelStep(NamedTuple):
     reason: str
 
 
-StepNotice = CommitStep | JoinStep | AbortStep | CancelStep
+class EndCombining(NamedTuple):
+    """Combine the contributions to a step no more, because a replica that was to contribute is gone.
+
+    `step` is the identity under which they are combined, see `Combiner.own`. The others send theirs themselves.
+    """
+
+    step: StepKey
+    reason: str
+
+
+StepNotice = CommitStep | JoinStep | AbortStep | CancelStep | EndCombining
 """A message about a step, to which nothing is answered."""
 
 
@@ -393,10 +428,22 @@ class Returned(NamedTuple):
     loans: tuple[int, ...]
 
 
-MESSAGES: Final = (Hello, RunStep, Deliver, Answer, Returned, Unmap, CommitStep, JoinStep, AbortStep, CancelStep)
-"""The types of messages. A frame names the type by its position here."""
+Message = (
+    Hello
+    | RunStep
+    | Deliver
+    | Answer
+    | Returned
+    | Unmap
+    | CommitStep
+    | JoinStep
+    | AbortStep
+    | CancelStep
+    | EndCombining
+)
 
-Message = Hello | RunStep | Deliver | Answer | Returned | Unmap | CommitStep | JoinStep | AbortStep | CancelStep
+MESSAGES: Final[tuple[type[Message], ...]] = typing.get_args(Message)
+"""The types of messages. A frame names the type by its position here."""
 
 _NUMBERS: Final = {kind: number for number, kind in enumerate(MESSAGES)}
 

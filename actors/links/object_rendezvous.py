@@ -8,7 +8,8 @@ without a copy, read-only (`loans.py`). The others get it by a call of Ray.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +18,10 @@ import numpy as np
 from tfray.actors.links.carriers import Carrier, carrier_of
 from tfray.actors.links.frames import PackedTensor
 from tfray.actors.links.loans import LentTensor
-from tfray.actors.links.messages import StepKey, StepRequest
+from tfray.actors.links.messages import Combiner, StepKey, StepRequest
 from tfray.actors.links.peers import Passage, Peer, Peers, Receipt
 from tfray.actors.links.shared_objects import put
+from tfray.errors import AbortedError, DeadlineExceededError, UnavailableError
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import REPLICA_DEVICE, serving_device
 from tfray.runtime.edge_key import EdgeKey
@@ -32,7 +34,7 @@ class _Post:
     Attributes:
         peer: The destination.
         step: The step in which it takes part.
-        replica: The replica that sends, or None.
+        replicas: See `Peer.deliver`.
         items: Keys of edges, and tensors.
         call: See `Peer.deliver`.
         passages: The same.
@@ -40,10 +42,25 @@ class _Post:
 
     peer: Peer
     step: StepKey
-    replica: int | None
+    replicas: tuple[int, ...]
     items: list[tuple[str, Any]]
     call: bytes | None
     passages: list[Passage] = field(default_factory=list)
+
+
+@dataclass
+class _Combined:
+    """Contributions of this replica that are on their way to a shard through a `Combiner`.
+
+    Attributes:
+        shard: The shard.
+        items: Keys of edges, and tensors.
+        receipts: Tell that the shard holds them.
+    """
+
+    shard: str
+    items: list[tuple[str, Any]]
+    receipts: Sequence[Receipt]
 
 
 def _share_by_node(posts: Sequence[_Post]) -> None:
@@ -65,7 +82,7 @@ def _share_by_node(posts: Sequence[_Post]) -> None:
                 call = None
                 if not post.items:  # else the call goes with these, which are there sooner
                     call, post.call = post.call, None
-                of_node.passages.append(Passage(post.peer, post.step, post.replica, key, tensor, call))
+                of_node.passages.append(Passage(post.peer, post.step, post.replicas, key, tensor, call))
 
 
 class ObjectRendezvous:
@@ -77,6 +94,8 @@ class ObjectRendezvous:
         to_host: Brings a tensor of the device into host memory.
         call: The `StepCall` with which the driver has asked for the step.
         wakes: Devices that the driver has not called: the first message to each of them takes the `call` along.
+        replicas: The replicas that contribute what is sent; None for the one that takes part, if one does.
+        combine: If contributions are combined by this device itself: takes them, and returns a receipt.
 
     Attributes:
         sent_bytes: Bytes of all tensors sent, once for each receiver.
@@ -91,8 +110,14 @@ class ObjectRendezvous:
         to_host: Callable[[Any], Any],
         call: bytes | None = None,
         wakes: Sequence[str] = (),
+        replicas: tuple[int, ...] | None = None,
+        combine: Callable[[list[tuple[str, Any]]], Receipt] | None = None,
     ) -> None:
         self._request = request
+        self._replicas = replicas or (() if request.replica is None else (request.replica,))
+        self._combines_for = () if request.combiner is None else request.combiner.shards
+        self._combine = combine
+        self._combined: list[_Combined] = []
         self._call = call
         self._asleep = set(wakes) if call is not None else set()
         self._peers = peers
@@ -133,8 +158,10 @@ class ObjectRendezvous:
         """Send everything queued: one message per destination."""
         with self._lock:
             outbox, self._outbox = self._outbox, {}
+            if self._combines_for:
+                outbox = self._to_combiner(outbox)
             posts = [self._addressed(destination, items) for destination, items in outbox.items()]
-            if len(posts) > 1 and self._request.replica is None:
+            if len(posts) > 1 and not self._replicas:
                 _share_by_node(posts)
             for post in posts:
                 self._send(post)
@@ -162,28 +189,56 @@ class ObjectRendezvous:
             UnavailableError: A destination died.
             DeadlineExceededError: A destination did not take it in time.
         """
+        self._await_combined()
         for receipt in self._receipts:
             receipt(timeout_s)
         self._receipts.clear()
 
+    def _to_combiner(self, outbox: Mapping[str, list[tuple[str, Any]]]) -> dict[str, list[tuple[str, Any]]]:
+        """Send to the combiner what it takes. Returns the rest, by destination."""
+        combiner, rest = self._request.combiner, {}
+        assert combiner is not None
+        peer = self._peers.get(combiner.device)
+        for shard, items in outbox.items():
+            if shard in self._combines_for and self._combine is not None:
+                self._combined.append(_Combined(shard, items, [self._combine(items)]))
+            elif shard in self._combines_for and peer is not None:
+                receipts = peer.deliver(Combiner.own(self._request.step), self._replicas, items, wants_receipt=True)
+                self._combined.append(_Combined(shard, items, receipts))
+            else:
+                rest[shard] = items
+        return rest
+
+    def _await_combined(self) -> None:
+        """Wait until what was combined is on its shards. Send to them directly what is not there in time."""
+        combiner = self._request.combiner
+        due = time.monotonic() + (0.0 if combiner is None else combiner.patience_s)
+        for each in self._combined:
+            try:
+                for receipt in each.receipts:
+                    receipt(max(due - time.monotonic(), 0.0))
+            except (AbortedError, DeadlineExceededError, UnavailableError):
+                self._send(_Post(self._peers[each.shard], self._request.step, self._replicas, each.items, None))
+        self._combined.clear()
+
     def _addressed(self, destination: str, items: list[tuple[str, Any]]) -> _Post:
         request = self._request
-        step, replica = request.step, request.replica
+        step, replicas = request.step, self._replicas
         try:
             peer = self._peers[destination]
         except KeyError:  # the destination is a shard that serves this replica, in a step of its own identity
-            peer, step, replica = self._serving_shard(destination), request.served or step, None
+            peer, step, replicas = self._serving_shard(destination), request.served or step, ()
         call = None
         if destination in self._asleep:
             self._asleep.remove(destination)
             call = self._call
-        return _Post(peer, step, replica, items, call)
+        return _Post(peer, step, replicas, items, call)
 
     def _send(self, post: _Post) -> None:
-        wants_receipt = self._request.replica is not None
         if post.items:
+            wants_receipt = bool(self._replicas)
             self._receipts += post.peer.deliver(
-                post.step, post.replica, post.items, wants_receipt, post.call, post.passages
+                post.step, post.replicas, post.items, wants_receipt, post.call, post.passages
             )
 
     def _serving_shard(self, destination: str) -> Peer:
@@ -196,6 +251,7 @@ class ObjectRendezvous:
             self._objects.clear()
             self._rooms.clear()
             self._broadcast.clear()
+            self._combined.clear()
 
     def _packed(self, key: str, destination: str, value: Any) -> Any:
         """A copy of a tensor in the form in which it travels. The plan may reuse the tensor's own memory at once."""
@@ -205,7 +261,7 @@ class ObjectRendezvous:
         carrier = carrier_of(array, self._are_near, destination)
         if carrier is Carrier.FRAME:
             return PackedTensor.of(array)
-        if carrier is Carrier.CALL:
+        if carrier is Carrier.CALL or (carrier is Carrier.OBJECT and destination in self._combines_for):
             return np.array(array)
         edge = EdgeKey.parse(key)
         label, is_of_a_turn = edge.label, bool(edge.turns)
@@ -221,6 +277,8 @@ class ObjectRendezvous:
 
     def _are_near(self, destination: str) -> list[bool]:
         """Whether each receiver of what goes to a destination can map what lies in this node's store."""
+        if destination in self._combines_for:
+            return [True]  # the combiner is on this node
         receivers = self._receivers if destination == REPLICA_DEVICE else [destination]
         return [self._peer(receiver).shares_store for receiver in receivers]
 

@@ -219,7 +219,7 @@ class Peer:
     def deliver(
         self,
         step: StepKey,
-        replica: int | None,
+        replicas: tuple[int, ...],
         items: Sequence[tuple[str, Any]],
         wants_receipt: bool,
         call: bytes | None = None,
@@ -229,7 +229,7 @@ class Peer:
 
         Args:
             step: The step for which they are.
-            replica: The replica that sends them, or None.
+            replicas: The replicas that contribute them; empty if they are no contributions.
             items: Keys of edges, and tensors: those that fit into a frame are packed, large ones `LentTensor`, or
                 references to objects.
             wants_receipt: Whether the sender must know when they have been taken.
@@ -268,9 +268,9 @@ class Peer:
                 or passages
                 or (lent and any(self not in each.buffer.mapped_by for _, each in lent))
             ):
-                delivery = _Delivery(self, step, replica, sent, loans, passages)
+                delivery = _Delivery(self, step, replicas, sent, loans, passages)
             objects = tuple([describe(ref) for _, ref in stored]) if stored else ()
-            message = Deliver(step, replica, tuple([key for key, _ in sent]), 0, call, objects)
+            message = Deliver(step, replicas, tuple([key for key, _ in sent]), 0, call, objects)
             if streams:
                 message = _naming(message, streams, passages)
             if not self._send_tensors(message, [tensor for _, tensor in packed], loans, delivery):
@@ -283,7 +283,7 @@ class Peer:
                     delivery.has_left()
                     receipts.append(delivery.wait)
         if rest:
-            ref = self.deliver_by_call(step, replica, rest, call)
+            ref = self.deliver_by_call(step, replicas, rest, call)
             receipts.append(lambda timeout_s: wait_until_taken(ref, self.device, timeout_s))
         return receipts if wants_receipt else []
 
@@ -334,11 +334,11 @@ class Peer:
             self.tell(Unmap(identity))
 
     def deliver_by_call(
-        self, step: StepKey, replica: int | None, items: Sequence[tuple[str, Any]], call: bytes | None = None
+        self, step: StepKey, replicas: tuple[int, ...], items: Sequence[tuple[str, Any]], call: bytes | None = None
     ) -> Any:
         """Send tensors of a step by a call of Ray. Returns the reference to its result."""
         inline, objects = pack([_for_call(value) for _, value in items])
-        return self.handle.actor.deliver.remote(step, replica, [key for key, _ in items], call, inline, *objects)
+        return self.handle.actor.deliver.remote(step, replicas, [key for key, _ in items], call, inline, *objects)
 
     def close(self) -> None:
         """Close the link. Calls that wait for an answer end as if the actor had died."""
@@ -448,7 +448,7 @@ class Passage(NamedTuple):
 
     peer: Peer
     step: StepKey
-    replica: int | None
+    replicas: tuple[int, ...]
     key: str
     tensor: LentTensor
     call: bytes | None
@@ -459,16 +459,16 @@ def _naming(message: Deliver, streams: Mapping[int, LentTensor], passages: Seque
     named = [Streamed(number, dtype_name(each.dtype), tuple(each.shape)) for number, each in streams.items()]
     numbers = {id(tensor): number for number, tensor in streams.items()}
     onward = [
-        Onward(numbers[id(tensor)], peer.device, step, replica, key, call)
-        for peer, step, replica, key, tensor, call in passages
+        Onward(numbers[id(tensor)], peer.device, step, replicas, key, call)
+        for peer, step, replicas, key, tensor, call in passages
     ]
     return message._replace(streamed=tuple(named), onward=tuple(onward))
 
 
 def _send_directly(passages: Sequence[Passage]) -> None:
     """Send by calls of Ray what was to be passed on."""
-    for peer, step, replica, key, tensor, call in passages:
-        peer.deliver_by_call(step, replica, [(key, tensor)], call)
+    for peer, step, replicas, key, tensor, call in passages:
+        peer.deliver_by_call(step, replicas, [(key, tensor)], call)
 
 
 PASSED_ON_S: Final = 2.0
@@ -482,7 +482,7 @@ class _Delivery:
     Args:
         peer: The receiver.
         step: The step for which they are.
-        replica: The replica that sends them, or None.
+        replicas: The replicas that contribute them; empty if they are no contributions.
         items: Keys of edges, and tensors.
         loans: The lent tensors, by the numbers of their loans.
         passages: What the peer passes on.
@@ -492,14 +492,14 @@ class _Delivery:
         self,
         peer: Peer,
         step: StepKey,
-        replica: int | None,
+        replicas: tuple[int, ...],
         items: Sequence[tuple[str, Any]],
         loans: Mapping[int, LentTensor],
         passages: Sequence[Passage] = (),
     ) -> None:
         self._peer = peer
         self._step = step
-        self._replica = replica
+        self._replicas = replicas
         self._items = items
         self._loans = loans
         self._passages = passages
@@ -515,7 +515,7 @@ class _Delivery:
             if outcome[0] == "error" or outcome == ("ok", MISSING):
                 _send_directly(passages)
             if outcome == ("ok", MISSING):
-                self._call = self._peer.deliver_by_call(self._step, self._replica, self._items)
+                self._call = self._peer.deliver_by_call(self._step, self._replicas, self._items)
                 self._peer.returned(self._loans)
             elif outcome[0] == "ok":
                 for tensor in self._loans.values():

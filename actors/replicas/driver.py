@@ -21,11 +21,14 @@ from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.clusters.remote_runner import register
 from tfray.actors.clusters.step_traces import StepTraces
 from tfray.actors.devices.device_metrics import StepMetrics
+from tfray.actors.links import ray_calls
 from tfray.actors.links.awaited_answers import Answers, frame_of, tell, unpack
 from tfray.actors.links.messages import (
     SILENT,
     CancelStep,
+    Combiner,
     CommitStep,
+    EndCombining,
     JoinStep,
     PlanId,
     StepCall,
@@ -57,6 +60,7 @@ from tfray.errors import (
 )
 from tfray.placement.parameters import parameter_partitions
 from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep
+from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.tracing import DeviceRecord
 
 POLL_S: Final = 0.25
@@ -70,6 +74,16 @@ HELD_UP_STEPS: Final = 5
 
 FADING: Final = 0.9
 """Factor by which a replica's longest step shrinks with each further step: a replica may have been frozen in one."""
+
+PATIENCE: Final = 1.0
+"""How long a replica waits for the others of its node, in steps, before it sends its gradients itself: a step that
+needs all of them cannot end sooner without them."""
+
+PATIENCE_WITH_BACKUPS: Final = 0.1
+"""The same where steps end without late replicas: waiting for one of them would hold up the step."""
+
+LEAST_PATIENCE_S: Final = 0.02
+"""The shortest such wait, in seconds: so much a busy machine may take to pass on what has come."""
 
 BATCHES: Final = "input/batches"
 """Name in checkpoints of the number of batches that all replicas have taken."""
@@ -146,6 +160,7 @@ class ReplicaDriver:
         traced_steps: Numbers of steps to record.
         examples_per_replica: Examples that a replica reads for a step, for metrics; 0 if it is not known.
         skips_bad: Whether the shards leave out members whose gradients are not finite.
+        combines: Whether replicas of one node combine what they contribute, before it goes to shards on other nodes.
     """
 
     def __init__(
@@ -164,8 +179,14 @@ class ReplicaDriver:
         traced_steps: Collection[int] = (),
         examples_per_replica: int = 0,
         skips_bad: bool = False,
+        combines: bool = True,
     ) -> None:
         self._skips_bad = skips_bad
+        reduced = {EdgeKey.parse(key).destination for key in compiled.replica.reductions}
+        self._combinable = sorted(reduced) if combines and protocol.collective else []
+        """Shards whose contributions replicas of one node may combine."""
+        self._combiners: dict[int, dict[int, Combiner]] = {}
+        """By open step and replica: where the replica's contributions are combined."""
         self._cluster = cluster
         self._compiled = compiled
         self._workers = list(workers)
@@ -334,13 +355,34 @@ class ReplicaDriver:
         )
         for device in self._shards:
             self._run_step(device, self._plan_id, request, self._when_applied(step, device))
+        combiners = self._combiners[start.step] = self._combiners_of(start)
         for replica in start.replicas:
-            self._compute(start.step, replica, start.after)
+            self._compute(start.step, replica, start.after, combiners.get(replica))
+
+    def _combiners_of(self, start: Start) -> dict[int, Combiner]:
+        """By replica, where those that begin a step combine their contributions: on the first of each node."""
+        if not self._combinable:
+            return {}
+        by_node: dict[str, list[int]] = {}
+        for replica in start.replicas:
+            by_node.setdefault(self._node(self._workers[replica]), []).append(replica)
+        share = PATIENCE if start.members is not None else PATIENCE_WITH_BACKUPS
+        patience_s = max(LEAST_PATIENCE_S, share * self._paces.longest(start.replicas))
+        found: dict[int, Combiner] = {}
+        for node, replicas in by_node.items():
+            shards = tuple(shard for shard in self._combinable if self._node(shard) != node)
+            if shards and len(replicas) > 1:
+                combiner = Combiner(self._workers[replicas[0]], tuple(replicas), shards, patience_s)
+                found.update(dict.fromkeys(replicas, combiner))
+        return found
+
+    def _node(self, device: str) -> str:
+        return self._cluster.handle(device).address.node
 
     def _begin(self, step: StepInFlight) -> None:
         step.begin(self._position, self._clock() + (self._faults.step_timeout_s or math.inf))
 
-    def _compute(self, step: int, replica: int, after: int | None = None) -> None:
+    def _compute(self, step: int, replica: int, after: int | None = None, combiner: Combiner | None = None) -> None:
         device, serving = self._workers[replica], tuple(self._compiled.serving)
         computing = self._computing.setdefault(replica, StepsOfReplica())
         request = StepRequest(
@@ -349,6 +391,7 @@ class ReplicaDriver:
             replica=replica,
             read_input=True,
             served=self._serve(step, replica, after, self._serving_id, serving) if serving else None,
+            combiner=combiner,
             after=after if after in computing else None,  # otherwise it has delivered that step, or never took part
             trace=self._traces.level(step),
         )
@@ -421,6 +464,10 @@ class ReplicaDriver:
     def _drop_steps(self, replica: int) -> None:
         """Forget all steps of a replica that is gone, and end those in which shards serve it."""
         for step in self._computing.pop(replica, ()):
+            combiner = self._combiners.get(step, {}).get(replica)
+            if combiner is not None and combiner.device in self._cluster.devices:
+                ending = EndCombining(Combiner.own(self._key(step)), f"replica {replica} is gone")
+                tell(self._cluster.peer(combiner.device), ending)
             for number, shards in self._end_serving(replica, step):
                 for shard in shards:
                     key = StepKey(self._driver_id, number, serves=True)
@@ -457,6 +504,9 @@ class ReplicaDriver:
             self._drop_steps(replica)
             return self._membership.exhausted(replica, step)
         except UnavailableError as error:
+            if error.device in self._shards:
+                self._ask_after(error, replica)
+                return []
             if error.device != device:
                 raise
             self._drop_steps(replica)
@@ -473,8 +523,26 @@ class ReplicaDriver:
                 self._paces.took(replica, took)
         return self._protocol.delivered(replica, step)
 
+    def _ask_after(self, error: UnavailableError, replica: int) -> None:
+        """Ask the shard that a replica does not reach. If it is there, the replica is cut off from it, and given up.
+
+        A dead shard gives the error again. One that is cut off answers nothing: the driver's own link to it ends then.
+        """
+        shard, computing = error.device or "", self._computing[replica]
+
+        def answered(ref: Any) -> list[Decision]:
+            ray_calls.outcome(ref, shard)
+            if self._computing.get(replica) is not computing:
+                return []  # it has left meanwhile
+            notice(f"replica {replica} ({self._workers[replica]}) does not reach {shard}, and is given up")
+            self._drop_steps(replica)
+            return self._membership.left(replica)
+
+        self._calls[self._cluster.actor(shard).ready.remote()] = answered
+
     def _report(self, done: Complete) -> None:
         step = self._open.pop(done.step)
+        self._combiners.pop(done.step, None)
         values, bad = step.summed_up(done.members, self._compiled.checked, self._skips_bad)
         members = tuple(member for member in done.members if not (self._skips_bad and member in bad))
         if step.began_at is None:  # its answers have come before those of the step before it

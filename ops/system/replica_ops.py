@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +23,19 @@ _EXPONENTS: Final = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
 _CHUNK: Final = 1 << 18
 """Elements that are checked at a time: they and their results stay in the cache."""
+
+
+class Contributions(list[Array]):
+    """What the replicas that count in a step contribute to one operation.
+
+    Args:
+        values: One value from each replica, or a `partial_reduction` of several.
+        replicas: From how many replicas they are.
+    """
+
+    def __init__(self, values: Iterable[Array], replicas: int) -> None:
+        super().__init__(values)
+        self.replicas = replicas
 
 
 def replica_reduce(
@@ -51,20 +65,50 @@ def replica_reduce(
     return add_op(REPLICA_REDUCE, value, reduction=reduction, Tout=wanted, name=name)
 
 
-def _replica_reduce_kernel(ctx: KernelContext, value: Array | list[Array]) -> Array:
+def partial_reduction(reduction: str, values: Sequence[Array], room: Callable[[Any], Array]) -> Array:
+    """Combine what some of the replicas contribute, into one value for `Contributions`.
+
+    Args:
+        reduction: As in `replica_reduce`. Of a mean, this is the sum: the operation divides it.
+        values: One value from each of these replicas, on the host.
+        room: Makes an array for the result, of the dtype and, unless rows are joined, the shape of the first value.
+    """
+    first = values[0]
+    if reduction == "first" or len(values) == 1:
+        return first
+    if reduction.startswith("concat"):
+        return np.concatenate(values)
+    total = room(first)
+    if first.dtype.itemsize < 4:  # added up in 32 bits, as by the operation
+        wide = np.add(first, values[1], dtype=np.float32)
+        for other in values[2:]:
+            wide += other
+        total[...] = wide
+        return total
+    np.add(first, values[1], out=total)
+    for other in values[2:]:
+        np.add(total, other, out=total)
+    return total
+
+
+def _replica_reduce_kernel(ctx: KernelContext, value: Array | Contributions) -> Array:
     dtype = ctx.output_dtype()
-    if not isinstance(value, list):
+    if not isinstance(value, Contributions):
         return value.astype(dtype, copy=False)
-    reduction, count = ctx.attr("reduction"), len(value)
-    if reduction == "first" or count == 1:
+    reduction = ctx.attr("reduction")
+    if reduction == "first" or value.replicas == 1:
         return value[0].astype(dtype, copy=False)
-    if reduction == "mean":
-        total = ctx.xp.add(value[0], value[1], dtype=dtype)
+    if reduction.startswith("concat"):
+        combined = ctx.xp.concatenate(value).astype(dtype, copy=False)
+    elif len(value) == 1:
+        combined = value[0].astype(dtype)
+    else:
+        combined = ctx.xp.add(value[0], value[1], dtype=dtype)
         for other in value[2:]:
-            total += other
-        return total * total.dtype.type(1 / count)
-    rows = ctx.xp.concatenate(value).astype(dtype, copy=False)
-    return rows * rows.dtype.type(1 / count) if reduction == "concat_mean" else rows
+            combined += other
+    if reduction.endswith("mean"):
+        combined *= combined.dtype.type(1 / value.replicas)
+    return combined
 
 
 def _replica_reduce_shape(op: Operation) -> list[TensorShape]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tfray.errors import DeadlineExceededError
 from tfray.framework.tensor_list import TensorList
+from tfray.ops.system.replica_ops import Contributions
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Attempt, Step, Suspended
@@ -277,9 +278,9 @@ def run_plan(
 
 
 def _on_device(plan: Plan, value: Any) -> Any:
-    """A received tensor in the device's memory. What comes from replicas is a list: one tensor of each."""
+    """A received tensor in the device's memory. What comes from replicas is a list of tensors, of one key."""
     if isinstance(value, TensorList):
         return value
-    if isinstance(value, list):
-        return [plan.device.asarray(item) for item in value]
+    if isinstance(value, Contributions):
+        return Contributions(map(plan.device.asarray, value), value.replicas)
     return plan.device.asarray(value)

@@ -44,6 +44,8 @@ class Partition:
         is_woken: Whether the first tensor from another device makes its device begin a step. The driver then need not
             ask it.
         wakes: Devices that this one wakes in this way.
+        reductions: Of a replica: by the key of an edge to a shard, how the shard combines what replicas contribute
+            there, see `replica_ops.replica_reduce`. It has all edges to a shard, or none of them.
     """
 
     device: str
@@ -53,6 +55,7 @@ class Partition:
     optimize: bool = True
     is_woken: bool = False
     wakes: list[str] = field(default_factory=list)
+    reductions: dict[str, str] = field(default_factory=dict)
 
     @property
     def only_sends(self) -> bool:
@@ -90,6 +93,7 @@ class Partition:
             self.optimize,
             self.is_woken,
             self.wakes,
+            self.reductions,
         )
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
@@ -205,37 +206,53 @@ def test_a_short_cut_only_slows_steps(whole, cluster, step, cable):
 
 
 class Cutting:
-    """Cuts the cable of the host of a task at some step, and notes when steps end.
+    """Cuts the host of a task off when a step has ended, and notes how long steps take.
 
     Args:
         network: The network.
         clusters: The clusters that trainers start.
         device: The task's device.
         step: After which step.
+        from_device: The task whose host it reaches no more; None for a cut both ways, from everybody.
+        for_s: Seconds until the cut is mended; None for never. Some steps later the run waits for that.
     """
 
-    def __init__(self, network, clusters, device, step):
+    def __init__(self, network, clusters, device, step, from_device=None, for_s=None):
         self._network, self._clusters, self._device, self._step = network, clusters, device, step
-        self.ended_at = []
+        self._from_device, self._for_s = from_device, for_s
+        self._mended = threading.Event()
+        self._last = None
+        self.longest_s = 0.0
         self.host = None
 
     def __call__(self, record):
-        self.ended_at.append(time.monotonic())
+        now = time.monotonic()
+        self.longest_s = max(self.longest_s, now - (self._last or now))
         if record.step == self._step and self.host is None:
-            self.host = self._host()
-            self.host.cut()
+            self._cut()
+        if record.step == self._step + 20 and self._for_s is not None:
+            assert self._mended.wait(self._for_s + PATIENCE_S)
+        self._last = time.monotonic()
 
-    def _host(self):
+    def _cut(self):
+        self.host = self._host_of(self._device)
+        if self._from_device is None:
+            self.host.cut()
+        else:
+            self.host.mute(self._host_of(self._from_device).address)
+        if self._for_s is not None:
+            threading.Timer(self._for_s, self._mend).start()
+
+    def _mend(self):
+        self.host.mend()
+        self._mended.set()
+
+    def _host_of(self, device):
         import ray
 
-        node = ray.get(self._clusters[-1].actor(self._device).ready.remote()).node
+        node = ray.get(self._clusters[-1].actor(device).ready.remote()).node
         (address,) = [each["NodeManagerAddress"] for each in ray.nodes() if each["NodeID"] == node]
         return next(host for host in self._network.hosts if host.address == address)
-
-    @property
-    def longest_s(self):
-        """The longest wait between two steps."""
-        return max(np.diff(self.ended_at))
 
 
 def counting_model(features, labels):
@@ -247,7 +264,7 @@ def counting_model(features, labels):
     return tf.train.ModelSpec(loss, step, metrics={"counted": tf.cast(steps.value(), tf.float32)})
 
 
-def trained(tmp_path, on_step, scaling_options, **options):
+def trained(on_step, scaling_options, **options):
     steps = 60
     result = tf.train.Trainer(
         counting_model,
@@ -257,33 +274,134 @@ def trained(tmp_path, on_step, scaling_options, **options):
     ).fit()
     assert result.steps == steps
     assert [record.step for record in result.history] == list(range(1, steps + 1))
+    assert result.variables["global_step"] == steps
     return result
+
+
+class Counting:
+    """Counts the bytes that cross the cable of a host, between two steps."""
+
+    def __init__(self, host, first, last):
+        self._host, self._first, self._last, self._before = host, first, last, 0
+        self.per_step = 0.0
+
+    def __call__(self, record):
+        if record.step == self._first:
+            self._before = self._host.crossed_bytes
+        elif record.step == self._last:
+            self.per_step = (self._host.crossed_bytes - self._before) / (self._last - self._first)
+
+
+@pytest.mark.parametrize("combine", [True, False])
+def test_parameters_and_gradients_cross_once_for_a_node(whole, combine):
+    """Four workers on two hosts, and the shards on a third."""
+    counting = Counting(whole.hosts[0], 10, 50)
+    on = {"worker_resources": {"away": 0.5}, "parameter_server_resources": {whole.hosts[0].name: 0.1, "away": 0.5}}
+    trained(counting, {"workers": 4, "parameter_servers": 2, "combine_on_nodes": combine, **on})
+    gradients = 2 if combine else 4
+    assert counting.per_step == pytest.approx((2 + gradients) * 6e6, rel=0.05)
+
+
+MODES = pytest.mark.parametrize(
+    "mode", [{}, {"backup_workers": 1}, {"mode": "async"}], ids=["synchronous", "backup", "asynchronous"]
+)
+SECOND = "/job:worker/task:1/device:CPU:0"
+AT_HOME = {"worker_resources": {"away": 1}, "parameter_server_resources": {"home": 0.1}}
+"""Shards are on the host of the driver."""
+
+AWAY = {"worker_resources": {"away": 1}, "parameter_server_resources": {"away": 1}}
 
 
 @pytest.mark.fault(
     "Machines and networks",
     "The machine of a worker is cut off while a Trainer runs.",
-    happens="The run goes on without the worker, in every mode.",
+    happens="The run goes on without the worker, in every mode, and with it again when the network is back.",
     promise="Every step is done once, and none waits longer than 40 s.",
 )
-@pytest.mark.parametrize(
-    "mode", [{}, {"backup_workers": 1}, {"mode": "async"}], ids=["synchronous", "backup", "asynchronous"]
+@MODES
+@pytest.mark.parametrize("for_s", [None, 5.0, 60.0])
+def test_a_trainer_goes_on_without_a_worker_that_is_cut_off(whole, clusters, mode, for_s):
+    cutting = Cutting(whole, clusters, SECOND, 10, for_s=for_s)
+    trained(cutting, {"workers": 2, **AT_HOME, **mode})
+    assert cutting.host is not None and cutting.longest_s < NOTICED_S
+
+
+@pytest.mark.fault(
+    "Machines and networks",
+    "A worker no longer reaches a parameter server, and the driver reaches both.",
+    happens="The run goes on without the worker.",
+    promise="Every step is done once, and none waits longer than 40 s.",
 )
-def test_a_trainer_goes_on_without_a_worker_that_is_cut_off(whole, clusters, tmp_path, mode):
-    cutting = Cutting(whole, clusters, "/job:worker/task:1/device:CPU:0", 10)
-    on = {"worker_resources": {"away": 1}, "parameter_server_resources": {"home": 0.1}}
-    trained(tmp_path, cutting, {"workers": 2, **on, **mode})
+@MODES
+@pytest.mark.parametrize("mute", ["worker", "shard"])
+def test_a_trainer_goes_on_without_a_worker_that_does_not_reach_its_shard(whole, clusters, mode, mute):
+    ends = (SECOND, PS) if mute == "worker" else (PS, SECOND)
+    cutting = Cutting(whole, clusters, ends[0], 10, from_device=ends[1])
+    trained(cutting, {"workers": 2, **AWAY, **mode}, max_worker_restarts=0)
+    assert cutting.host is not None and cutting.longest_s < NOTICED_S
+
+
+def test_the_worker_that_combines_for_its_host_is_cut_off(whole, clusters):
+    """With it the other worker of that host. The two of another host go on."""
+    cutting = Cutting(whole, clusters, WORKER, 10)
+    where = {"worker_resources": {"away": 0.5}, "parameter_server_resources": {"home": 0.1}}
+    trained(cutting, {"workers": 4, **where})
+    assert cutting.host is not None and cutting.longest_s < NOTICED_S
+
+
+@pytest.mark.parametrize("for_s", [None, 5.0])
+def test_an_elastic_run_loses_a_host_while_others_come(whole, clusters, for_s):
+    cutting = Cutting(whole, clusters, WORKER, 10, for_s=for_s)
+    trained(cutting, {"workers": (1, 3), **AT_HOME})
     assert cutting.host is not None and cutting.longest_s < NOTICED_S
 
 
 @pytest.mark.fault(
     "Machines and networks",
     "The machine of a parameter server is cut off while a Trainer runs.",
-    happens="The run goes back to the newest checkpoint, with the server on another machine.",
+    happens="The run goes back to the newest checkpoint, with the server on another machine; after a short cut it just "
+    "goes on.",
     promise="Every step is done once.",
 )
-def test_a_trainer_recovers_a_shard_that_is_cut_off(whole, clusters, tmp_path):
-    cutting = Cutting(whole, clusters, "/job:ps/task:0/device:CPU:0", 20)
+@pytest.mark.parametrize("for_s", [None, 5.0, 60.0])
+@pytest.mark.parametrize("save_every_steps", [1, 5])
+def test_a_trainer_recovers_a_shard_that_is_cut_off(whole, clusters, tmp_path, for_s, save_every_steps):
+    cutting = Cutting(whole, clusters, PS, 20, for_s=for_s)
     on = {"worker_resources": {"home": 0.1}, "parameter_server_resources": {"away": 1}}
-    trained(tmp_path, cutting, {"workers": 2, **on}, checkpoint_dir=tmp_path / "checkpoints", save_every_steps=5)
+    options = {"checkpoint_dir": tmp_path / "checkpoints", "save_every_steps": save_every_steps}
+    trained(cutting, {"workers": 2, **on}, **options)
     assert cutting.host is not None and cutting.longest_s < 2 * NOTICED_S
+
+
+def test_a_run_saves_while_a_worker_is_cut_off(whole, clusters, tmp_path):
+    cutting = Cutting(whole, clusters, SECOND, 10)
+    trained(cutting, {"workers": 2, **AT_HOME}, checkpoint_dir=tmp_path / "checkpoints", save_every_steps=1)
+    assert cutting.host is not None and cutting.longest_s < NOTICED_S
+
+
+@pytest.mark.fault(
+    "Machines and networks",
+    "The driver is cut off from all other machines while a Trainer runs.",
+    happens="After a short cut the run goes on. After a long one it ends with UnavailableError.",
+    promise="It waits at most 40 s; what it has saved is whole.",
+)
+@pytest.mark.parametrize("for_s", [None, 5.0])
+def test_the_driver_is_cut_off_from_everybody(whole, clusters, tmp_path, for_s):
+    folder, stopped = tmp_path / "checkpoints", []
+
+    def cut(record):
+        if record.step == 20 and not stopped:
+            stopped.append(time.monotonic())
+            for host in whole.hosts:
+                host.cut()
+            if for_s is not None:
+                threading.Timer(for_s, lambda: [host.mend() for host in whole.hosts]).start()
+
+    options = {"checkpoint_dir": folder, "save_every_steps": 5, "max_recoveries": 0}
+    if for_s is None:
+        with pytest.raises(UnavailableError):
+            trained(cut, {"workers": 2, **AWAY}, **options)
+        assert time.monotonic() - stopped[0] < NOTICED_S
+        assert tf.train.latest_checkpoint(folder)
+    else:
+        trained(cut, {"workers": 2, **AWAY}, **options)

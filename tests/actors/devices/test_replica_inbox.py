@@ -11,39 +11,39 @@ from tfray.placement.contributions import verdict_among
 
 def test_nothing_is_handed_over_before_the_members_are_known():
     inbox = ReplicaInbox(["a", "b"])
-    assert inbox.add(1, [("a", 10), ("b", 11)]) == []
-    assert inbox.add(0, [("a", 0), ("b", 1)]) == []
-    assert inbox.add(2, [("a", 20), ("b", 21)]) == []
+    assert inbox.add((1,), [("a", 10), ("b", 11)]) == []
+    assert inbox.add((0,), [("a", 0), ("b", 1)]) == []
+    assert inbox.add((2,), [("a", 20), ("b", 21)]) == []
     assert inbox.commit([1, 0]) == [("a", [10, 0]), ("b", [11, 1])]
     assert inbox.commit([1, 0]) == []
 
 
 def test_members_known_from_the_start():
     inbox = ReplicaInbox(["a"], [0, 1])
-    assert inbox.add(2, [("a", 20)]) == []
-    assert inbox.add(1, [("a", 10)]) == []
-    assert inbox.add(0, [("a", 0)]) == [("a", [0, 10])]
-    assert inbox.add(0, [("a", 5)]) == []
+    assert inbox.add((2,), [("a", 20)]) == []
+    assert inbox.add((1,), [("a", 10)]) == []
+    assert inbox.add((0,), [("a", 0)]) == [("a", [0, 10])]
+    assert inbox.add((0,), [("a", 5)]) == []
 
 
 def test_a_replica_counts_with_all_or_with_nothing():
     """One that dies between its indices and its rows must not leave the indices behind."""
     inbox = ReplicaInbox(["indices", "rows"], [0, 1])
-    inbox.add(0, [("indices", [3])])
-    inbox.add(1, [("indices", [7])])
-    assert inbox.add(0, [("rows", [[0.5]])]) == []
+    inbox.add((0,), [("indices", [3])])
+    inbox.add((1,), [("indices", [7])])
+    assert inbox.add((0,), [("rows", [[0.5]])]) == []
     assert inbox.commit([0]) == [("indices", [[3]]), ("rows", [[[0.5]]])]
 
 
 def test_a_replacement_sends_everything_again():
     inbox = ReplicaInbox(["a", "b"])
-    inbox.add(0, [("a", "of the dead")])
-    inbox.add(0, [("a", 1), ("b", 2)])
+    inbox.add((0,), [("a", "of the dead")])
+    inbox.add((0,), [("a", 1), ("b", 2)])
     assert inbox.commit([0]) == [("a", [1]), ("b", [2])]
 
 
 def test_a_shard_to_which_nothing_comes():
-    assert ReplicaInbox([], [0]).add(0, []) == []
+    assert ReplicaInbox([], [0]).add((0,), []) == []
     assert ReplicaInbox([]).commit([0]) == []
 
 
@@ -58,25 +58,25 @@ def test_any_order_of_arrivals_gives_the_same(data):
         if event[0] == "commit":
             handed_over += inbox.commit(members)
         else:
-            handed_over += inbox.add(event[1], [(event[2], (event[1], event[2]))])
+            handed_over += inbox.add((event[1],), [(event[2], (event[1], event[2]))])
     assert handed_over == [(key, [(member, key) for member in members]) for key in keys]
 
 
 def test_who_says_that_it_does_not_count_is_left_out():
     inbox = ReplicaInbox(["a", "v"], [0, 1, 2], "v")
-    inbox.add(0, [("a", 0), ("v", [True, True])])
-    inbox.add(1, [("a", 10), ("v", [True, False])])
-    assert inbox.add(2, [("a", 20), ("v", [True, True])]) == [("a", [0, 20]), ("v", [[True, True], [True, True]])]
+    inbox.add((0,), [("a", 0), ("v", [True, True])])
+    inbox.add((1,), [("a", 10), ("v", [True, False])])
+    assert inbox.add((2,), [("a", 20), ("v", [True, True])]) == [("a", [0, 20]), ("v", [[True, True], [True, True]])]
     assert not inbox.is_void
 
 
 def test_when_nobody_counts_the_step_is_void():
     inbox = ReplicaInbox(["a", "v"], verdict="v")
-    inbox.add(0, [("a", 0), ("v", [False])])
-    inbox.add(1, [("a", 1), ("v", [False])])
+    inbox.add((0,), [("a", 0), ("v", [False])])
+    inbox.add((1,), [("a", 1), ("v", [False])])
     assert not inbox.is_void
     assert inbox.commit([1, 0]) == [] and inbox.is_void
-    assert inbox.add(2, [("a", 2), ("v", [True])]) == []
+    assert inbox.add((2,), [("a", 2), ("v", [True])]) == []
 
 
 def test_the_edge_of_a_verdict_is_known_by_its_name():
@@ -87,9 +87,42 @@ def test_the_edge_of_a_verdict_is_known_by_its_name():
 
 def test_without_members_it_is_open_to_others_and_what_came_is_forgotten():
     inbox = ReplicaInbox(["indices", "rows"], [0])
-    inbox.add(0, [("indices", [3])])
+    inbox.add((0,), [("indices", [3])])
     assert inbox.commit([]) == []
-    inbox.add(0, [("rows", [[0.5]])])  # by one of the same number
-    inbox.add(0, [("indices", [7])])
+    inbox.add((0,), [("rows", [[0.5]])])  # by one of the same number
+    inbox.add((0,), [("indices", [7])])
     assert inbox.commit([0]) == [("indices", [[7]]), ("rows", [[[0.5]]])]
     assert inbox.commit([]) == inbox.commit([1]) == [], "it has been handed over"
+
+
+def test_what_several_replicas_contribute_together_counts_for_all_of_them():
+    inbox = ReplicaInbox(["a"], [0, 1, 2])
+    assert inbox.add((1, 2), [("a", 12)]) == []
+    ((key, contributions),) = inbox.add((0,), [("a", 0)])
+    assert (key, contributions, contributions.replicas) == ("a", [0, 12], 3)
+
+
+def test_it_counts_as_a_whole_if_one_of_them_is_a_member():
+    inbox = ReplicaInbox(["a"])
+    inbox.add((0, 1), [("a", 1)])
+    inbox.add((2, 3), [("a", 23)])
+    inbox.add((4, 5), [("a", 45)])
+    ((_, contributions),) = inbox.commit([0, 1, 2])
+    assert contributions == [1, 23] and contributions.replicas == 4
+
+
+@given(st.permutations([((0, 1), 1), ((1,), 10), ((0,), 20), ((2,), 2)]))
+def test_who_contributes_alone_and_together_counts_once(events):
+    """It gave up waiting for the other, and then it was there after all."""
+    inbox = ReplicaInbox(["a"], [0, 1, 2])
+    handed_over = [given for replicas, value in events for given in inbox.add(replicas, [("a", value)])]
+    ((_, contributions),) = handed_over
+    assert contributions in ([1, 2], [20, 10, 2]) and contributions.replicas == 3
+
+
+def test_who_has_not_sent_everything_together_counts_alone():
+    inbox = ReplicaInbox(["a", "b"], [0, 1])
+    inbox.add((0, 1), [("a", 1)])
+    inbox.add((0,), [("a", 0), ("b", 0)])
+    handed_over = inbox.add((1,), [("a", 10), ("b", 10)])
+    assert handed_over == [("a", [0, 10]), ("b", [0, 10])]

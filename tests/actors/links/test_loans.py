@@ -180,7 +180,7 @@ class Receiver:
 
     def is_heard(self):
         """Return once all that it has sent has been read: what is sent after it has been answered."""
-        (receipt,) = self.peer.deliver(STEP, 0, [("word", PackedTensor.of(np.float32(1)))], wants_receipt=True)
+        (receipt,) = self.peer.deliver(STEP, (0,), [("word", PackedTensor.of(np.float32(1)))], wants_receipt=True)
         link, header, _ = self.messages.get(timeout=PATIENCE_S)
         link.send(plain(Answer(read(header).number)))
         receipt(PATIENCE_S)
@@ -210,7 +210,7 @@ def lend(buffers, value, *receivers):
     """Send one tensor to each receiver; returns what they got: links and loans, and the object in which it lies."""
     tensor = buffers.write("edge", np.full(200_000, value))
     for receiver in receivers:
-        receiver.peer.deliver(STEP, None, [("edge", tensor)], wants_receipt=False)
+        receiver.peer.deliver(STEP, (), [("edge", tensor)], wants_receipt=False)
     taken = [receiver.take() for receiver in receivers]
     return taken, tensor.buffer.identity
 

@@ -49,7 +49,7 @@ from tfray.actors.links.peers import Peer, PeerHandle
 from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
 
 KEY = b"k" * 32
-DELIVER = Deliver(StepKey("driver", 7), 1, ("x:0 /job:ps/task:0 -> /job:worker/task:0",))
+DELIVER = Deliver(StepKey("driver", 7), (1,), ("x:0 /job:ps/task:0 -> /job:worker/task:0",))
 TENSORS = [
     np.float32(3.5),
     np.arange(6, dtype=np.int64).reshape(2, 3),

@@ -110,7 +110,7 @@ def packed(value):
 def test_objects_that_the_receiver_cannot_find_come_by_a_call(ray_local, receiver):
     peer, actor, messages = receiver
     items = [("large", ray_local.put(np.ones(200_000))), ("small", packed(np.float32(2)))]
-    (receipt,) = peer.deliver(STEP, 3, items, wants_receipt=True)
+    (receipt,) = peer.deliver(STEP, (3,), items, wants_receipt=True)
     link, header, tensors = messages.get(timeout=PATIENCE_S)
     message = read(header)
     assert message.keys == ("small", "large") and tensors == [2] and len(message.objects) == 1
@@ -123,7 +123,7 @@ def test_objects_that_the_receiver_cannot_find_come_by_a_call(ray_local, receive
 def test_a_receiver_that_can_neither_find_nor_be_called_is_waited_for_no_longer(ray_local, receiver):
     reachable, _, messages = receiver
     peer = Peer(reachable.device, PeerHandle(None, reachable.handle.address, KEY), "node")
-    (receipt,) = peer.deliver(STEP, 3, [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
+    (receipt,) = peer.deliver(STEP, (3,), [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
     link, header, _ = messages.get(timeout=PATIENCE_S)
     link.send(plain(Answer(read(header).number, is_missing=True)))
     with pytest.raises(UnavailableError, match="/job:ps/task:0 cannot be called"):
@@ -137,7 +137,7 @@ def test_objects_are_kept_until_the_receiver_has_answered(ray_local, receiver, o
     peer, actor, messages = receiver
     ref = ray_local.put(np.ones(200_000))
     described = describe(ref)
-    assert peer.deliver(STEP, None, [("large", ref)], wants_receipt=False) == []
+    assert peer.deliver(STEP, (), [("large", ref)], wants_receipt=False) == []
     del ref
     link, header, _ = messages.get(timeout=PATIENCE_S)
     message = read(header)
@@ -151,6 +151,6 @@ def test_objects_are_kept_until_the_receiver_has_answered(ray_local, receiver, o
 def test_objects_for_another_node_go_by_a_call(ray_local, receiver):
     peer, actor, _ = receiver
     elsewhere = Peer(peer.device, peer.handle, "another node")
-    (receipt,) = elsewhere.deliver(STEP, 0, [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
+    (receipt,) = elsewhere.deliver(STEP, (0,), [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
     receipt(20)
     assert ray_local.get(actor.all.remote()) == [(STEP, 0, ["large"], [200_000])]

@@ -109,7 +109,7 @@ def numbers(size_bytes, dtype=np.float32, seed=0):
 @pytest.mark.parametrize("size_bytes", [CHUNK_BYTES, CHUNK_BYTES + 64, 5 * CHUNK_BYTES - 16])
 def test_a_tensor_arrives_as_it_was_sent(loans, receiver, dtype, size_bytes):
     sent = numbers(size_bytes, dtype).reshape(2, -1)
-    (receipt,) = receiver.peer.deliver(STEP, 0, [("a", lent(loans, sent))], wants_receipt=True)
+    (receipt,) = receiver.peer.deliver(STEP, (0,), [("a", lent(loans, sent))], wants_receipt=True)
     receipt(PATIENCE_S)
     (array,) = receiver.taken.get(timeout=PATIENCE_S).values()
     assert array.dtype == sent.dtype and not array.flags.writeable
@@ -121,7 +121,7 @@ def test_many_tensors_share_the_streams_and_no_room_is_written_while_it_is_read(
     for turn in range(12):
         arrays = {f"{turn}.{i}": numbers(FRAME_BYTES + 8 * 1000 * i, np.int64, turn) + i for i in range(3)}
         items = [(key, lent(loans, array)) for key, array in arrays.items()]
-        receiver.peer.deliver(STEP, None, items, wants_receipt=False)
+        receiver.peer.deliver(STEP, (), items, wants_receipt=False)
         del items
         kept.append((arrays, receiver.taken.get(timeout=PATIENCE_S)))
         kept = kept[-3:]  # the room of those before is free, and serves again
@@ -134,7 +134,7 @@ def test_many_tensors_share_the_streams_and_no_room_is_written_while_it_is_read(
 def test_the_memory_of_a_tensor_is_free_once_it_has_left(loans, receiver):
     tensor = lent(loans, numbers(3 * CHUNK_BYTES))
     identity = tensor.buffer.identity
-    receiver.peer.deliver(STEP, None, [("a", tensor)], wants_receipt=False)
+    receiver.peer.deliver(STEP, (), [("a", tensor)], wants_receipt=False)
     del tensor
     receiver.taken.get(timeout=PATIENCE_S)
     wait_for(lambda: lent(loans, numbers(3 * CHUNK_BYTES)).buffer.identity == identity)
@@ -154,7 +154,7 @@ def named(receiver, *forms):
     link = open_link(receiver.server.address, KEY, "near", lambda *_: None, lambda _: None)
     streamed = tuple(Streamed(number, dtype_name(np.dtype(dtype)), shape) for number, dtype, shape in forms)
     keys = tuple(str(number) for number, _, _ in forms)
-    link.send(plain(Deliver(STEP, None, keys, streamed=streamed)))
+    link.send(plain(Deliver(STEP, (), keys, streamed=streamed)))
     return link
 
 
@@ -203,7 +203,7 @@ def test_a_form_that_does_not_fit_what_has_come_closes_the_link(receiver, form):
     wait_for(lambda: 1 in receiver.incoming._tensors and receiver.incoming._tensors[1].has_all)
     link = open_link(receiver.server.address, KEY, "near", lambda *_: None, lambda _: None)
     dtype = form[0] if form[0] in ("string", "nonsense") else dtype_name(np.dtype(form[0]))
-    link.send(plain(Deliver(STEP, None, ("a",), streamed=(Streamed(1, dtype, form[1]),))))
+    link.send(plain(Deliver(STEP, (), ("a",), streamed=(Streamed(1, dtype, form[1]),))))
     assert receiver.is_open.wait(PATIENCE_S)
     assert receiver.taken.empty()
     stream.close()
@@ -225,7 +225,7 @@ def test_what_has_not_come_whole_is_dropped_with_its_stream_and_with_its_link(re
 def test_a_stream_that_breaks_closes_the_link_and_its_calls_raise(loans, receiver, monkeypatch):
     streams = []
     monkeypatch.setattr(receiver.server, "_take_tensors", streams.append)  # they are not read: nothing is taken
-    (receipt,) = receiver.peer.deliver(STEP, 0, [("a", lent(loans, numbers(40 * CHUNK_BYTES)))], wants_receipt=True)
+    (receipt,) = receiver.peer.deliver(STEP, (0,), [("a", lent(loans, numbers(40 * CHUNK_BYTES)))], wants_receipt=True)
     wait_for(lambda: len(streams) == tensor_streams.STREAMS)
     streams[0].shutdown(socket.SHUT_RDWR)
     with pytest.raises(UnavailableError):
@@ -253,7 +253,7 @@ class Device:
         self.called = queue.SimpleQueue()
         self.deliver = self  # as a method of a Ray actor
 
-    def remote(self, step, replica, keys, call, inline, *objects):
+    def remote(self, step, replicas, keys, call, inline, *objects):
         """A call of Ray."""
         import ray
 
@@ -261,7 +261,7 @@ class Device:
 
         objects = ray.get(list(objects))  # as Ray does before a call
         self.called.put(keys)
-        self.host.deliver(step, replica, list(zip(keys, unpack(inline, objects), strict=True)))
+        self.host.deliver(step, replicas, list(zip(keys, unpack(inline, objects), strict=True)))
 
     def arrived(self):
         """What comes for the step, by key."""
@@ -362,7 +362,7 @@ def test_what_a_device_does_not_pass_on_is_sent_directly(devices, sending, monke
 def test_a_step_ends_when_the_connection_from_a_device_for_which_it_waits_is_lost(devices, has_begun):
     """The process at the other end lives: nothing else would end the step."""
     sender, receiver = devices[0].host.peers[devices[1].name], devices[1].host
-    sender.deliver(STEP, None, [("of another edge", PackedTensor.of(np.float32(1)))], wants_receipt=False)
+    sender.deliver(STEP, (), [("of another edge", PackedTensor.of(np.float32(1)))], wants_receipt=False)
     wait_for(lambda: STEP in receiver.steps)
     record = receiver.steps[STEP]
     if has_begun:

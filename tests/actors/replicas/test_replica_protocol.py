@@ -465,7 +465,7 @@ class Cluster:
                 self.hand_over(current, current.inbox.commit(rest[0]))
             case "contribution":
                 replica, key = rest
-                self.hand_over(current, current.inbox.add(replica, [(key, self.actor(replica))]))
+                self.hand_over(current, current.inbox.add((replica,), [(key, self.actor(replica))]))
         self.go_on(shard, step, current)
 
     def go_on(self, shard, step, current):

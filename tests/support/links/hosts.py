@@ -100,6 +100,12 @@ class Host:
         _ip("link", "set", self._cable, "up")
         self.hear()
 
+    @property
+    def crossed_bytes(self) -> int:
+        """All that has gone over its cable so far, both ways."""
+        counters = Path("/sys/class/net", self._cable, "statistics")
+        return sum(int((counters / f"{way}_bytes").read_text()) for way in ("rx", "tx"))
+
     def mute(self, address: str) -> None:
         """Lose what this host sends to an address. It still receives from there."""
         _ip("-n", self._space, "neigh", "replace", address, "lladdr", NOWHERE, "nud", "permanent", "dev", "eth0")

@@ -289,6 +289,7 @@ class ClusterTraining:
             traced_steps=run.trace_steps,
             examples_per_replica=model.batch_size * run.accumulate,
             skips_bad=run.bad_gradients == "skip",
+            combines=scaling.combine_on_nodes,
         )
 
     def _compiled(self, branch: Branch | None) -> CompiledReplicaStep:

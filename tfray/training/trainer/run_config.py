@@ -57,6 +57,11 @@ class ScalingConfig:
             embeddings, but not for scalars. Parameters are stored, and gradients added up, in 32 bits all the same.
             bfloat16 keeps the range of the numbers, with 8 significant bits. float16 keeps 11 significant bits; values
             above 65504 become infinite, and CPUs take several times as long to convert.
+        combine_on_nodes: Whether workers of one node add up their gradients before these go to parameter servers on
+            other nodes. Gradients then cross the network once for a node, and not once for each of its workers. The
+            sums are the same but for rounding, which depends on which workers share a node. With backup workers, a
+            node's gradients count together: a step may average more than ``workers - backup_workers``. Asynchronous
+            runs, `wire_dtype` ``"float16"`` and runs that skip bad gradients never combine them.
         scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``. A mapping has one for the job
             ``"worker"`` and one for ``"ps"``; see `JobSpec.scheduling_strategy`.
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
@@ -76,6 +81,7 @@ class ScalingConfig:
     elastic_batch: Annotated[str, OneOf(("constant", "scaled"))] = "constant"
     parameter_server_resources: Mapping[str, NonNegative] = field(default_factory=dict)
     wire_dtype: WireDtype | None = None
+    combine_on_nodes: bool = True
 
     def __post_init__(self) -> None:
         if self.max_workers < self.min_workers:

@@ -1,0 +1,139 @@
+"""Combines on one worker what the replicas of its node contribute to a step, before that goes to shards elsewhere.
+
+So each sum crosses the network once for a node, and not once for each of its replicas. It leaves as soon as the last of
+them has computed its part, while they compute others.
+
+Nothing depends on it. A replica has delivered only when the shards hold what it has contributed. One that waits too
+long for the others, or whose combining worker is gone, sends its contributions to the shards itself. What then comes
+twice counts once (`replica_inbox.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from tfray.actors.links.carriers import LENT_BYTES
+from tfray.actors.links.frames import PackedTensor
+from tfray.actors.links.loans import LentTensor
+from tfray.actors.links.object_rendezvous import ObjectRendezvous
+from tfray.errors import AbortedError, DeadlineExceededError, OpError
+from tfray.ops.system.replica_ops import partial_reduction
+from tfray.runtime.edge_key import EdgeKey
+
+Told = Callable[[OpError | None], None]
+"""Called when the shards hold what a replica contributed, or with the error for which they will not."""
+
+
+class Combination:
+    """Contributions of several replicas to one step. Any thread may add; one thread runs it."""
+
+    def __init__(self) -> None:
+        self._arrived: dict[str, dict[int, Any]] = {}
+        self._ready: deque[str] = deque()
+        self._replicas: Sequence[int] | None = None
+        """Those that contribute; None until it runs."""
+        self._told: list[tuple[int, Told]] = []
+        self._error: OpError | None = None
+        self._is_over = False
+        self._changed = threading.Condition()
+
+    def add(self, replica: int, items: Iterable[tuple[str, Any]], told: Told) -> None:
+        """Take tensors that a replica contributes, by the keys of their edges."""
+        with self._changed:
+            is_late = self._is_over
+            if not is_late:
+                self._told.append((replica, told))
+                for key, value in items:
+                    arrived = self._arrived.setdefault(key, {})
+                    arrived[replica] = value
+                    if self._replicas is not None and len(arrived) == len(self._replicas):
+                        self._ready.append(key)
+                self._changed.notify()
+        if is_late:
+            told(self._error or late())
+
+    def run(self, replicas: Sequence[int], reductions: Mapping[str, str], rendezvous: ObjectRendezvous) -> None:
+        """Combine everything and send it. Returns when the shards hold it.
+
+        Args:
+            replicas: Those that contribute; values are combined in this order.
+            reductions: By the key of each edge, how its values are combined; see `partial_reduction`.
+            rendezvous: Sends for these replicas.
+
+        Raises:
+            OpError: What `end` was called with, or what sending has raised.
+        """
+        with self._changed:
+            self._replicas = replicas
+            self._ready.extend(key for key, arrived in self._arrived.items() if len(arrived) == len(replicas))
+        for _ in reductions:
+            key, values = self._next(replicas)
+            arrays = [_array(value) for value in values]
+            destination = EdgeKey.parse(key).destination
+
+            def room(like: Any, key: str = key, destination: str = destination) -> Any:
+                return rendezvous.room(key, destination, like.shape, like.dtype)
+
+            combined = partial_reduction(reductions[key], arrays, room)
+            rendezvous.send(key, destination, combined)
+            if getattr(combined, "nbytes", 0) >= LENT_BYTES or not self._ready:
+                rendezvous.flush()
+            del values, arrays, combined  # what is lent can be returned
+        rendezvous.wait_until_received(None)
+
+    def _next(self, replicas: Sequence[int]) -> tuple[str, list[Any]]:
+        """Wait for the next edge to which all have contributed. Returns its key and the values."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ready or self._is_over)
+            if self._is_over:
+                raise self._error or late()
+            key = self._ready.popleft()
+            arrived = self._arrived.pop(key)
+        return key, [arrived[replica] for replica in replicas]
+
+    def end(self, error: OpError | None) -> None:
+        """Tell all who have contributed that the shards hold it, or else the error. Later contributions are refused."""
+        with self._changed:
+            if self._is_over:
+                return
+            self._is_over, self._error = True, error
+            told, self._told = self._told, []
+            self._arrived.clear()
+            self._ready.clear()
+            self._changed.notify()
+        for replica, tell in told:
+            is_in = self._replicas is not None and replica in self._replicas
+            tell(error if error is not None or is_in else late())
+
+
+class OwnReceipt:
+    """A `Receipt` for what a replica contributes on the device that combines it."""
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+        self._error: OpError | None = None
+
+    def told(self, error: OpError | None) -> None:
+        """See `Told`."""
+        self._error = error
+        self._over.set()
+
+    def __call__(self, timeout_s: float | None) -> None:
+        if not self._over.wait(timeout_s):
+            raise DeadlineExceededError("the contributions of this node have not been combined in time")
+        if self._error is not None:
+            raise self._error
+
+
+def late() -> OpError:
+    """The error for a contribution that came when the others had been combined, or are not combined any more."""
+    return AbortedError("the contributions of this node have been combined without it, or are not combined any more")
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, LentTensor):
+        return value.array
+    return value.unpacked() if isinstance(value, PackedTensor) else value
