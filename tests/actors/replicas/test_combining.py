@@ -97,23 +97,43 @@ def test_it_learns_what_one_process_learns(nodes, clusters):
     compare("dense", 2e-2, 0, wire_dtype="float16")
 
 
-@pytest.mark.ray
-def test_the_worker_that_combines_may_die(nodes, clusters):
-    """The others then send their contributions themselves, and it is replaced."""
+def process_of(cluster, worker):
+    """The process of a worker."""
+    return worker_calls(cluster, lambda actor: os.getpid())[worker]
 
-    def kill():
-        os.kill(worker_calls(clusters[-1], lambda actor: os.getpid())[0], signal.SIGKILL)
 
-    result = fit("dense", 24, on_nodes(), AtStep(10, kill))
+def assert_every_step_counted_once(result):
     assert [record.step for record in result.history] == list(range(1, STEPS + 1))
     assert result.variables["global_step"] == STEPS
-    assert all({1, 2, 3}.issubset(record.members) for record in result.history)
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("worker", [0, 1])
+def test_the_worker_that_combines_or_another_of_its_node_may_die(nodes, clusters, worker):
+    """The others then send their contributions themselves, and it is replaced."""
+    kill = AtStep(10, lambda: os.kill(process_of(clusters[-1], worker), signal.SIGKILL))
+    result = fit("dense", 24, on_nodes(), kill)
+    assert_every_step_counted_once(result)
+    others = {0, 1, 2, 3} - {worker}
+    assert all(others.issubset(record.members) for record in result.history)
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("worker", [0, 1])
+def test_a_frozen_worker_holds_up_nobody_of_its_node(nodes, clusters, worker):
+    def freeze():
+        os.kill(process_of(clusters[-1], worker), signal.SIGSTOP)
+
+    result = fit("dense", 24, on_nodes(backup_workers=1), AtStep(10, freeze))
+    assert_every_step_counted_once(result)
+    members = {0, 1, 2, 3} - {worker}
+    assert [set(record.members) for record in result.history[12:]] == [members] * (STEPS - 12)
 
 
 @pytest.mark.ray
 def test_with_a_backup_worker(nodes, clusters):
     at_end = AtStep(STEPS, lambda: worker_calls(clusters[-1], steps_combined))
     result = fit("dense", 24, on_nodes(backup_workers=1), at_end)
-    assert [record.step for record in result.history] == list(range(1, STEPS + 1))
+    assert_every_step_counted_once(result)
     assert all(len(record.members) == 3 for record in result.history)
     assert result.metrics["loss"] < 0.7 * result.history[0].metrics["loss"]
