@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support import ROOT
-from tests.support.local_ray import start_local_ray
+from tests.support.local_ray import patiently, start_local_ray
 from tfray.framework.graph import get_default_graph, reset_default_graph
 from tfray.session import Session
 
@@ -113,7 +113,8 @@ def ray_nodes(_ray_of_the_session, monkeypatch):
         """Without dashboards: those of several runs on one machine would want the same port."""
 
         def add_node(self, **options):
-            return super().add_node(**{"include_dashboard": False, **options})
+            add = super().add_node
+            return patiently(lambda: add(**{"include_dashboard": False, **options}))
 
     cluster = Nodes(initialize_head=False)
     yield cluster

@@ -140,6 +140,9 @@ class StoreBuffers:
         self._given_back: deque[StoreBuffer] = deque()
         self._made_since = 0.0
         self._next_search = 0.0
+        self._out = 0
+        """How many are neither free nor dropped: in use, or given back and not tidied away yet."""
+        self._is_watched = False
         self._lock = threading.Lock()
 
     def write(self, label: str, array: Any) -> LentTensor:
@@ -156,6 +159,8 @@ class StoreBuffers:
     def reserve(self, label: str, dtype: Any, shape: Sequence[int]) -> LentTensor:
         """A free object for a tensor that is still to be computed: write it into `LentTensor.array`."""
         buffer = self._take(label, math.prod(shape) * dtype.itemsize)
+        with self._lock:
+            self._out += 1
         return LentTensor(buffer, dtype, shape, self._given_back.append)
 
     def _take(self, label: str, size: int) -> StoreBuffer:
@@ -177,6 +182,15 @@ class StoreBuffers:
         """Drop all objects: those that are free at once, the others when they have been given back."""
         self._made_since, self._next_search = time.monotonic(), 0.0
         self.tidy()
+        if self._out and not self._is_watched:
+            self._is_watched = True
+            when_idle(self._drop_late_ones)
+
+    def _drop_late_ones(self) -> bool:
+        """Drop what was in use at `clear` and has been given back since. Returns whether more is out."""
+        self.tidy()
+        self._is_watched = self._out > 0
+        return self._is_watched
 
     def tidy(self) -> None:
         """Make free what has been given back. Drop what may still be read, and what was not used for `KEPT_S`."""
@@ -187,6 +201,7 @@ class StoreBuffers:
         with self._lock:
             while self._given_back:
                 buffer = self._given_back.popleft()
+                self._out -= 1
                 if buffer.is_lost or buffer.made_at < self._made_since:
                     dropped.append(buffer)
                 else:

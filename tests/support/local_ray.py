@@ -23,22 +23,26 @@ NO_MODE = {name: value for name, value in os.environ.items() if not name.startsw
 """The environment, without what it says of Ray."""
 
 
-def start_local_ray(ray):
-    """Start Ray on this machine unless this process is connected already."""
+def patiently(start, clean_up=lambda: None):
+    """What `start` returns, which starts something of Ray. It is tried again if Ray could not do it in its time.
+
+    Ray gives a node half a minute to start, however busy the machine is.
+    """
     ends = time.monotonic() + PATIENCE_S
-    while not ray.is_initialized():
+    while True:
         try:
-            ray.init(
-                address="local",
-                num_cpus=RAY_CPUS,
-                include_dashboard=False,
-                object_store_memory=512 << 20,
-                logging_level="warning",
-            )
-        except Exception as error:  # of no kind of its own: Ray gives itself half a minute, however busy the machine is
-            ray.shutdown()
+            return start()
+        except Exception as error:  # of no kind of its own
+            clean_up()
             if "timed out" not in str(error).lower() or time.monotonic() > ends:
                 raise
+
+
+def start_local_ray(ray):
+    """Start Ray on this machine unless this process is connected already."""
+    options = {"num_cpus": RAY_CPUS, "include_dashboard": False, "object_store_memory": 512 << 20}
+    if not ray.is_initialized():
+        patiently(lambda: ray.init(address="local", logging_level="warning", **options), ray.shutdown)
 
 
 @contextlib.contextmanager

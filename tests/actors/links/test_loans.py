@@ -346,6 +346,19 @@ def test_objects_that_are_not_used_are_let_go(sender, monkeypatch):
     assert read(header) == Unmap(identity)
 
 
+def test_an_object_in_use_is_let_go_when_it_is_given_back_after_all_were_dropped(ray_local):
+    """Nothing else happens in the process meanwhile: its session has ended."""
+    from tfray.actors.links.loans import StoreBuffers
+
+    before = stored_bytes(ray_local)
+    buffers = StoreBuffers()
+    tensor = buffers.write("edge", np.ones(BYTES, np.uint8))
+    buffers.clear()
+    assert stored_bytes(ray_local) - before >= BYTES
+    del tensor
+    wait_for(lambda: stored_bytes(ray_local) <= before)
+
+
 def test_borrowed_memory_is_returned_with_the_last_array_in_it(ray_local):
     from tfray.actors.links.loans import Lender, StoreBuffers
 
