@@ -261,16 +261,25 @@ def tasks_of_partitions(instances: Sequence[Instance], cost: CostModel) -> list[
             elif op.type == "Recv":
                 receives.append((len(tasks), op, instance))
             tasks.append(Task(instance.device, seconds, op.name, after))
+    combined = {key for instance in instances for key in instance.partition.reductions}
+    crossed: set[tuple[str, str, str]] = set()
+    machine = cost.machine
     for number, op, instance in receives:
-        by_replica = sends.get(op.attrs["key"], {})
+        key = op.attrs["key"]
+        by_replica = sends.get(key, {})
         # A replica receives the answers to itself. A shard receives the contributions of all replicas.
         of_one = [by_replica[instance.replica]] if instance.replica in by_replica else list(by_replica.values())
         task = tasks[number]
         for source in of_one:
             size = cost.tensor_bytes(sent[source].inputs[0])
+            ends = tasks[source].device, task.device
             task.after.append(source)
-            task.late_s[source] = cost.machine.travel_s(size, tasks[source].device, task.device)
-            task.network_s[source] = cost.machine.network_s(size, tasks[source].device, task.device)
+            task.late_s[source] = machine.travel_s(size, *ends)
+            # Devices of a node share what comes from another node, and replicas what they have combined.
+            way = key, machine.node(ends[0]), machine.node(ends[1])
+            if way not in crossed or not (None in by_replica or key in combined):
+                task.network_s[source] = machine.network_s(size, *ends)
+            crossed.add(way)
     return tasks
 
 

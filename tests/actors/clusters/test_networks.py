@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import os
+import random
+import signal
 import threading
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,10 +17,13 @@ import pytest
 pytest.importorskip("ray")
 
 import tfray as tf
+from tests.support.chaos_training import BATCH, linear_model, noisy_data
+from tests.support.leftovers import actor_processes, descriptors, stored_bytes, threads
 from tests.support.links import hosts
 from tests.support.processes import PATIENCE_S, free_port, wait_for
 from tests.support.training_models import classification_data, scaling
 from tests.support.waiting import Task
+from tfray.actors.links import ray_calls
 from tfray.errors import UnavailableError
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -405,3 +414,122 @@ def test_the_driver_is_cut_off_from_everybody(whole, clusters, tmp_path, for_s):
         assert tf.train.latest_checkpoint(folder)
     else:
         trained(cut, {"workers": 2, **AWAY}, **options)
+
+
+# -- everything at once -----------------------------------------------------------------------------------
+
+
+class Strikes:
+    """Cuts hosts off, kills and freezes processes, one after the other, on a thread, until it is stopped.
+
+    Args:
+        network: The network.
+        clusters: The clusters that trainers start.
+        seed: Of what happens when.
+    """
+
+    def __init__(self, network, clusters, seed):
+        self._network, self._clusters, self._random = network, clusters, random.Random(seed)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._strike, daemon=True)
+        self.done = Counter()
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._over.set()
+        self._thread.join(PATIENCE_S)
+
+    def _strike(self):
+        kinds = [self._cut, self._cut, self._kill_worker, self._freeze_worker, self._kill_shard]
+        while not self._over.wait(self._random.uniform(5, 15)):
+            kind = self._random.choice(kinds)
+            with contextlib.suppress(ProcessLookupError, KeyError, UnavailableError):  # it is gone already
+                kind()
+                self.done[kind.__name__] += 1
+
+    def _cut(self):
+        host = self._random.choice(self._network.hosts)
+        host.cut()
+        self._over.wait(self._random.choice([2.0, 5.0, 30.0]))
+        host.mend()
+        host.restart_ray_if_ended()
+
+    def _process(self, job):
+        cluster = self._clusters[-1]
+        device = self._random.choice([each for each in cluster.devices if each.startswith(f"/job:{job}/")])
+        return ray_calls.outcome(cluster.actor(device).ready.remote(), device, 5.0).pid
+
+    def _kill_worker(self):
+        os.kill(self._process("worker"), signal.SIGKILL)
+
+    def _kill_shard(self):
+        os.kill(self._process("ps"), signal.SIGKILL)
+
+    def _freeze_worker(self):
+        pid = self._process("worker")
+        os.kill(pid, signal.SIGSTOP)
+        self._over.wait(self._random.uniform(1, 10))
+        os.kill(pid, signal.SIGCONT)
+
+
+def resident_bytes():
+    """Memory of this process."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.fault(
+    "Machines and networks",
+    "Machines are cut off and come back, and processes are killed and frozen, for ten minutes.",
+    happens="The run goes on whenever it can.",
+    promise="Every step is done once, what is learned is what an undisturbed run learns, and nothing stays behind.",
+)
+def test_ten_minutes_of_cuts_kills_and_returns(whole, clusters, tmp_path):
+    import ray
+
+    steps, late = 2400, 400
+
+    def run(scaling_config, **options):
+        return tf.train.Trainer(
+            linear_model,
+            tf.train.array_input(*noisy_data(), BATCH, shuffle_seed=7),
+            scaling_config,
+            tf.train.RunConfig(steps=steps, logdir=None, seed=3, **options),
+        ).fit()
+
+    def learned(result):
+        return np.mean([record.metrics["loss"] for record in result.history[-late:]])
+
+    undisturbed = run(None, local=True)
+    where = {"worker_resources": {"away": 0.5}, "parameter_server_resources": {"home": 0.1}}
+    held = len(descriptors()), len(threads()), stored_bytes(ray), resident_bytes()
+    pause = threading.Event()  # it is never set: steps take a quarter of a second, so that they last ten minutes
+    with Strikes(whole, clusters, seed=5) as strikes:
+        result = run(
+            scaling((2, 4), 2, cpus_per_worker=0.5, **where),
+            address="auto",
+            checkpoint_dir=tmp_path / "checkpoints",
+            save_every_steps=20,
+            max_worker_restarts=10_000,
+            max_recoveries=10_000,
+            on_step=lambda record: pause.wait(0.25),
+        )
+    print(dict(strikes.done), result.statistics)
+    assert sum(strikes.done.values()) > 20
+    assert [record.step for record in result.history] == list(range(1, steps + 1))
+    assert result.variables["global_step"] == result.variables["count_0"] == result.variables["count_1"] == steps
+    assert learned(result) == pytest.approx(learned(undisturbed), rel=0.1)
+    for host in whole.hosts:
+        host.mend()
+    wait_for(lambda: _all_back(ray, whole))
+    wait_for(lambda: not actor_processes())
+    clusters.clear()
+    gc.collect()
+    wait_for(lambda: stored_bytes(ray) <= held[2])
+    wait_for(lambda: len(threads()) <= held[1])
+    assert len(descriptors()) <= held[0] + 4, descriptors()
+    assert resident_bytes() < held[3] + (200 << 20)

@@ -192,6 +192,19 @@ def test_plans_say_what_travels():
     assert plan.time.seconds > plan.time.busy_s[worker_devices(3)[0]]
 
 
+@pytest.mark.parametrize("workers_per_node", [1, 3])
+def test_parameters_and_gradients_cross_the_network_once_for_a_node(workers_per_node):
+    model = trainer().build(to_any_shard)
+    workers = worker_devices(2 * workers_per_node)
+    nodes = {worker: "ab"[number % 2] for number, worker in enumerate(workers)} | {shard_devices(1)[0]: "s"}
+    cost = CostModel(Machine(network_bytes_per_s=1e6, nodes=nodes))
+    plan = plan_training(model, 1, len(workers), cost)
+    what, seconds = plan.time.waits_for
+    size = (WIDTH + 1) * 1000 * 4
+    assert what in ("the network in of node s", "the network out of node s")
+    assert seconds == pytest.approx(2 * size / 1e6, rel=0.01)
+
+
 def test_devices_that_a_graph_names():
     with tf.device("/job:ps/task:1"):
         v = tf.get_variable("v", [2])
