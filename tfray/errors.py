@@ -8,6 +8,7 @@
     │   └── ArgumentError         an argument that a function cannot work with; also a TypeError
     ├── DeadlineExceededError     a step or a wait ran past its timeout
     ├── NotFoundError             a name, file or device that does not exist
+    │   └── NoCheckpointError     there is no checkpoint of a path; also a ValueError
     ├── AlreadyExistsError        a name or resource that exists already
     ├── PermissionDeniedError     a file or link that may not be used
     ├── UnauthenticatedError      a peer that did not present the cluster's key
@@ -39,8 +40,8 @@ __all__ = [
     "INVALID_ARGUMENT", "NOT_FOUND", "OK", "OUT_OF_RANGE", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
     "UNAUTHENTICATED", "UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "AbortedError", "AlreadyExistsError",
     "ArgumentError", "CancelledError", "ClosedError", "DataLossError", "DeadlineExceededError",
-    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError", "OutOfRangeError",
-    "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError",
+    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NoCheckpointError", "NotFoundError", "OpError",
+    "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError",
     "UnimplementedError", "UnknownError", "error_code_from_exception_type", "exception_type_from_error_code",
     "raise_exception_on_not_ok_status",
 ]
@@ -196,6 +197,10 @@ class NotFoundError(OpError, KeyError):
     _CODE = NOT_FOUND
 
     __str__ = OpError.__str__
+
+
+class NoCheckpointError(NotFoundError, ValueError):
+    """There is no checkpoint of a path. Also a `ValueError`, which TensorFlow raises."""
 
 
 class AlreadyExistsError(OpError):

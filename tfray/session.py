@@ -317,7 +317,7 @@ def _runner_for(target: Any, config: ConfigProto) -> Runner:
         return ServedCluster(text, config.device_filters).runner()
     runner = getattr(target, "runner", None)
     if runner is None:
-        raise InvalidArgumentError(
+        raise ArgumentError(
             f"{target!r} is not something a session can run on: expected '' for this process, a tfray.Cluster, or the "
             "target of a tf.train.Server"
         )

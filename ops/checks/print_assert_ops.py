@@ -39,7 +39,7 @@ def Assert(
         condition: bool of any shape; every element must hold.
         data: Tensors of any shape, or Python values, that the error shows.
         summarize: How many elements of each tensor to show; 3 when None, all when -1.
-        name: Name of the operation.
+        name: Name scope of the operation, ``Assert`` in it.
 
     Returns:
         The operation.
@@ -56,8 +56,9 @@ def Assert(
     """
     if not data:
         raise InvalidArgumentError("Assert: data is empty, and the error would have nothing to show")
-    condition = convert_to_tensor(condition, dtypes.bool_)
-    return add_op(ASSERT, condition, list(data), name=name, summarize=3 if summarize is None else int(summarize))
+    with get_default_graph().name_scope(name or "Assert"):
+        condition = convert_to_tensor(condition, dtypes.bool_, "Condition")
+        return add_op(ASSERT, condition, list(data), summarize=3 if summarize is None else int(summarize))
 
 
 def refuse_if_false(condition: Tensor, data: Sequence[object]) -> None:

@@ -67,14 +67,13 @@ class Table:
         """Give an immutable table its contents. Doing so again with the same ones changes nothing.
 
         Raises:
-            InvalidArgumentError: A key has two values.
-            FailedPreconditionError: The table has other contents.
+            FailedPreconditionError: A key has two values, or the table has other contents.
         """
         entries = dict(zip(keys, values, strict=True))
         if len(entries) < len(keys):
             for key, value in zip(keys, values, strict=True):
                 if entries[key] != value:
-                    raise InvalidArgumentError(
+                    raise FailedPreconditionError(
                         f"table {self.name!r}: key {key!r} has two values, {value!r} and another"
                     )
         with self.lock:

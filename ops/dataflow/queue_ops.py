@@ -175,7 +175,9 @@ def _queue_dequeue_many_kernel(ctx: KernelContext, queue: Queue, n: Array) -> An
 def _stacked_shapes(op: Operation) -> list[TensorShape]:
     op.inputs[1].shape.assert_has_rank(0)
     count = constant_value(op.inputs[1])
-    first = TensorShape([None if count is None or count < 0 else int(count)])
+    if count is not None and count < 0:
+        raise ValueError(f"{count} elements cannot be taken")
+    first = TensorShape([None if count is None else int(count)])
     return [first.concatenate(shape) for shape in op.attrs["shapes"]]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -234,6 +235,7 @@ NTH_ELEMENT = register(
 # -- searching -----------------------------------------------------------------------------------------
 
 
+@none_is_default
 def searchsorted(
     sorted_sequence: TensorLike,
     values: TensorLike,
@@ -332,6 +334,7 @@ def histogram_fixed_width_bins(
         return cast(cast(clip_by_value(floor(multiply(share, count)), 0, count - 1), dtypes.int32), dtype)
 
 
+@none_is_default
 def histogram_fixed_width(
     values: TensorLike,
     value_range: TensorLike,

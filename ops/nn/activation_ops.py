@@ -191,7 +191,7 @@ def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """Compute ``min(max(features, 0), 6)`` elementwise.
 
     Args:
-        features: Shape ``[...]``, a float dtype.
+        features: Shape ``[...]``, a real dtype.
         name: Name of the operation.
 
     Returns:
@@ -213,7 +213,9 @@ def _relu6_gradient(op: Operation, d_activations: Tensor) -> list[Tensor | None]
     return [relu6_grad(d_activations, op.outputs[0])]
 
 
-RELU6 = register(_activation("Relu6", _tiled(_relu6_formula, (0,), "minimum(maximum({0}, 0), 6)"), _relu6_gradient))
+RELU6 = register(
+    _activation("Relu6", _tiled(_relu6_formula, (0,), "minimum(maximum({0}, 0), 6)"), _relu6_gradient, dtypes.REAL)
+)
 
 
 def relu6_grad(gradients: TensorLike, features: TensorLike, name: str | None = None) -> Tensor:
@@ -242,6 +244,7 @@ RELU6_GRAD = register(
         "features",
         _tiled(_relu6_grad_formula, (0, 1), "{0} * where(({1} > 0) & ({1} < 6), 1, 0)"),
         _relu6_grad_gradient,
+        dtypes.REAL,
     )
 )
 

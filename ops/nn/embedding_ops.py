@@ -46,7 +46,7 @@ def embedding_lookup(
         Shape ``ids.shape + [...]``.
 
     Raises:
-        ValueError: No shards, or an unknown strategy.
+        ValueError: No shards, or an unknown strategy for several.
         InvalidArgumentError: While running: a row that the table does not have.
 
     Examples:
@@ -56,7 +56,7 @@ def embedding_lookup(
                [1. , 1.5]], dtype=float32)
     """
     shards = shards_of(params)
-    if partition_strategy not in ("mod", "div"):
+    if len(shards) > 1 and partition_strategy not in ("mod", "div"):
         raise ValueError(f"partition_strategy must be 'mod' or 'div', not {partition_strategy!r}")
     with get_default_graph().name_scope(name or "embedding_lookup"):
         ids = convert_to_tensor(ids, preferred_dtype=dtypes.int32, name="ids")

@@ -183,9 +183,17 @@ def sparse_slice(sp_input: SparseLike, start: TensorLike, size: TensorLike, name
 
     Returns:
         Shape `size`, or less at the end of the tensor.
+
+    Raises:
+        InvalidArgumentError: `start` or `size` is known not to have a number for each dimension.
     """
     with get_default_graph().name_scope(name or "SparseSlice"):
         sparse, start, size = as_sparse(sp_input), _as_int64(start, integers=True), _as_int64(size, integers=True)
+        for given in (start, size):
+            if not given.shape.is_compatible_with(sparse.dense_shape.shape):
+                raise InvalidArgumentError(
+                    f"sparse_slice: {given!r} has not a number for each dimension of {sp_input!r}"
+                )
         sizes = maximum(minimum(size, sparse.dense_shape - start), 0)
         moved = sparse.indices - start
         inside = reduce_all(logical_and(greater_equal(moved, 0), less(moved, sizes)), 1)

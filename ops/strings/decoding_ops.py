@@ -138,7 +138,8 @@ def decode_csv(
     if not isinstance(record_defaults, (list, tuple)):
         raise TypeError(f"decode_csv: record_defaults is {record_defaults!r}, expected a list with one for each column")
     columns = list(select_cols) if select_cols is not None else []
-    if select_cols is not None and (len(columns) != len(record_defaults) or columns != sorted(set(columns))):
+    is_ascending = columns == sorted(set(columns)) and min(columns, default=0) >= 0
+    if select_cols is not None and (len(columns) != len(record_defaults) or not is_ascending):
         raise InvalidArgumentError(
             f"decode_csv: select_cols is {columns}, expected {len(record_defaults)} ascending numbers of columns"
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import sys
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -352,15 +354,59 @@ _POSIX: Final = {
 }
 
 
+_PARTS: Final = re.compile(
+    r"(?P<category>\\(?P<case>[pP])(?:(?P<letter>[CLMNPSZ])|\{(?P<negated>\^?)(?P<name>[CLMNPSZ][a-z]?)\}))"
+    r"|\\x\{(?P<code>[0-9A-Fa-f]+)\}|\\Q(?P<literal>.*?)(?:\\E|$)"
+    r"|(?P<end>\\z)|(?P<foreign>\\[1-9]|\(\?<?[=!])|\[:(?P<posix>\w+):\]"
+    r"|(?P<opens>\[\^?\]?)|(?P<closes>\])|\\.|.",
+    re.DOTALL,
+)
+"""The parts of a pattern of RE2 that Python writes in another way, or has and RE2 has not: what looks around."""
+
+
 @lru_cache(maxsize=256)
 def _compiled(pattern: bytes) -> re.Pattern[str]:
     """A pattern of RE2, as far as Python's own understands it."""
-    text = re.sub(r"\[:(\w+):\]", lambda match: _POSIX.get(match[1], match[0]), decoded(pattern))
-    text = re.sub(r"\\z", r"\\Z", text)
+    text = decoded(pattern)
     try:
-        return re.compile(text, re.ASCII)
+        return re.compile(_for_python(text), re.ASCII)
     except re.error as error:
-        raise InvalidArgumentError(f"{decoded(pattern)!r} is not a regular expression: {error}") from error
+        raise InvalidArgumentError(f"{text!r} is not a regular expression: {error}") from error
+
+
+def _for_python(text: str) -> str:
+    """A pattern of RE2 as Python writes it. Raises `re.error` for what RE2 has not."""
+    parts, is_in_class, at = [], False, 0
+    while match := _PARTS.match(text, at):
+        part = match[0]
+        at = match.end()
+        if match["category"]:
+            is_other = (match["case"] == "P") != bool(match["negated"])
+            ranges = _category(match["letter"] or match["name"], is_other)
+            part = ranges if is_in_class else f"[{ranges}]"
+        elif match["code"]:
+            part = f"\\U{int(match['code'], 16):08x}"
+        elif match["literal"] is not None:
+            part = re.escape(match["literal"])
+        elif match["end"]:
+            part = r"\Z"
+        elif match["posix"]:
+            part = _POSIX.get(match["posix"], part) if is_in_class else part
+        elif match["foreign"] and not is_in_class:
+            raise re.error(f"RE2 has no {part}")
+        elif match["opens"] and is_in_class:
+            part, at = r"\[", match.start() + 1
+        is_in_class = (is_in_class or bool(match["opens"])) and not match["closes"]
+        parts.append(part)
+    return "".join(parts)
+
+
+@lru_cache(maxsize=64)
+def _category(name: str, is_other: bool) -> str:
+    """The characters of a category of Unicode, such as ``Lu`` or ``L``, or all others, as ranges of a class."""
+    is_in = [unicodedata.category(chr(code)).startswith(name) != is_other for code in range(sys.maxunicode + 1)]
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_in, [False]]).astype(np.int8)))
+    return "".join(f"\\U{first:08x}-\\U{last - 1:08x}" for first, last in edges.reshape(-1, 2).tolist())
 
 
 def _as_text(string: bytes) -> str:
@@ -548,7 +594,7 @@ def _from_base64(string: bytes) -> bytes:
     try:
         if b"+" in bare or b"/" in bare:
             raise binascii.Error("it has the letters of another alphabet")
-        if len(bare) < len(string) and len(string) % 4:
+        if len(bare) < len(string) and (len(string) % 4 or not bare):
             raise binascii.Error("it is not filled up to a multiple of four")
         return base64.b64decode(standard + b"=" * (-len(bare) % 4), validate=True)
     except binascii.Error as error:

@@ -83,6 +83,9 @@ def test_elements_are_found_by_name():
         (lambda g: g.get_operation_by_name("layer/x:0"), ValueError, "names a tensor"),
         (lambda g: g.as_graph_element(3), TypeError, "int"),
         (lambda g: g.as_graph_element(np.zeros(2)), TypeError, "ndarray"),
+        (lambda g: g.as_graph_element("layer/x", allow_tensor=False, allow_operation=False), ValueError, "both False"),
+        (lambda g: g.control_dependencies([3]), TypeError, "int"),
+        (lambda g: g.control_dependencies(["layer/y"]), KeyError, "layer/y"),
     ],
 )
 def test_what_is_not_in_the_graph(find, error, message):
@@ -98,6 +101,11 @@ def test_elements_of_another_graph_are_refused():
         tf.get_default_graph().as_graph_element(foreign)
     with pytest.raises(InvalidArgumentError, match=r"foreign.*another graph"):
         tf.add(foreign, 1.0)
+    with (
+        pytest.raises(ValueError, match=r"foreign.*another graph"),
+        tf.name_scope("s", values=[tf.constant(1), foreign]),
+    ):
+        pass
 
 
 # -- default graphs ------------------------------------------------------------------------------------
@@ -138,8 +146,13 @@ def test_a_finalized_graph_refuses_operations():
     assert not graph.finalized
     graph.finalize()
     assert graph.finalized
-    with pytest.raises(RuntimeError, match="finalized"):
-        tf.add(x, 1.0)
+    for change in (
+        lambda: tf.add(x, 1.0),
+        lambda: graph.add_to_collection("c", x),
+        lambda: graph.clear_collection("c"),
+    ):
+        with pytest.raises(RuntimeError, match="finalized"):
+            change()
     with tf.Session() as session:
         assert session.run(x) == 1.0
 
@@ -151,7 +164,7 @@ def test_an_operation_knows_its_parts():
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     y = tf.matmul(x, tf.ones([3, 2]), name="y")
     op = y.op
-    assert (op.name, op.type, op.graph, op.outputs[0]) == ("y", "MatMul", x.graph, y)
+    assert (op.name, op.type, op.graph, op.outputs[0], op.values()) == ("y", "MatMul", x.graph, y, (y,))
     assert op.inputs[0] is x
     assert x.consumers() == [op]
     assert y.name == "y:0" and y.value_index == 0
@@ -259,6 +272,8 @@ def test_collections():
     tf.add_to_collections(["c", "d", "c"], y)
     assert tf.get_collection("c") == [x, y]
     assert tf.get_collection("c", scope="s/") == [x]
+    tf.add_to_collection("d", 7)
+    assert tf.get_collection("d", scope=".*") == [y]
     assert tf.get_collection("none") == []
     tf.get_collection("c").clear()
     assert tf.get_collection("c") == [x, y]

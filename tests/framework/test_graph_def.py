@@ -186,6 +186,14 @@ def test_a_bad_operation_is_named(node, message):
         from_graph_def(PlainGraph([x, node]))
 
 
+@pytest.mark.parametrize("name", ["nope:0", "x:1"])
+def test_a_tensor_to_replace_that_is_not_there_is_named(name):
+    tf.placeholder(tf.float32, name="x")
+    definition = tf.get_default_graph().as_graph_def()
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=name):
+        tf.import_graph_def(definition, {name: tf.constant(1.0)})
+
+
 def test_an_element_that_is_not_there_is_named():
     graph_def = example_graph().as_plain()
     for missing in ("nowhere", "y:3", "y:x"):

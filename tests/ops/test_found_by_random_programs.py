@@ -324,6 +324,9 @@ SPARSE = tf.SparseTensorValue([[0, 0], [0, 1]], [1, 2], [1, 2])
         (tf.image.extract_glimpse, (X, [2, 2], [[0.0, 0.0]]), ["centered", "normalized"]),
         (tf.image.crop_and_resize, (X, [[0.0, 0.0, 2.0, 1.0]], [0], [2, 2]), ["method", "extrapolation_value"]),
         (tf.argmax, (X[0, 0],), ["output_type"]),
+        (tf.searchsorted, ([1, 2], [2]), ["side", "out_type"]),
+        (tf.histogram_fixed_width, ([1.0], [0.0, 2.0], 2), ["dtype"]),
+        (tf.nn.embedding_lookup, ([X[0, 0]], [0]), ["partition_strategy"]),
         (tf.argmin, (X[0, 0],), ["output_type"]),
         (tf.unique, ([2, 1, 2],), ["out_idx"]),
         (tf.size, (X,), ["out_type"]),
@@ -592,3 +595,38 @@ def test_bounds_of_a_quantization_in_the_wrong_order_leave_one_number():
     x = [[-2.0, 0.5, 1.5], [1.0, 2.0, 2.5]]
     found = run(tf.fake_quant_with_min_max_vars_per_channel(x, [0.0, 2.0, 3.0], [1.0, 1.0, 2.0]))
     assert found[:, 1:].tolist() == [[1, 1], [1, 1]]
+
+
+def test_a_confusion_matrix_of_no_dtype_has_that_of_classes():
+    assert tf.confusion_matrix([1, 2], [0, 1], dtype=None).dtype is tf.int64
+
+
+def test_whole_numbers_are_cut_off_at_6():
+    x = tf.constant([-1, 3, 9])
+    assert run(tf.nn.relu6(x)).tolist() == run(tf.nn.relu6([-1, 3, 9])).tolist() == [0, 3, 6]
+
+
+SPARSE_PART = tf.SparseTensorValue([[0, 1]], [1.0], [2, 2])
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: tf.decode_csv("1,2", [[1]], select_cols=[-1]), ValueError),
+        (lambda: tf.FIFOQueue(3, tf.int32, shapes=[[]]).dequeue_many(-1), ValueError),
+        (lambda: tf.sparse_slice(SPARSE_PART, [0], [1]), tf.errors.InvalidArgumentError),
+        (lambda: tf.sparse_reduce_sum(SPARSE_PART, 2), tf.errors.InvalidArgumentError),
+        (lambda: tf.register_tensor_conversion_function(3, lambda value: value), TypeError),
+        (lambda: tf.register_tensor_conversion_function(int, 3), TypeError),
+        (lambda: tf.Session(graph=3), TypeError),
+        (lambda: tf.Session(target=5), TypeError),
+        (lambda: tf.Session(config=5), TypeError),
+    ],
+)
+def test_kinds_of_errors(call, kind):
+    with pytest.raises(kind):
+        call()
+
+
+def test_assertions_stand_in_a_scope_of_their_name():
+    assert [tf.Assert(True, [1], name=name).name for name in (None, "positive")] == ["Assert/Assert", "positive/Assert"]

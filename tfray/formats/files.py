@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from tfray.errors import (
     AlreadyExistsError,
+    ArgumentError,
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
@@ -172,24 +173,24 @@ _LOCAL: Final = LocalStore()
 
 
 def as_path(path: PathLike) -> str:
-    """A path as text. Raises `InvalidArgumentError` for what is none."""
+    """A path as text. Raises `ArgumentError` for what is none."""
     try:
         return os.fsdecode(path)
     except TypeError as error:
-        raise InvalidArgumentError(f"{path!r} is not a path: expected a string") from error
+        raise ArgumentError(f"{path!r} is not a path: expected a string") from error
 
 
 def given_path(path: PathLike, name: str) -> str:
     """A path that a user gives as the argument `name`, as text; every such argument goes through here.
 
     Raises:
-        InvalidArgumentError: It is no path, or an empty one: ``f"{path}/name"`` would then lie at the file system's
-            root.
+        ArgumentError: It is no path.
+        InvalidArgumentError: It is an empty one: ``f"{path}/name"`` would then lie at the file system's root.
     """
     try:
         text = os.fsdecode(path)
     except TypeError as error:
-        raise InvalidArgumentError(f"{name} must be a path, not {path!r}") from error
+        raise ArgumentError(f"{name} must be a path, not {path!r}") from error
     if not text.strip():
         raise InvalidArgumentError(f"{name} is an empty path ({text!r}): give one, or is a variable unset?")
     return text

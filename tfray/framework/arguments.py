@@ -39,7 +39,7 @@ from typing import (
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,10 @@ class Expectation(NamedTuple):
         return f"{', '.join(first)} or {last}" if first else last
 
     def take(self, name: str, value: Any) -> Any:
-        """The value to use for `value`. Raises `InvalidArgumentError`, which names the argument, if there is none."""
+        """The value to use for `value`. Raises `ArgumentError`, which names the argument, if there is none."""
         found = self.taken(value)
         if found is _REFUSED:
-            raise InvalidArgumentError(f"{name} must be {self.words}, got {abbreviated(value)}")
+            raise ArgumentError(f"{name} must be {self.words}, got {abbreviated(value)}")
         return found
 
 
@@ -122,7 +122,7 @@ def abbreviated(value: Any) -> str:
 def checked(target: _Target) -> _Target:
     """Check the arguments of a function, or those with which a class is made, against their annotations.
 
-    The decorated function or class raises `InvalidArgumentError` for an argument that does not fit its annotation.
+    The decorated function or class raises `ArgumentError` for an argument that does not fit its annotation.
     """
     if isinstance(target, type):
         target.__init__ = _checking(target.__init__, target, target.__name__)  # type: ignore[misc]

@@ -33,7 +33,14 @@ def register_tensor_conversion_function(
         conversion_func: ``function(value, dtype=None, name=None, as_ref=False)`` returning a `Tensor`, or None
             to leave the value to the next function.
         priority: Lower runs earlier.
+
+    Raises:
+        TypeError: `base_type` is no type, or `conversion_func` cannot be called.
     """
+    if not all(isinstance(each, type) for each in (base_type if isinstance(base_type, tuple) else (base_type,))):
+        raise TypeError(f"base_type is {base_type!r}, expected a type or a tuple of types")
+    if not callable(conversion_func):
+        raise TypeError(f"conversion_func is {conversion_func!r}, expected a function")
     _CONVERSIONS.append((priority, base_type, conversion_func))
     _CONVERSIONS.sort(key=lambda entry: entry[0])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -16,6 +16,7 @@ from tfray.framework.default_stack import DefaultStack, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
+from tfray.framework.graph_keys import GraphCollections
 from tfray.framework.op_def import OpDef
 from tfray.framework.plain_graph import PlainGraph, PlainNode, messages
 from tfray.framework.signature import output_dtypes, resolve_attrs
@@ -192,6 +193,10 @@ class Operation:
         """It as a message of TensorFlow's, a `tf.NodeDef`."""
         return messages().node_message(self)
 
+    def values(self) -> tuple[Tensor, ...]:
+        """Its outputs."""
+        return tuple(self.outputs)
+
     def attr(self, name: str) -> Any:
         """Value of an attribute. Raises `KeyError` when the type has no such attribute."""
         return self.attrs[name]
@@ -243,20 +248,19 @@ DeviceLike = str | DeviceSpec | DeviceFunction
 """A device: its name, possibly partial, or a function that names one for each operation."""
 
 
-class Graph:
+class Graph(GraphCollections):
     """Operations and the tensors between them, with the scopes that name and place new ones.
 
     A graph only grows. It may be built from one thread at a time; sessions may run it from many.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._ops: dict[str, Operation] = {}
         self._consumers: dict[Tensor, list[Operation]] = {}
         self._names: dict[str, int] = {}
-        self._collections: dict[str, list[Any]] = {}
         self._version = 0
         self._op_count = 0
-        self._finalized = False
         self._name_scope = ""
         self._devices: list[str | DeviceFunction] = []
         self._control: list[list[Operation]] = []
@@ -277,19 +281,6 @@ class Graph:
     def version(self) -> int:
         """A number that grows with every change. A compiled step is valid for one version."""
         return self._version
-
-    @property
-    def finalized(self) -> bool:
-        """Whether the graph is read-only."""
-        return self._finalized
-
-    def finalize(self) -> None:
-        """Make the graph read-only: adding an operation raises `RuntimeError`."""
-        self._finalized = True
-
-    def _unsafe_unfinalize(self) -> None:
-        """Make the graph writable again. Nothing may run it that relies on what `finalize` promises."""
-        self._finalized = False
 
     def get_operations(self) -> list[Operation]:
         """Every operation, in order of creation."""
@@ -316,9 +307,11 @@ class Graph:
 
         Raises:
             KeyError: Nothing in this graph has that name.
-            ValueError: `obj` belongs to another graph, or the name is malformed.
+            ValueError: `obj` belongs to another graph, the name is malformed, or neither kind is allowed.
             TypeError: `obj` is no graph element at all.
         """
+        if not allow_tensor and not allow_operation:
+            raise ValueError("allow_tensor and allow_operation are both False: a graph holds nothing else")
         convert = getattr(obj, "_as_graph_element", None)
         if convert is not None:
             obj = convert()
@@ -418,8 +411,7 @@ class Graph:
             InvalidArgumentError: Inputs of wrong shape or graph. It is also a `ValueError`.
             RuntimeError: The graph is finalized.
         """
-        if self._finalized:
-            raise RuntimeError("the graph is finalized: no operation can be added; build it before the session starts")
+        self._check_not_finalized("no operation can be added")
         definition = op_def.lookup(op_type)
         site = site or user_site()
         if exact_name:
@@ -656,14 +648,21 @@ class Graph:
         finally:
             self._devices = outer
 
-    @contextmanager
-    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
-        """Make new operations run after every one of `control_inputs`; None drops enclosing scopes."""
-        outer = self._control
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
+        """Make new operations run after every one of `control_inputs`; None drops enclosing scopes.
+
+        Raises:
+            TypeError: Something in it is neither a tensor nor an operation.
+            KeyError: It names an operation that is not there.
+        """
         if control_inputs is None:
-            self._control = []
-        else:
-            self._control = [*outer, [_as_operation(self, element) for element in control_inputs]]
+            return self._controlled(None)
+        return self._controlled([_as_operation(self, element) for element in control_inputs])
+
+    @contextmanager
+    def _controlled(self, controls: list[Operation] | None) -> Iterator[None]:
+        outer = self._control
+        self._control = [] if controls is None else [*outer, controls]
         try:
             yield
         finally:
@@ -708,37 +707,6 @@ class Graph:
         """Let new operations of the given types use the gradient registered under another name."""
         with self.attr_scope({"_gradient_overrides": {**self._attr_scope.get("_gradient_overrides", {}), **overrides}}):
             yield
-
-    # -- collections -----------------------------------------------------------------------------
-
-    def add_to_collection(self, name: str, value: Any) -> None:
-        """Append `value` to the collection `name`."""
-        self._collections.setdefault(name, []).append(value)
-
-    def add_to_collections(self, names: Iterable[str] | str, value: Any) -> None:
-        """Append `value` to each collection named, once."""
-        for name in [names] if isinstance(names, str) else dict.fromkeys(names):
-            self.add_to_collection(name, value)
-
-    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """A copy of the collection, in order; with `scope`, the items whose name the expression matches."""
-        values = self._collections.get(name, [])
-        if scope is None:
-            return list(values)
-        pattern = re.compile(scope)
-        return [value for value in values if pattern.match(getattr(value, "name", ""))]
-
-    def get_collection_ref(self, name: str) -> list[Any]:
-        """The collection itself: changing the list changes the graph's collection."""
-        return self._collections.setdefault(name, [])
-
-    def get_all_collection_keys(self) -> list[str]:
-        """Names of the collections that are not empty."""
-        return [name for name, values in self._collections.items() if values]
-
-    def clear_collection(self, name: str) -> None:
-        """Empty the collection."""
-        self._collections.pop(name, None)
 
     def extra(self, key: str, factory: Callable[[], Any]) -> Any:
         """State that a library layer keeps with this graph, made by `factory` when first asked for."""

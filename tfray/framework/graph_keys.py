@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Iterable
+from typing import Any, Final
 
 
 class GraphKeys:
@@ -52,3 +54,59 @@ class GraphKeys:
     READY_FOR_LOCAL_INIT_OP: Final = "ready_for_local_init_op"
     COND_CONTEXT: Final = "cond_context"
     WHILE_CONTEXT: Final = "while_context"
+
+
+class GraphCollections:
+    """The collections of a graph, and whether the graph may still be changed."""
+
+    def __init__(self) -> None:
+        self._collections: dict[str, list[Any]] = {}
+        self._finalized = False
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph is read-only."""
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Make the graph read-only: adding an operation, or to a collection, raises `RuntimeError`."""
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        """Make the graph writable again. Nothing may run it that relies on what `finalize` promises."""
+        self._finalized = False
+
+    def _check_not_finalized(self, change: str) -> None:
+        if self._finalized:
+            raise RuntimeError(f"the graph is finalized: {change}; build it before the session starts")
+
+    def add_to_collection(self, name: str, value: Any) -> None:
+        """Append `value` to the collection `name`. Raises `RuntimeError` when the graph is finalized."""
+        self._check_not_finalized(f"nothing can be added to the collection {name!r}")
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Iterable[str] | str, value: Any) -> None:
+        """Append `value` to each collection named, once."""
+        for name in [names] if isinstance(names, str) else dict.fromkeys(names):
+            self.add_to_collection(name, value)
+
+    def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
+        """A copy of the collection, in order; with `scope`, the items whose name the expression matches."""
+        values = self._collections.get(name, [])
+        if scope is None:
+            return list(values)
+        pattern = re.compile(scope)
+        return [value for value in values if hasattr(value, "name") and pattern.match(value.name)]
+
+    def get_collection_ref(self, name: str) -> list[Any]:
+        """The collection itself: changing the list changes the graph's collection."""
+        return self._collections.setdefault(name, [])
+
+    def get_all_collection_keys(self) -> list[str]:
+        """Names of the collections that are not empty."""
+        return [name for name, values in self._collections.items() if values]
+
+    def clear_collection(self, name: str) -> None:
+        """Empty the collection. Raises `RuntimeError` when the graph is finalized."""
+        self._check_not_finalized(f"the collection {name!r} cannot be emptied")
+        self._collections.pop(name, None)

@@ -52,6 +52,8 @@ def import_graph_def(
     if name is None:
         name = "import"
     made = _add_nodes(nodes, graph_def.seed, replaced, name, in_scopes=True)
+    if unknown := [key for key in replaced if not made.holds(key)]:
+        raise InvalidArgumentError(f"input_map: {', '.join(unknown)}: no tensors of graph_def")
     if return_elements is None:
         return None
     return [made.element(element) for element in return_elements]
@@ -179,6 +181,12 @@ class _Importer:
         if self._in_scopes:
             self._graph.apply_device_scopes(op)
         return op
+
+    def holds(self, name: str) -> bool:
+        """Whether the graph that is added has a tensor of that name."""
+        op_name, _, index = name.partition(":")
+        op = self._ops.get(op_name)
+        return op is not None and int(index or 0) < len(op.outputs)
 
     def _local(self, name: str) -> bool:
         """Whether `name` is that of an operation that is added here, not of one that was there before."""

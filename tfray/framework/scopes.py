@@ -19,7 +19,7 @@ def name_scope(name: str | None, default_name: str | None = None, values: Iterab
         values: Tensors of the graph in which the scope is opened, when it is not the default graph.
 
     Raises:
-        ValueError: There are `values`, and neither `name` nor `default_name`.
+        ValueError: There are `values`, and neither `name` nor `default_name`; or they are of several graphs.
     """
     if name is None and default_name is None and values is not None:
         raise ValueError("name_scope with values needs a name or a default_name")
@@ -38,10 +38,16 @@ def op_scope(values: Iterable[Any] | None, name: str | None, default_name: str |
 
 
 def _graph_of(values: Iterable[Any] | None) -> Graph | None:
+    """The graph that all values may be used in: the innermost, where some are of a region and others around it."""
+    found: Graph | None = None
     for value in values or ():
-        if isinstance(value, (Tensor, Operation)):
-            return value.graph
-    return None
+        if not isinstance(value, (Tensor, Operation)) or value.graph is found:
+            continue
+        if found is None or value.graph.admits(found):
+            found = value.graph
+        elif not found.admits(value.graph):
+            raise ValueError(f"name_scope: {value!r} is of another graph than the values before it")
+    return found
 
 
 def device(device_name_or_function: str | DeviceFunction | Any | None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import ShapeFunction
 from tfray.framework.tensor_shape import SCALAR, UNKNOWN, TensorShape, broadcast_shapes
@@ -59,7 +60,7 @@ def from_attr(name: str) -> ShapeFunction:
 
 
 def normalize_axis(axis: int, rank: int) -> int:
-    """`axis` counted from the front. Raises `ValueError` when it is out of range."""
+    """`axis` counted from the front. Raises `InvalidArgumentError` when it is out of range."""
     if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of range for rank {rank}")
+        raise InvalidArgumentError(f"axis {axis} is out of range for rank {rank}")
     return axis + rank if axis < 0 else axis

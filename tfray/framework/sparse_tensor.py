@@ -170,12 +170,16 @@ def also_of_sparse(function: FunctionT) -> FunctionT:
 
 
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A `SparseTensor` of a `SparseTensorValue` or as it is; a tensor of anything else."""
+    """A `SparseTensor` of a `SparseTensorValue` or as it is; a tensor of anything else.
+
+    Raises:
+        RuntimeError: A sparse tensor has another dtype.
+    """
     if not isinstance(value, (SparseTensor, SparseTensorValue)):
         return convert_to_tensor(value, dtype, name)
     sparse = SparseTensor.from_value(value)
     if dtype is not None and sparse.dtype != dtype:
-        raise TypeError(f"{sparse!r} is {sparse.dtype.name}, expected {dtypes.as_dtype(dtype).name}")
+        raise RuntimeError(f"{sparse!r} is {sparse.dtype.name}, expected {dtypes.as_dtype(dtype).name}")
     return sparse
 
 

@@ -125,7 +125,7 @@ def test_a_table_is_filled_once(session):
     with pytest.raises(FailedPreconditionError, match="MutableHashTable"):
         session.run(use_resource(lookup_ops.LOOKUP_TABLE_INSERT, table.resource_handle, ["b"], [2]))
     twice = lookup.HashTable(lookup.KeyValueTensorInitializer(["a", "a"], [1, 2]), 0)
-    with pytest.raises(InvalidArgumentError, match="two values"):
+    with pytest.raises(FailedPreconditionError, match="two values"):
         session.run(twice.init)
     session.run(lookup.HashTable(lookup.KeyValueTensorInitializer(["a", "a"], [1, 1]), 0).init)
 

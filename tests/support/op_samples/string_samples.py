@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from tests.support.op_samples import OpError, OpSample
@@ -257,6 +259,13 @@ CHANGING = [
             (text(b"abc"), b"(a)", rb"\2", {}, text(b"abc")),
             (text(b"ab"), b"a", rb"x\y", {}, text(b"xb")),
             (text(b"ab"), b"a", rb"x\y", {"replace_global": False}, text(b"ab")),
+            # The rest is RE2's own syntax.
+            (text("aé1".encode()), rb"\pL", b"x", {}, text(b"xx1")),
+            (text(b"a B1"), rb"[\p{Lu}\pN]", b"x", {}, text(b"a xx")),
+            (text(b"a B1"), rb"\P{^Lu}", b"x", {}, text(b"a x1")),
+            (text(b"AB[:a"), rb"\x{41}|[[]|[^]A-Z\[a]", b"x", {}, text(b"xBxxa")),
+            (text(b"a.bxb"), rb"\Qa.b\E", b"x", {}, text(b"xxb")),
+            (text(b"(?=)"), b"[(?=]", b"x", {}, text(b"xxx)")),
         ]
     ],
     given("RegexFullMatch", string_ops.regex_full_match, [strings(b"abc", b"ab"), text(b"a.c")], [True, False]),
@@ -490,12 +499,16 @@ ERRORS = [
     OpError("Substr", lambda x: string_ops.substr(x, 6, 1), [text(b"hello")], "position 6 is outside", True),
     OpError("Substr", lambda x: string_ops.substr(x, -6, 1), [text(b"hello")], "position -6 is outside", True),
     OpError("Substr", lambda x: string_ops.substr(x, [0, 1], 1), [text(b"hello")], "incompatible"),
-    OpError("RegexReplace", lambda x: REPLACE(x, "(", ""), [text(b"a")], "not a regular expression", True),
+    *[
+        OpError("RegexReplace", partial(lambda wrong, x: REPLACE(x, wrong, ""), wrong), [text(b"a")], "not a reg", True)
+        for wrong in ("(", "a(?=b)", "(?<!a)b", r"(a)\1", r"\p{Greek}")
+    ],
     OpError("RegexFullMatch", lambda x: string_ops.regex_full_match(x, ["a"]), [text(b"a")], "rank"),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"a*")], "not base 64", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"a")], "not base 64", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"ab+/")], "not base 64", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"YQ=")], "not filled up", True),
+    OpError("DecodeBase64", string_ops.decode_base64, [text(b"====")], "not filled up", True),
     OpError(
         "UnicodeTranscode",
         lambda x: unicode_ops.unicode_transcode(x, "UTF-8", "UTF-8", "strict"),

@@ -223,6 +223,7 @@ class QueueBase:
             As of `dequeue`.
 
         Raises:
+            ValueError: `n` is known to be negative.
             OutOfRangeError: While running: the queue is closed and holds fewer elements.
         """
         return self._taken(queue_ops.QUEUE_DEQUEUE_MANY, n, name=name or f"{self._name}_DequeueMany")

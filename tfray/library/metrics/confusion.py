@@ -15,7 +15,7 @@ def confusion_matrix(
     labels: TensorLike,
     predictions: TensorLike,
     num_classes: TensorLike | None = None,
-    dtype: DTypeLike = dtypes.int32,
+    dtype: DTypeLike | None = dtypes.int32,
     name: str | None = None,
     weights: TensorLike | None = None,
 ) -> Tensor:
@@ -25,7 +25,7 @@ def confusion_matrix(
         labels: Shape ``[n]``, the true classes.
         predictions: Shape ``[n]``, the predicted classes.
         num_classes: Number of classes, an integer scalar; one more than the largest class when None.
-        dtype: Dtype of the result.
+        dtype: Dtype of the result; int64 when None, as in TensorFlow.
         name: Name scope of the operations.
         weights: Shape ``[n]``, what each prediction counts; 1 when None.
 
@@ -46,7 +46,7 @@ def confusion_matrix(
         if num_classes is None:
             num_classes = math_ops.maximum(math_ops.reduce_max(labels), math_ops.reduce_max(predictions)) + 1
         size = array_ops.cast(num_classes, dtypes.int64)
-        wanted = as_dtype(dtype)
+        wanted = dtypes.int64 if dtype is None else as_dtype(dtype)
         if weights is None:
             counts = array_ops.ones_like(predictions, wanted)
         else:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tfray.errors import NoCheckpointError, NotFoundError
 from tfray.formats import checkpoint_folder, files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
@@ -370,8 +371,8 @@ class Saver:
             save_path: Path of a checkpoint of tfray or TensorFlow, or of a ``.safetensors`` file.
 
         Raises:
-            ValueError: `save_path` is None, or empty.
-            NotFoundError: There is no such checkpoint, or it lacks a variable.
+            ValueError: `save_path` is None or empty, or there is no such checkpoint: then it is a `NotFoundError` too.
+            NotFoundError: The checkpoint lacks a variable.
             InvalidArgumentError: A variable has another dtype or shape than in the checkpoint.
             DataLossError: A file is damaged; the message names it and the tensor.
         """
@@ -383,7 +384,15 @@ class Saver:
             return
         definition = self.as_saver_def()
         restore = sess.graph.get_operation_by_name(definition.restore_op_name)
-        sess.run(restore, {definition.filename_tensor_name: absolute(given_path(save_path, "save_path"))})
+        path = absolute(given_path(save_path, "save_path"))
+        try:
+            sess.run(restore, {definition.filename_tensor_name: path})
+        except NotFoundError as error:
+            if checkpoint_management.checkpoint_exists(path):
+                raise
+            raise NoCheckpointError(
+                None, error.op, error.message, op_name=error.op_name, device=error.device, site=error.site
+            ) from error
 
     # -- what is kept ----------------------------------------------------------------------------
 
