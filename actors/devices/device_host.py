@@ -358,7 +358,7 @@ class DeviceHost:
         assert rendezvous is not None
         deadline = None if request.timeout_s is None else time.monotonic() + request.timeout_s
         number, mailbox = request.step.number, record.mailbox
-        fed = [self.device.asarray(value) for value in feeds]
+        fed = registered.plan.fed(feeds)
         fetched: list[Any] = []
         with suppress(StepVoid):
             if trace is None:
@@ -402,7 +402,7 @@ class DeviceHost:
         """Begin a prompt step. The answer is sent when it ends."""
         request, plan = call.step.request, registered.plan
         try:
-            fed = [self.device.asarray(value) for value in call.feeds] if call.feeds else ()
+            fed = plan.fed(call.feeds) if call.feeds else ()
             if not plan.recv_slots and not request.receivers and request.own not in self.steps:
                 self._answer_step(call, ("ok", self._run_straight(registered, call, fed)))
                 return

@@ -43,7 +43,6 @@ from tfray.ops.arrays.shape_ops import (
     guarantee_const,
     host_int,
     host_ints,
-    host_pairs,
     identity,
     in_order,
     index_tensor,

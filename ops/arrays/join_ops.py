@@ -464,6 +464,7 @@ SPLIT_V = register_late(
         name="SplitV",
         inputs=("value: T", "size_splits: Tlen"),
         outputs=("output: T*num_split",),
+        host_inputs=("size_splits",),
         types={"T": dtypes.VALUES, "Tlen": dtypes.INDICES},
         attrs=("num_split", "axis"),
         late="axis",

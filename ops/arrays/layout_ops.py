@@ -21,7 +21,6 @@ from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.join_ops import late_index
 from tfray.ops.arrays.shape_ops import (
     host_ints,
-    host_pairs,
     index_tensor,
     known_entries,
     reshape,
@@ -95,6 +94,7 @@ TILE = register(
         name="Tile",
         inputs=("input: T", "multiples: Tmultiples"),
         outputs=("output: T",),
+        host_inputs=("multiples",),
         types={"T": dtypes.VALUES, "Tmultiples": dtypes.INDICES},
         shape=_tile_shape,
         kernels=on_every_device(out_kernel(_tile_kernel)),
@@ -123,6 +123,7 @@ TILE_GRAD = register(
         name="TileGrad",
         inputs=("dy: T", "multiples: Tmultiples", "shape: Tshape"),
         outputs=("output: T",),
+        host_inputs=("multiples", "shape"),
         types={"T": dtypes.NUMERIC, "Tmultiples": dtypes.INDICES, "Tshape": dtypes.INDICES},
         shape=_tile_grad_shape,
         kernels=on_every_device(_tile_grad_kernel),
@@ -170,6 +171,11 @@ def pad(
     if tensor.dtype in (dtypes.bool_, dtypes.string) and is_default:
         constant_values = tensor.dtype is not dtypes.bool_ and b""
     return add_op(PAD, tensor, paddings, convert_to_tensor(constant_values, tensor.dtype), name=name)
+
+
+def host_pairs(ctx: KernelContext, array: Array) -> list[tuple[int, int]]:
+    """Rows of a small integer matrix of two columns, read on the host."""
+    return [(first, last) for first, last in ctx.to_host(array).tolist()]
 
 
 def _amounts(ctx: KernelContext, paddings: Array, shape: Sequence[int]) -> list[tuple[int, int]]:
@@ -238,6 +244,7 @@ PAD = register(
         name="PadV2",
         inputs=("input: T", "paddings: Tpaddings", "constant_values: T"),
         outputs=("output: T",),
+        host_inputs=("paddings",),
         types={"T": dtypes.VALUES, "Tpaddings": dtypes.INDICES},
         shape=_pad_shape,
         kernels=on_every_device(out_kernel(_pad_kernel)),
@@ -265,6 +272,7 @@ MIRROR_PAD = register(
         name="MirrorPad",
         inputs=("input: T", "paddings: Tpaddings"),
         outputs=("output: T",),
+        host_inputs=("paddings",),
         types={"T": dtypes.VALUES, "Tpaddings": dtypes.INDICES},
         attrs=("mode",),
         shape=_pad_shape,
@@ -309,6 +317,7 @@ MIRROR_PAD_GRAD = register(
         name="MirrorPadGrad",
         inputs=("dy: T", "paddings: Tpaddings"),
         outputs=("output: T",),
+        host_inputs=("paddings",),
         types={"T": dtypes.NUMERIC, "Tpaddings": dtypes.INDICES},
         attrs=("mode",),
         shape=_mirror_pad_grad_shape,
@@ -517,6 +526,7 @@ ROLL = register_late(
         name="Roll",
         inputs=("input: T", "shift: Tshift"),
         outputs=("output: T",),
+        host_inputs=("shift",),
         types={"T": dtypes.VALUES, "Tshift": dtypes.INDICES},
         attrs=("axis", "backwards"),
         late="axis",

@@ -280,6 +280,7 @@ MATRIX_BAND_PART = register(
         name="MatrixBandPart",
         inputs=("input: T", "num_lower: int64", "num_upper: int64"),
         outputs=("band: T",),
+        host_inputs=("num_lower", "num_upper"),
         types=_TYPES,
         shape=_matrix_band_part_shape,
         kernels=on_every_device(_matrix_band_part_kernel),

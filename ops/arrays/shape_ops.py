@@ -72,11 +72,6 @@ def host_ints(ctx: KernelContext, array: Array) -> list[int]:
     return ctx.to_host(array).tolist()
 
 
-def host_pairs(ctx: KernelContext, array: Array) -> list[tuple[int, int]]:
-    """Rows of a small integer matrix of two columns, read on the host."""
-    return [(first, last) for first, last in ctx.to_host(array).tolist()]
-
-
 def host_int(ctx: KernelContext, array: Array) -> int:
     """The only entry of an integer array, read on the host."""
     return ctx.to_host(array).item()
@@ -140,6 +135,7 @@ SHAPE = register(
         name="Shape",
         inputs=("input: any",),
         outputs=("output: out_type",),
+        shape_inputs=("input",),
         types={"out_type": dtypes.INDICES},
         shape=_shape_shape,
         kernels=on_every_device(_shape_kernel),
@@ -186,6 +182,7 @@ RANK = register(
         name="Rank",
         inputs=("input: any",),
         outputs=("output: int32",),
+        shape_inputs=("input",),
         shape=shape_functions.scalar,
         kernels=on_every_device(_rank_kernel),
     )
@@ -220,6 +217,7 @@ SIZE = register(
         name="Size",
         inputs=("input: any",),
         outputs=("output: out_type",),
+        shape_inputs=("input",),
         types={"out_type": dtypes.INDICES},
         shape=shape_functions.scalar,
         kernels=on_every_device(_size_kernel),
@@ -399,6 +397,7 @@ RESHAPE = register(
         name="Reshape",
         inputs=("tensor: T", "shape: Tshape"),
         outputs=("output: T",),
+        host_inputs=("shape",),
         types={"T": dtypes.VALUES, "Tshape": dtypes.INDICES},
         shape=_reshape_shape,
         kernels=on_every_device(_reshape_kernel),
@@ -527,6 +526,7 @@ EXPAND_DIMS = register(
         name="ExpandDims",
         inputs=("input: T", "dim: Tdim"),
         outputs=("output: T",),
+        host_inputs=("dim",),
         types={"T": dtypes.VALUES, "Tdim": dtypes.INDICES},
         shape=_expand_dims_shape,
         kernels=on_every_device(_expand_dims_kernel),
@@ -603,6 +603,7 @@ TRANSPOSE = register(
         name="Transpose",
         inputs=("x: T", "perm: Tperm"),
         outputs=("y: T",),
+        host_inputs=("perm",),
         types={"T": dtypes.VALUES, "Tperm": dtypes.INDICES},
         attrs=("conjugate",),
         shape=_transpose_shape,
@@ -621,6 +622,7 @@ REVERSED_AXES = register(
         name="ReversedAxes",
         inputs=("input: any",),
         outputs=("perm: int32",),
+        shape_inputs=("input",),
         shape=_shape_shape,
         kernels=on_every_device(_reversed_axes_kernel),
     )
@@ -660,17 +662,13 @@ def _invert_permutation_kernel(ctx: KernelContext, x: Array) -> Array:
     return order.astype(x.dtype)
 
 
-def _vector_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape.with_rank(1)]
-
-
 INVERT_PERMUTATION = register(
     OpDef(
         name="InvertPermutation",
         inputs=("x: T",),
         outputs=("y: T",),
         types={"T": dtypes.INDICES},
-        shape=_vector_shape,
+        shape=lambda op: [op.inputs[0].shape.with_rank(1)],
         kernels=on_every_device(_invert_permutation_kernel),
     )
 )

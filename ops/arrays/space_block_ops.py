@@ -20,7 +20,8 @@ from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.join_ops import stack, unstack
-from tfray.ops.arrays.shape_ops import host_ints, host_pairs, index_tensor
+from tfray.ops.arrays.layout_ops import host_pairs
+from tfray.ops.arrays.shape_ops import host_ints, index_tensor
 
 # -- space and depth -----------------------------------------------------------------------------------
 
@@ -328,6 +329,7 @@ SPACE_TO_BATCH_ND = register(
         name="SpaceToBatchND",
         inputs=("input: T", "block_shape: Tblock", "paddings: Tpaddings"),
         outputs=("output: T",),
+        host_inputs=("block_shape", "paddings"),
         types={"T": (*dtypes.NUMERIC, dtypes.bool_), "Tblock": dtypes.INDICES, "Tpaddings": dtypes.INDICES},
         shape=_space_to_batch_nd_shape,
         kernels=on_every_device(_space_to_batch_nd_kernel),
@@ -339,6 +341,7 @@ BATCH_TO_SPACE_ND = register(
         name="BatchToSpaceND",
         inputs=("input: T", "block_shape: Tblock", "crops: Tcrops"),
         outputs=("output: T",),
+        host_inputs=("block_shape", "crops"),
         types={"T": (*dtypes.NUMERIC, dtypes.bool_), "Tblock": dtypes.INDICES, "Tcrops": dtypes.INDICES},
         shape=_batch_to_space_nd_shape,
         kernels=on_every_device(_batch_to_space_nd_kernel),

@@ -89,6 +89,7 @@ ASSERT = register(
         name="Assert",
         inputs=("condition: bool", "data: any*"),
         outputs=(),
+        host_inputs=("condition",),
         attrs=("summarize",),
         shape=no_outputs,
         kernels=on_every_device(_assert_kernel),

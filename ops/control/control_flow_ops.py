@@ -233,6 +233,7 @@ COND = register(
         name="Cond",
         inputs=("pred: bool", "inputs: any*"),
         outputs=("outputs: Tout*",),
+        host_inputs=("pred",),
         attrs=("then", "orelse", "Tout"),
         regions=("then", "orelse"),
         shape=_cond_shape,

@@ -59,6 +59,7 @@ STACK = register(
         name="StackV2",
         inputs=("max_size: int32",),
         outputs=("handle: variant",),
+        host_inputs=("max_size",),
         shape=_handle_shape,
         kernels=on_every_device(_stack_kernel),
         stateful=True,

@@ -37,6 +37,7 @@ def _scan(name: str, kernel: KernelFunction, types: Sequence[DType], gradient: G
         name=name,
         inputs=("x: T", "axis: Tidx"),
         outputs=("out: T",),
+        host_inputs=("axis",),
         types={"T": types, "Tidx": dtypes.INDICES},
         attrs=("exclusive", "reverse"),
         shape=_scan_shape,

@@ -82,6 +82,7 @@ def _unsorted(name: str, kernel: KernelFunction, types: Sequence[DType], gradien
         name=name,
         inputs=("data: T", "segment_ids: Tindices", "num_segments: Tnumsegments"),
         outputs=("output: T",),
+        host_inputs=("num_segments",),
         types={"T": types, "Tindices": dtypes.INDICES, "Tnumsegments": dtypes.INDICES},
         shape=_unsorted_shape,
         kernels=on_every_device(kernel),

@@ -136,6 +136,7 @@ def _combining(name: str, power: float, types: Any) -> OpDef:
         name=name,
         inputs=("data: T", "indices: Tidx", "segment_ids: Tsegmentids", "num_segments: Tnumsegments"),
         outputs=("output: T",),
+        host_inputs=("num_segments",),
         types={
             "T": types,
             "Tidx": dtypes.INDICES,

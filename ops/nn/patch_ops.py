@@ -155,6 +155,7 @@ EXTRACT_IMAGE_PATCHES_GRAD = register(
         name="ExtractImagePatchesGrad",
         inputs=("grads: T", "sizes: I"),
         outputs=("output: T",),
+        host_inputs=("sizes",),
         attrs=_ATTRS,
         types={"T": dtypes.INEXACT, "I": dtypes.INDICES},
         shape=_patches_grad_shape,

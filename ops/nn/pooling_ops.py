@@ -456,6 +456,7 @@ AVG_POOL_GRAD = register(
         name="AvgPoolGrad",
         inputs=("orig_input_shape: I", "grad: T"),
         outputs=("output: T",),
+        host_inputs=("orig_input_shape",),
         attrs=_ATTRS,
         types={"T": dtypes.FLOATS, "I": dtypes.INDICES},
         shape=_avg_pool_grad_shape,

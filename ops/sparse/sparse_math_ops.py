@@ -402,6 +402,7 @@ SPARSE_TENSOR_DENSE_MATMUL = register(
         name="SparseTensorDenseMatMul",
         inputs=("a_indices: int64", "a_values: T", "a_shape: int64", "b: T"),
         outputs=("product: T",),
+        host_inputs=("a_shape",),
         types={"T": (*dtypes.FLOATS, dtypes.int32, dtypes.int64, *dtypes.COMPLEX)},
         attrs=("adjoint_a", "adjoint_b"),
         shape=_sparse_tensor_dense_matmul_shape,

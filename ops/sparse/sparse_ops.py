@@ -196,6 +196,7 @@ SPARSE_TO_DENSE = register(
         name="SparseToDense",
         inputs=("sparse_indices: Tindices", "output_shape: Tindices", "sparse_values: T", "default_value: T"),
         outputs=("dense: T",),
+        host_inputs=("output_shape",),
         types={"T": dtypes.VALUES, "Tindices": dtypes.INDICES},
         attrs=("validate_indices",),
         shape=_sparse_to_dense_shape,

@@ -534,6 +534,7 @@ STRIDED_SLICE_ASSIGN = register(
         name="StridedSliceAssign",
         inputs=("handle: resource", "value: dtype", "bounds: Index*"),
         outputs=("new_value: dtype",),
+        host_inputs=("bounds",),
         attrs=("shape", "key"),
         types={"dtype": dtypes.VALUES, "Index": dtypes.INDICES},
         shape=_assign_part_shape,

@@ -45,7 +45,9 @@ def _evaluate(targets: Sequence[Tensor | Operation], values: dict[Tensor, Any], 
         regions = {name: _interpreted(op.attrs[name], device) for name in op.op_def.regions}
         with np.errstate(all="ignore"):
             kernel, context = op.op_def.kernel_for(device.type), OpContext(op, device, regions)
-            result = run_kernel(kernel, context, [values[t] for t in op.inputs])
+            reads = op.op_def.reads_on_host
+            inputs = [device.to_host(values[t]) if reads(i) else values[t] for i, t in enumerate(op.inputs)]
+            result = run_kernel(kernel, context, inputs)
         outputs = result if op.op_def.returns_sequence else (result,) * len(op.outputs)
         for tensor, value in zip(op.outputs, outputs, strict=True):
             values.setdefault(tensor, value)

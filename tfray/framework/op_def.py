@@ -273,6 +273,10 @@ class OpDef:
         kernels: Device type to `Kernel`.
         gradient: The gradient function, or None for an operation through which no gradient flows.
         types: Type variable to the dtypes that it may be.
+        host_inputs: Names of the inputs that kernels read on the host: axes, shapes, counts. On every device a kernel
+            gets them as NumPy arrays or scalars. What is computed for them alone is computed on the host, so that
+            nothing waits for the device (TensorFlow's ``HostMemory``; see `tfray.runtime.host_values`).
+        shape_inputs: Names of the inputs of which kernels read the shape alone.
         attrs: Names of further attributes, each a plain value (number, string, bytes, DType, TensorShape,
             array, None, or a list or dictionary of these).
         later: Of these, the ones that came later, with the value that they have in graphs from before.
@@ -305,6 +309,8 @@ class OpDef:
     kernels: Mapping[str, Kernel]
     gradient: GradientFunction | None = None
     types: Mapping[str, Sequence[DType]] = field(default_factory=lambda: MappingProxyType({}))
+    host_inputs: tuple[str, ...] = ()
+    shape_inputs: tuple[str, ...] = ()
     attrs: tuple[str, ...] = ()
     later: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     stateful: bool = False
@@ -331,6 +337,14 @@ class OpDef:
     def returns_sequence(self) -> bool:
         """Whether kernels return a sequence of arrays: there are several outputs, or any number of them."""
         return len(self.output_arguments) > 1 or any(a.count is not None for a in self.output_arguments)
+
+    def reads_on_host(self, index: int) -> bool:
+        """Whether kernels read the input with that index on the host."""
+        return self.input_arguments[min(index, len(self.inputs) - 1)].name in self.host_inputs
+
+    def reads_shape_alone(self, index: int) -> bool:
+        """Whether kernels read no more of the input with that index than its shape."""
+        return self.input_arguments[min(index, len(self.inputs) - 1)].name in self.shape_inputs
 
     def kernel_for(self, device_type: str) -> Kernel | None:
         """The kernel for a device type, or None."""
@@ -371,6 +385,9 @@ def register(op_def: OpDef) -> OpDef:
             raise ValueError(f"operation type {op_def.name!r}: {argument.name} has undeclared type {argument.type!r}")
         if argument.count and argument.count not in op_def.attrs:
             raise ValueError(f"operation type {op_def.name!r}: {argument.name} is counted by no attribute")
+    unknown = {*op_def.host_inputs, *op_def.shape_inputs} - {argument.name for argument in op_def.input_arguments}
+    if unknown:
+        raise ValueError(f"operation type {op_def.name!r} has no input {', '.join(sorted(unknown))}")
     if any(argument.count is not None for argument in op_def.input_arguments[:-1]):
         raise ValueError(f"operation type {op_def.name!r}: only the last input may be variadic")
     _REGISTRY[op_def.name] = op_def
@@ -445,6 +462,7 @@ def variant_of(definition: OpDef) -> OpDef:
         name=variant_name(definition),
         inputs=(f"{attr}: T{attr}", *definition.inputs),
         types={**definition.types, f"T{attr}": dtypes.INDICES},
+        host_inputs=(attr, *definition.host_inputs),
         attrs=tuple(name for name in definition.attrs if name != attr),
         shape=lambda op: _common_shapes(definition, op),
         kernels={device: _reading(kernel, attr) for device, kernel in definition.kernels.items()},

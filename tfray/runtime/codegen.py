@@ -11,10 +11,11 @@ The generated function looks like this, one operation a line, so that a line num
         return segment
 
 Names begin with ``b`` for buffers of reused memory, ``c`` for kernel contexts, ``k`` for constants, ``v`` for values,
-``w`` for loop variables, ``r1``, ``r2``, ... for what is in a region. A run of elementwise operations on large arrays
-is written as a function ``g`` of a part of their elements (see `fusion`). Branches and loops become Python's own, with
-their operations inline. Only a branch or a loop in which something may wait, or is sent, is called by its kernel. The
-code of a traced step takes the time before and after every operation (see `tracing`).
+``w`` for loop variables, ``r1``, ``r2``, ... for what is in a region. On a GPU some values are made on the host (see
+`host_values`); copies of values begin with ``h`` on the host and with ``u`` on the device. A run of elementwise
+operations on large arrays is written as a function ``g`` of a part of their elements (see `fusion`). Branches and loops
+become Python's own, with their operations inline. Only a branch or a loop in which something may wait, or is sent, is
+called by its kernel. The code of a traced step takes the time before and after every operation (see `tracing`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import FrameType
 from typing import Any, Final
@@ -62,8 +62,10 @@ from tfray.runtime.fusion import (
     scratch_slots,
 )
 from tfray.runtime.host_memory import own
+from tfray.runtime.host_values import HostValues, has_one_form, host_values, is_inlined
 from tfray.runtime.memory import lay_out_memory
 from tfray.runtime.over_batch import BatchFunction, region_over_batch
+from tfray.runtime.program import LOOK_AFTER, NumPyNames, Program, assign
 from tfray.runtime.segment_body import Body, region_body
 from tfray.runtime.traced_op import describe
 
@@ -72,16 +74,6 @@ _MAX_IDLE_SETS: Final = 2
 
 _SMALL_BYTES: Final = 1 << 20
 """1 MiB: a body with fewer bytes of buffers keeps them after its first run, a larger one only after its second."""
-
-MAX_INLINED_DEPTH: Final = 8
-"""Branches and loops nested deeper are called by their kernels: Python limits how deep blocks may be nested."""
-
-LOOK_AFTER: Final = 1 << 16
-"""Elements read and written between two looks whether the step has been ended. A smaller number makes more looks; with
-a larger one a step notices its end later."""
-
-_CALL_WORK: Final = 1 << 10
-"""Elements that the call of a kernel counts for, besides those that it reads and writes."""
 
 _TURNS_BETWEEN_LOOKS: Final = 64
 """A loop whose turns do less than `LOOK_AFTER` looks only in every 64th turn: the look reads the clock, which takes
@@ -112,7 +104,20 @@ class _Source:
 
 
 class CompiledBody:
-    """A body compiled for one device. Callable from several threads at once."""
+    """A body compiled for one device. Callable from several threads at once.
+
+    Args:
+        body: The body.
+        device: The device.
+        sends_copy: As for `Plan`.
+        sent_in_place_bytes: As for `Plan`.
+        fetched: Results that go to the user.
+        fetched_alone: Those of them that nothing else takes: they may be given as the host has them.
+        on_host: Inputs that are passed as NumPy arrays, whatever the device is.
+        updated_elsewhere: Names of variable operations that are updated outside the body.
+        fuses: Whether elementwise operations are computed together.
+        traced: As for `Plan`.
+    """
 
     def __init__(
         self,
@@ -122,14 +127,19 @@ class CompiledBody:
         sends_copy: bool,
         sent_in_place_bytes: int | None = None,
         fetched: Collection[Tensor] = (),
+        fetched_alone: Collection[Tensor] = (),
+        on_host: Collection[Tensor] = (),
         updated_elsewhere: Collection[str] = (),
         fuses: bool = True,
         traced: bool = False,
     ) -> None:
-        program = _Program(device, sends_copy, sent_in_place_bytes, fuses, traced)
-        emitter = _Emitter(program, body, fetched=fetched, updated_elsewhere=updated_elsewhere)
+        program = Program(device, sends_copy, sent_in_place_bytes, fuses, traced)
+        host = host_values(body, on_host) if device.type == "GPU" else HostValues(body)
+        names = {(tensor, True): f"v{tensor.op.id}_{tensor.value_index}" for tensor in on_host}
+        names |= {(t, False): f"v{t.op.id}_{t.value_index}" for t in body.inputs if t not in on_host}
+        emitter = _Emitter(program, host, fetched=fetched, updated_elsewhere=updated_elsewhere, names=names)
         emitter.write()
-        program.add(f"return {emitter.results()}")
+        program.add(f"return {emitter.results(fetched_alone)}")
         self.source = program.source(["step", *map(emitter.name, body.inputs)])
         self.buffer_bytes = sum(program.slot_bytes)
         self._device = device
@@ -299,128 +309,36 @@ def _kernel(op: Operation, device: Device) -> Kernel:
     return kernel
 
 
-def _work_of(op: Operation) -> int:
-    """About how many elements an operation reads and writes; `LOOK_AFTER` where the sizes are not known."""
-    if op.op_def.stateful and op.op_def.access is None and op.type != "Variable":
-        return LOOK_AFTER
-    sizes = [tensor.shape.num_elements() for tensor in (*op.inputs, *op.outputs)]
-    return _CALL_WORK + sum(LOOK_AFTER if size is None else size for size in sizes)
-
-
-class _Program:
-    """The text of a function, and what it refers to.
-
-    Attributes:
-        namespace: Global names: kernels, contexts, constants.
-        slot_bytes: Sizes of the slots of reused memory.
-        slot_tensors: For each slot, the largest of the results that lie in it.
-        buffers: Slot, shape and dtype of each buffer, in the order of the parameters of ``make``.
-        line_ops: Line number to operation, with the names of its inputs.
-        work: Elements that the lines so far read and write; `work_looked_at` is its value at the last look.
-    """
-
-    def __init__(
-        self, device: Device, sends_copy: bool, sent_in_place_bytes: int | None, fuses: bool, traced: bool
-    ) -> None:
-        self.device = device
-        self.fuses = fuses
-        self.traced = traced
-        self.sends_copy = sends_copy
-        self.sent_in_place_bytes = sent_in_place_bytes
-        self.sends_in_place = device.type == "CPU" and not traced
-        self.namespace: dict[str, Any] = {}
-        self.slot_bytes: list[int] = []
-        self.slot_tensors: list[Tensor] = []
-        self.buffers: list[tuple[int, tuple[int, ...], np.dtype[Any]]] = []
-        self.line_ops: dict[int, tuple[Operation, list[tuple[Tensor, str]]]] = {}
-        self.serial = itertools.count()
-        self.depth = 0
-        self.work = self._work_looked_at = 0
-        self._buffer_names: dict[tuple[int, tuple[int, ...], np.dtype[Any]], str] = {}
-        self._lines: list[str] = []
-        if traced:
-            self.add(f"trace = step.traces[{device.name!r}]")
-            self.add("trace.entered()")
-
-    def add(self, line: str, op: Operation | None = None, inputs: Sequence[tuple[Tensor, str]] = ()) -> None:
-        """Write a line, which runs `op`."""
-        self._lines.append("    " * (self.depth + 2) + line)
-        if op is not None:
-            self.line_ops[len(self._lines) + 2] = op, list(inputs)  # after the two "def" lines, counted from 1
-
-    @contextmanager
-    def block(self, header: str, op: Operation) -> Iterator[None]:
-        """Write an indented block. It may turn out empty."""
-        self.add(header, op)
-        self.depth += 1
-        length = len(self._lines)
-        yield
-        if len(self._lines) == length:
-            self.add("pass")
-        self.depth -= 1
-
-    def count_work(self, op: Operation) -> None:
-        """Add the work of `op`, which comes next. If `LOOK_AFTER` is reached since the last look, write a look."""
-        self.work += _work_of(op)
-        if self.work - self._work_looked_at >= LOOK_AFTER:
-            self.look(op)
-
-    def look(self, op: Operation, condition: str = "step.may_have_ended") -> None:
-        """Write a look whether the step has been ended. An error that it raises names `op`."""
-        self.add(f"if {condition}: step.raise_if_ended()", op)
-        self._work_looked_at = self.work
-
-    def source(self, arguments: Sequence[str]) -> str:
-        """The whole text."""
-        parameters = ", ".join(self._buffer_names.values())
-        lines = "".join(f"{line}\n" for line in self._lines)
-        return f"def make({parameters}):\n    def segment({', '.join(arguments)}):\n{lines}    return segment\n"
-
-    def refer(self, name: str, function: Any) -> str:
-        """A name for `function`."""
-        unique, serial = f"{name}_", 0
-        while self.namespace.setdefault(unique, function) is not function:
-            serial += 1
-            unique = f"{name}_{serial}"
-        return unique
-
-    def buffer(self, slot: int, tensor: Tensor) -> str:
-        """The name of a slot's memory in the form of `tensor`."""
-        shape = tuple(int(size) for size in tensor.shape.sizes if size is not None)
-        key = (slot, shape, tensor.dtype.numpy)
-        if key not in self._buffer_names:
-            self._buffer_names[key] = f"b{len(self._buffer_names)}"
-            self.buffers.append(key)
-        return self._buffer_names[key]
-
-
 class _Emitter:
     """Writes the operations of one body: that of the segment, or a region's within it.
 
     Args:
         program: Takes the lines.
-        body: The operations.
+        host: The operations, and which of their values the host has.
+        names: The names of the values that enter, on the host (True) or on the device (False).
         prefix: Begins the names of its values.
         fetched: Results that go to the user.
         updated_elsewhere: Names of variable operations that are updated outside the body.
-        names: For a region, the names under which the code around it has the values that enter.
     """
 
     def __init__(
         self,
-        program: _Program,
-        body: Body,
+        program: Program,
+        host: HostValues,
+        names: Mapping[tuple[Tensor, bool], str],
         prefix: str = "",
         fetched: Collection[Tensor] = (),
         updated_elsewhere: Collection[str] = (),
-        names: Mapping[Tensor, str] | None = None,
     ) -> None:
-        self.body = body
+        body = self.body = host.body
+        self._host = host
         self._program = program
         self._device = program.device
         self._prefix = prefix
         self._fetched = fetched
-        self._names = dict(names or {})
+        self._entered = set(body.inputs)
+        self._names = names
+        self._copies: dict[tuple[Tensor, bool], str] = {}
         groups = find_groups(body, self._kernel) if program.device.type == "CPU" and program.fuses else []
         self._groups = {group.first: group for group in groups}
         self._memory = lay_out_memory(
@@ -451,80 +369,148 @@ class _Emitter:
                 continue
             if op.outputs and all(tensor in self.body.constants for tensor in op.outputs):
                 continue
-            write = {"While": self._write_loop, "Cond": self._write_branch}.get(op.type)
-            if write is not None and self._program.depth < MAX_INLINED_DEPTH and not uses_step(op):
-                write(op)
-            else:
+            if not is_inlined(op, self._program.depth):
                 self._write_operation(op)
+            elif op.type == "While":
+                self._write_loop(op)
+            else:
+                self._write_branch(op)
             self._drop(i)
 
-    def results(self) -> str:
+    def results(self, fetched_alone: Collection[Tensor]) -> str:
         """What the body returns, as a tuple."""
-        return f"({''.join(self._result(tensor) + ', ' for tensor in self.body.outputs)})"
+        return f"({''.join(self._result(tensor, tensor in fetched_alone) + ', ' for tensor in self.body.outputs)})"
 
     def name(self, tensor: Tensor) -> str:
-        """The name of a value."""
-        if tensor in self._names:
-            return self._names[tensor]
-        constant = tensor in self.body.constants
-        name = f"{self._prefix}{'k' if constant else 'v'}{tensor.op.id}_{tensor.value_index}"
-        if constant and name not in self._program.namespace:
-            value = self._device.asarray(self.body.constants[tensor])
+        """The name of a value where it is made."""
+        if tensor in self._entered:
+            return self._names.get((tensor, False)) or self._names[tensor, True]
+        if tensor in self.body.constants:
+            return self._constant(tensor, on_host=tensor in self._host.read_on_host)
+        return f"{self._prefix}v{tensor.op.id}_{tensor.value_index}"
+
+    def form(self, tensor: Tensor, on_host: bool) -> str:
+        """The name of a value on the host or on the device. Where it is made on the other, a line copies it first."""
+        if self._device.type == "CPU" or has_one_form(tensor):
+            return self.name(tensor)
+        if tensor in self.body.constants and tensor not in self._entered:
+            return self._constant(tensor, on_host)
+        found = self._names.get((tensor, on_host)) or self._copies.get((tensor, on_host))
+        if found is not None:
+            return found
+        if tensor not in self._entered and (tensor in self._host.on_host) == on_host:
+            return self.name(tensor)
+        name = f"{self._prefix}{'h' if on_host else 'u'}{tensor.op.id}_{tensor.value_index}"
+        copy = "download" if on_host else "upload"
+        function = self._program.refer(copy, getattr(self._program, copy))
+        self._program.add(f"{name} = {function}({self.name(tensor)})", tensor.op)
+        self._copies[tensor, on_host] = name
+        return name
+
+    def _constant(self, tensor: Tensor, on_host: bool) -> str:
+        is_numpy = on_host or self._device.type == "CPU"
+        kind = "kh" if on_host and self._device.type != "CPU" else "k"
+        name = f"{self._prefix}{kind}{tensor.op.id}_{tensor.value_index}"
+        if name not in self._program.namespace:
+            value = (self._program.host if is_numpy else self._device).asarray(self.body.constants[tensor])
             # A NumPy scalar computes three times faster than an array of rank 0. Strings have no scalar form.
-            unwrap = tensor.shape.rank == 0 and self._device.type == "CPU" and tensor.dtype.kind != "string"
+            unwrap = tensor.shape.rank == 0 and is_numpy and tensor.dtype.kind != "string"
             self._program.namespace[name] = value[()] if unwrap else value
         return name
+
+    def _arguments(self, op: Operation) -> list[str]:
+        """The names of the inputs of an operation where its kernel takes them."""
+        names = []
+        for index, tensor in enumerate(op.inputs):
+            if op.type == "Send" or op.op_def.reads_shape_alone(index):
+                names.append(self.name(tensor))
+            else:
+                names.append(self.form(tensor, op in self._host.ops or op.op_def.reads_on_host(index)))
+        return names
 
     # -- branches and loops ------------------------------------------------------------------------
 
     def _write_branch(self, op: Operation) -> None:
         """Write a branch as Python's own ``if``."""
         program = self._program
-        pred, *arguments = [self.name(tensor) for tensor in op.inputs]
-        targets = [self.name(tensor) for tensor in op.outputs]
-        for header, name in ((f"if {pred}:", "then"), ("else:", "orelse")):
+        pred, targets = self.form(op.inputs[0], True), [self.name(tensor) for tensor in op.outputs]
+        regions = self._regions(op)
+        names = [self._passed(region, op.inputs[1:]) for region in regions]
+        for header, region, passed in zip((f"if {pred}:", "else:"), regions, names, strict=True):
             with program.block(header, op):
-                branch = self._inner(op.attrs[name], arguments)
+                branch = self._inner(region, passed)
                 branch.write()
-                _assign(program, targets, [branch.name(tensor) for tensor in branch.body.outputs])
+                assign(program, targets, [branch.form(tensor, False) for tensor in branch.body.outputs])
 
     def _write_loop(self, op: Operation) -> None:
         """Write a loop as Python's own ``while``."""
         program, count, serial = self._program, op.attrs["variables"], next(self._program.serial)
         work = program.work
-        arguments = [self.name(tensor) for tensor in op.inputs]
+        carried = self._host.carried.get(op, ())
         variables = [f"w{serial}_{index}" for index in range(count)]
         iterations, *targets = [self.name(tensor) for tensor in op.outputs]
-        _assign(program, variables, arguments[:count])
+        first = [self.form(tensor, index in carried) for index, tensor in enumerate(op.inputs[:count])]
+        regions = self._regions(op)
+        names = [self._passed(region, op.inputs, count) for region in regions]
+        for region, passed in zip(regions, names, strict=True):
+            inputs = region.body.inputs[:count]
+            passed.update({(tensor, i in carried): variables[i] for i, tensor in enumerate(inputs)})
+        assign(program, variables, first)
         program.add(f"{iterations} = 0")
         for stack in targets[count:]:
             program.add(f"{stack} = []")
         with program.block("while True:", op):
-            condition = self._inner(op.attrs["condition"], variables + arguments[count:])
+            condition = self._inner(regions[0], names[0])
             condition.write()
-            program.add(f"if not {condition.name(condition.body.outputs[0])}: break", op)
-            body = self._inner(op.attrs["body"], variables + arguments[count:])
+            program.add(f"if not {condition.form(condition.body.outputs[0], True)}: break", op)
+            body = self._inner(regions[1], names[1])
             body.write()
-            results = [body.name(tensor) for tensor in body.body.outputs]
-            for stack, value in zip(targets[count:], results[count:], strict=True):
+            outputs = body.body.outputs
+            for stack, tensor in zip(targets[count:], outputs[count:], strict=True):
+                value = body.name(tensor)
                 kept = f"{self._context(op)}.to_host({value})" if op.attrs["swap_memory"] else value
                 program.add(f"{stack}.append({kept})")
-            _assign(program, variables, results[:count])
+            assign(program, variables, [body.form(t, i in carried) for i, t in enumerate(outputs[:count])])
             program.add(f"{iterations} += 1")
             is_due = f" and not {iterations} % {_TURNS_BETWEEN_LOOKS}" if program.work - work < LOOK_AFTER else ""
             program.look(op, f"step.may_have_ended{is_due}")
         program.add(f"{iterations} = {program.refer('int32', np.int32)}({iterations})")
-        _assign(program, targets[:count], variables)
+        assign(program, targets[:count], variables)
         for stack in targets[count:]:
             program.add(f"{stack} = {program.refer('tensor_list', TensorList.of)}({stack})")
 
-    def _inner(self, region: Region, arguments: Sequence[str]) -> _Emitter:
-        body = region_body(region)
+    def _regions(self, op: Operation) -> list[HostValues]:
+        names = ("condition", "body") if op.type == "While" else ("then", "orelse")
+        return self._host.regions.get(op) or [HostValues(region_body(op.attrs[name])) for name in names]
+
+    def _passed(
+        self, region: HostValues, arguments: Sequence[Tensor], first: int = 0
+    ) -> dict[tuple[Tensor, bool], str]:
+        """The names of what enters a region, from the input `first` on, where the region reads it."""
+        names = {}
+        for tensor, argument in list(zip(region.body.inputs, arguments, strict=True))[first:]:
+            reads = [
+                on_host for on_host in (False, True) if tensor in (region.read_on_device, region.read_on_host)[on_host]
+            ]
+            if self._device.type == "CPU" or has_one_form(tensor) or not reads:
+                names[tensor, self._is_on_host(argument)] = self.name(argument)
+            else:
+                names.update({(tensor, on_host): self.form(argument, on_host) for on_host in reads})
+        return names
+
+    def _is_on_host(self, tensor: Tensor) -> bool:
+        """Whether what `name` names is on the host of a GPU."""
+        if self._device.type == "CPU" or has_one_form(tensor):
+            return False
+        if tensor in self._entered:
+            return (tensor, False) not in self._names
+        return tensor in (self._host.read_on_host if tensor in self.body.constants else self._host.on_host)
+
+    def _inner(self, region: HostValues, names: Mapping[tuple[Tensor, bool], str]) -> _Emitter:
         # Later operations of the step may update any variable that the region reads, so reads that leave it are copied.
-        handles = {tensor.op.name for tensor in region.inputs if tensor.dtype is dtypes.resource}
-        names = dict(zip(body.inputs, arguments, strict=True))
+        handles = {tensor.op.name for tensor in region.body.inputs if tensor.dtype is dtypes.resource}
         prefix = f"r{next(self._program.serial)}"
-        return _Emitter(self._program, body, prefix, updated_elsewhere=handles, names=names)
+        return _Emitter(self._program, region, names, prefix, updated_elsewhere=handles)
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -619,9 +605,11 @@ class _Emitter:
     # -- one operation -----------------------------------------------------------------------------
 
     def _write_operation(self, op: Operation) -> None:
-        program, statement = self._program, self._statement(op)
+        program = self._program
+        arguments = self._arguments(op)
+        statement = self._statement(op, arguments)
         program.count_work(op)
-        inputs = [(tensor, self.name(tensor)) for tensor in op.inputs]
+        inputs = list(zip(op.inputs, arguments, strict=True))
         if not program.traced:
             program.add(statement, op, inputs)
             return
@@ -633,8 +621,8 @@ class _Emitter:
     def _traced_op(self, op: Operation) -> str:
         return self._program.refer(f"op{op.id}", describe(op, self._memory.slot_of))
 
-    def _statement(self, op: Operation) -> str:
-        call = self._call(op)
+    def _statement(self, op: Operation, arguments: list[str]) -> str:
+        call = self._call(op, arguments)
         if not op.outputs:
             return call
         if op.outputs[0] in self._memory.copied_reads:
@@ -644,9 +632,8 @@ class _Emitter:
             return f"{targets}, = {call}" if len(op.outputs) == 1 else f"{targets} = {call}"
         return f"{targets} = {call}"
 
-    def _call(self, op: Operation) -> str:
+    def _call(self, op: Operation, arguments: list[str]) -> str:
         kernel = self._kernel(op)
-        arguments = [self.name(tensor) for tensor in op.inputs]
         if kernel.infix and all(tensor.shape.rank == 0 for tensor in (*op.inputs, *op.outputs)):
             return kernel.infix.format(*arguments)
         if isinstance(kernel.inline, str):
@@ -655,7 +642,7 @@ class _Emitter:
         if kernel.inline is not None and self._device.type == "CPU":
             expression = kernel.inline(op)
             if expression is not None:
-                return expression.format(*arguments, np=_NumPy(self._program), out=out)
+                return expression.format(*arguments, np=NumPyNames(self._program), out=out)
         return self._filled(op, arguments, out)
 
     def _filled(self, op: Operation, arguments: list[str], out: str | None, *, on_part: bool = False) -> str:
@@ -664,7 +651,7 @@ class _Emitter:
         is_cpu = self._device.type == "CPU"
         looped = looped_function(op, kernel, on_part=on_part) if is_cpu and self._program.fuses else None
         if kernel.ufunc is not None and looped is None:
-            function = self._program.refer(kernel.ufunc, getattr(self._device.xp, kernel.ufunc))
+            function = self._program.refer(kernel.ufunc, getattr(self._device_of(op).xp, kernel.ufunc))
             if out is not None:
                 # Passing ``out`` by position is faster. NumPy deprecates that for these two functions.
                 arguments = [*arguments, ("out=" if kernel.ufunc in ("maximum", "minimum") else "") + out]
@@ -679,7 +666,15 @@ class _Emitter:
         return f"{function}({', '.join([context, *arguments])})"
 
     def _kernel(self, op: Operation) -> Kernel:
-        return _kernel(op, self._device)
+        # What runs on the host of a GPU is small: it gets no memory of the plan, which is the device's.
+        return (
+            replace(_kernel(op, self._program.host), accepts_out=False)
+            if op in self._host.ops
+            else _kernel(op, self._device)
+        )
+
+    def _device_of(self, op: Operation) -> Device:
+        return self._program.host if op in self._host.ops else self._device
 
     def _context(self, op: Operation) -> str:
         name = f"{self._prefix}c{op.id}"
@@ -691,7 +686,7 @@ class _Emitter:
                 for region in op.op_def.regions
             }
             over_batch = cache(partial(_batch_function, op, self._device)) if op.op_def.defers_regions else None
-            self._program.namespace[name] = OpContext(op, self._device, regions, over_batch)
+            self._program.namespace[name] = OpContext(op, self._device_of(op), regions, over_batch)
         return name
 
     def _memory_for(self, tensor: Tensor) -> str | None:
@@ -712,33 +707,17 @@ class _Emitter:
     def _drop(self, index: int) -> None:
         dropped = self._memory.dropped_after.get(index, ())
         # Values that entered a region are not dropped in it: the next turn of a loop needs them again.
-        names = [self.name(tensor) for tensor in dropped if tensor not in self._names]
+        names = [self.name(tensor) for tensor in dropped if tensor not in self._entered or not self._prefix]
         if names:
             self._program.add(" = ".join(names) + " = None")
 
-    def _result(self, tensor: Tensor) -> str:
+    def _result(self, tensor: Tensor, is_fetched_alone: bool) -> str:
+        name = self.name(tensor) if is_fetched_alone else self.form(tensor, False)
         copied = (
             tensor in self._fetched
             and tensor in self._memory.copied_outputs
             and tensor.dtype.kind not in ("resource", "variant")
         )
         if copied and self._device.type == "CPU":
-            return f"{self._program.refer('own', own)}({self.name(tensor)})"
-        return f"{self.name(tensor)}.copy()" if copied else self.name(tensor)
-
-
-class _NumPy:
-    """The names by which generated code knows the functions of NumPy."""
-
-    def __init__(self, program: _Program) -> None:
-        self._program = program
-
-    def __getattr__(self, name: str) -> str:
-        return self._program.refer(name, getattr(np, name))
-
-
-def _assign(program: _Program, targets: Sequence[str], values: Sequence[str]) -> None:
-    """Write one simultaneous assignment."""
-    pairs = [(target, value) for target, value in zip(targets, values, strict=True) if target != value]
-    if pairs:
-        program.add(f"{', '.join(t for t, _ in pairs)} = {', '.join(v for _, v in pairs)}")
+            return f"{self._program.refer('own', own)}({name})"
+        return f"{name}.copy()" if copied else name

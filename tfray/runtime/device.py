@@ -105,6 +105,11 @@ class Device:
         return replace(self, session_state=ResourceContainer())
 
     @property
+    def host(self) -> Device:
+        """The device, as what runs on its host sees it: a CPU without state."""
+        return Device(self.name)
+
+    @property
     def type(self) -> str:
         """``CPU`` or ``GPU``."""
         return "CPU" if self.xp is np else "GPU"

@@ -12,8 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import DeadlineExceededError
-from tfray.framework.tensor_list import TensorList
-from tfray.ops.system.replica_ops import Contributions
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Attempt, Step, Suspended
@@ -85,7 +83,7 @@ class PlanRun:
             return  # it was sent again, because whoever should have passed it on did not seem to
         self._missing.remove(key)
         if not (plan.takes_numpy and isinstance(value, (np.ndarray, np.generic))):
-            value = _on_device(plan, value)
+            value = plan.received(key, value)
         self._values[slot] = value
         for segment in plan.recv_segments[key]:
             self._count_down(segment)
@@ -275,12 +273,3 @@ def run_plan(
     """
     with closing(StepExecution(plan, step, feeds, mailbox, start)) as execution:
         return execution.run()
-
-
-def _on_device(plan: Plan, value: Any) -> Any:
-    """A received tensor in the device's memory. What comes from replicas is a list of tensors, of one key."""
-    if isinstance(value, TensorList):
-        return value
-    if isinstance(value, Contributions):
-        return Contributions(map(plan.device.asarray, value), value.replicas)
-    return plan.device.asarray(value)

@@ -198,7 +198,7 @@ class LocalStep:
                 device = plan.device
                 step = steps[device.name]
                 try:
-                    fed = [device.asarray(value) for value in values]
+                    fed = plan.fed(values)
                     if isinstance(step, TracedStep):
                         fetched = step.run(plan, fed)
                     else:
@@ -239,7 +239,7 @@ class LocalStep:
         runs = []
         for plan, values in zip(plans, feeds, strict=True):
             device = plan.device
-            run = start(plan, step, [device.asarray(value) for value in values])
+            run = start(plan, step, plan.fed(values))
             if rendezvous is not None:
                 rendezvous.runs[device.name] = run
             runs.append(run)
@@ -262,9 +262,9 @@ class LocalStep:
 
     def _run_single(self, plan: Plan, feeds: Sequence[Any]) -> list[Any]:
         device = plan.device
-        values = [feeds[i] for i in self._inputs]
         if device.type != "CPU":
-            values = [device.asarray(value) for value in values]
+            feeds = plan.fed(feeds)
+        values = [feeds[i] for i in self._inputs]
         with np.errstate(all="ignore"):
             outputs = plan.segments[0].run(device.background, values)
         results = [outputs[i] for i in self._outputs if i is not None]

@@ -21,9 +21,12 @@ from tfray.framework.effects import access_of, accessed_handles, is_blocking
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import from_graph_def
 from tfray.framework.region import ops_within
+from tfray.framework.tensor_list import TensorList
 from tfray.framework.traversal import predecessors, reachable_backward
+from tfray.ops.system.replica_ops import Contributions
 from tfray.runtime.codegen import CompiledBody
 from tfray.runtime.device import Device
+from tfray.runtime.host_values import host_values
 from tfray.runtime.segment_body import Body, depends_on_input_shapes, generic_body, specialize
 
 MAX_SPECIALIZATIONS: Final = 8
@@ -132,7 +135,7 @@ class Segment:
         self.last_read_slots: list[int] = []
         self.waits = 0
         self.followers: list[Segment] = []
-        self._body: Body | None = None
+        self.body: Body
         self._by_shapes = False
         self._compiled: dict[Any, CompiledBody] = {}
         self._generic: CompiledBody | None = None
@@ -142,8 +145,8 @@ class Segment:
         """Decide how to compile, once inputs and outputs are known."""
         self._plan = plan
         self.sends = any(inner.type == "Send" for op in self.ops for inner in ops_within(op))
-        self._body = generic_body([*self.sources, *self.ops], self.inputs, self.outputs)
-        self._by_shapes = not self.suspends and depends_on_input_shapes(self._body)
+        self.body = generic_body([*self.sources, *self.ops], self.inputs, self.outputs)
+        self._by_shapes = not self.suspends and depends_on_input_shapes(self.body)
 
     def run(self, step: Any, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run on these input values and return the outputs."""
@@ -156,9 +159,8 @@ class Segment:
             if key not in self._compiled and len(self._compiled) >= MAX_SPECIALIZATIONS:
                 key = None
             if key not in self._compiled:
-                assert self._body is not None
                 try:
-                    body = self._body if key is None or not self._plan.optimize else specialize(self._body, key)
+                    body = self.body if key is None or not self._plan.optimize else specialize(self.body, key)
                     self._compiled[key] = self._plan.compile(self, body)
                 except OpError as error:  # such as input shapes that do not fit together
                     error.device = error.device or self._plan.device.name
@@ -236,6 +238,35 @@ class Plan:
         )
         for segment in self.segments:
             segment.prepare(self)
+        self._on_host = self._kept_on_host()
+        self._feeds_on_host = [tensor in self._on_host for tensor in self._fed]
+        self._keys_on_host = {op.attr("key") for op in self.recvs if op.outputs[0] in self._on_host}
+
+    def _kept_on_host(self) -> set[Tensor]:
+        """What is fed or received, and read on the host of a GPU: it waits there."""
+        if self.takes_numpy:
+            return set()
+        entering = {*self._fed, *(op.outputs[0] for op in self.recvs)} - set(self._fetched)
+        read: set[Tensor] = set()
+        for segment in self.segments:
+            read |= host_values(segment.body, entering.intersection(segment.inputs)).read_on_host
+        return read & entering
+
+    def fed(self, values: Sequence[Any]) -> list[Any]:
+        """Fed values where the plan takes them: in the device's memory, or on the host."""
+        device = self.device
+        on_host = self._feeds_on_host
+        return [
+            device.to_host(value) if kept else device.asarray(value)
+            for value, kept in zip(values, on_host, strict=True)
+        ]
+
+    def received(self, key: str, value: Any) -> Any:
+        """A tensor that another device sent, likewise. Of what comes from replicas, each tensor."""
+        if isinstance(value, TensorList):
+            return value
+        place = self.device.to_host if key in self._keys_on_host else self.device.asarray
+        return Contributions(map(place, value), value.replicas) if isinstance(value, Contributions) else place(value)
 
     def _fed_tensor(self, name: str) -> Tensor:
         return self.partition.graph.get_operation_by_name(name).outputs[0]
@@ -319,12 +350,16 @@ class Plan:
             for handle in accessed_handles(op)
         }
         fetched = {new for old, new in zip(segment.outputs, body.outputs, strict=True) if old in set(self._fetched)}
+        taken = {tensor for other in self.segments for tensor in other.inputs}
         return CompiledBody(
             body,
             self.device,
             sends_copy=self._sends_copy,
             sent_in_place_bytes=self._sent_in_place_bytes,
             fetched=fetched,
+            fetched_alone=fetched
+            - {new for old, new in zip(segment.outputs, body.outputs, strict=True) if old in taken},
+            on_host=[new for old, new in zip(segment.inputs, body.inputs, strict=True) if old in self._on_host],
             updated_elsewhere=updated,
             fuses=self.optimize,
             traced=self._is_traced,
