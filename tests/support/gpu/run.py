@@ -20,7 +20,7 @@ WHAT = {
     "gradients": "gradients of every differentiable operation, likewise",
     "session": "values and gradients of samples by sessions on /gpu:0",
     "models": "training of small models on the GPU device against the CPU device",
-    "launches": "what a training step of each model costs: kernels, GEMMs, device-to-host waits, uploads",
+    "launches": "kernels, GEMMs, device-to-host waits and uploads of a step of each model, at most what is noted",
     "tests": "tests of the project whose sessions find a GPU",
 }
 USUAL = ("static", "ops", "gradients", "models")
@@ -55,6 +55,7 @@ def arguments() -> argparse.ArgumentParser:
         "--bfloat16", action="store_true", help="samples of bfloat16 too, which tfray's tests skip on GPUs"
     )
     parser.add_argument("--operations", action="store_true", help="launches: of single operations in place of models")
+    parser.add_argument("--update", action="store_true", help="launches: write the table of costs anew")
     parser.add_argument("--isolate", action=argparse.BooleanOptionalAction, help="a process for each operation type")
     parser.add_argument(
         "--seconds", type=int, default=300, help="the most that an isolated type may take (%(default)s)"
