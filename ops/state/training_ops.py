@@ -11,21 +11,29 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework import dtypes
-from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, StoredVariable, on_every_device, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    KernelContext,
+    OpDef,
+    StoredVariable,
+    Update,
+    on_every_device,
+    register,
+)
 from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.kernels.cpu_threads import scratch
+from tfray.ops.kernels.updated_arrays import locked, own_array
 from tfray.ops.state.updates import (
     Formula,
     add_update,
-    apply_dense,
     apply_sparse,
     as_numbers,
     as_operands,
     check_sparse,
+    dense_kernel,
     dense_shape,
     distinct_rows,
-    locked,
-    own_array,
     register_updates,
     run_row_tiles,
     run_tile,
@@ -206,12 +214,12 @@ def _adam_scalars(ctx: KernelContext, values: Sequence[Array]) -> list[Any]:
     return [rate, beta1, 1 - beta1, 1 - beta2, epsilon]
 
 
-def _apply_adam_kernel(
+def _adam_update(
     ctx: KernelContext, var: StoredVariable, m: StoredVariable, v: StoredVariable, *inputs: Array
-) -> None:
+) -> Update:
     *values, grad = inputs
     formula = _nesterov_adam if ctx.attr("use_nesterov") else _adam
-    apply_dense(ctx, formula, [var, m, v], grad, *_adam_scalars(ctx, values))
+    return Update(formula, [var, m, v], grad, _adam_scalars(ctx, values))
 
 
 _ADAM_INPUTS: Final = (
@@ -235,7 +243,7 @@ APPLY_ADAM = register(
         attrs=("shape", "use_nesterov"),
         types={"dtype": dtypes.FLOATS, "Tscalar": dtypes.FLOATS},
         shape=dense_shape,
-        kernels=on_every_device(_apply_adam_kernel),
+        kernels=on_every_device(dense_kernel(_adam_update)),
         stateful=True,
         access="update",
     )
@@ -302,7 +310,7 @@ def _apply_adam_to_all_rows(
     operands = as_operands(ctx.xp, scalars, gradient)
 
     def work() -> None:
-        arrays = [own_array(ctx, resource) for resource in resources]
+        arrays = [own_array(ctx.xp, resource) for resource in resources]
         check_sparse(ctx, resources, arrays, gradient, indices)
         rows, summed = distinct_rows(ctx, gradient, indices)
 

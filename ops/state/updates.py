@@ -24,11 +24,13 @@ from tfray.framework.graph import Operation
 from tfray.framework.op_def import (
     Array,
     ArrayModule,
+    Kernel,
     KernelContext,
     KernelFunction,
     OpDef,
     ShapeFunction,
     StoredVariable,
+    Update,
     on_every_device,
     register,
 )
@@ -41,6 +43,7 @@ from tfray.ops.kernels.element_loops import formula_loop
 from tfray.ops.kernels.fast_rows import group, run_groups
 from tfray.ops.kernels.row_sums import group_equal, sum_groups
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS
+from tfray.ops.kernels.updated_arrays import check_shapes, locked, own_array
 from tfray.ops.state.sparse_state_ops import check_rows
 from tfray.ops.state.state_ops import add_access, handle_of
 
@@ -51,6 +54,16 @@ Formula = Callable[..., None]
 """``formula(xp, (t, u), gradient, variable, *slots, *scalars)``: updates `variable` and `slots` in place.
 
 ``t`` and ``u`` are uninitialised arrays of the same shape. Arrays and scalars (of rank 0) have one dtype."""
+
+
+def dense_kernel(update: Callable[..., Update]) -> Kernel:
+    """The kernel that carries out what `update` (see `Kernel.update`) says."""
+
+    def kernel(ctx: KernelContext, *inputs: Any) -> None:
+        formula, resources, gradient, scalars = update(ctx, *inputs)
+        apply_dense(ctx, formula, resources, gradient, *scalars)
+
+    return Kernel(kernel, update=update)
 
 
 # -- running ---------------------------------------------------------------------------------------------
@@ -74,30 +87,6 @@ def as_operands(xp: ArrayModule, scalars: Sequence[Array], gradient: Array) -> l
     return [xp.asarray(scalar, _working_dtype(xp, gradient)) for scalar in scalars]
 
 
-def locked(resources: Sequence[StoredVariable], work: Callable[[], None]) -> None:
-    """Run `work` while holding the locks of `resources`, taken in one order everywhere."""
-    if len(resources) == 1:
-        with resources[0].lock:
-            work()
-        return
-    held = sorted({id(resource.lock): resource.lock for resource in resources}.items())
-    for _, lock in held:
-        lock.acquire()
-    try:
-        work()
-    finally:
-        for _, lock in held:
-            lock.release()
-
-
-def own_array(ctx: KernelContext, resource: StoredVariable) -> Array:
-    """The array of a variable, in C order and writable: copied if it is not, as after a value set from outside."""
-    array = resource.read()
-    if not array.flags.c_contiguous or not getattr(array.flags, "writeable", True):
-        array = resource.array = ctx.xp.array(array, order="C")
-    return array
-
-
 def apply_dense(
     ctx: KernelContext, formula: Formula, resources: Sequence[StoredVariable], gradient: Array, *scalars: Array
 ) -> None:
@@ -113,22 +102,14 @@ def apply_dense(
     operands = as_operands(ctx.xp, scalars, gradient)
 
     def work() -> None:
-        arrays = [own_array(ctx, resource) for resource in resources]
-        _check_shapes(resources, arrays, gradient)
+        arrays = [own_array(ctx.xp, resource) for resource in resources]
+        check_shapes(resources, arrays, gradient)
         flat = ctx.xp.asarray(gradient).reshape(-1)
         if any(ctx.xp.may_share_memory(flat, array) for array in arrays):
             flat = flat.copy()  # the gradient shares memory with the variable, which is about to change
         _run_tiles(ctx.xp, formula, [flat, *(array.reshape(-1) for array in arrays)], operands)
 
     locked(resources, work)
-
-
-def _check_shapes(resources: Sequence[StoredVariable], arrays: Sequence[Array], gradient: Array) -> None:
-    for resource, array in zip(resources, arrays, strict=True):
-        if array.shape != gradient.shape:
-            raise InvalidArgumentError(
-                f"variable {resource.name!r} has shape {array.shape}, the gradient {gradient.shape}"
-            )
 
 
 def _run_tiles(xp: ArrayModule, formula: Formula, flats: Sequence[Array], scalars: Sequence[Array]) -> None:
@@ -200,7 +181,7 @@ def apply_sparse(
     operands = as_operands(ctx.xp, scalars, gradient)
 
     def work() -> None:
-        arrays = [own_array(ctx, resource) for resource in resources]
+        arrays = [own_array(ctx.xp, resource) for resource in resources]
         check_sparse(ctx, resources, arrays, gradient, indices)
         if _update_groups(ctx.xp, formula, arrays, gradient, indices, operands):
             return
@@ -309,15 +290,15 @@ def register_updates(
     def chosen(ctx: KernelContext, values: Sequence[Any]) -> tuple[Formula, list[Any]]:
         return choose(ctx, as_numbers(ctx, values))
 
-    def dense_kernel(ctx: KernelContext, *inputs: Any) -> None:
+    def update(ctx: KernelContext, *inputs: Any) -> Update:
         formula, numbers = chosen(ctx, [*inputs[count:place], *inputs[place + 1 :]])
-        apply_dense(ctx, formula, inputs[:count], inputs[place], *numbers)
+        return Update(formula, inputs[:count], inputs[place], numbers)
 
     def sparse_kernel(ctx: KernelContext, *inputs: Any) -> None:
         formula, numbers = chosen(ctx, [*inputs[count:place], *inputs[place + 2 :]])
         apply_sparse(ctx, formula, inputs[:count], inputs[place], inputs[place + 1], *numbers)
 
-    def definition(prefix: str, indices: Sequence[str], kernel: KernelFunction, shape: ShapeFunction) -> OpDef:
+    def definition(prefix: str, indices: Sequence[str], kernel: KernelFunction | Kernel, shape: ShapeFunction) -> OpDef:
         types = {"dtype": tuple(dtype), "Tscalar": tuple(dtype)}
         return register(
             OpDef(
@@ -341,7 +322,7 @@ def register_updates(
         )
 
     return (
-        definition("Apply", (), dense_kernel, dense_shape),
+        definition("Apply", (), dense_kernel(update), dense_shape),
         definition("SparseApply", ("indices: Tindices",), sparse_kernel, sparse_shape),
     )
 

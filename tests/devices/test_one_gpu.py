@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.errors import InvalidArgumentError
+from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.runtime.device import gpu_count
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpu_count(), reason="needs a GPU")]
@@ -77,3 +77,89 @@ def test_bad_matrices_are_refused(build, matrix):
 
 def test_a_singular_matrix_has_a_determinant():
     assert run(tf.matrix_determinant, SINGULAR) == 0
+
+
+ELEMENTWISE = {
+    "broadcast rows and columns": lambda x, y: (x * y[0] + y[:, :1]) / (x * x + 1.0),
+    "a row in the middle": lambda x, y: tf.reshape(x, [2, 2, 3]) * tf.reshape(y, [4, 3])[:2, None] - 1.0,
+    "an array of one element": lambda x, y: tf.sigmoid(x - y[:1, :1]) * tf.tanh(y),
+    "booleans": lambda x, y: tf.where((x > y) | ~(x < 0.5), x * 2.0, -y),
+    "conversions": lambda x, y: tf.cast(tf.cast(x * 3.0, tf.int32) * 2, tf.float64) + tf.cast(y > x, tf.float64),
+    "nan": lambda x, y: tf.maximum(tf.minimum(tf.log(x), y), -tf.sqrt(y)),
+    "functions": lambda x, y: (
+        tf.floor(x) + tf.ceil(y) + tf.rint(x * 2.0) + tf.abs(-y) + tf.exp(x) + tf.rsqrt(x * x + 1.0)
+    ),
+    "a transposed input": lambda x, y: tf.transpose(tf.transpose(x) * 2.0 + tf.transpose(y)) * y,
+    "several results": lambda x, y: tf.concat([x + y, (x + y) * 2.0, tf.exp((x + y) * 2.0)], 0),
+}
+
+
+@pytest.mark.parametrize("case", ELEMENTWISE)
+def test_a_kernel_of_several_elementwise_operations(case):
+    arrays = np.random.default_rng(0).standard_normal((2, 4, 3)).astype(np.float32)
+    build = ELEMENTWISE[case]
+    with tf.Graph().as_default():
+        x, y = tf.placeholder(tf.float32, [4, 3]), tf.placeholder(tf.float32, [4, 3])
+        values = []
+        for device in ("/gpu:0", "/cpu:0"):
+            with tf.device(device):
+                values.append(build(x, y))
+        with tf.Session() as session:
+            got, wanted = session.run(values, {x: arrays[0], y: arrays[1]})
+    np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6)
+
+
+OPTIMIZERS = {
+    "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+    "adam": lambda: tf.train.AdamOptimizer(tf.train.exponential_decay(0.1, tf.train.get_global_step(), 1, 0.5)),
+    "rmsprop": lambda: tf.train.RMSPropOptimizer(0.1, momentum=0.5, centered=True),
+    "adadelta": lambda: tf.train.AdadeltaOptimizer(0.1),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_the_updates_of_all_variables_together(optimizer, dtype):
+    """Each gradient is a value of another variable, read in the step that updates it."""
+    rng = np.random.default_rng(0)
+    start = [rng.standard_normal((3, 2)).astype(dtype) for _ in range(3)]
+    found = []
+    for device in ("/gpu:0", "/cpu:0"):
+        with tf.Graph().as_default(), tf.device(device):
+            step = tf.train.get_or_create_global_step()
+            variables = [tf.Variable(value) for value in start]
+            gradients = [variables[(i + 1) % 3].value() for i in range(3)]
+            update = OPTIMIZERS[optimizer]().apply_gradients(zip(gradients, variables, strict=True), step)
+            with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+                session.run(tf.global_variables_initializer())
+                for _ in range(3):
+                    session.run(update)
+                found.append(session.run(variables))
+    tolerance = 1e-2 if dtype == "float16" else 1e-5
+    np.testing.assert_allclose(found[0], found[1], rtol=tolerance, atol=tolerance)
+
+
+def test_a_variable_that_is_updated_twice_in_a_step():
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        variable = tf.Variable(np.float32([1, 2]))
+        optimizer = tf.train.GradientDescentOptimizer(1.0)
+        before = variable.read_value()
+        first = optimizer.apply_gradients([(variable.value(), variable)])
+        with tf.control_dependencies([first]):
+            between = variable.read_value()
+            second = optimizer.apply_gradients([(between - 1.0, variable)])
+        with tf.control_dependencies([second]):
+            after = variable.read_value()
+        session.run(variable.initializer)
+        found = session.run([before, between, after])
+    np.testing.assert_array_equal(found, [[1, 2], [0, 0], [1, 1]])
+
+
+def test_a_variable_without_a_value_is_named_by_its_update():
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        known, unknown = tf.Variable([1.0], name="known"), tf.Variable([1.0], name="unknown")
+        session.run(known.initializer)
+        gradients = [(tf.constant([1.0]), known), (tf.constant([1.0]), unknown)]
+        with pytest.raises(FailedPreconditionError, match="unknown"):
+            session.run(tf.train.GradientDescentOptimizer(1.0).apply_gradients(gradients))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from types import MappingProxyType, ModuleType
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -112,6 +112,23 @@ class KernelContext(Protocol):
         """`array` as a NumPy array."""
 
 
+class Update(NamedTuple):
+    """An update of a variable and its slots, as `Kernel.update` tells it.
+
+    Attributes:
+        formula: ``formula(xp, (t, u), gradient, variable, *slots, *scalars)`` calls ufuncs of `xp` with ``out=``, and
+            takes the same course for all values.
+        resources: The variable and its slots.
+        gradient: The gradient, of their shape.
+        scalars: The scalars of the formula.
+    """
+
+    formula: Callable[..., None]
+    resources: Sequence[Any]
+    gradient: Any
+    scalars: Sequence[Any]
+
+
 @dataclass(frozen=True)
 class Kernel:
     """How one device type computes an operation.
@@ -137,6 +154,8 @@ class Kernel:
         element: For an elementwise kernel, an element of the output as an expression of those of the inputs, such as
             ``"maximum({0}, 0)"``, from which a loop is compiled (see `ops.kernels.element_loops`). A function gives it
             for an operation. None for a ufunc, whose name says it, and where there is none.
+        update: For an optimizer's update by a dense gradient, ``update(ctx, *inputs)`` gives the `Update` that the
+            function carries out. On a GPU, the updates of all variables are then one kernel.
     """
 
     function: KernelFunction
@@ -148,6 +167,7 @@ class Kernel:
     elementwise: bool | Callable[[Any], bool] = False
     element_ns: float = 0.2
     element: str | Callable[[Any], str] | None = None
+    update: Callable[..., Update] | None = None
 
 
 _UFUNC_NS: Final = {

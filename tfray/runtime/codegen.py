@@ -48,6 +48,7 @@ from tfray.framework.region import Region
 from tfray.framework.tensor_list import TensorList
 from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.runtime.device import Device, OpContext
+from tfray.runtime.device_groups import Group, UpdateGroup, arranged, group_loop, name_of, update_loops
 from tfray.runtime.fusion import (
     FusedGroup,
     compiled_loop,
@@ -330,7 +331,7 @@ class _Emitter:
         fetched: Collection[Tensor] = (),
         updated_elsewhere: Collection[str] = (),
     ) -> None:
-        body = self.body = host.body
+        body = host.body
         self._host = host
         self._program = program
         self._device = program.device
@@ -339,7 +340,13 @@ class _Emitter:
         self._entered = set(body.inputs)
         self._names = names
         self._copies: dict[tuple[Tensor, bool], str] = {}
-        groups = find_groups(body, self._kernel) if program.device.type == "CPU" and program.fuses else []
+        groups: list[Group] = []
+        if program.fuses and program.device.type == "CPU":
+            groups += find_groups(body, self._kernel)
+        elif program.fuses and not program.traced:  # the time of each operation is that of its own kernel
+            body, elementwise, updates = arranged(body, self._kernel, host)
+            groups += [*elementwise, *updates]
+        self.body = body
         self._groups = {group.first: group for group in groups}
         self._memory = lay_out_memory(
             body,
@@ -362,8 +369,14 @@ class _Emitter:
         fused = -1  # index of the last operation that a group has written already
         for i, op in enumerate(self.body.ops):
             if i in self._groups:
-                fused = self._groups[i].last
-                self._write_group(self._groups[i])
+                group = self._groups[i]
+                fused = group.last
+                if isinstance(group, UpdateGroup):
+                    self._write_updates(group)
+                elif self._device.type == "CPU":
+                    self._write_group(group)
+                else:
+                    self._write_device_group(group)
             if i <= fused:
                 self._drop(i)
                 continue
@@ -543,6 +556,43 @@ class _Emitter:
             places = tuple(group.results.index(tensor) for tensor in kept)
             values = "".join(f"{self.name(tensor)}, " for tensor in kept)
             program.add(f"trace.ran_together(({ops},), start, begun, trace.now(), t{serial}, {places}, ({values}))")
+
+    def _write_device_group(self, group: FusedGroup) -> None:
+        """Write a group as one kernel of a GPU."""
+        program, loop = self._program, group_loop(group, self._kernel)
+        tensors = {name_of(tensor): tensor for tensor in (*group.forms, *group.results)}
+        taken = [self.form(tensors[name], group.forms[tensors[name]] == "number") for name in loop.inputs]
+        for op in group.ops:
+            program.count_work(op)
+        for tensor in (tensors[name] for name in loop.outputs):
+            dtype = program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
+            fresh = f"{program.refer('empty', self._device.xp.empty)}({group.shape}, {dtype})"
+            program.add(f"{self.name(tensor)} = {self._memory_for(tensor) or fresh}", tensor.op)
+        arrays = ", ".join(
+            [program.refer("xp", self._device.xp), *taken, *(self.name(tensors[n]) for n in loop.outputs)]
+        )
+        described = [(tensors[name], text) for name, text in zip(loop.inputs, taken, strict=True)]
+        program.add(f"{program.refer('elements', loop)}({arrays})", group.ops[0], described)
+
+    def _write_updates(self, group: UpdateGroup) -> None:
+        """Write the updates of variables as one kernel of a GPU, or a few."""
+        program = self._program
+        for loop in update_loops(group, self._kernel, {t for t in self.body.constants if not t.shape.rank}):
+            scalars = [self.form(tensor, True) for tensor in loop.numbers]
+            scalars += [self.form(tensor, False) for tensor in loop.scalars]
+            updates = []
+            for op in loop.ops:
+                program.count_work(op)
+                (gradient,) = [
+                    self.form(tensor, False)
+                    for argument, tensor in zip(op.op_def.input_arguments, op.inputs, strict=True)
+                    if argument.name == "grad"
+                ]
+                handles = [self.name(tensor) for tensor in op.inputs if tensor.dtype is dtypes.resource]
+                updates.append(f"({', '.join([*handles, gradient])})")
+            run = program.refer("updates", loop)
+            xp = program.refer("xp", self._device.xp)
+            program.add(f"{run}.run({xp}, [{', '.join(scalars)}], [{', '.join(updates)}])", loop.ops[0])
 
     def _write_loop_call(self, group: FusedGroup, loop: CompiledKernel, kept: Sequence[Tensor], serial: int) -> None:
         """Write the call of a compiled loop. Its operations are taken to have equal shares of its time."""

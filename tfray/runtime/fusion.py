@@ -98,7 +98,7 @@ def find_groups(body: Body, kernel_of: Callable[[Operation], Kernel]) -> list[Fu
         current = added
     groups += [current] if current else []
     chosen = [group for group in groups if _pays(group, kernel_of)]
-    _find_internal(body, chosen)
+    find_internal(body, chosen)
     return chosen
 
 
@@ -108,7 +108,7 @@ def _extended(
     """`group`, or a new group for None, with one more operation; None when the operation does not fit."""
     if not _is_elementwise(op, kernel_of):
         return None
-    shape = _sizes(op.outputs[0])
+    shape = sizes_of(op.outputs[0])
     if group is None:
         group = FusedGroup([], index, index, shape)
     if shape != group.shape:
@@ -118,7 +118,7 @@ def _extended(
     for tensor in op.inputs:
         if tensor in own:
             continue
-        form, needed = _form(tensor, shape)
+        form, needed = form_of(tensor, shape)
         if form is None or (needed is not None and width not in (None, needed)):
             return None
         forms[tensor], width = form, needed if width is None else width
@@ -138,13 +138,14 @@ def _is_elementwise(op: Operation, kernel_of: Callable[[Operation], Kernel]) -> 
     return known and numeric and (output.shape.num_elements() or 0) >= MIN_ELEMENTS
 
 
-def _sizes(tensor: Tensor) -> tuple[int, ...]:
+def sizes_of(tensor: Tensor) -> tuple[int, ...]:
+    """The sizes of a shape that is known."""
     return tuple(int(size) for size in tensor.shape.sizes if size is not None)
 
 
-def _form(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | None]:
+def form_of(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | None]:
     """How an input takes part in results of `shape` (see `FusedGroup.forms`), and the row length that this needs."""
-    own = _sizes(tensor)
+    own = sizes_of(tensor)
     if own == shape:
         return "whole", None
     if math.prod(own) == 1:
@@ -178,7 +179,8 @@ def is_threaded(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> 
     return group.size * sum(kernel_of(op).element_ns for op in group.ops) >= MIN_THREADED_NS
 
 
-def _find_internal(body: Body, groups: Sequence[FusedGroup]) -> None:
+def find_internal(body: Body, groups: Sequence[FusedGroup]) -> None:
+    """Find what each group keeps to itself."""
     owner = {op: group for group in groups for op in group.ops}
     leaving = set(body.outputs)
     # What no operation takes is a target of the step, which asks for it as a whole.
@@ -215,7 +217,7 @@ def compiled_loop(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -
     inputs = {names[tensor]: Input(tensor.dtype.numpy, form) for tensor, form in group.forms.items()}
     assignments = []
     for op in group.ops:
-        element = _element(op, kernel_of(op))
+        element = element_of(op, kernel_of(op))
         if element is None:
             return None
         output = op.outputs[0]
@@ -226,7 +228,8 @@ def compiled_loop(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -
     )
 
 
-def _element(op: Operation, kernel: Kernel) -> str | None:
+def element_of(op: Operation, kernel: Kernel) -> str | None:
+    """An element of the result as an expression of those of the inputs; None if there is none."""
     if callable(kernel.element):
         return kernel.element(op)
     return kernel.element or UFUNC_ELEMENTS.get(kernel.ufunc or "")
@@ -243,7 +246,7 @@ def looped_function(op: Operation, kernel: Kernel, *, on_part: bool = False) -> 
         kernel: Its kernel.
         on_part: Whether it is called on parts of such arrays.
     """
-    element = _element(op, kernel)
+    element = element_of(op, kernel)
     if element is None or len(op.inputs) != 1 or not has_own_functions(element):
         return None
     size = op.outputs[0].shape.num_elements()

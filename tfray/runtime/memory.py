@@ -12,14 +12,14 @@ updates the variable, the read makes a copy after all. So a step sees the value 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tfray.framework import dtypes
 from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
-from tfray.runtime.fusion import FusedGroup
+from tfray.runtime.device_groups import Group
 from tfray.runtime.segment_body import Body
 
 _ALIGNMENT = 64  # bytes: the size of slots is rounded up to whole cache lines
@@ -53,7 +53,7 @@ def lay_out_memory(
     *,
     sends_copy: bool,
     updated_elsewhere: Collection[str] = (),
-    groups: Sequence[FusedGroup] = (),
+    groups: Sequence[Group] = (),
     sent_in_place_bytes: int | None = None,
 ) -> MemoryLayout:
     """Assign memory to the results of `body`.
@@ -68,7 +68,9 @@ def lay_out_memory(
         sent_in_place_bytes: Least size of results for `MemoryLayout.sent_in_place`; None for no such results.
     """
     layout = MemoryLayout()
-    layout.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere)
+    # A group works through its operations part by part: all begin with the first.
+    begun = {index: group.first for group in groups for index in range(group.first, group.last + 1)}
+    layout.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere, begun)
     liveness = _Liveness(body, kernel_of, sends_copy, layout.copied_reads)
     layout.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
     internal = {tensor for group in groups for tensor in group.internal}
@@ -132,7 +134,7 @@ class _Liveness:
             for root in roots:
                 self.end[root] = max(self.end.get(root, -1), last)
 
-    def reads_to_copy(self, updated_elsewhere: Collection[str]) -> set[Tensor]:
+    def reads_to_copy(self, updated_elsewhere: Collection[str], begun: Mapping[int, int]) -> set[Tensor]:
         """Reads of a variable whose value is used after the variable is updated, or by the update itself.
 
         Kernels of updates write the variable part by part, and may have read only some of their inputs by then.
@@ -141,7 +143,7 @@ class _Liveness:
         for i, op in enumerate(self.body.ops):
             if access_of(op) == "update":
                 for handle in accessed_handles(op):
-                    updates.setdefault(handle, []).append(i)
+                    updates.setdefault(handle, []).append(begun.get(i, i))
         copied: set[Tensor] = set()
         for i, op in enumerate(self.body.ops):
             if access_of(op) is None:
@@ -187,7 +189,7 @@ def _assign_slots(
     kernel_of: Callable[[Operation], Kernel],
     liveness: _Liveness,
     layout: MemoryLayout,
-    groups: Sequence[FusedGroup],
+    groups: Sequence[Group],
 ) -> None:
     free: list[int] = []
     ending: dict[int, list[int]] = {}  # by index of an operation, the slots that are free after it

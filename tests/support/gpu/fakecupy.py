@@ -29,7 +29,7 @@ import threading
 import types
 import warnings
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -751,6 +751,77 @@ class ufunc:
         return self(a.reshape(a.shape + (1,) * b.ndim), b.reshape((1,) * a.ndim + b.shape), **kwargs)
 
 
+class ElementwiseKernel:
+    """A kernel of a user's own, whose source is as `tfray.ops.kernels.device_loops` writes it.
+
+    It runs section by section: an index array stands for the threads of one, so that each line is NumPy's.
+    """
+
+    FUNCTIONS: ClassVar[dict[str, Any]] = {
+        "where": np.where,
+        "maximum": np.maximum,
+        "minimum": np.minimum,
+        "negative": np.negative,
+        "absolute": np.absolute,
+        "invert": np.logical_not,
+        "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+        "quotient": np.floor_divide,
+        **{name: getattr(np, name) for name in ("sqrt", "rint", "floor", "ceil", "exp", "log", "tanh")},
+        **{
+            name: (lambda x, _type=_type: np.asarray(x).astype(_type)[()])
+            for name, _type in {
+                "bool_": np.bool_,
+                **{n: np.dtype(n) for n in ("float32", "float64", "int32", "int64")},
+            }.items()
+        },
+    }
+
+    def __init__(
+        self, in_params: str, out_params: str, operation: str, name: str = "kernel", *, preamble: str = ""
+    ) -> None:
+        real.ElementwiseKernel  # noqa: B018 (the name is there)
+        self.name, self.lines = name, operation.split("\n")
+        self.params = [text.split() for text in f"{in_params}, {out_params}".split(", ")]
+
+    def __call__(self, *args: Any, size: int) -> None:
+        if len(args) != len(self.params):
+            raise TypeError(f"Wrong number of arguments for {self.name!r}")
+        recorder.call(self.name)
+        space: dict[str, Any] = dict(self.FUNCTIONS)
+        for (*kind, dtype, name), value in zip(self.params, args, strict=True):
+            if not kind:
+                if isinstance(value, (ndarray, np.ndarray)):
+                    raise ValueError("Specified size can be used only if all of the ndarray are 'raw'.")
+                space[name] = np.dtype(dtype).type(value)
+                continue
+            host = _operand(value)
+            if host.dtype != np.dtype(dtype):
+                raise TypeError(f"Type is mismatched. {name} {host.dtype} {dtype}")
+            is_written = name.startswith("out")
+            if is_written and not host.flags.c_contiguous:
+                raise RuntimeError("the stand-in stores to contiguous arrays alone")
+            space[name] = host.reshape(-1)
+        with np.errstate(all="ignore"):
+            self._run(space, size)
+
+    def _run(self, space: dict[str, Any], size: int) -> None:
+        done = 0
+        for line in self.lines:
+            text = line.strip()
+            if text.endswith("{"):
+                count = space[text.split("< ")[1].removesuffix(") {")]
+                space["j"], done = np.arange(count), done + int(count)
+            elif text == "}" or text.endswith("j = i;"):
+                continue
+            elif text.startswith("const "):
+                _, dtype, name, rest = text.removesuffix(";").split(" ", 3)
+                space[name] = space[dtype](eval(rest.removeprefix("= "), space))
+            else:
+                exec(text.removesuffix(";"), space)
+        if done != size:
+            raise RuntimeError(f"the sections have {done} elements, and the kernel is launched for {size}")
+
+
 # -- functions -----------------------------------------------------------------------------------------
 
 WAITING_FUNCTIONS = {
@@ -1180,6 +1251,7 @@ MODULE = FakeModule(
         "ogrid": _Grid(np.ogrid),
         "mgrid": _Grid(np.mgrid),
         "ufunc": ufunc,
+        "ElementwiseKernel": ElementwiseKernel,
         "newaxis": None,
         "shape": lambda a: np.shape(getattr(a, "_host", a)),
     },
