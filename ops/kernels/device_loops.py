@@ -45,7 +45,7 @@ template <typename T> __device__ T maximum(T x, T y) { return x > y || x != x ? 
 template <typename T> __device__ T minimum(T x, T y) { return x < y || x != x ? x : y; }
 template <typename T> __device__ T where(bool c, T x, T y) { return c ? x : y; }
 template <typename T> __device__ T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
-template <typename T> __device__ T quotient(T j, T width) { return j / width; }
+template <typename T, typename U> __device__ T quotient(T j, U width) { return j / width; }
 """
 
 
@@ -56,15 +56,25 @@ class Load:
     Attributes:
         name: Its name. Sections that name the same array load from one.
         dtype: Its dtype.
-        form: ``whole``, ``row``, ``column`` or ``scalar``, as in `element_loops.Input`; or ``number``: a number that
-            the host passes.
+        form: ``whole``, ``row``, ``column`` or ``scalar``, as in `element_loops.Input`; ``at`` another `index`; or
+            ``number``: a number that the host passes.
         width: Elements of a row, for ``row`` and ``column``.
+        index: For ``at``, which element of the array, as an expression of ``j``, the number of the section's element,
+            and of `Section.places`. ``{name}`` stands for an array of that name.
+        array: The array's name, if it is not that of the value.
     """
 
     name: str
     dtype: NumpyDType
     form: str = "whole"
     width: int = 0
+    index: str = ""
+    array: str = ""
+
+    @property
+    def source(self) -> str:
+        """The name of the array."""
+        return self.array or self.name
 
 
 @dataclass(frozen=True)
@@ -75,13 +85,21 @@ class Section:
         size: The number of elements.
         loads: What it reads.
         assignments: What it computes, in order.
-        stored: Values, and the names of the arrays to which they go; these may be among `loads`.
+        stored: Values, and the names of the arrays to which they go; these may be among `loads`. A third entry is the
+            index at which they go there, if it is not ``j``.
+        places: Names of integers, and the expressions from which they are computed first.
     """
 
     size: int
     loads: tuple[Load, ...]
     assignments: tuple[Assignment, ...]
-    stored: tuple[tuple[str, str], ...]
+    stored: tuple[tuple[str, ...], ...]
+    places: tuple[tuple[str, str], ...] = ()
+
+
+def has_loop(dtype: NumpyDType, size: int) -> bool:
+    """Whether kernels that know of float32 and float64, and count elements in 32 bits, compute an array."""
+    return dtype in (np.float32, np.float64) and 0 < size < 1 << 31
 
 
 class Unknown(Exception):
@@ -101,8 +119,8 @@ class DeviceLoop:
     """
 
     def __init__(self, sections: Sequence[Section]) -> None:
-        stored = {array: _dtype_of(section, value) for section in sections for value, array in section.stored}
-        loads = {load.name: load for section in sections for load in section.loads if load.name not in stored}
+        stored = {array: _dtype_of(section, value) for section in sections for value, array, *_ in section.stored}
+        loads = {load.source: load for section in sections for load in section.loads if load.source not in stored}
         self.inputs, self.outputs = list(loads), list(stored)
         self._size = sum(section.size for section in sections)
         self._sizes = [section.size for section in sections]
@@ -155,21 +173,25 @@ class _Writer(ast.NodeTransformer):
         self.lines: list[str] = []
         self._dtypes: dict[str, NumpyDType] = {}
         self._names: dict[str, str] = {}
+        self.lines += [f"const int32 {name} = {text};" for name, text in section.places]
         for number, load in enumerate(section.loads):
-            array = arrays[load.name]
+            array = arrays[load.source]
             self._dtypes[load.name] = load.dtype
             if load.form == "number":
                 self._names[load.name] = array
                 known_type(load.dtype)
                 continue
             width = widths.setdefault(load.width, f"w{len(widths)}") if load.form in ("row", "column") else ""
-            index = {"whole": "j", "scalar": "0", "row": f"j % {width}", "column": f"quotient(j, {width})"}[load.form]
+            forms = {"whole": "j", "scalar": "0", "row": f"j % {width}", "column": f"quotient(j, {width})"}
+            index = forms.get(load.form) or load.index.format(**arrays)
             self._names[load.name] = f"x{number}"
             self.lines.append(f"const {known_type(load.dtype)} x{number} = {array}[{index}];")
+        self._names |= {name: name for name, _ in section.places}
+        self._dtypes |= {name: np.dtype(np.int32) for name, _ in section.places}
         for number, assignment in enumerate(section.assignments):
             self._assign(assignment, f"y{number}")
-        for value, array in section.stored:
-            self.lines.append(f"{arrays[array]}[j] = {self._names[value]};")
+        for value, array, *index in section.stored:
+            self.lines.append(f"{arrays[array]}[{index[0] if index else 'j'}] = {self._names[value]};")
 
     def _assign(self, assignment: Assignment, target: str) -> None:
         dtypes = [self._dtypes[name] for name in assignment.inputs]
@@ -208,34 +230,34 @@ class _Writer(ast.NodeTransformer):
 # -- formulas that update arrays in place ----------------------------------------------------------------
 
 
-class _Value:
+class Value:
     """An array or a number of a formula, while its operations are recorded."""
 
     def __init__(self, trace: Trace, name: str, dtype: NumpyDType) -> None:
         self.trace, self.name, self.dtype = trace, name, dtype
 
-    def astype(self, dtype: Any) -> _Value:
+    def astype(self, dtype: Any) -> Value:
         """The value in another dtype."""
         wanted = np.dtype(dtype)
         return self if wanted == self.dtype else self.trace.record("convert({0})", [self], wanted)
 
-    def __neg__(self) -> _Value:
+    def __neg__(self) -> Value:
         return self.trace.record("-{0}", [self], self.dtype)
 
     def __bool__(self) -> bool:
         raise Unknown("what the formula does depends on a value")
 
 
-def _operator(element: str, reflected: bool = False) -> Callable[[_Value, Any], _Value]:
-    def method(self: _Value, other: Any) -> _Value:
+def _operator(element: str, reflected: bool = False) -> Callable[[Value, Any], Value]:
+    def method(self: Value, other: Any) -> Value:
         return self.trace.record(element, [other, self] if reflected else [self, other], self.dtype)
 
     return method
 
 
 for _name, _element in {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "truediv": "{0} / {1}"}.items():
-    setattr(_Value, f"__{_name}__", _operator(_element))
-    setattr(_Value, f"__r{_name}__", _operator(_element, reflected=True))
+    setattr(Value, f"__{_name}__", _operator(_element))
+    setattr(Value, f"__r{_name}__", _operator(_element, reflected=True))
 
 
 class Trace:
@@ -247,7 +269,7 @@ class Trace:
 
     float32, float64 = np.float32, np.float64
 
-    def __init__(self, attrs: Any) -> None:
+    def __init__(self, attrs: Any = None) -> None:
         self.assignments: list[Assignment] = []
         self._attrs = attrs
 
@@ -260,33 +282,65 @@ class Trace:
         """An attribute of the operation."""
         return self._attrs[name]
 
-    def value(self, name: str, dtype: NumpyDType) -> _Value:
+    def value(self, name: str, dtype: NumpyDType) -> Value:
         """An array or a number that the formula takes."""
-        return _Value(self, name, dtype)
+        return Value(self, name, dtype)
 
-    def asarray(self, value: _Value, dtype: Any) -> _Value:
+    def values(self, loads: Sequence[Load]) -> list[Value]:
+        """What is loaded."""
+        return [Value(self, load.name, load.dtype) for load in loads]
+
+    def compute(self, element: str, *operands: Any, dtype: Any = None) -> Value:
+        """The value of an expression; of the dtype of its first operand, if none is named."""
+        return self.record(element, operands, dtype or operands[0].dtype)
+
+    def asarray(self, value: Value, dtype: Any) -> Value:
         """As of the array module."""
         return value.astype(dtype)
 
-    def record(self, element: str, operands: Sequence[Any], dtype: NumpyDType, out: _Value | None = None) -> _Value:
+    def record(self, element: str, operands: Sequence[Any], dtype: NumpyDType, out: Value | None = None) -> Value:
         """Note an assignment; numbers among its operands become part of it."""
-        values = [operand for operand in operands if isinstance(operand, _Value)]
+        values = [operand for operand in operands if isinstance(operand, Value)]
         places = iter(f"{{{index}}}" for index in range(len(values)))
-        texts = [next(places) if isinstance(operand, _Value) else repr(float(operand)) for operand in operands]
+        texts = [next(places) if isinstance(operand, Value) else repr(float(operand)) for operand in operands]
         target = f"value {len(self.assignments)}"
         self.assignments.append(Assignment(target, element.format(*texts), tuple(v.name for v in values), dtype))
         if out is None:
-            return _Value(self, target, dtype)
+            return Value(self, target, np.dtype(dtype))
         out.name = target
         return out
 
     def __getattr__(self, name: str) -> Any:
-        element = UFUNC_ELEMENTS.get(name)
+        element = {**UFUNC_ELEMENTS, "sigmoid": "sigmoid({0})"}.get(name)
         if element is None:
             raise Unknown(name)
 
-        def ufunc(*operands: Any, out: _Value | None = None) -> _Value:
-            dtype = out.dtype if out is not None else next(o.dtype for o in operands if isinstance(o, _Value))
+        def ufunc(*operands: Any, out: Value | None = None) -> Value:
+            dtype = out.dtype if out is not None else next(o.dtype for o in operands if isinstance(o, Value))
             return self.record(element, operands, dtype, out)
 
         return ufunc
+
+
+# -- sums of what is computed from elements --------------------------------------------------------------
+
+
+def device_sum(
+    xp: ArrayModule, element: str, arrays: Sequence[Any], axis: int | tuple[int, ...], scale: float = 1.0
+) -> Any:
+    """The sum of an expression of the elements of arrays, ``{0}``, ``{1}``, ..., times `scale`, in one kernel.
+
+    The arrays have one dtype of 4 or 8 bytes and are broadcast against each other. Dimensions that are summed over stay.
+    """
+    names = [f"x{index}" for index in range(len(arrays))]
+    dtype = arrays[0].dtype
+    kernel = _sum_kernel(xp, element.format(*names), tuple(names), known_type(dtype))
+    return kernel(*arrays, dtype.type(scale), axis=axis, keepdims=True)
+
+
+@cache
+def _sum_kernel(xp: Any, element: str, names: tuple[str, ...], dtype: str) -> Any:
+    parameters = ", ".join(f"{dtype} {name}" for name in (*names, "scale"))
+    return xp.ReductionKernel(
+        parameters, f"{dtype} total", element, "a + b", "total = a * scale", "0", "tfray_sum", preamble=_PREAMBLE
+    )

@@ -18,6 +18,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.join_ops import concat, split
+from tfray.ops.kernels.device_loops import DeviceLoop, Load, Section, Trace, has_loop
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math.arithmetic_ops import add, multiply, square
 from tfray.ops.math.transcendental_ops import tanh
@@ -58,6 +59,10 @@ def _bias_of_gates(xp: ArrayModule, units: int, dtype: NumpyDType, forget_bias: 
 
 def _lstm_gates_kernel(ctx: KernelContext, projected: Array, bias: Array, cell: Array) -> tuple[Array, Array, Array]:
     xp, dtype, units = ctx.xp, ctx.output_dtype(), cell.shape[1]
+    if xp is not np and has_loop(dtype, projected.size):
+        made = [xp.empty(shape, dtype) for shape in (cell.shape, cell.shape, projected.shape)]
+        _gates_loop(cell.size, units, dtype, ctx.attr("forget_bias"))(xp, projected, bias, cell, *made)
+        return made[0], made[1], made[2]
     if is_half(dtype):
         projected, bias, cell = (array.astype(np.float32) for array in (projected, bias, cell))
     negative_bias = -(bias + _bias_of_gates(xp, units, cell.dtype, ctx.attr("forget_bias")))
@@ -78,6 +83,31 @@ def _lstm_gates_kernel(ctx: KernelContext, projected: Array, bias: Array, cell: 
     if is_half(dtype):
         return new_cell.astype(dtype), output.astype(dtype), gates.astype(dtype)
     return new_cell, output, gates
+
+
+def _parts(name: str, units: int, dtype: NumpyDType, index: str) -> list[Load]:
+    """What is loaded from the four parts of an array; `index` is that of a part of no columns before it."""
+    return [Load(f"{name}{part}", dtype, "at", index=f"{index} + {part * units}", array=name) for part in range(4)]
+
+
+@lru_cache(maxsize=64)
+def _gates_loop(size: int, units: int, dtype: NumpyDType, forget_bias: float) -> DeviceLoop:
+    """The kernel of a GPU: it takes `projected`, `bias` and `cell`, and gives the outputs."""
+    place = f"quotient(j, {units}) * {4 * units} + j % {units}"
+    loads = [
+        *_parts("projected", units, dtype, place),
+        *_parts("bias", units, dtype, f"j % {units}"),
+        Load("cell", dtype),
+    ]
+    trace = Trace()
+    *wide, cell = trace.values(loads)
+    i, j, f, o = (x + b for x, b in zip(wide[:4], wide[4:], strict=True))
+    i, j, f, o = trace.sigmoid(i), trace.tanh(j), trace.sigmoid(f + forget_bias), trace.sigmoid(o)
+    new_cell = cell * f + i * j
+    output = trace.tanh(new_cell) * o
+    gates = [(gate.name, "gates", f"{place} + {part * units}") for part, gate in enumerate((i, j, f, o))]
+    stored = (new_cell.name, "new_cell"), (output.name, "output"), *gates
+    return DeviceLoop([Section(size, tuple(loads), tuple(trace.assignments), stored)])
 
 
 def _lstm_gates_shape(op: Operation) -> list[TensorShape]:
@@ -128,6 +158,10 @@ def _lstm_gates_grad_kernel(
 ) -> tuple[Array, Array]:
     xp, dtype, units = ctx.xp, ctx.output_dtype(), cell.shape[1]
     arrays = gates, cell, new_cell, d_cell, d_output
+    if xp is not np and has_loop(dtype, gates.size):
+        made = xp.empty(gates.shape, dtype), xp.empty(cell.shape, dtype)
+        _gates_grad_loop(cell.size, units, dtype)(xp, *arrays, *made)
+        return made
     if is_half(dtype):
         gates, cell, new_cell, d_cell, d_output = (array.astype(np.float32) for array in arrays)
     i, j, f, o = (gates[:, part * units : (part + 1) * units] for part in range(4))
@@ -150,6 +184,28 @@ def _lstm_gates_grad_kernel(
     xp.multiply(d_projected, slopes, out=d_projected)
     d_last = xp.multiply(d_inner, f, out=d_inner)
     return (d_projected.astype(dtype), d_last.astype(dtype)) if is_half(dtype) else (d_projected, d_last)
+
+
+@lru_cache(maxsize=64)
+def _gates_grad_loop(size: int, units: int, dtype: NumpyDType) -> DeviceLoop:
+    """The kernel of a GPU: it takes the inputs, and gives the outputs."""
+    place = f"quotient(j, {units}) * {4 * units} + j % {units}"
+    loads = _parts("gates", units, dtype, place)
+    loads += [Load(name, dtype) for name in ("cell", "new_cell", "d_cell", "d_output")]
+    trace = Trace()
+    i, j, f, o, cell, new_cell, d_cell, d_output = trace.values(loads)
+    squashed = trace.tanh(new_cell)
+    d_inner = (1 - squashed * squashed) * o * d_output + d_cell
+    d_gates = [
+        d_inner * j * (i - i * i),
+        d_inner * i * (1 - j * j),
+        d_inner * cell * (f - f * f),
+        d_output * squashed * (o - o * o),
+    ]
+    d_last = d_inner * f
+    stored = [(d_gate.name, "d_projected", f"{place} + {part * units}") for part, d_gate in enumerate(d_gates)]
+    section = Section(size, tuple(loads), tuple(trace.assignments), (*stored, (d_last.name, "d_last")))
+    return DeviceLoop([section])
 
 
 def _lstm_gates_grad_shape(op: Operation) -> list[TensorShape]:

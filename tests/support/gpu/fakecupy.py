@@ -822,6 +822,31 @@ class ElementwiseKernel:
             raise RuntimeError(f"the sections have {done} elements, and the kernel is launched for {size}")
 
 
+class ReductionKernel:
+    """A sum of what an expression gives, as `tfray.ops.kernels.device_loops.device_sum` writes it."""
+
+    def __init__(
+        self, in_params: str, out_params: str, map_expr: str, reduce_expr: str, post_map_expr: str, identity: str,
+        name: str = "reduce", *, preamble: str = "",
+    ) -> None:  # fmt: skip
+        real.ReductionKernel  # noqa: B018 (the name is there)
+        if (reduce_expr, post_map_expr, identity) != ("a + b", "total = a * scale", "0"):
+            raise NotImplementedError("the stand-in reduces by scaled sums alone")
+        self.name, self.element = name, map_expr
+        self.params = [text.split() for text in in_params.split(", ")]
+
+    def __call__(self, *args: Any, axis: Any, keepdims: bool) -> ndarray:
+        recorder.call(self.name)
+        space: dict[str, Any] = dict(ElementwiseKernel.FUNCTIONS)
+        for (dtype, name), value in zip(self.params, args, strict=True):
+            host = _operand(value)
+            if host.dtype != np.dtype(dtype):
+                raise TypeError(f"Type is mismatched. {name} {host.dtype} {dtype}")
+            space[name] = host
+        with np.errstate(all="ignore"):
+            return _wrap(np.sum(eval(self.element, space), axis=axis, keepdims=keepdims) * space["scale"])
+
+
 # -- functions -----------------------------------------------------------------------------------------
 
 WAITING_FUNCTIONS = {
@@ -1252,6 +1277,7 @@ MODULE = FakeModule(
         "mgrid": _Grid(np.mgrid),
         "ufunc": ufunc,
         "ElementwiseKernel": ElementwiseKernel,
+        "ReductionKernel": ReductionKernel,
         "newaxis": None,
         "shape": lambda a: np.shape(getattr(a, "_host", a)),
     },
