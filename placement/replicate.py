@@ -65,6 +65,13 @@ class CompiledReplicaStep:
     feeds: list[int]
     checked: tuple[str, ...] = ()
 
+    @property
+    def homes(self) -> dict[str, str]:
+        """By name of each operation that runs on shards: its shard."""
+        parts = [*((part.device, part) for part in self.shards), *self.serving.items()]
+        ops = ((shard, outer) for shard, part in parts for outer in part.graph.get_operations())
+        return {op.name: shard for shard, outer in ops for op in ops_within(outer)}
+
 
 @lru_cache(maxsize=1024)
 def serving_device(shard: str) -> str:
@@ -117,6 +124,7 @@ def compile_replica_step(
         own.reductions = _reductions(by_device.values(), replica)
     serving = {shard: by_device.pop(serving_device(shard)) for shard in shards if serving_device(shard) in by_device}
     number = {op.name: i for i, op in enumerate(split.fed)}
+    own.feeds.sort(key=number.__getitem__)  # however the variables are placed, inputs give the same
     feeds = [number[name] for name in own.feeds]
     return CompiledReplicaStep(list(by_device.values()), serving, own, feeds, split.checked)
 

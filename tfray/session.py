@@ -267,6 +267,10 @@ class Session:
                     self._steps[key] = _PreparedStep(self, runner, config, fetches, feeds, placer)
             return self._steps[key]
 
+    def _forget_homes(self) -> None:
+        """Place resources anew from now on: they have moved. Steps are compiled anew when the graph says so."""
+        self._placer.homes.clear()
+
     def close(self) -> None:
         """Cancel what runs and release all resources. Closing twice does nothing."""
         if not self._closed:

@@ -13,7 +13,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.clusters.directory import ActorDirectory
@@ -51,7 +51,7 @@ class JobSpec:
         num_gpus: GPUs of each task; each becomes a device ``GPU:i`` with an actor of its own.
         resources: Custom Ray resources that each task asks for.
         scheduling_strategy: Ray's scheduling strategy, such as ``"SPREAD"`` or a placement group strategy. A list or
-            tuple has one for each task; None is Ray's default.
+            tuple has one for each task; None, as for tasks beyond it, is Ray's default.
         memory_bytes: Memory that each task asks of Ray.
         runtime_env: Ray runtime environment of each task.
     """
@@ -82,7 +82,8 @@ class JobSpec:
             options["resources"] = dict(self.resources)
         strategy = self.scheduling_strategy
         if isinstance(strategy, (list, tuple)):
-            strategy = strategy[DeviceSpec.from_string(device).task or 0]
+            task = DeviceSpec.from_string(device).task or 0
+            strategy = strategy[task] if task < len(strategy) else None
         if strategy is not None:
             options["scheduling_strategy"] = strategy
         if self.memory_bytes is not None and not is_gpu:
@@ -131,6 +132,7 @@ class Cluster(ActorDirectory):
             if not re.fullmatch(r"[A-Za-z_]\w*", job):
                 raise InvalidArgumentError(f"{job!r} is not the name of a job: use letters, digits and '_'")
         self._jobs = {job: spec if isinstance(spec, JobSpec) else JobSpec(spec) for job, spec in jobs.items()}
+        self._tasks = {job: list(range(spec.count)) for job, spec in self._jobs.items()}
         self._op_modules = tuple(op_modules)
         self._name = f"tfray/{name or 'cluster'}-{secrets.token_hex(4)}"
         self._made: Counter[str] = Counter()
@@ -158,6 +160,31 @@ class Cluster(ActorDirectory):
     def devices(self) -> list[str]:
         """Full names of the devices; the default device comes first, parameter servers last."""
         return sorted(self._actors, key=lambda name: DeviceSpec.from_string(name).job == "ps")
+
+    def devices_of(self, job: str) -> list[str]:
+        """Full names of the devices of a job, in the order of its tasks."""
+        return [device for task in self._tasks[job] for device in self._jobs[job].devices(job, task)]
+
+    def tasks_of(self, job: str) -> list[int]:
+        """The numbers of a job's tasks: 0, 1, ... unless `set_tasks` has chosen others."""
+        return list(self._tasks[job])
+
+    def set_tasks(self, job: str, tasks: Collection[int]) -> None:
+        """Say which tasks a job has from now on.
+
+        The actors of those that it had before live on until they are forgotten; `replace_dead` starts those that it
+        lacks.
+        """
+        self._tasks[job] = sorted(tasks)
+        self._jobs[job] = replace(self._jobs[job], count=len(tasks))
+
+    def living_tasks(self, job: str) -> list[int]:
+        """The tasks of a job of which no actor is known to be dead."""
+        spec = self._jobs[job]
+        devices = {task: spec.devices(job, task) for task in self._tasks[job]}
+        return [
+            task for task, own in devices.items() if all(name in self._actors and self._lives(name) for name in own)
+        ]
 
     def only(self, *jobs: str) -> ClusterPart:
         """Some jobs of the cluster, as a session's target: ``tf.Session(cluster.only("ps"))`` uses no other devices."""
@@ -253,6 +280,12 @@ class Cluster(ActorDirectory):
         fresh = {name: handles[name] for name in started}
         return {name: actor.connect.remote(handles if name in fresh else fresh) for name, actor in self._actors.items()}
 
+    def join(self, started: Mapping[str, tuple[Any, LinkAddress]]) -> None:
+        """As `adopt`, and wait until all have been introduced."""
+        introductions = list(self.adopt(started).values())
+        # A frozen actor is not waited for longer: it takes its introduction when it goes on, before any later call.
+        self._ray.wait(introductions, num_returns=len(introductions), timeout=ANSWER_S)
+
     def forget(self, device: str) -> None:
         """Drop the actor of a device, and end it, because it is dead or does not answer."""
         actor = self._actors.pop(device, None)
@@ -308,14 +341,11 @@ class Cluster(ActorDirectory):
             for actor in actors.values():
                 self._ray.kill(actor)
             raise
-        started = {name: (actor, self._addresses[name]) for name, actor in actors.items() if name not in died}
-        introductions = list(self.adopt(started).values())
-        # A frozen actor is not waited for longer: it takes its introduction when it goes on, before any later call.
-        self._ray.wait(introductions, num_returns=len(introductions), timeout=ANSWER_S)
+        self.join({name: (actor, self._addresses[name]) for name, actor in actors.items() if name not in died})
         return died
 
     def _all_devices(self) -> list[str]:
-        return [d for job, spec in self._jobs.items() for task in range(spec.count) for d in spec.devices(job, task)]
+        return [device for job in self._jobs for device in self.devices_of(job)]
 
     def _lives(self, device: str) -> bool:
         """Whether a device's actor is not known to be dead. One that does not answer may be busy."""

@@ -145,6 +145,11 @@ class DeviceActor:
             lambda: self._host.outcome(lambda: restore_states(self._host.device_of(session).session_state, states))
         )
 
+    async def forget_variables(self, names: Sequence[str]) -> None:
+        """Drop variables with their values: they live on another device now."""
+        for name in names:
+            self._host.device.resources.remove(("variable", name))
+
     # -- steps -----------------------------------------------------------------------------------
 
     async def run_step(

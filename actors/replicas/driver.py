@@ -217,7 +217,8 @@ class ReplicaDriver:
         self._held_up_since: float | None = None
         self._paces = Paces()
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
-        others = (RayWorkers(cluster, workers, program), protocol, self._progress, self._faults, self._calls)
+        self._ray_workers = RayWorkers(cluster, workers, program)
+        others = (self._ray_workers, protocol, self._progress, self._faults, self._calls)
         self._membership = Membership(*others) if elasticity is None else ElasticMembership(elasticity, *others)
 
     def run(self) -> Generator[StepReport | None, None, None]:
@@ -264,7 +265,9 @@ class ReplicaDriver:
     def restore_state(self, arrays: Mapping[str, Any]) -> None:
         """Restore the random streams of all devices, and the position in the input. Call it before `run`."""
         needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
-        random_states.restore(self._cluster, self._session, self._shards, self._workers, arrays, needed, timeout_s)
+        random_states.restore(
+            self._cluster, self._session, self._shards, self._workers, arrays, needed, timeout_s, self._compiled.homes
+        )
         if BATCHES in arrays:
             self._progress.batches = int(arrays[BATCHES])
 
@@ -273,6 +276,37 @@ class ReplicaDriver:
         needed, timeout_s = self._protocol.required, self._faults.step_timeout_s
         states = random_states.collect(self._cluster, self._session, self._shards, self._workers, needed, timeout_s)
         return states | {BATCHES: np.array(self._progress.batches)}
+
+    def change_shards(self, compiled: CompiledReplicaStep) -> int:
+        """Go on with the same step over other shards. Call it while `run` is held, when the variables have moved.
+
+        The random streams of the shards move along. Workers that do not take their new plans in time are given up.
+
+        Returns:
+            The newest step that was handed out: until `is_past` it, shards that are left may still be asked.
+        """
+        if compiled.feeds != self._compiled.feeds:
+            raise InternalError(f"the replica's feeds are {compiled.feeds} now, and were {self._compiled.feeds}")
+        before, timeout_s = self._shards, self._faults.step_timeout_s
+        streams = random_states.collect(self._cluster, self._session, before, (), 0, timeout_s)
+        self._compiled, self._shards = compiled, [partition.device for partition in compiled.shards]
+        self.__dict__.pop("_parameters", None)
+        self._register_shards()
+        others = [device for device in before if device not in self._shards and device in self._cluster.devices]
+        for device in others:
+            self._cluster.actor(device).deregister.remote([self._plan_id, self._serving_id, self._parameters_id])
+        random_states.restore(self._cluster, self._session, self._shards, (), streams, 0, timeout_s, compiled.homes)
+        calls, needed = self._ray_workers.change(compiled.replica), self._protocol.required
+        heard = {device for device, _ in random_states.answers(calls, self._workers, needed, timeout_s, HELD_UP_S)}
+        silent = [self._workers.index(device) for device in calls.values() if device not in heard]
+        for replica in silent:
+            self._drop_steps(replica)
+        self._execute(self._membership.give_up(silent))
+        return self._progress.step
+
+    def is_past(self, step: int) -> bool:
+        """Whether no replica is still at work on a step up to this one."""
+        return all(number > step for steps in self._computing.values() for number in steps)
 
     @property
     def drops(self) -> int:

@@ -192,12 +192,13 @@ class Membership:
 
     def overdue(self) -> list[Decision]:
         """Give up workers that do not get ready within `FaultPolicy.patience_s`: they are frozen, or cut off."""
-        return self._give_up([replica for replica, since in self._joining.items() if self._is_overdue(since)])
+        return self.give_up([replica for replica, since in self._joining.items() if self._is_overdue(since)])
 
     def _is_overdue(self, since: float) -> bool:
         return self._clock() - since > self._faults.patience_s
 
-    def _give_up(self, replicas: Sequence[int]) -> list[Decision]:
+    def give_up(self, replicas: Sequence[int]) -> list[Decision]:
+        """Do without workers that do not answer; others may take their places."""
         decisions = []
         for replica in replicas:
             self._workers.say(f"replica {replica} ({self.devices[replica]}) is given up: {SILENT}")
@@ -364,7 +365,7 @@ class ElasticMembership(Membership):
         decisions = super().overdue()
         if self._opening and self._is_overdue(self._opening_since):
             late, self._opening = list(self._opening.values()), {}
-            decisions += self._give_up(late)
+            decisions += self.give_up(late)
         return decisions
 
     def takes_part(self, replica: int) -> None:

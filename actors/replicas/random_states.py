@@ -16,6 +16,9 @@ from tfray.ops.kernels.random_streams import RANDOM_STATE
 LATECOMER_S: Final = 2.0
 """Seconds to wait for workers beyond those needed. They answer in milliseconds, unless they are frozen or cut off."""
 
+SHARD: Final = "/job:ps/"
+"""Beginning of the names of shards."""
+
 
 def collect(
     cluster: Cluster, session: str, shards: Sequence[str], workers: Sequence[str], needed: int, timeout_s: float | None
@@ -39,7 +42,7 @@ def collect(
     devices = [device for device in (*shards, *workers) if device in cluster.devices]
     calls = {cluster.actor(device).random_states.remote(session): device for device in devices}
     found: dict[str, Any] = {}
-    for device, states in _answers(calls, workers, needed, timeout_s):
+    for device, states in answers(calls, workers, needed, timeout_s):
         found.update({f"{RANDOM_STATE}{device}@{name}": array for name, array in states.items()})
     return found
 
@@ -52,23 +55,33 @@ def restore(
     arrays: Mapping[str, Any],
     needed: int,
     timeout_s: float | None,
+    homes: Mapping[str, str],
 ) -> None:
     """Restore the streams of a session on its devices. Those that were not saved, and those of new workers, begin anew.
 
-    Arguments and errors are those of `collect`. A worker that is late restores its streams before it does anything else
-    that it is asked by a call.
+    The other arguments, and errors, are those of `collect`. A worker that is late restores its streams before it does
+    anything else that it is asked by a call.
+
+    Args:
+        homes: By operation of the shards, the shard on which it runs now: there its stream goes on.
     """
-    calls = {}
-    for device in {*shards, *workers}.intersection(cluster.devices):
-        start = f"{RANDOM_STATE}{device}@"
-        own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-        calls[cluster.actor(device).restore_random_states.remote(session, own)] = device
-    for _ in _answers(calls, workers, needed, timeout_s):
+    own: dict[str, dict[str, Any]] = {device: {} for device in {*shards, *workers}.intersection(cluster.devices)}
+    for name, array in arrays.items():
+        if name.startswith(RANDOM_STATE):
+            device, _, stream = name.removeprefix(RANDOM_STATE).partition("@")
+            home = homes.get(stream.rsplit("|", 2)[0], device) if device.startswith(SHARD) else device
+            own.get(home, {})[stream] = array
+    calls = {cluster.actor(device).restore_random_states.remote(session, each): device for device, each in own.items()}
+    for _ in answers(calls, workers, needed, timeout_s):
         pass
 
 
-def _answers(
-    calls: Mapping[Any, str], workers: Sequence[str], needed: int, timeout_s: float | None
+def answers(
+    calls: Mapping[Any, str],
+    workers: Sequence[str],
+    needed: int,
+    timeout_s: float | None,
+    latecomer_s: float = LATECOMER_S,
 ) -> Iterator[tuple[str, Any]]:
     """Yield answers of devices as they come: of all shards, of the needed workers, and of others within a moment."""
     waiting = dict(calls)
@@ -78,7 +91,7 @@ def _answers(
     while waiting:
         late = list(waiting.values())
         if not are_latecomers and len(late) <= left_out and all(device in workers for device in late):
-            are_latecomers, ends = True, time.monotonic() + LATECOMER_S
+            are_latecomers, ends = True, time.monotonic() + latecomer_s
         done = ended(list(waiting), None if ends is None else max(0.0, ends - time.monotonic()))
         if not done and are_latecomers:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tfray.actors.clusters.cluster import Cluster
@@ -78,6 +78,12 @@ class RayWorkers:
         return register(
             self._cluster.actor(self.devices[replica]), program.plan_id, program.partition, program.functions
         )
+
+    def change(self, partition: Partition) -> dict[Any, str]:
+        """Give all workers, also those that come later, another plan. Returns the calls, with the device of each."""
+        self._program = replace(self._program, partition=partition)
+        there = [replica for replica in range(len(self.devices)) if self.is_there(replica)]
+        return {self.register(replica): self.devices[replica] for replica in there}
 
     def open_input(self, replica: int, share: InputShare) -> Any:
         """Ask a worker to open its share of the input. Returns a call."""

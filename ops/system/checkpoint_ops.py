@@ -266,16 +266,22 @@ class Snapshot:
 
         parallel_for(copy, len(sources))
         self.pieces = [piece for group in pieces for piece in group]
+        keys = set(map(_key_of, self.pieces))
+        self._buffers = {key: buffer for key, buffer in self._buffers.items() if key in keys}  # some may live elsewhere
 
     def _copied(self, ctx: KernelContext, piece: Piece) -> Piece:
         if ctx.xp is not np or piece.array.dtype == object:
             return Piece(piece.name, piece.array.copy(), piece.full_shape, piece.offset)
-        key = f"{piece.name} {list(piece.offset)}"
+        key = _key_of(piece)
         buffer = self._buffers.get(key)
         if buffer is None or buffer.shape != piece.array.shape or buffer.dtype != piece.array.dtype:
             buffer = self._buffers[key] = np.empty_like(piece.array, order="C")
         np.copyto(buffer, piece.array)
         return Piece(piece.name, buffer, piece.full_shape, piece.offset)
+
+
+def _key_of(piece: Piece) -> str:
+    return f"{piece.name} {list(piece.offset)}"
 
 
 def snapshot_handle(shared_name: str, name: str | None = None) -> Tensor:

@@ -66,6 +66,21 @@ def dense_model(optimizer):
     return model_fn
 
 
+def random_model(optimizer):
+    """A network whose results depend on random numbers in every step: dropout, and noise within a loop."""
+    inner = dense_model(optimizer)
+
+    def model_fn(features, labels):
+        _, noise = tf.while_loop(
+            lambda i, x: i < 2,
+            lambda i, x: (i + 1, x + tf.random_normal([FEATURES], stddev=0.1)),
+            [0, tf.zeros(FEATURES)],
+        )
+        return inner(tf.nn.dropout(features, rate=0.2) + noise, labels)
+
+    return model_fn
+
+
 def embedding_model(optimizer, shards=1):
     """A sum of embeddings: the gradients of the table are sparse."""
 

@@ -54,21 +54,24 @@ _TIMELINE: Final = "10:12"
 """First and last of the steps that a timeline shows. Before them everything is compiled, except the recording."""
 
 
-def _parse_shards(context: click.Context, option: click.Parameter, text: str | None) -> int | str | None:
-    """A number of parameter shards, or the word ``auto``."""
-    if text is None or text == "auto":
-        return text
-    if not text.isdecimal():
-        raise BadRequest(f"--ps {text}: expected a number, or auto")
-    return int(text)
+def _parse_shards(
+    context: click.Context, option: click.Parameter, text: str | None
+) -> int | tuple[int, int] | str | None:
+    """A number of parameter shards, the least and the largest, or the word ``auto``."""
+    return text if text is None or text == "auto" else _numbers("--ps", text, "auto, ")
 
 
 def _parse_workers(context: click.Context, option: click.Parameter, text: str | None) -> int | tuple[int, int] | None:
     """A number of workers, or the least and the largest of an elastic run."""
-    numbers = [] if text is None else text.split(":")
+    return None if text is None else _numbers("--workers", text)
+
+
+def _numbers(option: str, text: str, also: str = "") -> int | tuple[int, int]:
+    """A number, or two as in ``2:8``; `also` says what else the option takes."""
+    numbers = text.split(":")
     if not all(map(str.isdecimal, numbers)) or len(numbers) > 2:
-        raise BadRequest(f"--workers {text}: expected a number, or two as in 2:8")
-    return None if text is None else int(text) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))
+        raise BadRequest(f"{option} {text}: expected a number, {also}or two as in 2:8")
+    return int(text) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -105,9 +108,10 @@ _TRAINING_OPTIONS: Final = (
     click.option(
         "--ps",
         "parameter_servers",
-        metavar="P|auto",
+        metavar="P|MIN:MAX|auto",
         callback=_parse_shards,
-        help="Shards that hold the variables; `auto` decides by predicted steps.",
+        help="Shards that hold the variables; with MIN:MAX, as many as there is room for; `auto` decides by predicted "
+        "steps.",
     ),
     click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N."),
     click.option("--steps", type=int, metavar="S", help="Training steps, over all replicas."),
@@ -316,11 +320,13 @@ def _describe_run(trainer: Trainer) -> str:
         return "in one process"
     scaling = trainer.scaling
     backups = f" ({scaling.backup_workers} backup)" if scaling.backup_workers else ""
-    shards = (
-        "one parameter shard" if scaling.parameter_servers == 1 else f"{scaling.parameter_servers} parameter shards"
-    )
-    workers = f"{scaling.min_workers} to {scaling.max_workers}" if scaling.elastic else scaling.workers
-    return f"{scaling.mode}, {workers} workers{backups}, {shards}"
+    servers = scaling.parameter_servers
+    shards = "one parameter shard" if servers == 1 else f"{_range(servers)} parameter shards"
+    return f"{scaling.mode}, {_range(scaling.workers)} workers{backups}, {shards}"
+
+
+def _range(count: int | tuple[int, int] | str) -> str:
+    return f"{count[0]} to {count[1]}" if isinstance(count, tuple) else str(count)
 
 
 def _train(find: Callable[[], Build], settings: Sequence[str], title: str, options: dict[str, Any]) -> None:
@@ -503,7 +509,7 @@ def graph(target: str, settings: Sequence[str], scope: str, depth: int | None, c
 @click.argument("target", metavar="SCRIPT_OR_MODULE[:FUNCTION]")
 @click.argument("settings", metavar="[KEY=VALUE]...", nargs=-1)
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Replicas, or tasks of the job `worker`.")
-@click.option("--ps", "parameter_servers", metavar="P|auto", callback=_parse_shards, help="Parameter shards.")
+@click.option("--ps", "parameter_servers", metavar="P|MIN:MAX|auto", callback=_parse_shards, help="Parameter shards.")
 @click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="Plan for N nodes like this one.")
 @click.option("--fetch", multiple=True, metavar="NAME", help="What a graph's step runs; by default its training step.")
 @click.option("--placement", type=click.Choice(["cost", "default"]), default="cost", show_default=True)
@@ -529,8 +535,8 @@ def plan(target: str, settings: Sequence[str], **options: Any) -> None:
             plan_report.show_training(built, options["nodes"], options["measure"])
             return
         count = options["parameter_servers"]
-        if count == "auto":
-            raise BadRequest("--ps auto is for trainers: name the number of tasks of the job `ps`")
+        if not isinstance(count, int | None):
+            raise BadRequest("--ps auto and MIN:MAX are for trainers: name the number of tasks of the job `ps`")
         plan_report.show_session(
             found,
             plan_report.targets_of(found, options["fetch"]),

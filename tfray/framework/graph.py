@@ -579,6 +579,12 @@ class Graph(GraphCollections):
             others = [name for name in op.attrs.get("_class", ()) if name != op.name and name in self._ops]
             op._device = self._ops[others[0]].device if others else self._device_for(op, op.device)
 
+    def ask_for_devices(self, devices: Mapping[Operation, str]) -> None:
+        """Ask for other devices for operations, by names that may be partial."""
+        for op, device in devices.items():
+            op._device = canonical_name(device)
+        self._changed()
+
     # -- names and scopes ------------------------------------------------------------------------
 
     def _may_be_named(self, name: str) -> bool:

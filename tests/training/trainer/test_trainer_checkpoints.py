@@ -20,7 +20,7 @@ import tfray as tf
 from tests.support import ROOT
 from tests.support.local_ray import start_local_ray
 from tests.support.processes import PATIENCE_S, freeze, kill_actor, wait_for
-from tests.support.training_models import FEATURES, OPTIMIZERS, classification_data, dense_model, scaling
+from tests.support.training_models import OPTIMIZERS, classification_data, dense_model, random_model, scaling
 from tfray.errors import (
     AbortedError,
     DataLossError,
@@ -37,21 +37,6 @@ from tfray.training.checkpoints.checkpoint_interval import AutomaticInterval, Fa
 from tfray.training.checkpoints.folder_lock import FolderLock
 
 STEPS = 24
-
-
-def random_model(optimizer):
-    """A network whose results depend on random numbers in every step: dropout, and noise within a loop."""
-    inner = dense_model(optimizer)
-
-    def model_fn(features, labels):
-        _, noise = tf.while_loop(
-            lambda i, x: i < 2,
-            lambda i, x: (i + 1, x + tf.random_normal([FEATURES], stddev=0.1)),
-            [0, tf.zeros(FEATURES)],
-        )
-        return inner(tf.nn.dropout(features, rate=0.2) + noise, labels)
-
-    return model_fn
 
 
 def trainer(folder, steps=STEPS, size=None, **run):

@@ -127,6 +127,8 @@ class Saver:
         self.names: frozenset[str] = frozenset()
         self.last_duration_s = 0.0
         self._snapshot_names: tuple[str, str] | None = None
+        self._snapshots: str | None = None
+        """Beginning of the names of the memory for snapshots on devices."""
         self._meta_graph: tuple[Graph, int, bytes] | None = None
         self.saver_def: SaverDef | None = saver_def
         self._is_empty = False
@@ -158,6 +160,11 @@ class Saver:
         if not self._is_empty:
             self._add_operations(saveables)
 
+    def rebuild(self) -> None:
+        """Make the operations anew, because what is saved has moved to other devices. No save may be under way."""
+        self.saver_def = None
+        self.build()
+
     def _add_operations(self, saveables: Sequence[Saveable]) -> None:
         graph = saveables[0].handle.graph if saveables else get_default_graph()
         assert self.saver_def is not None
@@ -174,7 +181,8 @@ class Saver:
             self.saver_def.save_tensor_name = _add_save(filename, groups, also, self._write_format).name
             self.saver_def.restore_op_name = _add_restore(filename, groups, self._reshape).name
             if self._asynchronous:
-                copy, write = _add_snapshot(filename, groups, also, scope.rstrip("/"), self._write_format)
+                self._snapshots = self._snapshots or scope.rstrip("/")
+                copy, write = _add_snapshot(filename, groups, also, self._snapshots, self._write_format)
                 self._snapshot_names = copy.name, write.name
 
     def as_saver_def(self) -> SaverDef:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tfray.errors import UnknownError
+from tfray.errors import FailedPreconditionError, UnknownError
 from tfray.library.platform import logging
 from tfray.training.trainer.run_events import RunEvent
 from tfray.training.trainer.run_result import Result, SavedCheckpoint
 from tfray.training.trainer.step_history import StepRecord
+
+
+def _no_run(parameter_servers: int) -> None:
+    raise FailedPreconditionError("there is no run whose parameter servers could change")
 
 
 @dataclass(frozen=True)
@@ -22,12 +26,14 @@ class RunStart:
         steps: `RunConfig.steps`.
         checkpoint: The checkpoint from which the run goes on; None if it begins from initial values.
         logdir: Folder of TensorBoard's event file, or None.
+        scale: Changes the number of parameter servers, now or later in the run: `Trainer.scale` of its trainer.
     """
 
     step: int
     steps: int
     checkpoint: SavedCheckpoint | None = None
     logdir: str | None = None
+    scale: Callable[[int], None] = field(default=_no_run, repr=False, compare=False)
 
 
 class Callback:
@@ -79,6 +85,7 @@ class RunCallbacks:
         callbacks: They are called in this order.
         steps: How many steps the run is to have.
         logdir: Folder of its event file.
+        scale: See `RunStart.scale`.
 
     Attributes:
         on_step: The calls that want to hear of steps.
@@ -86,8 +93,10 @@ class RunCallbacks:
         on_worker_lost: Of workers that are lost.
     """
 
-    def __init__(self, callbacks: Sequence[Callback], steps: int, logdir: str | None) -> None:
-        self._steps, self._logdir = steps, logdir
+    def __init__(
+        self, callbacks: Sequence[Callback], steps: int, logdir: str | None, scale: Callable[[int], None] = _no_run
+    ) -> None:
+        self._steps, self._logdir, self._scale = steps, logdir, scale
         self._start, self.on_step, self.on_checkpoint, self.on_worker_lost, self._end = (
             _calls(callbacks, event) for event in EVENTS
         )
@@ -98,7 +107,7 @@ class RunCallbacks:
         if not self._started:
             self._started = True
             step = 0 if checkpoint is None else checkpoint.step
-            tell(self._start, RunStart(step, self._steps, checkpoint, self._logdir))
+            tell(self._start, RunStart(step, self._steps, checkpoint, self._logdir, self._scale))
 
     def end(self, result: Result | None, error: BaseException | None = None) -> None:
         """Tell of the end, if the start was told. All callbacks hear of it, even if one of them fails."""

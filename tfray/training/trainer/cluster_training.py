@@ -28,10 +28,12 @@ from tfray.training.trainer.bad_gradients import BadGradientsWarning
 from tfray.training.trainer.batch_scale import scale_variable
 from tfray.training.trainer.callback import RunCallbacks, tell
 from tfray.training.trainer.model import BuiltModel
-from tfray.training.trainer.model_summaries import Branch, ModelSummaries, is_due
+from tfray.training.trainer.model_summaries import ModelSummaries, is_due
 from tfray.training.trainer.run_checkpoints import RunCheckpoints
 from tfray.training.trainer.run_config import RunConfig, ScalingConfig
-from tfray.training.trainer.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, RunEvent, RunEvents
+from tfray.training.trainer.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, SCALING, RunEvent, RunEvents
+from tfray.training.trainer.shard_placement import ShardPlacement
+from tfray.training.trainer.shard_scaling import ShardScaling
 from tfray.training.trainer.step_history import StepRecord
 from tfray.training.trainer.trained_variables import initializer, variables_of, whole_values
 
@@ -94,6 +96,14 @@ class ClusterTraining:
     ) -> None:
         self._events = events
         self._heard = heard
+        self.shards = ShardScaling(
+            cluster,
+            ShardPlacement(model.graph, model.on_shards),
+            checkpoints,
+            scaling.shards,
+            scaling.max_shards,
+            self._told_shards,
+        )
         self._ended: dict[int, WorkerEvent] = {}
         """Replicas whose input has ended. It is a loss of data only if a later step ends without them."""
         self._lost: str | None = None
@@ -116,6 +126,7 @@ class ClusterTraining:
         try:
             yield from self._recovering()
         finally:
+            self.shards.end()
             for feeds in self._feeds.values():
                 end_feeds(feeds)
 
@@ -141,6 +152,7 @@ class ClusterTraining:
                     raise
             recoveries += 1
             checkpoints.failed()
+            self.shards.recover()
             self._cluster.replace_dead(self._scaling.start_timeout_s, ("ps",) if self._scaling.elastic else None)
 
     def final_values(self) -> dict[str, Any]:
@@ -170,9 +182,12 @@ class ClusterTraining:
         with closing(driver.run()) as reports:
             for report in reports:
                 if report is None:  # no step is open
-                    checkpoints.save(session, driver.state)
-                    checkpoints.exit_if_preempted()
-                    self._stop_if_lost()
+                    if self.shards.is_due():
+                        self.shards.change(session, driver, self._compiled)
+                    if checkpoints.is_due() or self._must_stop:
+                        checkpoints.save(session, driver.state)
+                        checkpoints.exit_if_preempted()
+                        self._stop_if_lost()
                     driver.go_on(checkpoints.next_step)
                     continue
                 checkpoints.step = report.step
@@ -184,7 +199,8 @@ class ClusterTraining:
                     record = replace(record, summary=record.summary + session.run(of_state))
                 self._note_ends(report)
                 yield record
-                if checkpoints.is_due() or self._must_stop:
+                self.shards.tidy(driver)
+                if checkpoints.is_due() or self._must_stop or self.shards.is_due():
                     driver.hold()
             checkpoints.save(session, driver.state)
             self._stop_if_lost()
@@ -207,6 +223,11 @@ class ClusterTraining:
             after = "" if self._datasets else f", after {self._run.max_worker_restarts} restarts"
             what = f"the worker of {who} died in step {event.step} and is not replaced{after}"
             self._worker_lost(self._lose(event, what, event.device))
+
+    def _told_shards(self, before: int, now: int) -> None:
+        step = self._checkpoints.step
+        message = f"from step {step + 1} on the variables are on {now} parameter servers; they were on {before}"
+        self._events.tell(SCALING, step, message)
 
     def _worker_lost(self, event: RunEvent) -> None:
         tell(self._heard.on_worker_lost, event)
@@ -251,7 +272,7 @@ class ClusterTraining:
     def _driver(self, session: Session, first_step: int) -> ReplicaDriver:
         scaling, model, run = self._scaling, self._model, self._run
         branch = self._summaries.of_batch
-        compiled = self._compiled(branch)
+        compiled = self._compiled()
 
         def open_input(share: InputShare) -> _InputOpener:
             context = self._context(share)
@@ -292,9 +313,10 @@ class ClusterTraining:
             combines=scaling.combine_on_nodes,
         )
 
-    def _compiled(self, branch: Branch | None) -> CompiledReplicaStep:
-        model = self._model
-        shards = [device for device in self._cluster.devices if device.startswith("/job:ps/")]
+    def _compiled(self) -> CompiledReplicaStep:
+        """The step for the parameter servers that there are."""
+        model, branch = self._model, self._summaries.of_batch
+        shards = self._cluster.devices_of("ps")
         fetched, fed = [*model.fetches.values()], [*model.placeholders]
         if branch is not None:
             fetched, fed = [*fetched, branch.summary], [*fed, branch.wanted]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,7 @@ class BuiltModel:
         placeholders: The placeholders for the arrays of a batch, in the order of `flatten_batch`.
         form: The structure of batches.
         batch_size: Number of examples in the batch for which it was built.
+        on_shards: The operations of the variables that were spread over parameter servers, in their order.
     """
 
     graph: Graph
@@ -73,6 +74,7 @@ class BuiltModel:
     placeholders: list[Tensor]
     form: BatchForm
     batch_size: int = 0
+    on_shards: Sequence[Operation] = ()
 
     @property
     def fetches(self) -> dict[str, Tensor]:

@@ -326,6 +326,16 @@ class RunCheckpoints:
         self._write_record(finished=False)
         self.tell_if_complete()
 
+    @property
+    def is_saving(self) -> bool:
+        """Whether a checkpoint is being written in the background."""
+        return self._folder is not None and self._saver.is_saving
+
+    def rebuild(self) -> None:
+        """Save and restore variables where they are placed now. No save may be under way: see `wait`."""
+        if self._folder is not None:
+            self._saver.rebuild()
+
     def tell_if_complete(self) -> None:
         """Tell of the newest checkpoint, if it is complete and nobody has been told. Call it between steps."""
         if self._told and self._folder is not None and not self._saver.is_saving:

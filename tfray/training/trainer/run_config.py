@@ -40,9 +40,13 @@ class ScalingConfig:
             ``"scaled"``: in proportion to the replicas, where the batch size is that of `min` workers; see
             `tf.train.batch_scale` for the learning rate.
         parameter_servers: Number of shards that hold the variables; ``"auto"`` chooses the number by predicted step
-            times on the nodes that are there.
+            times on the nodes that are there. With a pair ``(least, most)`` a run begins with `least` and takes more as
+            Ray finds room for them, up to `most`; it asks Ray for the missing ones all the time. Between two steps the
+            variables are spread anew, and training goes on as if there had been so many from the start. When one dies,
+            the run goes back to its checkpoint with those that are left, if they are at least `least`. See also
+            `Trainer.scale`.
         partitioner: Default partitioner of the model's variables; ``"auto"`` cuts those that are larger than a shard's
-            fair share of the model. Results name the whole variables.
+            fair share of the model, with the largest number of shards. Results name the whole variables.
         backup_workers: How many of the replicas a step does not wait for: the gradients of the first
             ``workers - backup_workers`` are averaged, later ones are dropped.
         mode: ``"sync"``, or ``"async"``: each replica applies its gradients as it goes.
@@ -68,7 +72,7 @@ class ScalingConfig:
     """
 
     workers: Positive | tuple[Positive, Positive] = 1
-    parameter_servers: Positive | Auto = 1
+    parameter_servers: Positive | tuple[Positive, Positive] | Auto = 1
     backup_workers: Count = 0
     mode: Annotated[str, OneOf(("sync", "async"))] = "sync"
     staleness: Count | None = None
@@ -86,6 +90,10 @@ class ScalingConfig:
     def __post_init__(self) -> None:
         if self.max_workers < self.min_workers:
             raise InvalidArgumentError(f"workers {self.workers}: the first number is the least, the second the most")
+        if not isinstance(self.parameter_servers, str) and self.max_shards < self.shards:
+            raise InvalidArgumentError(
+                f"parameter_servers {self.parameter_servers}: the first number is the least, the second the most"
+            )
         if self.backup_workers >= self.min_workers:
             raise InvalidArgumentError(
                 f"of {self.min_workers} workers, between 0 and {self.min_workers - 1} can be backups, not "
@@ -110,10 +118,20 @@ class ScalingConfig:
 
     @property
     def shards(self) -> int:
-        """Number of parameter servers, once it has been decided."""
-        if isinstance(self.parameter_servers, str):
+        """Number of parameter servers with which a run begins, once it has been decided."""
+        return self._shards[0]
+
+    @property
+    def max_shards(self) -> int:
+        """The largest number of parameter servers, once it has been decided."""
+        return self._shards[1]
+
+    @property
+    def _shards(self) -> tuple[int, int]:
+        servers = self.parameter_servers
+        if isinstance(servers, str):
             raise InvalidArgumentError("the number of parameter servers is not decided before training begins")
-        return self.parameter_servers
+        return (servers, servers) if isinstance(servers, int) else servers
 
     @property
     def elastic(self) -> bool:

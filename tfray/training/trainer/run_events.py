@@ -13,6 +13,7 @@ ROLLBACK: Final = "rollback"
 LOST_DATA: Final = "lost data"
 EARLY_END: Final = "early end"
 NOTHING_TO_DO: Final = "nothing to do"
+SCALING: Final = "scaling"
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class RunEvent:
 
     Attributes:
         kind: ``"replacement"`` of a worker that died, ``"rollback"`` to a checkpoint, ``"lost data"`` of a replica
-            whose share is no longer read, ``"early end"`` with the input, ``"nothing to do"`` for a resumed run.
+            whose share is no longer read, ``"early end"`` with the input, ``"nothing to do"`` for a resumed run,
+            ``"scaling"`` when the number of parameter servers has changed.
         step: The step in which it happened.
         message: One sentence.
         replica: The replica that it is about, if any.

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tfray.actors.clusters.ray_runtime import import_ray
-from tfray.errors import InvalidArgumentError
-from tfray.framework.arguments import checked
+from tfray.errors import FailedPreconditionError, InvalidArgumentError
+from tfray.framework.arguments import Positive, checked
 from tfray.framework.graph import DeviceFunction, Graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables.partitioned_variables import Partitioner, balancing_partitioner
 from tfray.session import Session
 from tfray.training.input.dataset_shard import DatasetShard, WholeDataset
 from tfray.training.input.inputs import Batch, InputContext, InputFunction, open_input
-from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn, replica_device_setter
+from tfray.training.threads.device_setter import byte_size_load_fn, replica_device_setter
 from tfray.training.trainer.callback import RunCallbacks
 from tfray.training.trainer.local_replica import to_shard
 from tfray.training.trainer.local_steps import LocalStep, LocalSteps
@@ -31,11 +31,13 @@ from tfray.training.trainer.run_config import RunConfig, ScalingConfig
 from tfray.training.trainer.run_events import RunEvents
 from tfray.training.trainer.run_log import RunLog, run_folder
 from tfray.training.trainer.run_result import Result
+from tfray.training.trainer.shard_placement import NotedStrategy
 from tfray.training.trainer.step_history import StepHistory, StepRecord
 from tfray.training.trainer.trained_variables import initializer, load, variables_of
 
 if TYPE_CHECKING:
     from tfray.placement.cost import Machine
+    from tfray.training.trainer.shard_scaling import ShardScaling
 
 DAY_S: Final = 86400.0
 
@@ -82,6 +84,8 @@ class Trainer:
         self._input_fn = input_fn
         self.scaling = scaling or ScalingConfig()
         self.run = run or RunConfig()
+        self._shards: ShardScaling | None = None
+        """The parameter servers of the run that is under way on a cluster."""
 
     def fit(self) -> Result:
         """Train to the end and return the result.
@@ -100,7 +104,7 @@ class Trainer:
             UnknownError: A callback failed.
         """
         folder, events = run_folder(self.run.log_folder), RunEvents()
-        heard = RunCallbacks(self.run.callbacks, self.run.steps, folder)
+        heard = RunCallbacks(self.run.callbacks, self.run.steps, folder, self.scale)
         fit = self._fit_locally if self.run.local else self._fit_on_cluster
         try:
             result = fit(folder, events, heard)
@@ -109,6 +113,28 @@ class Trainer:
             raise
         heard.end(result)
         return result
+
+    @checked
+    def scale(self, parameter_servers: Positive) -> None:
+        """Change the number of parameter servers of the run that is under way. Callbacks have it in `RunStart.scale`.
+
+        This returns at once. Fewer take effect with one of the next steps. More do as soon as Ray has found room for
+        all of them, and they have started; until then training goes on with those that are there. Then no step is
+        begun until the open ones have ended, variables and slots move to where they would be if the run had begun with
+        that number, and the same workers go on. Nothing is lost or repeated, and with synchronous training the result
+        is the same. A later call replaces an earlier one; in a run of ``parameter_servers=(least, most)`` it also ends
+        the asking for more. `Result.events` tells of each change. Any thread may call this.
+
+        Args:
+            parameter_servers: How many shards shall hold the variables, 1 or more.
+
+        Raises:
+            FailedPreconditionError: No run is under way, or it has no parameter servers.
+            InvalidArgumentError: The program has put operations on parameter servers that would end.
+        """
+        if self._shards is None:
+            raise FailedPreconditionError("scale: no run on a cluster is under way; call it from a callback of the run")
+        self._shards.wish(parameter_servers)
 
     def evaluate(self, result: Result, batches: Iterable[Batch]) -> dict[str, float]:
         """Loss and metrics of a trained model over `batches`, in this process.
@@ -158,10 +184,10 @@ class Trainer:
         if "auto" in (self.scaling.parameter_servers, self.scaling.partitioner):
             self.scaling = self._settled(machine)
         scaling = self.scaling
-        strategy = GreedyLoadBalancingStrategy(scaling.shards)
+        strategy = NotedStrategy(scaling.shards)
         setter = replica_device_setter(scaling.shards, worker_device="", ps_strategy=strategy)
         assert not isinstance(scaling.partitioner, str)
-        return self.build(setter, scaling.partitioner)
+        return replace(self.build(setter, scaling.partitioner), on_shards=strategy.placed)
 
     def _settled(self, machine: Machine | None) -> ScalingConfig:
         """The scaling, with nothing left open."""
@@ -182,7 +208,7 @@ class Trainer:
         if scaling.partitioner == "auto":
             trained = [variable.op for variable in model.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)]
             total = int(sum(map(byte_size_load_fn, trained)))
-            scaling = replace(scaling, partitioner=balancing_partitioner(total, scaling.shards))
+            scaling = replace(scaling, partitioner=balancing_partitioner(total, scaling.max_shards))
         return scaling
 
     # -- in this process -------------------------------------------------------------------------
@@ -252,7 +278,11 @@ class Trainer:
                 events=events,
                 heard=heard,
             )
-            history, duration_s = self._collect(model, training.records(), checkpoints, folder, events, heard)
+            self._shards = training.shards
+            try:
+                history, duration_s = self._collect(model, training.records(), checkpoints, folder, events, heard)
+            finally:
+                self._shards = None
         return self._result(history, duration_s, training.final_values(), checkpoints, folder, events)
 
     # -- both ------------------------------------------------------------------------------------

@@ -1,0 +1,313 @@
+"""Runs whose number of parameter servers changes: they compute what runs compute that never change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.elastic_runs import paced
+from tests.support.processes import Barrier, is_alive, kill_actor, wait_for
+from tests.support.training_models import (
+    OPTIMIZERS,
+    classification_data,
+    embedding_model,
+    looping_model,
+    normalized_model,
+    random_model,
+    scaling,
+    text_data,
+)
+from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnknownError
+from tfray.training.trainer.shard_placement import ShardPlacement
+
+STEPS = 200
+
+MODELS = {
+    "dense": (lambda: random_model(OPTIMIZERS["adam"]), classification_data),
+    "embedding": (lambda: embedding_model(OPTIMIZERS["momentum"], shards=2), text_data),
+    "normalized": (lambda: normalized_model(OPTIMIZERS["momentum"]), classification_data),
+    "looping": (lambda: looping_model(OPTIMIZERS["adagrad"]), classification_data),
+}
+
+
+# -- places --------------------------------------------------------------------------------------------
+
+
+def built(model, count):
+    make_model, data = MODELS[model]
+    inputs = tf.train.array_input(*data(), batch_size=24)
+    return tf.train.Trainer(make_model(), inputs, scaling(1, count)).build_for_shards()
+
+
+def devices(model):
+    return {op.name: op.device for op in model.graph.get_operations()}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_operations_go_where_they_would_be_had_the_model_been_built_so(model):
+    changing = built(model, 1)
+    placement = ShardPlacement(changing.graph, changing.on_shards)
+    version = changing.graph.version
+    for count in (4, 2, 3, 1):
+        before = {name: device for name, device in devices(changing).items() if device}
+        moves = placement.place(range(count))
+        expected = built(model, count)
+        variables = {op.name for op in expected.graph.get_operations() if op.type == "Variable"}
+        now = devices(changing)
+        assert {name: now[name] for name in variables} == {name: devices(expected)[name] for name in variables}
+        assert {move.variable.name for move in moves} == {name for name in variables if before[name] != now[name]}
+        assert all(move.target.startswith(move.variable.device) for move in moves)
+        assert set(filter(None, now.values())) == {f"/job:ps/task:{task}" for task in range(count)}
+    assert changing.graph.version > version, "steps are compiled anew"
+
+
+def test_what_a_program_puts_on_a_parameter_server_stays():
+    def model_fn(features, labels):
+        with tf.device("/job:ps/task:1"):
+            fixed = tf.Variable(1.0, name="fixed")
+        free = tf.Variable(np.zeros([8, 3], np.float32), name="free")
+        loss = tf.reduce_mean(tf.matmul(features, free)) * fixed
+        return tf.train.ModelSpec(loss, tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss))
+
+    inputs = tf.train.array_input(*classification_data(), batch_size=24)
+    model = tf.train.Trainer(model_fn, inputs, scaling(1, 2)).build_for_shards()
+    placement = ShardPlacement(model.graph, model.on_shards)
+    assert [op.name for op in model.on_shards] == ["free"]
+    assert {move.variable.name for move in placement.place([1, 3])} == {"free", "free/Momentum"}
+    assert model.graph.get_operation_by_name("fixed/Momentum").device == "/job:ps/task:1"
+    with pytest.raises(InvalidArgumentError, match=r"'fixed.*' asks for /job:ps/task:1, and only .* 0, 3 would"):
+        placement.place([0, 3])
+
+
+def test_a_variable_stays_with_the_state_beside_it():
+    with tf.Graph().as_default() as graph, graph.device("/job:ps/task:1"):
+        both = [tf.Variable(np.zeros(4), name=name) for name in ("alone", "with_queue")]
+        with graph.colocate_with(both[1].op):
+            tf.FIFOQueue(3, tf.float32)
+    placement = ShardPlacement(graph, [variable.op for variable in both])
+    assert [move.variable.name for move in placement.place([0, 1])] == ["alone"]
+    with pytest.raises(InvalidArgumentError, match="only the parameter servers 0 would be there"):
+        placement.check([0])
+
+
+# -- runs ----------------------------------------------------------------------------------------------
+
+
+class Counts(tf.train.Callback):
+    """Asks for one number of parameter servers after the other, each when the one before is there for some steps.
+
+    Attributes:
+        records: The steps.
+        pids: By number of a change: the processes of the devices before it.
+    """
+
+    def __init__(self, ray, clusters, barrier, *counts):
+        self.ray, self.clusters, self.barrier, self.counts = ray, clusters, barrier, list(counts)
+        self.records, self.pids, self.wished, self.since = [], [], None, 0
+
+    def on_start(self, start):
+        self.scale = start.scale
+
+    def on_step(self, record):
+        self.records.append(record)
+        has = len(self.clusters[-1].tasks_of("ps"))
+        if record.step < self.since + 3 or (self.wished is not None and has != self.wished):
+            return
+        if self.since == 0 or self.wished is not None:
+            self.pids.append(pids(self.ray, self.clusters[-1]))
+        self.since, self.wished = record.step, None
+        if self.counts:
+            self.wished = self.counts.pop(0)
+            self.scale(self.wished)
+        else:
+            self.barrier.reach("fast")
+
+
+def pids(ray, cluster):
+    return {device: ray.get(cluster.actor(device).ready.remote()).pid for device in cluster.devices}
+
+
+def trainer(model, barrier, callbacks=(), size=None, steps=STEPS, **run):
+    make_model, data = MODELS[model]
+    return tf.train.Trainer(
+        make_model(),
+        paced(tf.train.array_input(*data(), batch_size=24, shuffle_seed=1), barrier, steps),
+        size or scaling(2),
+        tf.train.RunConfig(steps=steps, seed=7, callbacks=callbacks, logdir=None, **run),
+    )
+
+
+def unchanged(model, tmp_path, **options):
+    """What the run is that has two parameter servers from the start."""
+    barrier = Barrier(tmp_path)
+    barrier.reach("fast")
+    return trainer(model, barrier, size=scaling(2, 2, **options)).fit()
+
+
+def assert_each_step_once(result, steps=STEPS):
+    assert [record.step for record in result.history] == list(range(1, steps + 1))
+    assert result.variables["global_step"] == steps
+
+
+def assert_same(found, expected):
+    assert found.variables.keys() == expected.variables.keys()
+    for name, value in expected.variables.items():
+        np.testing.assert_array_equal(found.variables[name], value, err_msg=name)
+    assert [record.metrics for record in found.history] == [record.metrics for record in expected.history]
+
+
+def scalings(result):
+    return [event.message.partition("are on ")[2] for event in result.events if event.kind == "scaling"]
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("model", ["dense", pytest.param("embedding", marks=pytest.mark.slow)])
+def test_a_run_whose_shards_change_equals_one_whose_do_not(ray_local, clusters, tmp_path, model):
+    counts = Counts(ray_local, clusters, Barrier(tmp_path), 4, 2)
+    result = trainer(model, counts.barrier, [counts]).fit()
+    assert scalings(result) == [
+        "4 parameter servers; they were on 1",
+        "2 parameter servers; they were on 4",
+    ]
+    assert_each_step_once(result)
+    first, second, third = counts.pids
+    workers = [device for device in first if "worker" in device]
+    assert len(workers) == 2 and all(first[device] == third[device] for device in workers)
+    assert sorted(third.keys() - set(workers)) == [f"/job:ps/task:{task}/device:CPU:0" for task in range(2)]
+    assert all(third[device] == second[device] for device in third)
+    ended = second.keys() - third.keys()
+    assert len(ended) == 2
+    wait_for(lambda: not any(is_alive(second[device]) for device in ended))
+    assert_same(result, unchanged(model, tmp_path))
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize(
+    "options", [{"workers": 3, "backup_workers": 1}, {"mode": "async"}, {"workers": (2, 3)}], ids=str
+)
+def test_each_step_is_applied_once_however_replicas_work_together(ray_local, clusters, tmp_path, options):
+    counts = Counts(ray_local, clusters, Barrier(tmp_path), 4, 2)
+    size = scaling(**{"workers": 2} | options)
+    result = trainer("embedding", counts.barrier, [counts], size).fit()
+    assert len(scalings(result)) == 2
+    assert_each_step_once(result)
+    first, second, third = counts.pids
+    assert all(first[device] == third[device] for device in first)
+    wait_for(lambda: not any(is_alive(second[device]) for device in second.keys() - third.keys()))
+    losses = [record.metrics["loss"] for record in result.history]
+    assert np.mean(losses[-20:]) < np.mean(losses[:20])
+
+
+class Interrupted(Exception):
+    """Ends a run."""
+
+
+@pytest.mark.ray
+def test_a_checkpoint_of_a_run_that_changed_restores_with_any_number(ray_local, clusters, tmp_path):
+    class Interrupting(Counts):
+        def on_step(self, record):
+            super().on_step(record)
+            if self.barrier.reached("fast") and record.step % 10 == 5:
+                raise Interrupted
+
+    counts = Interrupting(ray_local, clusters, Barrier(tmp_path), 3)
+    options = {"checkpoint_dir": tmp_path / "checkpoints", "save_every_steps": 10}
+    with pytest.raises(UnknownError, match="Interrupted"):
+        trainer("dense", counts.barrier, [counts], **options).fit()
+    assert len(counts.pids) == 2
+    resumed = trainer("dense", counts.barrier, size=scaling(2, 2), **options).fit()
+    begin = resumed.history[0].step
+    assert begin % 10 == 1 and begin > 1
+    expected = unchanged("dense", tmp_path)
+    for name, value in expected.variables.items():
+        np.testing.assert_array_equal(resumed.variables[name], value, err_msg=name)
+    assert [each.metrics for each in resumed.history] == [each.metrics for each in expected.history[begin - 1 :]]
+
+
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A parameter server dies after their number has changed.",
+    happens="The run goes back to its checkpoint, with the number that there was.",
+    promise="Every step is applied once.",
+)
+@pytest.mark.ray
+def test_a_shard_that_dies_after_a_change(ray_local, clusters, tmp_path):
+    class Killing(Counts):
+        def on_step(self, record):
+            super().on_step(record)
+            if len(self.pids) == 2 and self.since == record.step:
+                kill_actor(self.ray, self.clusters[-1], "/job:ps/task:2/device:CPU:0")
+
+    counts = Killing(ray_local, clusters, Barrier(tmp_path), 3)
+    result = trainer("dense", counts.barrier, [counts], checkpoint_dir=tmp_path / "c", save_every_steps=10).fit()
+    assert [event.kind for event in result.events] == ["scaling", "rollback"]
+    assert_each_step_once(result)
+    assert_same(result, unchanged("dense", tmp_path))
+
+
+# -- as Ray finds room ---------------------------------------------------------------------------------
+
+
+@pytest.mark.ray
+def test_a_run_takes_the_shards_for_which_there_is_room(ray_local, clusters, tmp_path):
+    barrier, sizes = Barrier(tmp_path), []
+
+    def on_step(record):
+        sizes.append(len(clusters[-1].tasks_of("ps")))
+        if sizes[-1] == 3:
+            barrier.reach("fast")
+
+    size = scaling(2, (1, 3), partitioner="auto")
+    result = trainer("dense", barrier, size=size, on_step=on_step).fit()
+    assert sizes[0] == 1 and sizes[-1] == 3 and sizes == sorted(sizes)
+    assert_each_step_once(result)
+    assert_same(result, unchanged("dense", tmp_path))
+
+
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A parameter server dies in a run that takes as many as there is room for.",
+    happens="The run goes back to its checkpoint with those that are left, and takes another when it comes.",
+    promise="Every step is applied once.",
+)
+@pytest.mark.ray
+def test_a_run_goes_on_with_the_shards_that_are_left(ray_local, clusters, tmp_path):
+    barrier, sizes = Barrier(tmp_path), []
+
+    def on_step(record):
+        sizes.append(len(clusters[-1].tasks_of("ps")))
+        if sizes[-3:] == [3, 3, 3] and 2 not in sizes[sizes.index(3) :]:
+            kill_actor(ray_local, clusters[-1], "/job:ps/task:1/device:CPU:0")
+            sizes.append(2)
+        elif sizes.count(3) > 3 and sizes[-1] == 3 and 2 in sizes[sizes.index(3) :]:
+            barrier.reach("fast")
+
+    run = {"checkpoint_dir": tmp_path / "c", "save_every_steps": 10, "on_step": on_step}
+    result = trainer("dense", barrier, size=scaling(2, (1, 3)), **run).fit()
+    kinds = [event.kind for event in result.events]
+    assert kinds.index("rollback") > 0 and kinds[-1] == "scaling"
+    assert "2 parameter servers; they were on 3" in scalings(result)
+    assert scalings(result)[-1].startswith("3 ")
+    assert_each_step_once(result)
+    assert_same(result, unchanged("dense", tmp_path))
+
+
+# -- what is refused -----------------------------------------------------------------------------------
+
+
+def test_a_number_that_cannot_be():
+    with pytest.raises(InvalidArgumentError, match="the first number is the least, the second the most"):
+        tf.train.ScalingConfig(parameter_servers=(3, 2))
+    with pytest.raises(InvalidArgumentError, match="parameter_servers must be"):
+        tf.train.ScalingConfig(parameter_servers=(0, 2))
+
+
+def test_a_run_that_is_not_there_cannot_change(tmp_path):
+    barrier = Barrier(tmp_path)
+    barrier.reach("fast")
+    local = trainer("dense", barrier, steps=1, local=True)
+    with pytest.raises(FailedPreconditionError, match="no run on a cluster is under way"):
+        local.scale(2)
+    with pytest.raises(InvalidArgumentError, match="parameter_servers must be"):
+        local.scale(0)
