@@ -280,28 +280,25 @@ class ReplicaDriver:
     def change_shards(self, compiled: CompiledReplicaStep) -> int:
         """Go on with the same step over other shards. Call it while `run` is held, when the variables have moved.
 
-        The random streams of the shards move along. Workers that do not take their new plans in time are given up.
+        The random streams of the shards move along. Workers that are late in taking their new plans, and not needed,
+        join again when they have taken them.
 
         Returns:
             The newest step that was handed out: until `is_past` it, shards that are left may still be asked.
         """
         if compiled.feeds != self._compiled.feeds:
             raise InternalError(f"the replica's feeds are {compiled.feeds} now, and were {self._compiled.feeds}")
-        before, timeout_s = self._shards, self._faults.step_timeout_s
-        streams = random_states.collect(self._cluster, self._session, before, (), 0, timeout_s)
+        timeout_s = self._faults.step_timeout_s
+        streams = random_states.collect(self._cluster, self._session, self._shards, (), 0, timeout_s)
         self._compiled, self._shards = compiled, [partition.device for partition in compiled.shards]
         self.__dict__.pop("_parameters", None)
         self._register_shards()
-        others = [device for device in before if device not in self._shards and device in self._cluster.devices]
-        for device in others:
-            self._cluster.actor(device).deregister.remote([self._plan_id, self._serving_id, self._parameters_id])
         random_states.restore(self._cluster, self._session, self._shards, (), streams, 0, timeout_s, compiled.homes)
         calls, needed = self._ray_workers.change(compiled.replica), self._protocol.required
         heard = {device for device, _ in random_states.answers(calls, self._workers, needed, timeout_s, HELD_UP_S)}
-        silent = [self._workers.index(device) for device in calls.values() if device not in heard]
-        for replica in silent:
+        for replica in [self._workers.index(device) for device in calls.values() if device not in heard]:
             self._drop_steps(replica)
-        self._execute(self._membership.give_up(silent))
+            self._execute(self._membership.begin_again(replica))
         return self._progress.step
 
     def is_past(self, step: int) -> bool:

@@ -192,13 +192,12 @@ class Membership:
 
     def overdue(self) -> list[Decision]:
         """Give up workers that do not get ready within `FaultPolicy.patience_s`: they are frozen, or cut off."""
-        return self.give_up([replica for replica, since in self._joining.items() if self._is_overdue(since)])
+        return self._give_up([replica for replica, since in self._joining.items() if self._is_overdue(since)])
 
     def _is_overdue(self, since: float) -> bool:
         return self._clock() - since > self._faults.patience_s
 
-    def give_up(self, replicas: Sequence[int]) -> list[Decision]:
-        """Do without workers that do not answer; others may take their places."""
+    def _give_up(self, replicas: Sequence[int]) -> list[Decision]:
         decisions = []
         for replica in replicas:
             self._workers.say(f"replica {replica} ({self.devices[replica]}) is given up: {SILENT}")
@@ -209,6 +208,12 @@ class Membership:
     def left(self, replica: int) -> list[Decision]:
         """A worker has died: the others go on, and another may take its place."""
         return self._protocol.left(replica) + self._replace(replica)
+
+    def begin_again(self, replica: int) -> list[Decision]:
+        """A worker is late in taking another plan: the others go on, and it joins when it has."""
+        decisions = self._protocol.left(replica)
+        self._introduce(replica)
+        return decisions
 
     def exhausted(self, replica: int, step: int) -> list[Decision]:
         """A replica has come to the end of its input, and had no batch for a step."""
@@ -365,7 +370,7 @@ class ElasticMembership(Membership):
         decisions = super().overdue()
         if self._opening and self._is_overdue(self._opening_since):
             late, self._opening = list(self._opening.values()), {}
-            decisions += self.give_up(late)
+            decisions += self._give_up(late)
         return decisions
 
     def takes_part(self, replica: int) -> None:
@@ -377,6 +382,13 @@ class ElasticMembership(Membership):
         if not self._exhausted:
             self._change()
         return self._protocol.left(replica) + self._replace(replica)
+
+    def begin_again(self, replica: int) -> list[Decision]:
+        self._there.discard(replica)
+        self._newcomers.discard(replica)
+        if not self._exhausted:
+            self._change()
+        return super().begin_again(replica)
 
     def exhausted(self, replica: int, step: int) -> list[Decision]:
         self.end()  # a worker that comes now would have nothing to do

@@ -96,7 +96,8 @@ class ShardStarts:
 
     def end(self) -> None:
         """Give up all that have not joined."""
-        self.want(0)
+        if self._cluster.connected:
+            self.want(0)
 
     def _free_tasks(self, count: int) -> list[int]:
         """The first numbers that no task has, nor an actor that lives on."""

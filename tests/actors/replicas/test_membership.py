@@ -99,6 +99,36 @@ def test_replicas_join_when_they_have_their_plan_and_their_share_of_the_input():
     assert run.end("register", 1) == [Start(1, (0, 1), (0, 1))]
 
 
+def test_one_that_is_late_with_another_plan_joins_again_and_is_not_replaced():
+    run = Run()
+    run.get_ready(0), run.get_ready(1)
+    assert run.membership.begin_again(0) == [Commit(1, (1,))] and run.protocol.live == 1
+    assert [what for what in run.workers.asked if what[0] in ("forget", "start")] == []
+    assert run.get_ready(0) == [] and run.protocol.live == 2
+
+
+def test_one_that_is_late_for_good_with_another_plan_is_given_up():
+    run = Run(patience_s=30.0)
+    run.get_ready(0), run.get_ready(1)
+    run.membership.begin_again(0)
+    run.now += 31.0
+    assert run.membership.overdue() == []
+    assert run.told == [("replaced", 0)] and run.workers.asked[-2:] == [("forget", 0), ("start", 0)]
+
+
+def test_an_elastic_run_shares_its_input_without_one_that_is_late_with_another_plan():
+    run = Run(elasticity=Elasticity(1))
+    run.get_ready(0), run.get_ready(1)
+    run.membership.settle()
+    run.get_ready(0), run.get_ready(1)
+    run.protocol.hold()
+    decisions = run.membership.begin_again(0)
+    assert decisions == [Commit(1, (1,))] and run.protocol.live == 1
+    run.protocol.delivered(1, 1), run.protocol.applied(1)
+    run.membership.settle()
+    assert run.workers.shares[-1] == (1, 0, 1, 1)
+
+
 def test_one_that_dies_is_replaced_and_its_share_opened_again():
     run = Run(max_restarts=1)
     run.get_ready(0), run.get_ready(1)

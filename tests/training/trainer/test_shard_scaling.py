@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import numpy as np
 import pytest
 
 import tfray as tf
 from tests.support.elastic_runs import paced
-from tests.support.processes import Barrier, is_alive, kill_actor, wait_for
+from tests.support.processes import Barrier, freeze, is_alive, kill_actor, wait_for
 from tests.support.training_models import (
     OPTIMIZERS,
     classification_data,
     embedding_model,
+    late_input,
     looping_model,
     normalized_model,
     random_model,
     scaling,
     text_data,
 )
+from tfray.actors.replicas import driver
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnknownError
-from tfray.training.trainer.shard_placement import ShardPlacement
+from tfray.training.trainer import shard_scaling
+from tfray.training.trainer.shard_placement import ShardPlacement, move_variables
 
 STEPS = 200
 
 MODELS = {
     "dense": (lambda: random_model(OPTIMIZERS["adam"]), classification_data),
-    "embedding": (lambda: embedding_model(OPTIMIZERS["momentum"], shards=2), text_data),
+    "embedding": (lambda: embedding_model(OPTIMIZERS["adagrad"], shards=2), text_data),
     "normalized": (lambda: normalized_model(OPTIMIZERS["momentum"]), classification_data),
     "looping": (lambda: looping_model(OPTIMIZERS["adagrad"]), classification_data),
 }
@@ -199,6 +205,30 @@ def test_each_step_is_applied_once_however_replicas_work_together(ray_local, clu
     assert np.mean(losses[-20:]) < np.mean(losses[:20])
 
 
+@pytest.mark.ray
+def test_a_replica_that_is_late_gets_its_answers_from_the_shards_that_were_left(ray_local, clusters, tmp_path):
+    """Replica 2 asks for the rows of its step 3 only when the variables have moved twice, and then again."""
+    barrier, left = Barrier(tmp_path), []
+
+    class Leaving(Counts):
+        def on_step(self, record):
+            super().on_step(record)
+            left.append(len(self.clusters[-1].devices) - 3 - len(self.clusters[-1].tasks_of("ps")))
+
+    counts = Leaving(ray_local, clusters, barrier, 3, 1)
+    make_model, data = MODELS["embedding"]
+    inputs = tf.train.array_input(*data(), batch_size=24)
+    result = tf.train.Trainer(
+        make_model(),
+        late_input(paced(inputs, barrier, STEPS), barrier, replica=2, step=3, until="fast"),
+        scaling(3, 2, backup_workers=1),
+        tf.train.RunConfig(steps=STEPS, callbacks=[counts], logdir=None),
+    ).fit()
+    assert len(scalings(result)) == 2 and result.dropped >= 1
+    assert_each_step_once(result)
+    assert left[0] == 0 and max(left) == 2 and left[-1] == 0
+
+
 class Interrupted(Exception):
     """Ends a run."""
 
@@ -234,9 +264,12 @@ def test_a_checkpoint_of_a_run_that_changed_restores_with_any_number(ray_local, 
 @pytest.mark.ray
 def test_a_shard_that_dies_after_a_change(ray_local, clusters, tmp_path):
     class Killing(Counts):
+        is_killed = False
+
         def on_step(self, record):
             super().on_step(record)
-            if len(self.pids) == 2 and self.since == record.step:
+            if len(self.pids) == 2 and not self.is_killed:
+                self.is_killed = True
                 kill_actor(self.ray, self.clusters[-1], "/job:ps/task:2/device:CPU:0")
 
     counts = Killing(ray_local, clusters, Barrier(tmp_path), 3)
@@ -244,6 +277,66 @@ def test_a_shard_that_dies_after_a_change(ray_local, clusters, tmp_path):
     assert [event.kind for event in result.events] == ["scaling", "rollback"]
     assert_each_step_once(result)
     assert_same(result, unchanged("dense", tmp_path))
+
+
+@pytest.mark.fault(
+    "Workers and parameter servers",
+    "A parameter server dies while their number changes.",
+    happens="The run goes back to its checkpoint, with the new number.",
+    promise="Every step is applied once.",
+)
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.parametrize("task", [0, 1])
+def test_a_shard_that_dies_in_the_middle_of_a_change(ray_local, clusters, tmp_path, monkeypatch, task):
+    """Before the variables move, a process dies: the one that has them, or one that is to have them."""
+    kills = iter([lambda cluster: kill_actor(ray_local, cluster, f"/job:ps/task:{task}/device:CPU:0")])
+
+    def move(cluster, moves):
+        next(kills, lambda cluster: None)(cluster)
+        move_variables(cluster, moves)
+
+    monkeypatch.setattr(shard_scaling, "move_variables", move)
+    counts = Counts(ray_local, clusters, Barrier(tmp_path), 3)
+    run = {"checkpoint_dir": tmp_path / "c", "save_every_steps": 2}
+    result = trainer("dense", counts.barrier, [counts], **run).fit()
+    assert [event.kind for event in result.events] == ["rollback"]
+    assert len(counts.pids[-1]) == 5 and next(kills, None) is None
+    assert_each_step_once(result)
+    assert_same(result, unchanged("dense", tmp_path))
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_backup_worker_that_is_frozen_joins_again(ray_local, clusters, tmp_path, monkeypatch):
+    """The change does not wait for it. When it goes on, it takes its new plan, and computes again."""
+    monkeypatch.setattr(driver, "HELD_UP_S", 1.0)
+    frozen = "/job:worker/task:2/device:CPU:0"
+
+    class Freezing(Counts):
+        pid = None
+
+        def on_step(self, record):
+            if self.pid is None and record.live == 3:
+                self.pid = pids(self.ray, self.clusters[-1])[frozen]
+                freeze(self.pid)
+            if self.pid is not None and not self.counts and len(self.clusters[-1].tasks_of("ps")) == 2:
+                os.kill(self.pid, signal.SIGCONT)
+            self.records.append(record)
+            if self.pid is not None and self.counts:
+                self.scale(self.counts.pop(0))
+            if record.live == 3 and any(each.live == 2 for each in self.records):
+                self.barrier.reach("fast")
+
+    counts = Freezing(ray_local, clusters, Barrier(tmp_path), 2)
+    size = scaling(3, 1, backup_workers=1)
+    try:
+        result = trainer("dense", counts.barrier, [counts], size).fit()
+    finally:
+        os.kill(counts.pid, signal.SIGCONT) if is_alive(counts.pid) else None
+    assert len(scalings(result)) == 1 and counts.barrier.reached("fast")
+    assert [event.kind for event in result.events] == ["scaling"], "nobody was replaced"
+    assert_each_step_once(result)
 
 
 # -- as Ray finds room ---------------------------------------------------------------------------------
@@ -273,14 +366,16 @@ def test_a_run_takes_the_shards_for_which_there_is_room(ray_local, clusters, tmp
 )
 @pytest.mark.ray
 def test_a_run_goes_on_with_the_shards_that_are_left(ray_local, clusters, tmp_path):
-    barrier, sizes = Barrier(tmp_path), []
+    barrier, stages = Barrier(tmp_path), [1, 3, 2, 3]
 
     def on_step(record):
-        sizes.append(len(clusters[-1].tasks_of("ps")))
-        if sizes[-3:] == [3, 3, 3] and 2 not in sizes[sizes.index(3) :]:
+        if len(clusters[-1].tasks_of("ps")) != stages[0]:
+            return
+        stages.pop(0)
+        if stages == [2, 3]:
             kill_actor(ray_local, clusters[-1], "/job:ps/task:1/device:CPU:0")
-            sizes.append(2)
-        elif sizes.count(3) > 3 and sizes[-1] == 3 and 2 in sizes[sizes.index(3) :]:
+        elif not stages:
+            stages.append(0)
             barrier.reach("fast")
 
     run = {"checkpoint_dir": tmp_path / "c", "save_every_steps": 10, "on_step": on_step}
@@ -289,6 +384,45 @@ def test_a_run_goes_on_with_the_shards_that_are_left(ray_local, clusters, tmp_pa
     assert kinds.index("rollback") > 0 and kinds[-1] == "scaling"
     assert "2 parameter servers; they were on 3" in scalings(result)
     assert scalings(result)[-1].startswith("3 ")
+    assert_each_step_once(result)
+    assert_same(result, unchanged("dense", tmp_path))
+
+
+@pytest.mark.fault(
+    "Machines and networks",
+    "A machine with a parameter server dies in a run that takes as many as there is room for.",
+    happens="The run goes back to its checkpoint with those that are left, and takes others on machines that come.",
+    promise="Every step is applied once.",
+)
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_run_follows_the_room_for_shards(ray_nodes, clusters, tmp_path):
+    import ray
+
+    ray_nodes.add_node(num_cpus=1, resources={"ps": 1, "worker": 2})
+    ray.init(address=ray_nodes.address, logging_level="warning")
+    nodes, barrier = [], Barrier(tmp_path)
+    for_one = {"num_cpus": 1, "resources": {"ps": 1}}
+    stages = [
+        (1, lambda: nodes.extend(ray_nodes.add_node(**for_one) for _ in range(2))),
+        (3, lambda: ray_nodes.remove_node(nodes.pop(), allow_graceful=False)),
+        (2, lambda: ray_nodes.add_node(**for_one)),
+        (3, lambda: barrier.reach("fast")),
+    ]
+
+    def on_step(record):
+        if stages and len(clusters[-1].tasks_of("ps")) == stages[0][0]:
+            stages.pop(0)[1]()
+
+    size = scaling(
+        2,
+        (1, 4),
+        parameter_server_resources={"ps": 1},
+        worker_resources={f"node:{ray_nodes.head_node.node_ip_address}": 0.01},
+    )
+    run = {"checkpoint_dir": tmp_path / "c", "save_every_steps": 10, "on_step": on_step}
+    result = trainer("dense", barrier, size=size, **run).fit()
+    assert not stages
     assert_each_step_once(result)
     assert_same(result, unchanged("dense", tmp_path))
 

@@ -122,7 +122,7 @@ def test_predictions_are_compared_with_what_is_measured(script):
     ("arguments", "message"),
     [
         (["graph", "--ps", "auto"], "--ps auto is for trainers"),
-        (["graph", "--ps", "many"], "expected a number, or auto"),
+        (["graph", "--ps", "many"], "expected a number, auto, or two as in 2:8"),
         (["fed"], "no training operation: name what to run"),
         (["fed", "--fetch", "z"], "the graph has no 'z'"),
         (["fed", "--fetch", "y", "--measure"], "cannot feed x"),

@@ -82,6 +82,7 @@ class RunCheckpoints:
     ) -> None:
         self.step = 0
         self.newest: SavedCheckpoint | None = None
+        self._graph = graph
         self._told = told
         self._untold: SavedCheckpoint | None = None
         """A checkpoint that is complete, and of which nobody has been told."""
@@ -334,7 +335,8 @@ class RunCheckpoints:
     def rebuild(self) -> None:
         """Save and restore variables where they are placed now. No save may be under way: see `wait`."""
         if self._folder is not None:
-            self._saver.rebuild()
+            with self._graph.as_default():
+                self._saver.rebuild()
 
     def tell_if_complete(self) -> None:
         """Tell of the newest checkpoint, if it is complete and nobody has been told. Call it between steps."""
