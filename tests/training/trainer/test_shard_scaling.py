@@ -106,11 +106,12 @@ class Counts(tf.train.Callback):
     Attributes:
         records: The steps.
         pids: By number of a change: the processes of the devices before it.
+        held: The same for the number of variables and other resources that all parameter servers hold together.
     """
 
     def __init__(self, ray, clusters, barrier, *counts):
         self.ray, self.clusters, self.barrier, self.counts = ray, clusters, barrier, list(counts)
-        self.records, self.pids, self.wished, self.since = [], [], None, 0
+        self.records, self.pids, self.held, self.wished, self.since = [], [], [], None, 0
 
     def on_start(self, start):
         self.scale = start.scale
@@ -122,6 +123,7 @@ class Counts(tf.train.Callback):
             return
         if self.since == 0 or self.wished is not None:
             self.pids.append(pids(self.ray, self.clusters[-1]))
+            self.held.append(held(self.ray, self.clusters[-1]))
         self.since, self.wished = record.step, None
         if self.counts:
             self.wished = self.counts.pop(0)
@@ -132,6 +134,10 @@ class Counts(tf.train.Callback):
 
 def pids(ray, cluster):
     return {device: ray.get(cluster.actor(device).ready.remote()).pid for device in cluster.devices}
+
+
+def held(ray, cluster):
+    return sum(ray.get(cluster.actor(device).status.remote())["resources"] for device in cluster.devices_of("ps"))
 
 
 def trainer(model, barrier, callbacks=(), size=None, steps=STEPS, **run):
@@ -184,6 +190,7 @@ def test_a_run_whose_shards_change_equals_one_whose_do_not(ray_local, clusters, 
     assert all(third[device] == second[device] for device in third)
     ended = second.keys() - third.keys()
     assert len(ended) == 2
+    assert counts.held[0] == counts.held[1] == counts.held[2], "what has moved is not in memory twice"
     wait_for(lambda: not any(is_alive(second[device]) for device in ended))
     assert_same(result, unchanged(model, tmp_path))
 

@@ -121,7 +121,8 @@ def test_predictions_are_compared_with_what_is_measured(script):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["graph", "--ps", "auto"], "--ps auto is for trainers"),
+        (["graph", "--ps", "auto"], "--ps auto and MIN:MAX are for trainers"),
+        (["graph", "--ps", "1:2"], "--ps auto and MIN:MAX are for trainers"),
         (["graph", "--ps", "many"], "expected a number, auto, or two as in 2:8"),
         (["fed"], "no training operation: name what to run"),
         (["fed", "--fetch", "z"], "the graph has no 'z'"),
@@ -227,7 +228,7 @@ def test_a_machine_is_measured_in_a_moment():
 
 
 def test_words_other_than_auto_are_refused():
-    with pytest.raises(InvalidArgumentError, match="parameter_servers must be an integer of at least 1 or 'auto'"):
+    with pytest.raises(InvalidArgumentError, match=r"parameter_servers must be .* or 'auto'"):
         tf.train.ScalingConfig(parameter_servers="many")
     with pytest.raises(InvalidArgumentError, match="not decided"):
         _ = tf.train.ScalingConfig(parameter_servers="auto").shards
