@@ -13,6 +13,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -178,13 +179,16 @@ class Cluster(ActorDirectory):
         self._tasks[job] = sorted(tasks)
         self._jobs[job] = replace(self._jobs[job], count=len(tasks))
 
-    def living_tasks(self, job: str) -> list[int]:
-        """The tasks of a job of which no actor is known to be dead."""
-        spec = self._jobs[job]
-        devices = {task: spec.devices(job, task) for task in self._tasks[job]}
-        return [
-            task for task, own in devices.items() if all(name in self._actors and self._lives(name) for name in own)
-        ]
+    def answering(self, devices: Sequence[str], timeout_s: float) -> list[str]:
+        """The devices among these whose actors answer within so many seconds."""
+        calls = {self._actors[name].ready.remote(): name for name in devices if name in self._actors}
+        done, _ = self._ray.wait(list(calls), num_returns=len(calls), timeout=timeout_s) if calls else ([], [])
+        found = []
+        for call in done:
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.get(call)
+                found.append(calls[call])
+        return found
 
     def only(self, *jobs: str) -> ClusterPart:
         """Some jobs of the cluster, as a session's target: ``tf.Session(cluster.only("ps"))`` uses no other devices."""

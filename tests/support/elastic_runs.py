@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 
-def paced(input_fn, barrier, steps=float("inf")):
+def paced(input_fn, barrier, steps=float("inf"), late_s=0.5):
     """Batches take their time until the test has seen enough; most of it towards the end, when workers come late."""
 
     def input_of(context):
         for number, batch in enumerate(input_fn(context), context.first_step):
             if not barrier.reached("fast"):
-                time.sleep(0.02 if number < steps / 2 else 0.5)
+                time.sleep(0.02 if number < steps / 2 else late_s)
             yield batch
 
     return input_of

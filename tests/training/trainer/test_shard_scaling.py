@@ -29,6 +29,9 @@ from tfray.training.trainer.shard_placement import ShardPlacement, move_variable
 
 STEPS = 200
 
+LATE_S = 2.0
+"""Seconds for a step of the second half, unless the test has seen enough by then: actors may take long to start."""
+
 MODELS = {
     "dense": (lambda: random_model(OPTIMIZERS["adam"]), classification_data),
     "embedding": (lambda: embedding_model(OPTIMIZERS["adagrad"], shards=2), text_data),
@@ -144,7 +147,7 @@ def trainer(model, barrier, callbacks=(), size=None, steps=STEPS, **run):
     make_model, data = MODELS[model]
     return tf.train.Trainer(
         make_model(),
-        paced(tf.train.array_input(*data(), batch_size=24, shuffle_seed=1), barrier, steps),
+        paced(tf.train.array_input(*data(), batch_size=24, shuffle_seed=1), barrier, steps, LATE_S),
         size or scaling(2),
         tf.train.RunConfig(steps=steps, seed=7, callbacks=callbacks, logdir=None, **run),
     )
@@ -227,7 +230,7 @@ def test_a_replica_that_is_late_gets_its_answers_from_the_shards_that_were_left(
     inputs = tf.train.array_input(*data(), batch_size=24)
     result = tf.train.Trainer(
         make_model(),
-        late_input(paced(inputs, barrier, STEPS), barrier, replica=2, step=3, until="fast"),
+        late_input(paced(inputs, barrier, STEPS, LATE_S), barrier, replica=2, step=3, until="fast"),
         scaling(3, 2, backup_workers=1),
         tf.train.RunConfig(steps=STEPS, callbacks=[counts], logdir=None),
     ).fit()
@@ -324,7 +327,8 @@ def test_a_backup_worker_that_is_frozen_joins_again(ray_local, clusters, tmp_pat
         pid = None
 
         def on_step(self, record):
-            if self.pid is None and record.live == 3:
+            # Steps that began with two replicas have these as members, and would wait for one that is frozen.
+            if self.pid is None and [each.live for each in self.records[-4:]] == [3] * 4:
                 self.pid = pids(self.ray, self.clusters[-1])[frozen]
                 freeze(self.pid)
             if self.pid is not None and not self.counts and len(self.clusters[-1].tasks_of("ps")) == 2:

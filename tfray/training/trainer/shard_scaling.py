@@ -32,6 +32,11 @@ MOMENT_S: Final = 2.0
 """Seconds for which a run waits for more parameter servers when one has come: each change costs a pause."""
 
 
+ANSWER_S: Final = 10.0
+"""Seconds to wait for the answers of parameter servers when one has died. On a machine that has died none answers, and
+Ray may take a minute to find that out."""
+
+
 class ShardScaling:
     """The parameter servers of one run.
 
@@ -133,18 +138,22 @@ class ShardScaling:
                 self._cluster.forget(device)
         self._left.clear()
         least, most = self._bounds
-        tasks = self._cluster.tasks_of(JOB)
+        tasks, devices = self._cluster.tasks_of(JOB), self._cluster.devices_of(JOB)
         if least == most:
             return
-        living = {*self._cluster.living_tasks(JOB), tasks[0]}
-        missing = [task for task in tasks if task not in living]
-        kept = sorted([*living, *missing[: max(0, least - len(living))]])
-        if kept == tasks:
-            return
+        living = self._cluster.answering(devices, ANSWER_S)
+        for device in devices:
+            if device not in living:
+                self._cluster.forget(device)
+        kept = [task for task in tasks if task == tasks[0] or device_of(task) in living]
+        missing = [task for task in tasks if task not in kept]
+        kept = sorted(kept + missing[: max(0, least - len(kept))])
         try:
             self._placement.check(kept)
         except InvalidArgumentError:
             return  # the program has put something on one of them: it is started anew
+        if kept == tasks:
+            return
         self._cluster.set_tasks(JOB, kept)
         self._place()
         self._told(len(tasks), len(kept))
