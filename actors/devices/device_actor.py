@@ -183,7 +183,7 @@ class DeviceActor:
                 self._host.wake(step, call)
             items = list(zip(keys, unpack(inline, objects), strict=True))
             if replicas and step.serves:
-                self._host.contribute(step, replicas[0], items, receipt.told)
+                self._host.combinations.add(step, replicas[0], items, receipt.told)
                 return True
             return self._host.deliver(step, replicas, items)
 

@@ -19,10 +19,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any, Final, NamedTuple
 
-from tfray.actors.devices.combining import Combination, OwnReceipt, Told, late
+from tfray.actors.devices.combining import Combinations, Told
 from tfray.actors.devices.device_metrics import SentBytes
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
+from tfray.actors.devices.step_ledger import EVERY_STEP, Ledger
 from tfray.actors.devices.step_threads import StepThreads
 from tfray.actors.links.carriers import LENT_BYTES, fits
 from tfray.actors.links.frames import Header, encode
@@ -54,7 +55,7 @@ from tfray.actors.links.messages import (
 )
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import Link, defer
-from tfray.actors.links.peers import Outcome, Peers, Receipt
+from tfray.actors.links.peers import Outcome, Peers
 from tfray.actors.links.shared_objects import find
 from tfray.actors.links.tensor_streams import Arrived, IncomingTensors
 from tfray.errors import (
@@ -72,10 +73,10 @@ from tfray.framework.call_site import user_traceback
 from tfray.framework.op_def import OpDef, adopt
 from tfray.framework.region import ops_within
 from tfray.ops.system import script_ops
+from tfray.ops.system.replica_ops import Contributions
 from tfray.placement.contributions import verdict_among
 from tfray.placement.replicate import REPLICA_DEVICE
 from tfray.runtime.device import Device
-from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.executor import StepExecution, ignore_float_errors
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
@@ -89,12 +90,6 @@ Timing takes time itself; with fewer timed steps a change would be noticed later
 UNKNOWN_PACE_S: Final = 2 * LONGEST_TURN_S
 """Seconds that a turn of a plan is taken to last before it has run. It is above the limit for prompt steps: so the
 first steps, which compile, have threads of their own."""
-
-_KEPT_NUMBERS: Final = 64
-"""How many finished steps a ledger holds before it first drops those below its floor."""
-
-EVERY_STEP: Final = 1 << 62
-"""The floor of a driver that has left: all its steps are over."""
 
 
 class _StepRecord:
@@ -125,6 +120,21 @@ class _StepRecord:
             lost = f"the actor of {sender} died, or the connection from it was lost, during the step"
             self.end(UnavailableError(lost, device=sender))
 
+    def contribute(self, replicas: tuple[int, ...], items: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Take contributions of replicas. Returns what is to be handed over, once the members have sent everything."""
+        if self.inbox is None:
+            self.early.append((replicas, items))
+            return []
+        return self._combinable(self.inbox.add(replicas, items))
+
+    def commit(self, members: Sequence[int]) -> list[tuple[str, Any]]:
+        """Set the replicas that count. Returns the same."""
+        return [] if self.inbox is None else self._combinable(self.inbox.commit(members))
+
+    def _combinable(self, items: list[tuple[str, list[Any]]]) -> list[tuple[str, Any]]:
+        assert self.inbox is not None
+        return [(key, Contributions(values, self.inbox.replicas)) for key, values in items]
+
     def hand_over(self, items: list[tuple[str, Any]]) -> None:
         """Put tensors into the step's mailbox, or end the step if it is void."""
         if self.inbox is not None and self.inbox.is_void:
@@ -148,30 +158,6 @@ class _StepRecord:
         """Carry on a prompt step, once all messages that are there have been put into their mailboxes."""
         if self.prompt is not None:
             defer(self.prompt.advance)
-
-
-class _Ledger:
-    """Which steps of one driver are over on this device: one ledger for its steps, one for those that serve replicas.
-
-    Attributes:
-        floor: All steps below this number are over.
-    """
-
-    def __init__(self, floor: int = 0) -> None:
-        self.floor = floor
-        self._finished: set[int] = set()
-        self._limit = _KEPT_NUMBERS
-
-    def is_over(self, number: int) -> bool:
-        """Whether a step is over."""
-        return number < self.floor or number in self._finished
-
-    def finish(self, number: int) -> None:
-        """Note that a step is over."""
-        self._finished.add(number)
-        if len(self._finished) > self._limit:
-            self._finished = {other for other in self._finished if other >= self.floor}
-            self._limit = max(_KEPT_NUMBERS, 2 * len(self._finished))
 
 
 class _RegisteredPlan:
@@ -239,11 +225,10 @@ class DeviceHost:
         """By session: the device with what is the session's own."""
         self.plans: dict[PlanId, _RegisteredPlan] = {}
         self.steps: dict[StepKey, _StepRecord] = {}
-        self._combinations: dict[StepKey, Combination] = {}
+        self.combinations = Combinations()
         self._results: dict[str, Outcome] = {}
-        self._ledgers: defaultdict[str, tuple[_Ledger, _Ledger]] = defaultdict(lambda: (_Ledger(), _Ledger()))
-        """By driver: the ledger of its steps, and that of steps that serve replicas; `StepKey.serves` is the index. On
-        a worker the second one tells what is combined no more."""
+        self._ledgers: defaultdict[str, tuple[Ledger, Ledger]] = defaultdict(lambda: (Ledger(), Ledger()))
+        """By driver: the ledger of its steps, and that of steps that serve replicas; `StepKey.serves` is the index."""
         self._parked: dict[StepKey, list[Callable[[], None]]] = {}
         self._inputs: dict[PlanId, ReadInput] = {}
         self._drivers: dict[str, Link] = {}
@@ -306,7 +291,7 @@ class DeviceHost:
             registered = self._plan(plan_id)
             record = self._begin(registered, request, call)
             if self._combines(request):
-                self._run_combination(registered.plan.partition.reductions, request)
+                self._combine(registered.plan.partition.reductions, request)
             if trace is not None:
                 trace.begin()
             if request.read_input:
@@ -460,7 +445,9 @@ class DeviceHost:
             ledger.floor = request.floor
 
     def _rendezvous(self, plan: Plan, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
-        combine = (lambda items: self._contribute(request, items)) if self._combines(request) else None
+        combine = None
+        if self._combines(request):
+            combine = lambda items: self.combinations.add_own(request, items)  # noqa: E731
         return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes, combine=combine)
 
     def _begin(self, registered: _RegisteredPlan, request: StepRequest, call: bytes | None) -> _StepRecord:
@@ -479,7 +466,7 @@ class DeviceHost:
                 record.members = request.members if record.members is None else record.members
                 record.check_reopened()
                 record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys))
-                arrived = [item for replicas, items in record.early for item in record.inbox.add(replicas, items)]
+                arrived = [item for replicas, items in record.early for item in record.contribute(replicas, items)]
                 record.early.clear()
         record.check_lost()
         if arrived:
@@ -512,66 +499,21 @@ class DeviceHost:
         """Whether this device combines its own contributions to a step with those of other replicas."""
         return request.combiner is not None and request.combiner.device == self.device.name
 
-    def contribute(self, step: StepKey, replica: int, items: list[tuple[str, Any]], told: Told) -> None:
-        """Take what a replica of this node contributes to a step, to be combined with others'.
-
-        Args:
-            step: Identity under which it is combined; see `Combiner.own`.
-            replica: The replica.
-            items: Keys of edges, and tensors.
-            told: See `Told`.
-        """
-        with self._lock:
-            combination = self._combination(step)
-        if combination is None:
-            told(late())
-        else:
-            combination.add(replica, items, told)
-
-    def _contribute(self, request: StepRequest, items: list[tuple[str, Any]]) -> Receipt:
-        """`contribute` for this device's own replica. Returns a receipt."""
-        assert request.replica is not None
-        receipt = OwnReceipt()
-        self.contribute(Combiner.own(request.step), request.replica, items, receipt.told)
-        return receipt
-
-    def _combination(self, step: StepKey) -> Combination | None:
-        """What combines contributions, made if there is none; None if it is over. Call with the lock held."""
-        combination = self._combinations.get(step)
-        if combination is None and not self._ledgers[step.driver][True].is_over(step.number):
-            combination = self._combinations[step] = Combination()
-        return combination
-
-    def _run_combination(self, reductions: Mapping[str, str], request: StepRequest) -> None:
+    def _combine(self, reductions: Mapping[str, str], request: StepRequest) -> None:
         """Combine the contributions to a step, on a thread of its own."""
-        combiner, own = request.combiner, Combiner.own(request.step)
-        assert combiner is not None
-        with self._lock:
-            ledger = self._ledgers[own.driver][True]
-            ledger.floor = max(ledger.floor, request.floor)
-            left = [step for step in self._combinations if step.driver == own.driver and step.number < ledger.floor]
-            combination = self._combination(own)
-        for step in left:  # this worker has not taken part in them
-            self._end_combination(step, late())
+        combination = self.combinations.begin(request)
         if combination is None:
             return
-        wanted = {key: how for key, how in reductions.items() if EdgeKey.parse(key).destination in combiner.shards}
         sending = request._replace(replica=None, combiner=None)
-        rendezvous = ObjectRendezvous(sending, self.peers, self.device.to_host, replicas=combiner.replicas)
+        replicas = combination.replicas
+        rendezvous = ObjectRendezvous(sending, self.peers, self.device.to_host, replicas=replicas)
 
         def ended(outcome: Outcome) -> None:
-            self._end_combination(own, outcome[1] if outcome[0] == "error" else None)
+            self.combinations.end(Combiner.own(request.step), outcome[1] if outcome[0] == "error" else None)
             self._sent.add(rendezvous.sent_bytes)
             rendezvous.close()
 
-        self.run_on_thread(lambda: combination.run(combiner.replicas, wanted, rendezvous), ended)
-
-    def _end_combination(self, step: StepKey, error: OpError | None) -> None:
-        with self._lock:
-            combination = self._combinations.pop(step, None)
-            self._ledgers[step.driver][True].finish(step.number)
-        if combination is not None:
-            combination.end(error)
+        self.run_on_thread(lambda: combination.run(reductions, rendezvous), ended)
 
     # -- links -----------------------------------------------------------------------------------
 
@@ -592,7 +534,7 @@ class DeviceHost:
                         return
                     if is_found and replicas and step.serves:
                         told = _teller(link, number)
-                        self.contribute(step, replicas[0], list(zip(keys, tensors, strict=True)), told)
+                        self.combinations.add(step, replicas[0], list(zip(keys, tensors, strict=True)), told)
                         return
                     if is_found:
                         self.deliver(step, replicas, list(zip(keys, tensors, strict=True)))
@@ -742,10 +684,7 @@ class DeviceHost:
                 if record is None:
                     return False
                 if replicas:
-                    if record.inbox is None:
-                        record.early.append((replicas, items))
-                        return True
-                    items = list(record.inbox.add(replicas, items))
+                    items = record.contribute(replicas, items)
         record.hand_over(items)
         if record.prompt is not None:
             defer(record.prompt.advance)
@@ -763,7 +702,7 @@ class DeviceHost:
             case CancelStep(step, reason):
                 self._end_with(step, CancelledError(reason, device=self.device.name))
             case EndCombining(step, reason):
-                self._end_combination(step, AbortedError(reason, device=self.device.name))
+                self.combinations.end(step, AbortedError(reason, device=self.device.name))
 
     def _commit(self, step: StepKey, members: Sequence[int]) -> None:
         """Set the replicas that count in a step. None at all reopens it: other replicas may join."""
@@ -775,7 +714,7 @@ class DeviceHost:
             if not members:
                 record.early.clear()
             record.check_reopened()
-            items = [] if record.inbox is None else list(record.inbox.commit(members))
+            items = record.commit(members)
         record.hand_over(items)
         record.mailbox.wake()
         record.advance()
@@ -801,13 +740,11 @@ class DeviceHost:
         """End every step of a driver, and drop what still arrives for them, with the session's state if it is one."""
         self._drivers.pop(driver, None)
         with self._lock:
-            self._ledgers[driver] = _Ledger(EVERY_STEP), _Ledger(EVERY_STEP)
+            self._ledgers[driver] = Ledger(EVERY_STEP), Ledger(EVERY_STEP)
             own = self.sessions.pop(driver, None)
             records = [record for step, record in self.steps.items() if step.driver == driver]
             parked = [each for step in list(self._parked) if step.driver == driver for each in self._parked.pop(step)]
-            combinations = [step for step in self._combinations if step.driver == driver]
-        for step in combinations:
-            self._end_combination(step, CancelledError(reason, device=self.device.name))
+        self.combinations.leave(driver, CancelledError(reason, device=self.device.name))
         for record in records:
             record.end(CancelledError(reason, device=self.device.name))
         for go_on in parked:

@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tfray.ops.system.replica_ops import Contributions
-
 
 class StepVoid(Exception):
     """Ends a shard's part of a step in which no replica counts: the step is over, and nothing was applied."""
@@ -36,10 +34,12 @@ class ReplicaInbox:
 
     Attributes:
         is_void: Whether the step is void: all members were left out.
+        replicas: From how many replicas what has been handed over is.
     """
 
     def __init__(self, keys: Collection[str], members: Sequence[int] | None = None, verdict: str | None = None) -> None:
         self.is_void = False
+        self.replicas = 0
         self._verdict = verdict
         self._keys = frozenset(keys)
         self._members = tuple(members or ()) or None
@@ -47,13 +47,13 @@ class ReplicaInbox:
         """By the replicas from which they are."""
         self._handed_over = False
 
-    def add(self, replicas: tuple[int, ...], items: Iterable[tuple[str, Any]]) -> list[tuple[str, Contributions]]:
+    def add(self, replicas: tuple[int, ...], items: Iterable[tuple[str, Any]]) -> list[tuple[str, list[Any]]]:
         """Take tensors from a replica, or from several that contribute together. Returns what `commit` returns."""
         if self._members is None or not self._is_irrelevant(replicas):
             self._arrived.setdefault(replicas, {}).update(items)
         return self._complete()
 
-    def commit(self, members: Sequence[int]) -> list[tuple[str, Contributions]]:
+    def commit(self, members: Sequence[int]) -> list[tuple[str, list[Any]]]:
         """Set the replicas that count, and drop what the others sent. A later call may name fewer.
 
         With no members the step is undecided again, and empty, unless it has been handed over already.
@@ -69,7 +69,7 @@ class ReplicaInbox:
     def _is_irrelevant(self, replicas: tuple[int, ...]) -> bool:
         return self._members is None or not any(replica in self._members for replica in replicas)
 
-    def _complete(self) -> list[tuple[str, Contributions]]:
+    def _complete(self) -> list[tuple[str, list[Any]]]:
         if self._members is None or self._handed_over or not self._keys:
             return []
         there = [each for each, items in self._arrived.items() if items.keys() >= self._keys]
@@ -85,5 +85,5 @@ class ReplicaInbox:
         chosen = dict.fromkeys(counted[member] for member in self._members)
         good = [each for each in chosen if verdict is None or all(arrived[each][verdict])]
         self.is_void = not good
-        replicas = sum(map(len, good))
-        return [(key, Contributions([arrived[e][key] for e in good], replicas)) for key in sorted(self._keys) if good]
+        self.replicas = sum(map(len, good))
+        return [(key, [arrived[each][key] for each in good]) for key in sorted(self._keys) if good]

@@ -52,7 +52,8 @@ def import_graph_def(
     if name is None:
         name = "import"
     made = _add_nodes(nodes, graph_def.seed, replaced, name, in_scopes=True)
-    if unknown := [key for key in replaced if not made.holds(key)]:
+    taken = {_tensor_name(text) for node in nodes for text in node.input}
+    if unknown := [key for key in replaced if key not in taken and not made.holds(key)]:
         raise InvalidArgumentError(f"input_map: {', '.join(unknown)}: no tensors of graph_def")
     if return_elements is None:
         return None

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.processes import PATIENCE_S
 from tfray.actors.devices.combining import Combination, OwnReceipt
+from tfray.actors.links.messages import Combiner
 from tfray.errors import AbortedError, DeadlineExceededError, UnavailableError
 from tfray.ops.system.replica_ops import partial_reduction
 
@@ -45,11 +46,12 @@ class Run:
 
     def __init__(self, replicas, reductions, sent):
         self.combination = Combination()
+        self.replicas = replicas
         self.sent = sent
 
         def run():
             try:
-                self.combination.run(replicas, reductions, sent)
+                self.combination.run(reductions, sent)
             except (AbortedError, UnavailableError) as error:
                 self.combination.end(error)
             else:
@@ -66,6 +68,7 @@ class Run:
         return receipt
 
     def start(self):
+        self.combination.begin(Combiner("/job:worker", self.replicas, (SHARD,), 1.0))
         self.thread.start()
         return self
 

@@ -53,7 +53,7 @@ def worker_calls(cluster, function):
 
 def steps_combined(actor):
     """How many steps of the last ones the device of an actor has combined contributions for."""
-    return sum(len(serving._finished) for _, serving in actor._host._ledgers.values())
+    return sum(len(ledger._finished) for ledger in actor._host.combinations._ledgers.values())
 
 
 class AtStep:

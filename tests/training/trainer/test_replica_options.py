@@ -18,7 +18,7 @@ from tests.support.training_models import (
 )
 from tfray.errors import InvalidArgumentError
 from tfray.framework.constant_value import run_kernel
-from tfray.ops.system.replica_ops import replica_reduce
+from tfray.ops.system.replica_ops import Contributions, replica_reduce
 from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel
 from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step
@@ -329,7 +329,7 @@ def test_sums_of_rounded_gradients_are_exact():
     device = Device("/job:ps/task:0/device:CPU:0")
     op = replica_reduce(tf.placeholder(tf.bfloat16, [3]), dtype=tf.float32).op
     parts = [np.full(3, number, tf.bfloat16.as_numpy_dtype) for number in (256, 1)]
-    mean = run_kernel(op.op_def.kernel_for("CPU"), OpContext(op, device, {}), [parts])
+    mean = run_kernel(op.op_def.kernel_for("CPU"), OpContext(op, device, {}), [Contributions(parts, 2)])
     assert mean.dtype == np.float32 and mean.tolist() == [128.5] * 3
 
 
