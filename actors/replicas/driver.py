@@ -182,9 +182,7 @@ class ReplicaDriver:
         combines: bool = True,
     ) -> None:
         self._skips_bad = skips_bad
-        reduced = {EdgeKey.parse(key).destination for key in compiled.replica.reductions}
-        self._combinable = sorted(reduced) if combines and protocol.collective else []
-        """Shards whose contributions replicas of one node may combine."""
+        self._combines = combines and protocol.collective
         self._combiners: dict[int, dict[int, Combiner]] = {}
         """By open step and replica: where the replica's contributions are combined."""
         self._cluster = cluster
@@ -291,11 +289,15 @@ class ReplicaDriver:
         timeout_s = self._faults.step_timeout_s
         streams = random_states.collect(self._cluster, self._session, self._shards, (), 0, timeout_s)
         self._compiled, self._shards = compiled, [partition.device for partition in compiled.shards]
-        self.__dict__.pop("_parameters", None)
+        for name in ("_parameters", "_combinable"):
+            self.__dict__.pop(name, None)
         self._register_shards()
         random_states.restore(self._cluster, self._session, self._shards, (), streams, 0, timeout_s, compiled.homes)
         calls, needed = self._ray_workers.change(compiled.replica), self._protocol.required
-        heard = {device for device, _ in random_states.answers(calls, self._workers, needed, timeout_s, HELD_UP_S)}
+        heard = {
+            device
+            for device, _ in random_states.answers(self._cluster, calls, self._workers, needed, timeout_s, HELD_UP_S)
+        }
         for replica in [self._workers.index(device) for device in calls.values() if device not in heard]:
             self._drop_steps(replica)
             self._execute(self._membership.begin_again(replica))
@@ -389,6 +391,12 @@ class ReplicaDriver:
         combiners = self._combiners[start.step] = self._combiners_of(start)
         for replica in start.replicas:
             self._compute(start.step, replica, start.after, combiners.get(replica))
+
+    @cached_property
+    def _combinable(self) -> list[str]:
+        """Shards whose contributions replicas of one node may combine."""
+        keys = self._compiled.replica.reductions if self._combines else ()
+        return sorted({EdgeKey.parse(key).destination for key in keys})
 
     def _combiners_of(self, start: Start) -> dict[int, Combiner]:
         """By replica, where those that begin a step combine their contributions: on the first of each node."""

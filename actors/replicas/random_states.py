@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -12,6 +13,9 @@ from tfray.actors.links.messages import SILENT
 from tfray.actors.links.ray_calls import ended
 from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.kernels.random_streams import RANDOM_STATE
+
+POLL_S: Final = 0.25
+"""Seconds after which a wait for answers ends in any case, to see who is gone."""
 
 LATECOMER_S: Final = 2.0
 """Seconds to wait for workers beyond those needed. They answer in milliseconds, unless they are frozen or cut off."""
@@ -42,7 +46,7 @@ def collect(
     devices = [device for device in (*shards, *workers) if device in cluster.devices]
     calls = {cluster.actor(device).random_states.remote(session): device for device in devices}
     found: dict[str, Any] = {}
-    for device, states in answers(calls, workers, needed, timeout_s):
+    for device, states in answers(cluster, calls, workers, needed, timeout_s):
         found.update({f"{RANDOM_STATE}{device}@{name}": array for name, array in states.items()})
     return found
 
@@ -72,18 +76,22 @@ def restore(
             home = homes.get(stream.rsplit("|", 2)[0], device) if device.startswith(SHARD) else device
             own.get(home, {})[stream] = array
     calls = {cluster.actor(device).restore_random_states.remote(session, each): device for device, each in own.items()}
-    for _ in answers(calls, workers, needed, timeout_s):
+    for _ in answers(cluster, calls, workers, needed, timeout_s):
         pass
 
 
 def answers(
+    cluster: Cluster,
     calls: Mapping[Any, str],
     workers: Sequence[str],
     needed: int,
     timeout_s: float | None,
     latecomer_s: float = LATECOMER_S,
 ) -> Iterator[tuple[str, Any]]:
-    """Yield answers of devices as they come: of all shards, of the needed workers, and of others within a moment."""
+    """Yield answers of devices as they come: of all shards, of the needed workers, and of others within a moment.
+
+    A worker that is gone, or to which the link is lost, is not waited for.
+    """
     waiting = dict(calls)
     ends = None if timeout_s is None else time.monotonic() + timeout_s
     left_out = max(0, sum(device in workers for device in calls.values()) - needed)
@@ -92,11 +100,16 @@ def answers(
         late = list(waiting.values())
         if not are_latecomers and len(late) <= left_out and all(device in workers for device in late):
             are_latecomers, ends = True, time.monotonic() + latecomer_s
-        done = ended(list(waiting), None if ends is None else max(0.0, ends - time.monotonic()))
-        if not done and are_latecomers:
-            return
-        if not done:
+        left_s = math.inf if ends is None else max(0.0, ends - time.monotonic())
+        done = ended(list(waiting), min(left_s, POLL_S))
+        if not done and left_s <= POLL_S:
+            if are_latecomers:
+                return
             raise DeadlineExceededError(f"{', '.join(late)} did not answer within {timeout_s:g} s: {SILENT}")
+        cluster.watch()
+        lost = [ref for ref, device in waiting.items() if device in workers and cluster.peer(device).is_lost]
+        for ref in set(lost).difference(done):
+            del waiting[ref]
         for ref in done:
             device = waiting.pop(ref)
             try:

@@ -330,7 +330,7 @@ def device_sum(
 ) -> Any:
     """The sum of an expression of the elements of arrays, ``{0}``, ``{1}``, ..., times `scale`, in one kernel.
 
-    The arrays have one dtype of 4 or 8 bytes and are broadcast against each other. Dimensions that are summed over stay.
+    The arrays have one dtype of 4 or 8 bytes and are broadcast against each other. Dimensions that are summed stay.
     """
     names = [f"x{index}" for index in range(len(arrays))]
     dtype = arrays[0].dtype

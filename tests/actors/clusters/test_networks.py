@@ -72,9 +72,16 @@ def _joined(ray, network):
 
 
 def _all_back(ray, network):
+    """Whether each host does what it is asked. A node that was taken for dead learns that after a while, and ends."""
     for host in network.hosts:
         host.restart_ray_if_ended()
-    return len(_alive(ray)) == 1 + len(network.hosts)
+    if len(_alive(ray)) != 1 + len(network.hosts):
+        return False
+    asked = [ray.remote(os.getpid).options(num_cpus=0.1, resources={each.name: 0.1}).remote() for each in network.hosts]
+    answered, silent = ray.wait(asked, num_returns=len(asked), timeout=10)
+    for call in silent:
+        ray.cancel(call, force=True)
+    return len(answered) == len(asked)
 
 
 def _alive(ray):
