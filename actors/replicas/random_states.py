@@ -90,7 +90,8 @@ def answers(
 ) -> Iterator[tuple[str, Any]]:
     """Yield answers of devices as they come: of all shards, of the needed workers, and of others within a moment.
 
-    A worker that is gone, or to which the link is lost, is not waited for.
+    A worker that is gone, or to which the link is lost, is not waited for. A shard of which this is true ends the wait
+    with `UnavailableError`.
     """
     waiting = dict(calls)
     ends = None if timeout_s is None else time.monotonic() + timeout_s
@@ -107,9 +108,11 @@ def answers(
                 return
             raise DeadlineExceededError(f"{', '.join(late)} did not answer within {timeout_s:g} s: {SILENT}")
         cluster.watch()
-        lost = [ref for ref, device in waiting.items() if device in workers and cluster.peer(device).is_lost]
-        for ref in set(lost).difference(done):
-            del waiting[ref]
+        for ref, device in list(waiting.items()):
+            if ref not in done and cluster.peer(device).is_lost:
+                del waiting[ref]
+                if device not in workers:
+                    raise UnavailableError(f"{device} died, or the connection to it is lost", device=device)
         for ref in done:
             device = waiting.pop(ref)
             try:
