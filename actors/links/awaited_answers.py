@@ -10,7 +10,7 @@ from tfray.actors.links.frames import encode
 from tfray.actors.links.messages import RunStep, StepCall, StepNotice, plain
 from tfray.actors.links.peer_link import Arrivals, read_until
 from tfray.actors.links.peers import Outcome, Peer, Uncollected
-from tfray.errors import OpError
+from tfray.errors import OpError, UnavailableError
 
 _TURN_S: Final = 0.005
 """Seconds to wait for answers over links, before a look at those of Ray, in turn. No single wait covers both kinds."""
@@ -71,6 +71,12 @@ class Answers:
         """Await the answer of a device to a call before it is asked; None where there is no link."""
         answer = LinkAnswer(peer, self._ended, call.number)
         return answer if peer.expect(call.number, answer.take) else None
+
+    def unavailable(self, peer: Peer, call: StepCall) -> LinkAnswer:
+        """The answer of a device that cannot be asked, because the link to it is lost. It has come already."""
+        answer = LinkAnswer(peer, self._ended, call.number)
+        answer.take(("error", UnavailableError(f"the connection to {peer.device} is lost", device=peer.device)))
+        return answer
 
     def wait(self, pending: Collection[Any], timeout_s: float, several: int = 1) -> list[Any]:
         """Wait for answers.

@@ -444,6 +444,8 @@ class ReplicaDriver:
         peer = self._cluster.peer(device)
         call = StepCall(plan_id, request, next_number())
         answer: Any = None if request.trace else self._answers.ask(peer, call, frame_of(call))
+        if answer is None and peer.is_lost:  # a call of Ray would wait until Ray finds out
+            answer = self._answers.unavailable(peer, call)
         if answer is None:
             answer = peer.handle.actor.run_step.remote(plan_id, request)
         self._traces.called(answer, request.step.number)

@@ -77,7 +77,11 @@ def _all_back(ray, network):
         host.restart_ray_if_ended()
     if len(_alive(ray)) != 1 + len(network.hosts):
         return False
-    asked = [ray.remote(os.getpid).options(num_cpus=0.1, resources={each.name: 0.1}).remote() for each in network.hosts]
+
+    def answer():
+        return True
+
+    asked = [ray.remote(answer).options(num_cpus=0.1, resources={each.name: 0.1}).remote() for each in network.hosts]
     answered, silent = ray.wait(asked, num_returns=len(asked), timeout=10)
     for call in silent:
         ray.cancel(call, force=True)
