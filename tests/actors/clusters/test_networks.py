@@ -72,10 +72,13 @@ def _joined(ray, network):
 
 
 def _all_back(ray, network):
-    """Whether each host does what it is asked. A node that was taken for dead learns that after a while, and ends."""
+    """Whether each host is free, and does what it is asked.
+
+    A node that was taken for dead learns that after a while, and ends.
+    """
     for host in network.hosts:
         host.restart_ray_if_ended()
-    if len(_alive(ray)) != 1 + len(network.hosts):
+    if len(_alive(ray)) != 1 + len(network.hosts) or ray.available_resources().get("away") != len(network.hosts):
         return False
 
     def answer():
