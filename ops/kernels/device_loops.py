@@ -190,8 +190,8 @@ class _Writer(ast.NodeTransformer):
         self._dtypes |= {name: np.dtype(np.int32) for name, _ in section.places}
         for number, assignment in enumerate(section.assignments):
             self._assign(assignment, f"y{number}")
-        for value, array, *index in section.stored:
-            self.lines.append(f"{arrays[array]}[{index[0] if index else 'j'}] = {self._names[value]};")
+        for value, array, *places in section.stored:
+            self.lines.append(f"{arrays[array]}[{places[0] if places else 'j'}] = {self._names[value]};")
 
     def _assign(self, assignment: Assignment, target: str) -> None:
         dtypes = [self._dtypes[name] for name in assignment.inputs]
@@ -230,6 +230,13 @@ class _Writer(ast.NodeTransformer):
 # -- formulas that update arrays in place ----------------------------------------------------------------
 
 
+def _operator(element: str, reflected: bool = False) -> Callable[[Value, Any], Value]:
+    def method(self: Value, other: Any) -> Value:
+        return self.trace.record(element, [other, self] if reflected else [self, other], self.dtype)
+
+    return method
+
+
 class Value:
     """An array or a number of a formula, while its operations are recorded."""
 
@@ -241,23 +248,16 @@ class Value:
         wanted = np.dtype(dtype)
         return self if wanted == self.dtype else self.trace.record("convert({0})", [self], wanted)
 
+    __add__, __radd__ = _operator("{0} + {1}"), _operator("{0} + {1}", reflected=True)
+    __sub__, __rsub__ = _operator("{0} - {1}"), _operator("{0} - {1}", reflected=True)
+    __mul__, __rmul__ = _operator("{0} * {1}"), _operator("{0} * {1}", reflected=True)
+    __truediv__, __rtruediv__ = _operator("{0} / {1}"), _operator("{0} / {1}", reflected=True)
+
     def __neg__(self) -> Value:
         return self.trace.record("-{0}", [self], self.dtype)
 
     def __bool__(self) -> bool:
         raise Unknown("what the formula does depends on a value")
-
-
-def _operator(element: str, reflected: bool = False) -> Callable[[Value, Any], Value]:
-    def method(self: Value, other: Any) -> Value:
-        return self.trace.record(element, [other, self] if reflected else [self, other], self.dtype)
-
-    return method
-
-
-for _name, _element in {"add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "truediv": "{0} / {1}"}.items():
-    setattr(Value, f"__{_name}__", _operator(_element))
-    setattr(Value, f"__r{_name}__", _operator(_element, reflected=True))
 
 
 class Trace:
@@ -330,7 +330,8 @@ def device_sum(
 ) -> Any:
     """The sum of an expression of the elements of arrays, ``{0}``, ``{1}``, ..., times `scale`, in one kernel.
 
-    The arrays have one dtype of 4 or 8 bytes and are broadcast against each other. Dimensions that are summed stay.
+    The arrays have one dtype, float32 or float64, and are broadcast against each other. Dimensions that are summed over
+    have size 1 in the result.
     """
     names = [f"x{index}" for index in range(len(arrays))]
     dtype = arrays[0].dtype

@@ -45,6 +45,7 @@ from tfray.ops.math.axis_ops import from_front, last_axis_first
 from tfray.ops.math.comparison_ops import less_equal
 from tfray.ops.math.reduction_ops import reduce_prod, reduce_sum
 from tfray.ops.math.transcendental_ops import log1p, sigmoid
+from tfray.ops.nn import device_kernels
 from tfray.ops.nn.activation_ops import log1p_exp_formula, relu, zeros_for
 
 _LARGE_ELEMENTS: Final = 1 << 18
@@ -155,6 +156,10 @@ def _by_rows(compiled: str, work: Callable[..., None]) -> KernelFunction:
         arrays = [_as_rows(array) for array in (*inputs, out)]
         if can_compute(ctx.xp, *arrays[:-1]):
             compute_rows("softmax", compiled, *arrays[0].shape, *arrays)
+            return out
+        if device_kernels.has_kernels(ctx.xp, *arrays):
+            on_device = device_kernels.softmax_gradient if compiled.endswith("gradient") else device_kernels.softmax
+            on_device(ctx.xp, *arrays, is_log=compiled.startswith("log"))
             return out
 
         def work_on(part: slice) -> None:
@@ -433,6 +438,9 @@ def _softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Arr
     if can_compute(xp, logits, labels):
         compute_rows("softmax", "cross_entropy", *logits.shape, logits, labels, losses, backprop)
         return losses, backprop
+    if device_kernels.has_kernels(xp, logits, labels):
+        device_kernels.cross_entropy(xp, logits, labels, losses, backprop)
+        return losses, backprop
 
     def work(part: slice) -> None:
         wanted = labels[part]
@@ -548,6 +556,10 @@ def _sparse_softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labe
     if can_compute(xp, logits):
         rights = labels.astype(np.int64, copy=False)
         compute_rows("softmax", "sparse_cross_entropy", *logits.shape, logits, rights, losses, backprop)
+        return losses, backprop
+    if device_kernels.has_kernels(xp, logits):
+        # On a GPU nothing is checked, because the host would have to wait: a wrong label gives NaN.
+        device_kernels.sparse_cross_entropy(xp, logits, labels, losses, backprop)
         return losses, backprop
     columns = labels if xp is np else xp.clip(labels, 0, logits.shape[1] - 1)
 

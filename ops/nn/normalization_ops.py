@@ -40,6 +40,7 @@ from tfray.ops.math.arithmetic_ops import (
     subtract,
 )
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
+from tfray.ops.nn import device_kernels
 from tfray.ops.nn.fast_normalization import Columns, can_normalize, local_response
 
 # -- length, mean and variance -------------------------------------------------------------------------
@@ -306,6 +307,9 @@ def _fused_batch_norm_kernel(
     ctx: KernelContext, images: Array, scale: Array, offset: Array, mean: Array, variance: Array
 ) -> list[Array]:
     xp, dtype, shape = ctx.xp, images.dtype, images.shape
+    statistics = () if ctx.attr("is_training") else (mean, variance)
+    if device_kernels.has_kernels(xp, images, scale, offset, *statistics):
+        return _device_batch_norm(ctx, images, scale, offset, mean, variance)
     compiled = Columns(images) if can_normalize(xp, ctx.attr("data_format"), images) else None
     by = Channels(xp, shape, ctx.attr("data_format"))
     stack = by.stack(images)
@@ -330,6 +334,18 @@ def _fused_batch_norm_kernel(
 
     by.run(work, len(parts), images.size)
     return [out.reshape(shape), mean, unbiased, mean, variance]
+
+
+def _device_batch_norm(
+    ctx: KernelContext, images: Array, scale: Array, offset: Array, mean: Array, variance: Array
+) -> list[Array]:
+    layout, is_training = ctx.attr("data_format"), ctx.attr("is_training")
+    if is_training:
+        mean, variance = device_kernels.channel_moments(ctx.xp, images, layout)
+    vectors = (mean, variance, scale, offset)
+    count = images.size // max(scale.size, 1) if is_training else 2
+    out, unbiased = device_kernels.normalized(ctx.xp, images, vectors, layout, ctx.attr("epsilon"), count)
+    return [out, mean, unbiased if is_training else variance, mean, variance]
 
 
 def _fused_batch_norm_shape(op: Operation) -> list[TensorShape]:
@@ -409,6 +425,10 @@ def _fused_batch_norm_grad_kernel(
     ctx: KernelContext, d_outputs: Array, images: Array, scale: Array, mean: Array, variance: Array
 ) -> list[Array]:
     xp, dtype, shape = ctx.xp, images.dtype, images.shape
+    if device_kernels.has_kernels(xp, images, d_outputs, scale, mean, variance):
+        layout, epsilon, is_training = (ctx.attr(name) for name in ("data_format", "epsilon", "is_training"))
+        vectors = (mean, variance, scale)
+        return device_kernels.normalization_gradient(xp, d_outputs, images, vectors, layout, epsilon, is_training)
     inverse = 1 / xp.sqrt(variance + dtype.type(ctx.attr("epsilon")))
     if can_normalize(xp, ctx.attr("data_format"), images, d_outputs):
         return _compiled_batch_norm_grad(ctx, d_outputs, images, mean, scale, inverse)

@@ -30,7 +30,7 @@ from tfray.ops.kernels.windows import (
     static_image_sizes,
 )
 from tfray.ops.math.reduction_ops import reduce_max
-from tfray.ops.nn import fast_pooling
+from tfray.ops.nn import device_kernels, fast_pooling
 from tfray.ops.nn.conv_ops import either
 from tfray.ops.nn.pooling import Pooling, element_counts, first_maxima, fold, for_each_part, least, spread, window_attrs
 
@@ -150,6 +150,9 @@ def _max_pool_kernel(ctx: KernelContext, images: Array, out: Array | None = None
         out = xp.empty(pool.outputs_shape, images.dtype)
     if fast_pooling.can_pool(xp, "max", pool, images):
         return fast_pooling.pooled("max", images, pool, out)
+    if device_kernels.can_pool(xp, pool, images):
+        device_kernels.max_pool(xp, images, pool, out)
+        return out
     images, outputs = as_nhwc(images, pool.layout), as_nhwc(out, pool.layout)
     identity = least(images.dtype)
 
@@ -187,6 +190,9 @@ def _max_pool_grad_kernel(
         out = xp.empty(images.shape, images.dtype)
     if fast_pooling.can_pool(xp, "max", pool, images, d_outputs):
         return fast_pooling.pooled_backward("max", images, d_outputs, pool, out)
+    if device_kernels.can_pool(xp, pool, images, maxima, d_outputs):
+        device_kernels.max_pool_gradient(xp, images, maxima, d_outputs, pool, out)
+        return out
     images, maxima, d_outputs, d_images = (as_nhwc(a, pool.layout) for a in (images, maxima, d_outputs, out))
 
     def work(part: slice) -> None:

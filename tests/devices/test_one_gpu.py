@@ -163,3 +163,68 @@ def test_a_variable_without_a_value_is_named_by_its_update():
         gradients = [(tf.constant([1.0]), known), (tf.constant([1.0]), unknown)]
         with pytest.raises(FailedPreconditionError, match="unknown"):
             session.run(tf.train.GradientDescentOptimizer(1.0).apply_gradients(gradients))
+
+
+def rows(x, y):
+    labels = tf.cast(tf.abs(y[:, 0]) * 3.0, tf.int32) % 6
+    return {
+        "softmax": tf.nn.softmax(x * 30.0),
+        "log softmax": tf.nn.log_softmax(x * 30.0),
+        "cross entropy": tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.nn.softmax(y), logits=x),
+        "sparse cross entropy": tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x),
+    }
+
+
+def images(x, y, layout):
+    pixels, more = (tf.reshape(tensor, [2, 9, 8, 3] if layout == "NHWC" else [2, 3, 9, 8]) for tensor in (x, y))
+    known = [tf.abs(tensor[0, :3]) + 0.5 for tensor in (x, y)]
+
+    def pooled(window, stride, padding):
+        sizes = [[1, size, size, 1] if layout == "NHWC" else [1, 1, size, size] for size in (window, stride)]
+        return tf.nn.max_pool(tf.round(pixels * 2.0) * more, *sizes, padding, data_format=layout)
+
+    return {
+        "batch norm": tf.nn.fused_batch_norm(pixels, *known, data_format=layout)[0] * more,
+        "batch norm of known moments": tf.nn.fused_batch_norm(
+            pixels, *known, *known, is_training=False, data_format=layout
+        )[0],
+        "variance": tf.nn.fused_batch_norm(pixels, *known, data_format=layout)[2],
+        "pooling in tiles": pooled(3, 3, "VALID"),
+        "pooling with overlaps": pooled(3, 2, "SAME"),
+        "pooling with gaps": pooled(2, 3, "VALID"),
+        "pooling over padding": pooled(5, 1, "SAME"),
+    }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("build", "shape"),
+    [
+        (rows, (5, 6)),
+        (lambda x, y: images(x, y, "NHWC"), (144, 3)),
+        (lambda x, y: images(x, y, "NCHW"), (144, 3)),
+    ],
+    ids=["rows", "NHWC", "NCHW"],
+)
+def test_kernels_of_rows_and_images_and_their_gradients(build, shape, dtype):
+    arrays = np.random.default_rng(0).standard_normal((2, *shape)).astype(dtype)
+    found = {}
+    with tf.Graph().as_default():
+        fed = [tf.placeholder(dtype, shape) for _ in arrays]
+        for device in ("/gpu:0", "/cpu:0"):
+            with tf.device(device):
+                values = build(*fed)
+                slopes = {f"d {name}": tf.gradients(tf.sin(value), fed)[0] for name, value in values.items()}
+            found[device] = values | {name: slope for name, slope in slopes.items() if slope is not None}
+        placement = tf.ConfigProto(allow_soft_placement=True)  # a CPU pools, but not in the layout NCHW
+        with tf.Session(config=placement) as session:
+            got, wanted = session.run([found["/gpu:0"], found["/cpu:0"]], dict(zip(fed, arrays, strict=True)))
+    for name, value in wanted.items():
+        np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_the_loss_of_a_class_that_does_not_exist_is_not_a_number():
+    def build(logits, labels):
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+
+    assert np.isnan(run(build, np.zeros((4, 3), np.float32), np.int64([-1, 0, 3, 1 << 40]))).tolist() == [1, 0, 1, 1]
