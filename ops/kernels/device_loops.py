@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -27,7 +27,15 @@ MAX_PARAMETER_BYTES: Final = 4000
 
 _TYPES: Final = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long", "bool": "bool"}
 _FUNCTIONS: Final = frozenset(("absolute", "negative", "invert", "maximum", "minimum", "where", "convert"))
-_FLOAT_FUNCTIONS: Final = frozenset(("sqrt", "rint", "floor", "ceil", "exp", "log", "tanh", "sigmoid"))
+_PLAIN: Final = ("exp2", "expm1", "log1p", "log2", "sin", "cos", "tan", "sinh", "cosh", "sigmoid")
+_FLOAT_FUNCTIONS: Final = frozenset((*_PLAIN, "sqrt", "rint", "floor", "ceil", "exp", "log", "tanh", "power"))
+
+DEVICE_ELEMENTS: Final[Mapping[str, str]] = {
+    **UFUNC_ELEMENTS,
+    **{name: f"{name}({{0}})" for name in _PLAIN},
+    "power": "power({0}, {1})",
+}
+"""The expressions of ufuncs, by name; of some there is no loop for a CPU."""
 
 _PREAMBLE: Final = """
 typedef float float32;
@@ -44,6 +52,7 @@ template <typename T> __device__ T negative(T x) { return -x; }
 template <typename T> __device__ T maximum(T x, T y) { return x > y || x != x ? x : y; }
 template <typename T> __device__ T minimum(T x, T y) { return x < y || x != x ? x : y; }
 template <typename T> __device__ T where(bool c, T x, T y) { return c ? x : y; }
+template <typename T> __device__ T power(T x, T y) { return pow(x, y); }
 template <typename T> __device__ T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
 template <typename T, typename U> __device__ T quotient(T j, U width) { return j / width; }
 """
@@ -294,9 +303,9 @@ class Trace:
         """The value of an expression; of the dtype of its first operand, if none is named."""
         return self.record(element, operands, dtype or operands[0].dtype)
 
-    def asarray(self, value: Value, dtype: Any) -> Value:
-        """As of the array module."""
-        return value.astype(dtype)
+    def asarray(self, value: Any, dtype: Any) -> Any:
+        """As of the array module; a number stays one."""
+        return value.astype(dtype) if isinstance(value, Value) else value
 
     def record(self, element: str, operands: Sequence[Any], dtype: NumpyDType, out: Value | None = None) -> Value:
         """Note an assignment; numbers among its operands become part of it."""
@@ -311,7 +320,7 @@ class Trace:
         return out
 
     def __getattr__(self, name: str) -> Any:
-        element = {**UFUNC_ELEMENTS, "sigmoid": "sigmoid({0})"}.get(name)
+        element = DEVICE_ELEMENTS.get(name)
         if element is None:
             raise Unknown(name)
 

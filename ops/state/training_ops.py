@@ -316,7 +316,9 @@ def _apply_adam_to_all_rows(
 
         def tile(part: slice) -> None:
             tiles = [array[part] for array in arrays]
-            first, last = ctx.xp.searchsorted(rows, ctx.xp.asarray([part.start, part.stop]))
+            first, last = 0, len(rows)
+            if len(tiles[0]) < len(arrays[0]):
+                first, last = ctx.xp.searchsorted(rows, ctx.xp.asarray([part.start, part.stop]))
             dense = _zeros(ctx.xp, tiles[0])
             dense[rows[first:last] - part.start] = summed[first:last]
             run_tile(ctx.xp, _adam, [dense, *tiles], operands)

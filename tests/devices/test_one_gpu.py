@@ -89,6 +89,7 @@ ELEMENTWISE = {
     "functions": lambda x, y: (
         tf.floor(x) + tf.ceil(y) + tf.rint(x * 2.0) + tf.abs(-y) + tf.exp(x) + tf.rsqrt(x * x + 1.0)
     ),
+    "more functions": lambda x, y: tf.sin(x) * tf.cos(y) + tf.log1p(x * x) * tf.expm1(-y) + tf.pow(tf.abs(x), y),
     "a transposed input": lambda x, y: tf.transpose(tf.transpose(x) * 2.0 + tf.transpose(y)) * y,
     "several results": lambda x, y: tf.concat([x + y, (x + y) * 2.0, tf.exp((x + y) * 2.0)], 0),
 }
@@ -115,6 +116,8 @@ OPTIMIZERS = {
     "adam": lambda: tf.train.AdamOptimizer(tf.train.exponential_decay(0.1, tf.train.get_global_step(), 1, 0.5)),
     "rmsprop": lambda: tf.train.RMSPropOptimizer(0.1, momentum=0.5, centered=True),
     "adadelta": lambda: tf.train.AdadeltaOptimizer(0.1),
+    "ftrl": lambda: tf.train.FtrlOptimizer(0.1, l1_regularization_strength=0.1, l2_regularization_strength=0.1),
+    "proximal": lambda: tf.train.ProximalAdagradOptimizer(0.1, l1_regularization_strength=0.1),
 }
 
 

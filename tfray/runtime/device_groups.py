@@ -18,7 +18,15 @@ from tfray.framework import dtypes
 from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import ArrayModule, Kernel, StoredVariable, Update
-from tfray.ops.kernels.device_loops import MAX_PARAMETER_BYTES, DeviceLoop, Load, Section, Trace, Unknown
+from tfray.ops.kernels.device_loops import (
+    DEVICE_ELEMENTS,
+    MAX_PARAMETER_BYTES,
+    DeviceLoop,
+    Load,
+    Section,
+    Trace,
+    Unknown,
+)
 from tfray.ops.kernels.element_loops import Assignment
 from tfray.ops.kernels.updated_arrays import check_shapes, locked, own_array
 from tfray.runtime.fusion import FusedGroup, element_of, find_internal, form_of, sizes_of
@@ -181,7 +189,7 @@ class _Search:
         return sizes_of(op.outputs[0])
 
     def _is_elementwise(self, op: Operation, kernel: Kernel) -> bool:
-        if len(op.outputs) != 1 or op.op_def.stateful or not kernel.accepts_out or element_of(op, kernel) is None:
+        if len(op.outputs) != 1 or op.op_def.stateful or not kernel.accepts_out or _element(op, kernel) is None:
             return False
         flag = kernel.elementwise
         tensors = [*op.inputs, *op.outputs]
@@ -265,6 +273,10 @@ def _numbers(mask: int) -> list[int]:
     return [number for number, bit in enumerate(reversed(f"{mask:b}")) if bit == "1"]
 
 
+def _element(op: Operation, kernel: Kernel) -> str | None:
+    return element_of(op, kernel) or DEVICE_ELEMENTS.get(kernel.ufunc or "")
+
+
 # -- kernels of groups ---------------------------------------------------------------------------------
 
 
@@ -293,7 +305,7 @@ def _elementwise_section(
     assignments = [
         Assignment(
             name_of(op.outputs[0]),
-            element_of(op, kernel_of(op)) or "",
+            _element(op, kernel_of(op)) or "",
             tuple(map(name_of, op.inputs)),
             op.outputs[0].dtype.numpy,
         )

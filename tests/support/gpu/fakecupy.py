@@ -766,7 +766,8 @@ class ElementwiseKernel:
         "invert": np.logical_not,
         "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
         "quotient": np.floor_divide,
-        **{name: getattr(np, name) for name in ("sqrt", "rint", "floor", "ceil", "exp", "log", "tanh")},
+        **{name: getattr(np, name) for name in ("sqrt", "rint", "floor", "ceil", "exp", "log", "tanh", "power")},
+        **{name: getattr(np, name) for name in ("exp2", "expm1", "log1p", "log2", "sin", "cos", "tan", "sinh", "cosh")},
         **{
             name: (lambda x, _type=_type: np.asarray(x).astype(_type)[()])
             for name, _type in {
