@@ -322,6 +322,7 @@ MODES = {
     "staleness": {"workers": 3, "mode": "async", "staleness": 2},
     "elastic": {"workers": (1, 3)},
     "elastic async": {"workers": (1, 3), "mode": "async"},
+    "elastic shards": {"workers": 3, "backup_workers": 1, "parameter_servers": (1, 2)},
 }
 
 
@@ -332,8 +333,8 @@ def spare_of(mode):
 
 def scaling_of(mode):
     return {
-        **MODES[mode],
         "parameter_servers": 2,
+        **MODES[mode],
         "cpus_per_worker": 1,
         "cpus_per_parameter_server": 0.1,
         "worker_resources": {"worker": 1},
