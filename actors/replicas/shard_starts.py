@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import Any, Final
 
@@ -51,19 +52,21 @@ class ShardStarts:
         return time.monotonic() - self._came_at
 
     def want(self, count: int) -> None:
-        """Ask for as many actors as are missing to `count`, or give up those beyond it."""
+        """Have `count` actors that start or have started: ask for one if some are missing, or give up those beyond it.
+
+        To ask Ray for an actor takes the caller's time. So this asks for one; call it again for the next.
+        """
         while len(self._starting) + len(self._started) > count:
             if self._starting:
                 _, (_, actor) = self._starting.popitem()
             else:
                 _, (actor, _) = self._started.popitem()
             ray_calls.end_actor(actor)
-        missing = count - len(self._starting) - len(self._started)
-        if missing > 0 and self._deaths < MOST_DEATHS:
+        if len(self._starting) + len(self._started) < count and self._deaths < MOST_DEATHS:
             self._asked_at, self._is_said = time.monotonic(), False
-            for task in self._free_tasks(missing):
-                actor = self._cluster.create_actor(self._device(task))
-                self._starting[actor.ready.remote()] = task, actor
+            task = self._free_task()
+            actor = self._cluster.create_actor(self._device(task))
+            self._starting[actor.ready.remote()] = task, actor
 
     def look(self) -> None:
         """See who has started. This takes no time."""
@@ -99,13 +102,11 @@ class ShardStarts:
         if self._cluster.connected:
             self.want(0)
 
-    def _free_tasks(self, count: int) -> list[int]:
-        """The first numbers that no task has, nor an actor that lives on."""
+    def _free_task(self) -> int:
+        """The first number that no task has, nor an actor that lives on."""
         known = {*self._cluster.known, *self._cluster.devices_of(self._job)}
         taken = {*self._started, *(task for task, _ in self._starting.values())}
-        limit = len(known) + len(taken) + count
-        free = [task for task in range(limit) if task not in taken and self._device(task) not in known]
-        return free[:count]
+        return next(task for task in itertools.count() if task not in taken and self._device(task) not in known)
 
     def _device(self, task: int) -> str:
         return self._cluster.jobs[self._job].devices(self._job, task)[0]

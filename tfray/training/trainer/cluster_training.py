@@ -226,7 +226,7 @@ class ClusterTraining:
 
     def _told_shards(self, before: int, now: int) -> None:
         step = self._checkpoints.step
-        message = f"from step {step + 1} on the variables are on {now} parameter servers; they were on {before}"
+        message = f"after step {step} the variables are on {now} parameter servers; they were on {before}"
         self._events.tell(SCALING, step, message)
 
     def _worker_lost(self, event: RunEvent) -> None:

@@ -15,13 +15,14 @@ A change is made between two steps:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.links.ray_calls import outcome
 from tfray.actors.replicas.driver import ReplicaDriver
 from tfray.actors.replicas.shard_starts import ShardStarts
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, UnavailableError
 from tfray.framework.effects import resource_name
 from tfray.placement.replicate import CompiledReplicaStep
 from tfray.session import Session
@@ -111,9 +112,10 @@ class ShardScaling:
         self._cluster.set_tasks(JOB, tasks)
         ending = [device for device in devices if device not in self._cluster.devices_of(JOB)]
         moves = self._place()
+        self._left.append((0, moves, ending))  # now already, for `recover`
         session._forget_homes()
         move_variables(self._cluster, moves)
-        self._left.append((driver.change_shards(compiled()), moves, ending))
+        self._left[-1] = driver.change_shards(compiled()), moves, ending
         self.tidy(driver)
         self._told(len(before), len(tasks))
 
@@ -136,11 +138,17 @@ class ShardScaling:
         for _, _, ending in self._left:
             for device in ending:
                 self._cluster.forget(device)
+        moves = [move for _, moves, _ in self._left for move in moves]
         self._left.clear()
-        least, most = self._bounds
-        tasks, devices = self._cluster.tasks_of(JOB), self._cluster.devices_of(JOB)
+        moves += self._do_without_dead()
+        with suppress(UnavailableError):  # one more has died, which is noticed later
+            _forget_moved(self._cluster, moves)
+
+    def _do_without_dead(self) -> list[Move]:
+        """Place the variables on the parameter servers that are left. Returns those that now live elsewhere."""
+        (least, most), tasks, devices = self._bounds, self._cluster.tasks_of(JOB), self._cluster.devices_of(JOB)
         if least == most:
-            return
+            return []
         living = self._cluster.answering(devices, ANSWER_S)
         for device in devices:
             if device not in living:
@@ -151,12 +159,12 @@ class ShardScaling:
         try:
             self._placement.check(kept)
         except InvalidArgumentError:
-            return  # the program has put something on one of them: it is started anew
+            return []  # the program has put something on one of them: it is started anew
         if kept == tasks:
-            return
+            return []
         self._cluster.set_tasks(JOB, kept)
-        self._place()
         self._told(len(tasks), len(kept))
+        return self._place()
 
     def end(self) -> None:
         """Ask for no more."""
