@@ -94,7 +94,8 @@ class ShardStarts:
             Their tasks.
         """
         tasks = sorted(self._started)[:count]
-        self._cluster.join({self._device(task): self._started.pop(task) for task in tasks})
+        if tasks:
+            self._cluster.join({self._device(task): self._started.pop(task) for task in tasks})
         return tasks
 
     def end(self) -> None:

@@ -32,7 +32,6 @@ from tfray.training.trainer.shard_placement import JOB, Move, ShardPlacement, de
 MOMENT_S: Final = 2.0
 """Seconds for which a run waits for more parameter servers when one has come: each change costs a pause."""
 
-
 ANSWER_S: Final = 10.0
 """Seconds to wait for the answers of parameter servers when one has died. On a machine that has died none answers, and
 Ray may take a minute to find that out."""
@@ -109,6 +108,8 @@ class ShardScaling:
         before, devices = self._cluster.tasks_of(JOB), self._cluster.devices_of(JOB)
         tasks = before[:most]
         tasks += self._starts.take(most - len(tasks))
+        if tasks == before:
+            return  # another thread has wished for that meanwhile
         self._cluster.set_tasks(JOB, tasks)
         ending = [device for device in devices if device not in self._cluster.devices_of(JOB)]
         moves = self._place()
