@@ -355,7 +355,9 @@ def histogram_fixed_width(
         InvalidArgumentError: When run, a value is NaN.
     """
     with get_default_graph().name_scope(name or "histogram_fixed_width"):
-        bins = histogram_fixed_width_bins(values, value_range, nbins)
+        values = convert_to_tensor(values, name="values")
+        exact = cast(convert_to_tensor(value_range, values.dtype), dtypes.float64)
+        bins = histogram_fixed_width_bins(cast(values, dtypes.float64), exact, nbins)
         return add_op(BINCOUNT, bins, convert_to_tensor(nbins, dtypes.int32), np.zeros(0, as_dtype(dtype).numpy))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.framework.op_def import Array
 from tfray.ops.resources.dataset_columns import Column, Columns, Ragged, joined, stacked, take_from
 from tfray.ops.resources.dataset_sources import Listed, Slices, slices
@@ -117,7 +117,7 @@ def _padded(column: Column, shape: Sequence[int | None], padding: Any) -> Array:
         raise InvalidArgumentError(f"padded_batch: an element has not the rank of padded shape {list(shape)}")
     for wanted, found in zip(shape, largest, strict=True):
         if wanted is not None and found > wanted:
-            raise InvalidArgumentError(f"padded_batch: an element has size {found}, and the padded size is {wanted}")
+            raise DataLossError(f"padded_batch: an element has size {found}, and the padded size is {wanted}")
     full = [found if wanted is None else wanted for wanted, found in zip(shape, largest, strict=True)]
     return _filled(column, [len(column), *full], largest, padding)
 

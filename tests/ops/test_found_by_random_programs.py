@@ -630,3 +630,7 @@ def test_kinds_of_errors(call, kind):
 
 def test_assertions_stand_in_a_scope_of_their_name():
     assert [tf.Assert(True, [1], name=name).name for name in (None, "positive")] == ["Assert/Assert", "positive/Assert"]
+
+
+def test_bins_of_a_histogram_are_as_exact_as_its_values():
+    assert run(tf.histogram_fixed_width([0.0, -1e-10, 1e-10], [-1.0, 1.5], 5)).tolist() == [0, 1, 2, 0, 0]

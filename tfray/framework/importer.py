@@ -52,8 +52,7 @@ def import_graph_def(
     if name is None:
         name = "import"
     made = _add_nodes(nodes, graph_def.seed, replaced, name, in_scopes=True)
-    taken = {_tensor_name(text) for node in nodes for text in node.input}
-    if unknown := [key for key in replaced if key not in taken and not made.holds(key)]:
+    if unknown := made.unknown():
         raise InvalidArgumentError(f"input_map: {', '.join(unknown)}: no tensors of graph_def")
     if return_elements is None:
         return None
@@ -147,6 +146,7 @@ class _Importer:
         self._in_scopes = in_scopes
         self._site = user_site()
         self._ops: dict[str, Operation] = {}
+        self._used: set[str] = set()
 
     def add(self, node: PlainNode) -> None:
         inputs = [self._input(text, node) for text in node.input if not text.startswith("^")]
@@ -183,11 +183,9 @@ class _Importer:
             self._graph.apply_device_scopes(op)
         return op
 
-    def holds(self, name: str) -> bool:
-        """Whether the graph that is added has a tensor of that name."""
-        op_name, _, index = name.partition(":")
-        op = self._ops.get(op_name)
-        return op is not None and int(index or 0) < len(op.outputs)
+    def unknown(self) -> list[str]:
+        """Names of tensors to replace which nothing uses, and which the graph that is added has not."""
+        return [name for name in self._replaced if name not in self._used and self._tensor(name) is None]
 
     def _local(self, name: str) -> bool:
         """Whether `name` is that of an operation that is added here, not of one that was there before."""
@@ -227,6 +225,7 @@ class _Importer:
     def _input(self, text: str, node: PlainNode) -> Tensor:
         text = _tensor_name(text)
         if text in self._replaced:
+            self._used.add(text)
             return self._replaced[text]
         tensor = self._tensor(text)
         if tensor is None:

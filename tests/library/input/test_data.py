@@ -291,7 +291,7 @@ def test_rows_of_different_lengths_need_padding():
     assert first.tolist() == [[1, 0], [2, 2]] and second.tolist() == [[3, 3, 3]]
     first, second = dataset.padded_batch(2, [4], np.int64(-1))
     assert first.tolist() == [[1, -1, -1, -1], [2, 2, -1, -1]]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="padded size is 2"):
+    with pytest.raises(tf.errors.DataLossError, match="padded size is 2"):
         list(dataset.padded_batch(3, [2]))
 
 
@@ -302,6 +302,8 @@ def test_padding_of_a_structure():
 
 
 def test_unbatch_and_windows():
+    with pytest.raises(ValueError, match="scalar"):
+        Dataset.range(3).unbatch()
     assert values(Dataset.from_tensor_slices([[1, 2], [3, 4]]).unbatch()) == [1, 2, 3, 4]
     windows = Dataset.range(7).window(3, shift=2, stride=2)
     assert values(windows.flat_map(lambda w: w.batch(3))) == [[0, 2, 4], [2, 4, 6], [4, 6], [6]]

@@ -345,7 +345,15 @@ DELIBERATE = [
     ("saturate_cast", "result", "TensorFlow's limits of int64 are wrong"),
     ("snippet.array_of_rows", "Could not write", "elements of several lengths need no infer_shape=False"),
     ("nn.avg_pool nn.max_pool", "None|are required", "sizes are needed here"),
-    ("", "argument to 'conv", "one stride for all"),
+    ("", "argument to '(conv|max_pool)", "one stride for all"),
+    ("histogram_fixed_width_bins", "expected .2.", "a range has two bounds"),
+    ("strings.format", "Expected list", "one input that is a text"),
+    ("debugging.assert_all_finite", "Expected string", "a message that is a number"),
+    ("signal.dct signal.idct", "type 4", "as in 1.15: later versions have a fourth"),
+    ("nn.depthwise_conv2d", "None values not supported", "filters of unknown sizes, with a rate"),
+    ("nn.safe_embedding_lookup_sparse", "slice index 1", "rows of a table that are scalars"),
+    ("nn.ctc_loss_v2", "result", "more labels than there are: they cannot be read"),
+    ("fake_quant_with_min_max_vars_gradient", "result", "bounds in the wrong order"),
     ("nn.conv3d", "passed list of length|contain 5 values", "one stride for all"),
     ("matrix_diag", "Cast", "a number beside strings"),
     ("strings.as_string", "string has no precision", "refused when it is built"),
@@ -356,7 +364,7 @@ DELIBERATE = [
     ("meshgrid", "of one dtype", "as in 1.15: later versions multiply truth values"),
     ("tensordot", "slice scalar input", "a scalar tensor says how many axes, as a number does"),
     ("image.resize_images", "1-D int32 Tensor", "sizes may be int64"),
-    ("nn.softmax_cross_entropy_with_logits", "Cannot reshape|must be equal", "labels and logits broadcast"),
+    ("nn.softmax_cross_entropy_with_logits", "Cannot reshape|must be equal|Incompatible", "both broadcast"),
     ("linspace", "a gradient is None", "as in 1.15: later versions make it of operations with gradients"),
     ("sparse.merge sparse.reorder", "is not a shape|is not within", "what is outside of the shape is refused"),
     ("nn.collapse_repeated", "Cast", "a number of strings"),
@@ -420,6 +428,7 @@ UNORDERED = (
     "unsorted_segment_min",
     "nn.max_pool",
     "strings.format",
+    "strings.as_string",
 )
 """What these make of NaN is not defined, and depends on the processor in TensorFlow. In texts it has a sign there."""
 

@@ -414,7 +414,9 @@ class Dataset:
         return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, stacked))
 
     def unbatch(self) -> Dataset:
-        """The slices of each element along the first axis."""
+        """The slices of each element along the first axis. Raises `ValueError` where a component is a scalar."""
+        if any(shape.rank == 0 for shape in self._shapes):
+            raise ValueError("unbatch: a component of the elements is a scalar, and has no slices")
         shapes = nest.map_structure(rest_of, self.output_shapes)
         return Dataset(add_op(dataset_ops.UNBATCH, self._variant), self._kinds, shapes)
 
