@@ -87,9 +87,14 @@ class RegisterGradient:
 
     Args:
         op_type: The name.
+
+    Raises:
+        TypeError: It is no text.
     """
 
     def __init__(self, op_type: str) -> None:
+        if not isinstance(op_type, str):
+            raise TypeError(f"RegisterGradient: op_type is {op_type!r}, expected the name of a type of operations")
         self._op_type = op_type
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:

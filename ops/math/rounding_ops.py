@@ -270,7 +270,8 @@ def clip_by_value(
         name: Name of the operation.
 
     Returns:
-        Same shape and dtype as `t`. Gradients flow to `t` where it is in the range, to the bound elsewhere.
+        Same shape and dtype as `t`; the lower bound, where it is above the upper one. Gradients flow to `t` where it is
+        in the range, to the bound elsewhere.
 
     Examples:
         >>> session.run(tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0))
@@ -288,10 +289,10 @@ def _clip_by_value_shape(op: Operation) -> list[TensorShape]:
 
 
 def _clip_by_value_kernel(ctx: KernelContext, t: Array, low: Array, high: Array, out: Array | None = None) -> Array:
-    if low.ndim == high.ndim == 0 and t.ndim and t.dtype.char in "fdil":
+    if low.ndim == high.ndim == 0 and t.ndim and t.dtype.char in "fdil" and low <= high:
         return t.clip(low, high, out=out)  # NumPy's fast way with numbers for bounds
-    raised = ctx.xp.maximum(t, low, out=out)
-    return ctx.xp.minimum(raised, high, out=raised if raised.ndim else out)
+    lowered = ctx.xp.minimum(t, high, out=out)
+    return ctx.xp.maximum(lowered, low, out=lowered if lowered.ndim else out)
 
 
 def _clip_by_value_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

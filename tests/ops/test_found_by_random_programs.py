@@ -617,6 +617,9 @@ SPARSE_PART = tf.SparseTensorValue([[0, 1]], [1.0], [2, 2])
         (lambda: tf.sparse_slice(SPARSE_PART, [0], [1]), tf.errors.InvalidArgumentError),
         (lambda: tf.sparse_reduce_sum(SPARSE_PART, 2), tf.errors.InvalidArgumentError),
         (lambda: tf.register_tensor_conversion_function(3, lambda value: value), TypeError),
+        (lambda: tf.RegisterGradient(3), TypeError),
+        (lambda: tf.train.start_queue_runners("session"), TypeError),
+        (lambda: tf.train.Optimizer(False, "bare").minimize(tf.Variable(1.0) * 1.0), NotImplementedError),
         (lambda: tf.register_tensor_conversion_function(int, 3), TypeError),
         (lambda: tf.Session(graph=3), TypeError),
         (lambda: tf.Session(target=5), TypeError),
@@ -634,3 +637,9 @@ def test_assertions_stand_in_a_scope_of_their_name():
 
 def test_bins_of_a_histogram_are_as_exact_as_its_values():
     assert run(tf.histogram_fixed_width([0.0, -1e-10, 1e-10], [-1.0, 1.5], 5)).tolist() == [0, 1, 2, 0, 0]
+
+
+@pytest.mark.parametrize("x", [[1.0, 5.0], [[1.0], [5.0]]])
+@pytest.mark.parametrize("low", [2.0, [2.0]])
+def test_of_bounds_in_the_wrong_order_the_lower_one_holds(x, low):
+    assert run(tf.clip_by_value(tf.constant(x), low, 1.0)).ravel().tolist() == [2, 2]

@@ -24,7 +24,7 @@ _START: Final = np.iinfo(np.int64).min
 
 _ELEMENTWISE: Final[dict[str, str | tuple[str, str]]] = {
     "CheckNumerics": "x",
-    "ClipByValue": "Min(Max(x, y), z)",
+    "ClipByValue": "Max(Min(x, z), y)",
     "DivNoNan": "Where(Equal(y, 0), 0, Div(x, y))",
     "EnsureShape": "x",
     "Erfc": "Sub(1, Erf(x))",

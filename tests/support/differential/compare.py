@@ -347,6 +347,7 @@ DELIBERATE = [
     ("nn.avg_pool nn.max_pool", "None|are required", "sizes are needed here"),
     ("", "argument to '(conv|max_pool)", "one stride for all"),
     ("histogram_fixed_width_bins", "expected .2.", "a range has two bounds"),
+    ("snippet.second_gradients", "2 results, TensorFlow 3", "no gradient of what is constant, where TensorFlow has 0"),
     ("strings.format", "Expected list", "one input that is a text"),
     ("debugging.assert_all_finite", "Expected string", "a message that is a number"),
     ("signal.dct signal.idct", "type 4", "as in 1.15: later versions have a fourth"),

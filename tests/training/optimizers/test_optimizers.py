@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.interpreter import interpret
-from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, get_default_graph
@@ -286,9 +286,9 @@ def test_an_optimizer_without_updates_says_so():
         pass
 
     table = Variable(np.zeros((3, 1), np.float32), name="table")
-    with pytest.raises(UnimplementedError, match="Nothing defines neither _apply_dense"):
+    with pytest.raises(NotImplementedError, match="Nothing defines neither _apply_dense"):
         Nothing(False, "n").minimize(table * 1.0)
-    with pytest.raises(UnimplementedError, match=r"_apply_sparse.*'table' is sparse"):
+    with pytest.raises(NotImplementedError, match=r"_apply_sparse.*'table' is sparse"):
         Nothing(False, "n").minimize(math_ops.reduce_sum(sparse_state_ops.resource_gather(table, [0])))
 
 

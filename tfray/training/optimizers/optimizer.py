@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError, UnimplementedError
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType
@@ -307,7 +307,7 @@ class Optimizer:
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         """Return the operation that updates `var` by `grad`, a tensor of its shape."""
-        raise UnimplementedError(f"{type(self).__name__} defines neither _apply_dense nor _resource_apply_dense")
+        raise NotImplementedError(f"{type(self).__name__} defines neither _apply_dense nor _resource_apply_dense")
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         """As `_apply_dense`; `handle` is the variable. The one of the two that is defined is called."""
@@ -327,7 +327,7 @@ class Optimizer:
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """As `_apply_sparse`; `handle` is the variable. The one of the two that is defined is called."""
-        raise UnimplementedError(
+        raise NotImplementedError(
             f"{type(self).__name__} defines neither _apply_sparse nor _resource_apply_sparse, "
             f"and the gradient of {handle.op.name!r} is sparse: convert it with tf.convert_to_tensor"
         )
@@ -366,7 +366,7 @@ class FusedOptimizer(Optimizer):
 
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         """Return the operation that updates `var` by `gradient`, or its rows `indices`; those of equal ones add up."""
-        raise UnimplementedError(f"{type(self).__name__} does not define _apply")
+        raise NotImplementedError(f"{type(self).__name__} does not define _apply")
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         return self._apply(var, grad, None)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from tfray import errors
-from tfray.errors import CancelledError, InvalidArgumentError, OpError, OutOfRangeError
+from tfray.errors import ArgumentError, CancelledError, InvalidArgumentError, OpError, OutOfRangeError
 from tfray.formats.meta_graph_proto import QueueRunnerDef
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Graph, Operation, get_default_graph, get_default_session
@@ -263,7 +263,7 @@ def start_queue_runners(
     if sess is None:
         raise ValueError("start_queue_runners needs a session: pass sess=, or call it within `with tf.Session()`")
     if not isinstance(getattr(sess, "graph", None), Graph):
-        raise InvalidArgumentError(f"start_queue_runners(): sess must be a session, got {sess!r}")
+        raise ArgumentError(f"start_queue_runners(): sess must be a session, got {sess!r}")
     with sess.graph.as_default():
         runners = get_default_graph().get_collection(collection)
         return [thread for runner in runners for thread in runner.create_threads(sess, coord, daemon, start)]
