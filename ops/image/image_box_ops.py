@@ -481,6 +481,8 @@ def _overlaps_kernel(
 
 def _overlaps_shape(op: Operation) -> list[TensorShape]:
     op.inputs[0].shape.merge_with([op.inputs[1].shape.with_rank(1).sizes[0]] * 2)
+    for scalar in op.inputs[2:]:
+        scalar.shape.assert_has_rank(0)
     return [TensorShape([None])]
 
 

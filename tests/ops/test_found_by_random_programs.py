@@ -617,6 +617,7 @@ SPARSE_PART = tf.SparseTensorValue([[0, 1]], [1.0], [2, 2])
         (lambda: tf.sparse_slice(SPARSE_PART, [0], [1]), tf.errors.InvalidArgumentError),
         (lambda: tf.sparse_reduce_sum(SPARSE_PART, 2), tf.errors.InvalidArgumentError),
         (lambda: tf.register_tensor_conversion_function(3, lambda value: value), TypeError),
+        (lambda: tf.image.non_max_suppression_overlaps(np.eye(2), [0.5, 0.9], [1, 2]), ValueError),
         (lambda: tf.RegisterGradient(3), TypeError),
         (lambda: tf.train.start_queue_runners("session"), TypeError),
         (lambda: tf.train.Optimizer(False, "bare").minimize(tf.Variable(1.0) * 1.0), NotImplementedError),
