@@ -188,8 +188,8 @@ def _message(array: np.ndarray[Any, Any], quantized: DType | None, contents: Con
     return proto
 
 
-def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
-    """The array that a message holds.
+def make_ndarray(tensor: TensorProto | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array that a message holds; an array as it is, for that is what ``op.get_attr("value")`` gives.
 
     A message may hold fewer elements than its shape has: the last one stands for the rest. Such a tensor has at most
     `MAX_FILL_BYTES` here, where TensorFlow knows no limit: a message of 18 bytes could ask for all memory.
@@ -197,6 +197,8 @@ def make_ndarray(tensor: TensorProto) -> np.ndarray[Any, Any]:
     Raises:
         DataLossError: The message is broken, or its tensor too large for what it holds.
     """
+    if isinstance(tensor, np.ndarray):
+        return tensor
     dtype = next((dtype for dtype, number in DTYPE_NUMBERS.items() if number == tensor.dtype), None)
     if dtype is None or dtype is dtypes.resource:
         raise DataLossError(f"dtype {tensor.dtype} is not known")

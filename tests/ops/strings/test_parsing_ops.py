@@ -170,6 +170,10 @@ def test_one_feature_in_two_dimensions():
     assert single.indices.tolist() == [[0, 3], [2, 1]] and single.dense_shape.tolist() == [3, 4]
 
 
+def test_the_attribute_of_a_constant_is_an_array_already():
+    assert tf.make_ndarray(tf.constant([1, 2]).op.get_attr("value")).tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("dtype", sorted(d.name for d in tensor_proto.DTYPE_NUMBERS if d.name != "resource"))
 def test_tensors_come_back_from_messages(dtype):
     values = [b"a", b""] if dtype == "string" else [1, 0]
