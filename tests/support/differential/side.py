@@ -21,7 +21,7 @@ from tests.support.differential import snippets
 
 def encoded(array: Any) -> dict[str, Any]:
     """An array as JSON."""
-    array = np.asarray(array)
+    array = np.asarray(array, object if isinstance(array, bytes) else None)  # NumPy's own strings lose zeros at the end
     if array.dtype.kind in "OSU":
         strings = [each.encode() if isinstance(each, str) else each for each in array.ravel().tolist()]
         return {"strings": [base64.b64encode(each).decode() for each in strings], "shape": array.shape}
