@@ -25,6 +25,15 @@ from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment
 MAX_PARAMETER_BYTES: Final = 4000
 """CUDA passes 4096 bytes of parameters to a kernel; CuPy has a few of its own."""
 
+NUMBER_BYTES: Final = 8
+"""A number as a parameter."""
+
+
+def array_bytes(rank: int) -> int:
+    """Bytes of an array as a parameter: its pointer, its number of elements, its sizes and strides."""
+    return 16 + 16 * rank
+
+
 _TYPES: Final = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long", "bool": "bool"}
 _FUNCTIONS: Final = frozenset(("absolute", "negative", "invert", "maximum", "minimum", "where", "convert"))
 _PLAIN: Final = ("exp2", "expm1", "log1p", "log2", "sin", "cos", "tan", "sinh", "cosh", "sigmoid")
@@ -149,7 +158,6 @@ class DeviceLoop:
         self._in = ", ".join([*declared, *integers])
         self._out = ", ".join(f"raw {dtype.name} {names[name]}" for name, dtype in stored.items())
         self.source = "\n".join([*body, "}"])
-        self.parameter_bytes = 32 * (len(loads) + len(stored)) + 8 * len(integers)
 
     def __call__(self, xp: ArrayModule, *arrays: Any) -> None:
         """Run on the arrays of `inputs`, then those of `outputs`."""

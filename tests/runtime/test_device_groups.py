@@ -14,7 +14,7 @@ import tfray as tf
 from tests.support.random_graphs import programs
 from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.traversal import reachable_backward, topological_order
-from tfray.ops.kernels.device_loops import DeviceLoop, Load, Section, Unknown
+from tfray.ops.kernels.device_loops import MAX_PARAMETER_BYTES, DeviceLoop, Load, Section, Unknown, array_bytes
 from tfray.ops.kernels.element_loops import Assignment
 from tfray.runtime.device_groups import arranged, update_loops
 from tfray.runtime.host_values import HostValues
@@ -115,7 +115,7 @@ def test_more_updates_than_a_kernel_has_parameters_for_are_several_kernels():
         step = tf.train.AdamOptimizer().minimize(tf.add_n([tf.reduce_sum(v * v) for v in variables]))
         _, _, (group,) = groups_of([step])
         loops = update_loops(group, kernel_of, ())
-    assert len(loops) == 2
+    assert len(loops) == 2  # an update takes 136 of 4,000 bytes
     assert [op for loop in loops for op in loop.ops] == group.ops
 
 
@@ -144,3 +144,16 @@ def test_what_a_kernel_does_not_know_is_refused(element, dtype):
     a = Load("a", np.dtype(dtype))
     with pytest.raises(Unknown):
         DeviceLoop([Section(2, (a,), (Assignment("b", element, ("a",), a.dtype),), (("b", "b"),))])
+
+
+def test_a_group_has_no_more_arrays_than_a_kernel_has_parameters_for():
+    with tf.Graph().as_default():
+        total = x(2, 2, 2, 2)
+        for _ in range(100):
+            total = total * x(2, 2, 2, 2)
+        made, _, _ = groups_of([total])
+        groups = arranged(made, kernel_of, HostValues(made))[1]
+    assert len(groups) > 2
+    for group in groups:
+        arrays = [*group.forms, *(tensor for tensor in group.results if tensor not in group.internal)]
+        assert len(arrays) * array_bytes(4) <= MAX_PARAMETER_BYTES

@@ -7,7 +7,6 @@ are brought side by side, wherever nothing that depends on one of them has to co
 from __future__ import annotations
 
 import heapq
-import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -21,11 +20,13 @@ from tfray.framework.op_def import ArrayModule, Kernel, StoredVariable, Update
 from tfray.ops.kernels.device_loops import (
     DEVICE_ELEMENTS,
     MAX_PARAMETER_BYTES,
+    NUMBER_BYTES,
     DeviceLoop,
     Load,
     Section,
     Trace,
     Unknown,
+    array_bytes,
 )
 from tfray.ops.kernels.element_loops import Assignment
 from tfray.ops.kernels.updated_arrays import check_shapes, locked, own_array
@@ -34,7 +35,7 @@ from tfray.runtime.host_values import HostValues
 from tfray.runtime.segment_body import Body
 
 MAX_OPS: Final = 48
-"""Operations of a group of elementwise operations: their inputs and results have to fit into a kernel's parameters."""
+"""Operations of a group of elementwise operations: with more, the values between them take too many registers."""
 
 _SMALL_ELEMENTS: Final = 1 << 16
 """Elements of results that are computed together although neither needs the other: what they read fits into a cache."""
@@ -73,10 +74,10 @@ def arranged(
     for op in body.ops:
         if op not in skipped:
             search.add(op)
-    ops, elementwise, updates = known, [], []
+    ops, elementwise, updates = list(known), [], []
     for cluster in search.in_order():
         first, last = len(ops), len(ops) + len(cluster.ops) - 1
-        ops = [*ops, *cluster.ops]
+        ops += cluster.ops
         if cluster.is_update:
             updates.append(UpdateGroup(cluster.ops, first, last))
         elif cluster.is_group and _pays(cluster.ops, kernel_of):
@@ -125,6 +126,12 @@ class _Cluster:
     @property
     def is_group(self) -> bool:
         return self.key is not None
+
+
+def _parameter_bytes(cluster: _Cluster, op: Operation) -> int:
+    """The most that the parameters of a kernel may take, if the operation joins."""
+    tensors = cluster.touched.union(op.inputs, op.outputs)
+    return sum(array_bytes(tensor.shape.rank or 0) + NUMBER_BYTES for tensor in tensors)
 
 
 class _Search:
@@ -216,10 +223,11 @@ class _Search:
         if key == "update":
             return found
         taken = {*op.inputs} - set(self._body.constants)
-        near = [c for c in found if len(c.ops) < MAX_OPS and not taken.isdisjoint(c.touched)]
+        found = [c for c in found if len(c.ops) < MAX_OPS and _parameter_bytes(c, op) <= MAX_PARAMETER_BYTES]
+        near = [c for c in found if not taken.isdisjoint(c.touched)]
         if (op.outputs[0].shape.num_elements() or 0) > _SMALL_ELEMENTS if op.outputs else True:
             return near
-        return near + [c for c in found if len(c.ops) < MAX_OPS and c not in near]
+        return near + [c for c in found if c not in near]
 
     def _may_join(self, cluster: _Cluster, before: set[int]) -> bool:
         """Whether nothing that comes before the operation comes after the cluster."""
@@ -232,7 +240,7 @@ class _Search:
         if earlier | cluster.earlier == cluster.earlier:
             return
         cluster.earlier |= earlier
-        for other in self._clusters:
+        for other in self._clusters if len(cluster.ops) > 1 else ():  # nothing comes after a new one
             if other.earlier >> cluster.number & 1:
                 other.earlier |= cluster.earlier
 
@@ -380,8 +388,8 @@ class UpdateLoop:
                 check_shapes(some, arrays, gradient)
                 if any(gradient is not array and xp.may_share_memory(gradient, array) for array in arrays):
                     gradient = gradient.copy()
-                gradients.append(gradient)
-                flat += arrays
+                gradients.append(gradient.reshape(-1))
+                flat += [array.reshape(-1) for array in arrays]
             values = [*scalars, *gradients, *flat]
             self.loop(xp, *[values[index] for index in self.order])
 
@@ -390,16 +398,19 @@ class UpdateLoop:
 
 def update_loops(group: UpdateGroup, kernel_of: Callable[[Operation], Kernel], constants: Any) -> list[UpdateLoop]:
     """The kernels of a group, each of as many updates as its parameters allow."""
-    loops: list[UpdateLoop] = []
-    left = list(group.ops)
-    while left:
-        for count in itertools.count(len(left), -1):
-            made = _update_loop(left[:count], kernel_of, constants)
-            if count == 1 or made.loop.parameter_bytes <= MAX_PARAMETER_BYTES:
-                break
-        loops.append(made)
-        left = left[count:]
-    return loops
+    parts: list[list[Operation]] = []
+    taken: set[Tensor] = set()
+    size = 0
+    for op in group.ops:
+        arrays = [tensor for tensor in op.inputs if tensor not in taken]
+        size += array_bytes(1) * len(arrays) + NUMBER_BYTES
+        if not parts or size > MAX_PARAMETER_BYTES:
+            taken.clear()
+            size = array_bytes(1) * len(op.inputs) + NUMBER_BYTES
+            parts.append([])
+        parts[-1].append(op)
+        taken.update(op.inputs)
+    return [_update_loop(ops, kernel_of, constants) for ops in parts]
 
 
 def _update_loop(ops: list[Operation], kernel_of: Callable[[Operation], Kernel], constants: Any) -> UpdateLoop:
