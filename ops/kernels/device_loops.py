@@ -115,9 +115,10 @@ class Section:
     places: tuple[tuple[str, str], ...] = ()
 
 
-def has_loop(dtype: NumpyDType, size: int) -> bool:
-    """Whether kernels that know of float32 and float64, and count elements in 32 bits, compute an array."""
-    return dtype in (np.float32, np.float64) and 0 < size < 1 << 31
+def has_loop(xp: ArrayModule, dtype: NumpyDType, size: int) -> bool:
+    """Whether `xp` compiles kernels, and those that know of float32 and float64, and of 32 bits, compute an array."""
+    compiles = xp is not np and hasattr(xp, "ElementwiseKernel")
+    return compiles and dtype in (np.float32, np.float64) and 0 < size < 1 << 31
 
 
 class Unknown(Exception):

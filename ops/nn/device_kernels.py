@@ -21,7 +21,7 @@ MAX_WINDOW: Final = 64
 
 def has_kernels(xp: ArrayModule, *arrays: Array) -> bool:
     """Whether these arrays are on a GPU, of one dtype that the kernels know, and not empty."""
-    return xp is not np and all(has_loop(a.dtype, a.size) and a.dtype == arrays[0].dtype for a in arrays)
+    return all(has_loop(xp, a.dtype, a.size) and a.dtype == arrays[0].dtype for a in arrays)
 
 
 def _loop(size: int, loads: Sequence[Load], trace: Trace, *stored: tuple[Value, str]) -> Section:

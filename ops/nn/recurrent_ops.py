@@ -59,7 +59,7 @@ def _bias_of_gates(xp: ArrayModule, units: int, dtype: NumpyDType, forget_bias: 
 
 def _lstm_gates_kernel(ctx: KernelContext, projected: Array, bias: Array, cell: Array) -> tuple[Array, Array, Array]:
     xp, dtype, units = ctx.xp, ctx.output_dtype(), cell.shape[1]
-    if xp is not np and has_loop(dtype, projected.size):
+    if has_loop(xp, dtype, projected.size):
         made = [xp.empty(shape, dtype) for shape in (cell.shape, cell.shape, projected.shape)]
         _gates_loop(cell.size, units, dtype, ctx.attr("forget_bias"))(xp, projected, bias, cell, *made)
         return made[0], made[1], made[2]
@@ -158,7 +158,7 @@ def _lstm_gates_grad_kernel(
 ) -> tuple[Array, Array]:
     xp, dtype, units = ctx.xp, ctx.output_dtype(), cell.shape[1]
     arrays = gates, cell, new_cell, d_cell, d_output
-    if xp is not np and has_loop(dtype, gates.size):
+    if has_loop(xp, dtype, gates.size):
         made = xp.empty(gates.shape, dtype), xp.empty(cell.shape, dtype)
         _gates_grad_loop(cell.size, units, dtype)(xp, *arrays, *made)
         return made
