@@ -24,7 +24,7 @@ from tests.support.processes import PATIENCE_S, free_port, wait_for
 from tests.support.training_models import classification_data, scaling
 from tests.support.waiting import Task
 from tfray.actors.links import ray_calls
-from tfray.errors import UnavailableError
+from tfray.errors import OpError, UnavailableError
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
@@ -460,7 +460,11 @@ class Strikes:
         kinds = [self._cut, self._cut, self._kill_worker, self._freeze_worker, self._kill_shard]
         while not self._over.wait(self._random.uniform(5, 15)):
             kind = self._random.choice(kinds)
-            with contextlib.suppress(ProcessLookupError, KeyError, UnavailableError):  # it is gone already
+            if not self._clusters:
+                continue  # the run has not begun
+            with contextlib.suppress(
+                ProcessLookupError, IndexError, KeyError, OpError
+            ):  # it is gone, or does not answer
                 kind()
                 self.done[kind.__name__] += 1
 

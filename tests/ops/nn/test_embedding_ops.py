@@ -106,7 +106,7 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="at least one shard"):
         embedding_lookup([], [1])
     with pytest.raises(ValueError, match="'mod' or 'div'"):
-        embedding_lookup([np.zeros((2, 2))], [1], "hash")
+        embedding_lookup([np.zeros((2, 2))] * 2, [1], "hash")
 
 
 def test_gather_of_a_variable_reads_rows_only():
