@@ -34,6 +34,7 @@ from tfray.actors.links.handshake import LinkAddress, RefusalLog
 from tfray.actors.links.messages import (
     MESSAGES,
     Answer,
+    Combiner,
     Deliver,
     ErrorReport,
     PlanId,
@@ -581,7 +582,10 @@ def test_errors_of_no_known_kind():
 
 def test_requests_come_back():
     served = StepKey("driver", 4, serves=True)
-    request = StepRequest(StepKey("driver", 3), 1, 0.5, 2, ("a", "b"), (0, 2), True, served, True, 2, False, 0)
+    combiner = Combiner("/job:worker", (0, 2), ("/job:ps",), 0.5)
+    request = StepRequest(
+        StepKey("driver", 3), 1, 0.5, 2, ("a", "b"), (0, 2), True, served, True, combiner, 2, False, 0
+    )
     plan = PlanId("driver", "plan")
     for call in (
         StepCall(plan, request, 7),
