@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import socket
 import tempfile
 import threading
 
@@ -71,6 +73,12 @@ def descriptors():
         except FileNotFoundError:
             continue  # the one that listed them
     return found
+
+
+def open_sockets():
+    """Sockets of this process that Python knows: Ray's own, which are many and come and go, are not among them."""
+    found = [each for each in gc.get_objects() if isinstance(each, socket.socket)]
+    return [each for each in found if each.fileno() >= 0]
 
 
 def links():

@@ -18,7 +18,7 @@ pytest.importorskip("ray")
 
 import tfray as tf
 from tests.support.chaos_training import BATCH, linear_model, noisy_data
-from tests.support.leftovers import actor_processes, descriptors, stored_bytes, threads
+from tests.support.leftovers import actor_processes, open_sockets, stored_bytes, threads
 from tests.support.links import hosts
 from tests.support.processes import PATIENCE_S, free_port, wait_for
 from tests.support.training_models import classification_data, scaling
@@ -524,7 +524,7 @@ def test_ten_minutes_of_cuts_kills_and_returns(whole, clusters, tmp_path):
 
     undisturbed = run(None, local=True)
     where = {"worker_resources": {"away": 0.5}, "parameter_server_resources": {"home": 0.1}}
-    held = len(descriptors()), len(threads()), stored_bytes(ray), resident_bytes()
+    held = len(open_sockets()), len(threads()), stored_bytes(ray), resident_bytes()
     pause = threading.Event()  # it is never set: steps take a quarter of a second, so that they last ten minutes
     with Strikes(whole, clusters, seed=5) as strikes:
         result = run(
@@ -549,5 +549,5 @@ def test_ten_minutes_of_cuts_kills_and_returns(whole, clusters, tmp_path):
     gc.collect()
     wait_for(lambda: stored_bytes(ray) <= held[2])
     wait_for(lambda: len(threads()) <= held[1])
-    assert len(descriptors()) <= held[0] + 4, descriptors()
+    assert len(open_sockets()) <= held[0], open_sockets()
     assert resident_bytes() < held[3] + (200 << 20)
