@@ -117,7 +117,7 @@ def test_objects_that_the_receiver_cannot_find_come_by_a_call(ray_local, receive
     del items
     link.send(plain(Answer(read(header).number, is_missing=True)))
     receipt(20)
-    assert ray_local.get(actor.all.remote()) == [(STEP, 3, ["small", "large"], [2, 200_000])]
+    assert ray_local.get(actor.all.remote()) == [(STEP, (3,), ["small", "large"], [2, 200_000])]
 
 
 def test_a_receiver_that_can_neither_find_nor_be_called_is_waited_for_no_longer(ray_local, receiver):
@@ -153,4 +153,4 @@ def test_objects_for_another_node_go_by_a_call(ray_local, receiver):
     elsewhere = Peer(peer.device, peer.handle, "another node")
     (receipt,) = elsewhere.deliver(STEP, (0,), [("large", ray_local.put(np.ones(200_000)))], wants_receipt=True)
     receipt(20)
-    assert ray_local.get(actor.all.remote()) == [(STEP, 0, ["large"], [200_000])]
+    assert ray_local.get(actor.all.remote()) == [(STEP, (0,), ["large"], [200_000])]

@@ -108,7 +108,7 @@ def assert_every_step_counted_once(result):
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("worker", [0, 1])
+@pytest.mark.parametrize("worker", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_worker_that_combines_or_another_of_its_node_may_die(nodes, clusters, worker):
     """The others then send their contributions themselves, and it is replaced."""
     kill = AtStep(10, lambda: os.kill(process_of(clusters[-1], worker), signal.SIGKILL))
@@ -119,6 +119,7 @@ def test_the_worker_that_combines_or_another_of_its_node_may_die(nodes, clusters
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 @pytest.mark.parametrize("worker", [0, 1])
 def test_a_frozen_worker_holds_up_nobody_of_its_node(nodes, clusters, worker):
     def freeze():
@@ -131,6 +132,7 @@ def test_a_frozen_worker_holds_up_nobody_of_its_node(nodes, clusters, worker):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_with_a_backup_worker(nodes, clusters):
     at_end = AtStep(STEPS, lambda: worker_calls(clusters[-1], steps_combined))
     result = fit("dense", 24, on_nodes(backup_workers=1), at_end)
