@@ -313,7 +313,10 @@ class LinkReader:
 
     def when_idle(self, action: Callable[[], bool]) -> None:
         """On the reading thread, call `action` whenever no message has come for a while, until it returns False."""
-        self._when_idle.append(action)
+        with self._lock:
+            self._when_idle.append(action)
+        if not self.is_current:
+            self._wake()  # it may sleep until the next message
 
     def read_until(self, arrivals: Arrivals[_Item], timeout_s: float) -> list[_Item]:
         """Wait until `arrivals.is_enough`, at most for `timeout_s`. Returns all that has arrived, enough or not."""
@@ -430,7 +433,11 @@ class LinkReader:
             for key, mask in events:
                 self._handle(key.data, mask)
             if not events and self._when_idle:
-                self._when_idle = [action for action in self._when_idle if _attempted(action)]
+                with self._lock:
+                    actions, self._when_idle = self._when_idle, []
+                kept = [action for action in actions if _attempted(action)]
+                with self._lock:
+                    self._when_idle[:0] = kept
             while self._deferred:
                 deferred, self._deferred = self._deferred, []
                 for action in deferred:
