@@ -400,7 +400,7 @@ class ReplicaDriver:
 
     def _combiners_of(self, start: Start) -> dict[int, Combiner]:
         """By replica, where those that begin a step combine their contributions: on the first of each node."""
-        if not self._combinable:
+        if not self._combinable or len(start.replicas) == 1:
             return {}
         by_node: dict[str, list[int]] = {}
         for replica in start.replicas:
@@ -409,14 +409,16 @@ class ReplicaDriver:
         patience_s = max(LEAST_PATIENCE_S, share * self._paces.longest(start.replicas))
         found: dict[int, Combiner] = {}
         for node, replicas in by_node.items():
+            if len(replicas) == 1:
+                continue
             shards = tuple(shard for shard in self._combinable if self._node(shard) != node)
-            if shards and len(replicas) > 1:
+            if shards:
                 combiner = Combiner(self._workers[replicas[0]], tuple(replicas), shards, patience_s)
                 found.update(dict.fromkeys(replicas, combiner))
         return found
 
     def _node(self, device: str) -> str:
-        return self._cluster.handle(device).address.node
+        return self._cluster.peer(device).handle.address.node
 
     def _begin(self, step: StepInFlight) -> None:
         step.begin(self._position, self._clock() + (self._faults.step_timeout_s or math.inf))
