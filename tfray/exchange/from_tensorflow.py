@@ -48,6 +48,9 @@ CALLED_EACH: Final = 8
 """Most operations that calls of functions may become: so many for any graph, and more for each that the file has. A few
 functions that each call the next one twice would otherwise fill all memory."""
 
+CALLED_REGION: Final = 4
+"""As how many operations a branch or the body of a loop counts besides its own: to make one takes as long."""
+
 
 def from_tensorflow(graph_def: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
     """The graph that a message of TensorFlow describes. What `keep` names is there by its name: see `functionalize`.
@@ -338,6 +341,7 @@ class _Body:
         Returns:
             The region, whose outputs have not been set, and what the function returns.
         """
+        self.room.take(CALLED_REGION)
         region = Region(self.graph, runs_often)
         with region.as_default():
             body = self._inner(region, f"{node.name}/{scope}/", given)
