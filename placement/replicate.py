@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -39,6 +39,7 @@ from tfray.placement.policies import prefer
 from tfray.placement.prune import prune
 from tfray.placement.schedule import schedule
 from tfray.placement.simplify import simplify
+from tfray.placement.standbys import with_standbys
 from tfray.runtime.plan import Partition
 
 REPLICA_DEVICE: Final = "/job:worker/replica:0/task:0/device:CPU:0"
@@ -57,6 +58,7 @@ class CompiledReplicaStep:
             are those of the first batch, then those of the second, and so on.
         checked: Names of variables. The replica fetches one more vector, which tells for each whether its update is
             finite.
+        standbys: By shard, the partition of its standby, if it has one: see `tfray.placement.standbys`.
     """
 
     shards: list[Partition]
@@ -64,6 +66,7 @@ class CompiledReplicaStep:
     replica: Partition
     feeds: list[int]
     checked: tuple[str, ...] = ()
+    standbys: dict[str, Partition] = field(default_factory=dict)
 
     @property
     def homes(self) -> dict[str, str]:
@@ -87,6 +90,7 @@ def compile_replica_step(
     replica: str,
     joint_policy: JointPolicy | None = None,
     options: ReplicaOptions | None = None,
+    standbys: Mapping[str, str] | None = None,
 ) -> CompiledReplicaStep:
     """Compile a training step for replicas.
 
@@ -98,6 +102,7 @@ def compile_replica_step(
         replica: The name that stands for every replica's device.
         joint_policy: Decides what the program leaves open (see `placer.place`); None puts that on the replica.
         options: How replicas compute, and what they send.
+        standbys: By shard, the full name of the device of its standby.
 
     Raises:
         InvalidArgumentError: A placement constraint cannot be met, or a replica would have to wait for the update.
@@ -126,7 +131,10 @@ def compile_replica_step(
     number = {op.name: i for i, op in enumerate(split.fed)}
     own.feeds.sort(key=number.__getitem__)  # however the variables are placed, inputs give the same
     feeds = [number[name] for name in own.feeds]
-    return CompiledReplicaStep(list(by_device.values()), serving, own, feeds, split.checked)
+    if not standbys:
+        return CompiledReplicaStep(list(by_device.values()), serving, own, feeds, split.checked)
+    doubled = with_standbys(list(by_device.values()), own, standbys)
+    return CompiledReplicaStep(doubled.shards, serving, doubled.replica, feeds, split.checked, doubled.standbys)
 
 
 def _reductions(shards: Iterable[Partition], replica: str) -> dict[str, str]:

@@ -203,6 +203,14 @@ class DeviceActor:
         """End every step of a driver, and drop what still arrives for them."""
         await self._at_once(lambda: self._host.leave(driver, reason))
 
+    async def lose(self, driver: str, device: str) -> None:
+        """Nothing more comes from a device to the steps of a driver."""
+        await self._at_once(lambda: self._host.lose(driver, device))
+
+    async def settle(self, driver: str, reason: str, patience_s: float) -> Outcome:
+        """End the steps of a driver that lack contributions, once the others are over; see `DeviceHost.settle`."""
+        return await self._on_thread(lambda: self._host.settle(driver, reason, patience_s))
+
     async def clock(self) -> int:
         """The time in nanoseconds, by the clock that this actor's traces use."""
         return time.perf_counter_ns()

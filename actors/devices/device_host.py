@@ -9,7 +9,6 @@ for it are dropped.
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 import traceback
@@ -17,13 +16,17 @@ import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tfray.actors.devices.combining import Combinations, Told
 from tfray.actors.devices.device_metrics import SentBytes
-from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep, is_prompt
+from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep
+from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.devices.step_ledger import EVERY_STEP, Ledger
+from tfray.actors.devices.step_record import StepRecord
 from tfray.actors.devices.step_threads import StepThreads
 from tfray.actors.links.carriers import LENT_BYTES, fits
 from tfray.actors.links.frames import Header, encode
@@ -71,124 +74,15 @@ from tfray.errors import (
 )
 from tfray.framework.call_site import user_traceback
 from tfray.framework.op_def import OpDef, adopt
-from tfray.framework.region import ops_within
 from tfray.ops.system import script_ops
-from tfray.ops.system.replica_ops import Contributions
 from tfray.placement.contributions import verdict_among
 from tfray.placement.replicate import REPLICA_DEVICE
 from tfray.runtime.device import Device
-from tfray.runtime.executor import StepExecution, ignore_float_errors
+from tfray.runtime.executor import ignore_float_errors
 from tfray.runtime.plan import Partition, Plan
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
 from tfray.runtime.tracing import DeviceTrace, TracedStep
-
-TIMED_STEPS: Final = 8
-"""One in so many steps of a prompt plan is timed, to see whether its turns are still short enough for a prompt step.
-Timing takes time itself; with fewer timed steps a change would be noticed later."""
-
-UNKNOWN_PACE_S: Final = 2 * LONGEST_TURN_S
-"""Seconds that a turn of a plan is taken to last before it has run. It is above the limit for prompt steps: so the
-first steps, which compile, have threads of their own."""
-
-
-class _StepRecord:
-    """One step on this device, from its first message until it is over."""
-
-    def __init__(self) -> None:
-        self.mailbox = Mailbox()
-        self.rendezvous: ObjectRendezvous | None = None
-        self.inbox: ReplicaInbox | None = None
-        self.early: list[tuple[tuple[int, ...], list[tuple[str, Any]]]] = []
-        self.members: tuple[int, ...] | None = None
-        self.step: Step | None = None
-        self.is_called = False
-        self.joined: list[str] = []
-        self.prompt: PromptStep | None = None
-        self.sources: frozenset[str] = frozenset()
-        """Devices from which it receives tensors. Empty until it begins."""
-        self._lost: set[str] = set()
-
-    def lost(self, sender: str) -> None:
-        """End the step if it waits for that device, the connection from which is lost; or when it begins."""
-        self._lost.add(sender)
-        self.check_lost()
-
-    def check_lost(self) -> None:
-        """End the step if it waits for a device the connection from which was lost meanwhile."""
-        for sender in self._lost & self.sources:
-            lost = f"the actor of {sender} died, or the connection from it was lost, during the step"
-            self.end(UnavailableError(lost, device=sender))
-
-    def contribute(self, replicas: tuple[int, ...], items: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-        """Take contributions of replicas. Returns what is to be handed over, once the members have sent everything."""
-        if self.inbox is None:
-            self.early.append((replicas, items))
-            return []
-        return self._combinable(self.inbox.add(replicas, items))
-
-    def commit(self, members: Sequence[int]) -> list[tuple[str, Any]]:
-        """Set the replicas that count. Returns the same."""
-        return [] if self.inbox is None else self._combinable(self.inbox.commit(members))
-
-    def _combinable(self, items: list[tuple[str, list[Any]]]) -> list[tuple[str, Any]]:
-        assert self.inbox is not None
-        return [(key, Contributions(values, self.inbox.replicas)) for key, values in items]
-
-    def hand_over(self, items: list[tuple[str, Any]]) -> None:
-        """Put tensors into the step's mailbox, or end the step if it is void."""
-        if self.inbox is not None and self.inbox.is_void:
-            self.mailbox.abort(StepVoid())
-        elif items:
-            self.mailbox.deliver(items)
-
-    def end(self, error: OpError) -> None:
-        """Make the step raise `error`, whether it waits or computes."""
-        self.mailbox.abort(error)  # before `self.step` is read: a step that is made meanwhile finds the error there
-        if self.step is not None:
-            self.step.end(error)
-        self.advance()
-
-    def check_reopened(self) -> None:
-        """Send the replicas nothing more if the step has been reopened, as they are gone."""
-        if self.members == () and self.rendezvous is not None:
-            self.rendezvous.forget_replicas()
-
-    def advance(self) -> None:
-        """Carry on a prompt step, once all messages that are there have been put into their mailboxes."""
-        if self.prompt is not None:
-            defer(self.prompt.advance)
-
-
-class _RegisteredPlan:
-    """A plan, and how long it takes.
-
-    Attributes:
-        plan: The plan.
-        only_sends: See `Partition.only_sends`.
-        sources: Full names of the devices from which it receives tensors.
-        turn_s: Seconds of its longest turn of late: a turn is what it computes between two waits. Infinite for a plan
-            that is not prompt.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.only_sends = plan.partition.only_sends
-        ops = [inner for op in plan.partition.graph.get_operations() for inner in ops_within(op)]
-        self.sources = frozenset(op.attr("source") for op in ops if op.type == "Recv")
-        self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
-        self._begun = 0
-
-    def begin(self, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> StepExecution:
-        """Begin to run the plan."""
-        self._begun += 1
-        is_timed = self.turn_s >= LONGEST_TURN_S or self._begun % TIMED_STEPS == 0
-        return StepExecution(self.plan, step, feeds, mailbox, is_timed=is_timed)
-
-    def ran(self, execution: StepExecution) -> None:
-        """Note the longest turn of a step that was timed. Each one counts as much as all before it together."""
-        if execution.is_timed:
-            self.turn_s = (self.turn_s + execution.longest_turn_s) / 2
 
 
 class _Call(NamedTuple):
@@ -223,8 +117,8 @@ class DeviceHost:
         self.incoming = IncomingTensors(self.loans.buffers)
         self.sessions: dict[str, Device] = {}
         """By session: the device with what is the session's own."""
-        self.plans: dict[PlanId, _RegisteredPlan] = {}
-        self.steps: dict[StepKey, _StepRecord] = {}
+        self.plans: dict[PlanId, RegisteredPlan] = {}
+        self.steps: dict[StepKey, StepRecord] = {}
         self.combinations = Combinations()
         self._results: dict[str, Outcome] = {}
         self._ledgers: defaultdict[str, tuple[Ledger, Ledger]] = defaultdict(lambda: (Ledger(), Ledger()))
@@ -235,6 +129,10 @@ class DeviceHost:
         self._senders: dict[Link, str] = {}
         """By link: the device at its other end, if it is one."""
         self._sent = SentBytes(device_name)
+        self._failures: dict[str, ErrorReport] = {}
+        """By driver: why a step of this shard has failed."""
+        self._gone: defaultdict[str, set[str]] = defaultdict(set)
+        """By driver: devices that it does without from now on."""
         self._lock = threading.Lock()
         self._threads = StepThreads("tfray-step", ignore_float_errors)
 
@@ -250,7 +148,7 @@ class DeviceHost:
             script_ops.register_function(token, function)
         device = self.device_of(session_of(plan_id.driver))
         plan = Plan(Partition.from_plain(partition), device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)
-        self.plans[plan_id] = _RegisteredPlan(plan)
+        self.plans[plan_id] = RegisteredPlan(plan)
 
     def device_of(self, session: str) -> Device:
         """The device with what is a session's own, until `leave` is called for the session."""
@@ -286,7 +184,7 @@ class DeviceHost:
         """
         self._await_turn(request)
         trace = DeviceTrace(self.device, request.trace) if request.trace else None
-        record: _StepRecord | None = None
+        record: StepRecord | None = None
         try:
             registered = self._plan(plan_id)
             record = self._begin(registered, request, call)
@@ -303,6 +201,9 @@ class DeviceHost:
             fetched = self._run(registered, request, record, feeds, trace)
             trace.close()
             return fetched, trace.record(registered.plan.traced().buffer_bytes)
+        except BaseException as error:
+            self._failed(request, self.as_op_error(error))
+            raise
         finally:
             self._finish(request, record)
 
@@ -323,7 +224,7 @@ class DeviceHost:
             self._parked.setdefault(step, []).append(go_on)
             return False
 
-    def _plan(self, plan_id: PlanId) -> _RegisteredPlan:
+    def _plan(self, plan_id: PlanId) -> RegisteredPlan:
         registered = self.plans.get(plan_id)
         if registered is None:
             raise AbortedError(
@@ -333,9 +234,9 @@ class DeviceHost:
 
     def _run(
         self,
-        registered: _RegisteredPlan,
+        registered: RegisteredPlan,
         request: StepRequest,
-        record: _StepRecord,
+        record: StepRecord,
         feeds: Sequence[Any],
         trace: DeviceTrace | None = None,
     ) -> list[Any]:
@@ -360,7 +261,8 @@ class DeviceHost:
             mailbox.take(deadline, "replicas")
         if request.replica is not None:
             # A replica has delivered only when the shards hold what it sent: afterwards it may die without loss.
-            rendezvous.wait_until_received(request.timeout_s)
+            missed = _missed(rendezvous, request.timeout_s)
+            fetched = [*fetched, np.frombuffer(missed.encode(), np.uint8)]
         if trace is not None and (request.receivers or request.replica is not None):
             trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
         return [self.device.to_host(value) for value in fetched]
@@ -383,7 +285,7 @@ class DeviceHost:
                 device=self.device.name,
             ) from error
 
-    def _run_promptly(self, registered: _RegisteredPlan, call: _Call) -> None:
+    def _run_promptly(self, registered: RegisteredPlan, call: _Call) -> None:
         """Begin a prompt step. The answer is sent when it ends."""
         request, plan = call.step.request, registered.plan
         try:
@@ -405,6 +307,8 @@ class DeviceHost:
                 outcome = self.outcome(lambda: [self.device.to_host(value) for value in execution.fetch()])
             else:
                 outcome = ("error", self.as_op_error(error)) if failed else ("ok", [])
+            if failed:
+                self._failed(request, outcome[1])
             execution.close()
             record.prompt = None  # breaks a cycle of references that would keep tensors until garbage collection
             registered.ran(execution)
@@ -414,7 +318,7 @@ class DeviceHost:
         prompt = record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
         defer(prompt.advance)
 
-    def _run_straight(self, registered: _RegisteredPlan, call: _Call, feeds: Sequence[Any]) -> list[Any]:
+    def _run_straight(self, registered: RegisteredPlan, call: _Call, feeds: Sequence[Any]) -> list[Any]:
         """Run a step that receives no tensors, from beginning to end, without a record. Returns what it fetched."""
         request = call.step.request
         with self._lock:
@@ -433,10 +337,15 @@ class DeviceHost:
     # -- records ---------------------------------------------------------------------------------
 
     def _admit(self, request: StepRequest) -> None:
-        """Note a request's floor. Raises `CancelledError` if its step is over already. Call with the lock held."""
+        """Note a request's floor. Raises `CancelledError` if its step is over already, or the error of an earlier one.
+
+        Call it with the lock held.
+        """
         step = request.own
         ledger = self._ledgers[step.driver][step.serves]
         if step.number < ledger.floor:
+            if step.driver in self._failures:
+                raise self._failures[step.driver].to_error()
             raise CancelledError(
                 "the step came after its program had left, or lost the connection to this device: make a new session",
                 device=self.device.name,
@@ -450,17 +359,17 @@ class DeviceHost:
             combine = lambda items: self.combinations.add_own(request, items)  # noqa: E731
         return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes, combine=combine)
 
-    def _begin(self, registered: _RegisteredPlan, request: StepRequest, call: bytes | None) -> _StepRecord:
+    def _begin(self, registered: RegisteredPlan, request: StepRequest, call: bytes | None) -> StepRecord:
         plan = registered.plan
         arrived: list[tuple[str, Any]] = []
         with self._lock:
             self._admit(request)
-            record = self._record(request.own) or _StepRecord()
+            record = self._record(request.own) or StepRecord()
             rendezvous = self._rendezvous(plan, request, call)
             for receiver in record.joined:
                 rendezvous.join(receiver)
             record.rendezvous = rendezvous
-            record.sources = registered.sources
+            record.inner_sources = registered.inner_sources
             if request.receivers and not request.serves:
                 keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
                 record.members = request.members if record.members is None else record.members
@@ -469,15 +378,17 @@ class DeviceHost:
                 arrived = [item for replicas, items in record.early for item in record.contribute(replicas, items)]
                 record.early.clear()
         record.check_lost()
+        for device in self._gone.get(request.step.driver, ()):
+            record.lost(device)
         if arrived:
             record.hand_over(arrived)
         return record
 
-    def _finish(self, request: StepRequest, record: _StepRecord | None) -> None:
+    def _finish(self, request: StepRequest, record: StepRecord | None) -> None:
         """Note that a step is over: drop its record and messages that still come, and let the next step begin."""
         step = request.own
         with self._lock:
-            self.steps.pop(step, None)
+            known = self.steps.pop(step, None)
             self._ledgers[step.driver][step.serves].finish(step.number)
             parked = self._parked.pop(step, ()) if self._parked else ()
         if record is not None and record.rendezvous is not None:
@@ -485,12 +396,22 @@ class DeviceHost:
             record.rendezvous.close()
         for go_on in parked:
             go_on()
+        if known is not None and known.over is not None:
+            known.over.set()
 
-    def _record(self, step: StepKey) -> _StepRecord | None:
+    def _failed(self, request: StepRequest, error: OpError) -> None:
+        """A step has failed. If it updates variables, no later one begins here: it would begin with old values."""
+        driver = request.step.driver
+        if request.receivers and not request.serves:
+            with self._lock:
+                self._ledgers[driver] = Ledger(EVERY_STEP), Ledger(EVERY_STEP)
+                self._failures.setdefault(driver, ErrorReport.of(error))
+
+    def _record(self, step: StepKey) -> StepRecord | None:
         """The record of a step, made if there is none; None if the step is over. Call with the lock held."""
         record = self.steps.get(step)
         if record is None and not self._ledgers[step.driver][step.serves].is_over(step.number):
-            record = self.steps[step] = _StepRecord()
+            record = self.steps[step] = StepRecord()
         return record
 
     # -- combining what replicas of this node contribute ------------------------------------------
@@ -739,18 +660,57 @@ class DeviceHost:
     def leave(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them, with the session's state if it is one."""
         self._drivers.pop(driver, None)
+        self._gone.pop(driver, None)
+        self._failures.pop(driver, None)
+        self._end_steps(driver, reason)
+        with self._lock:
+            own = self.sessions.pop(driver, None)
+        self.combinations.leave(driver, CancelledError(reason, device=self.device.name))
+        if own is not None:
+            own.session_state.clear()
+
+    def lose(self, driver: str, device: str) -> None:
+        """Nothing more comes from a device to the steps of a driver: end those that wait for it, also later ones."""
+        self._gone[driver].add(device)
+        with self._lock:
+            records = [record for step, record in self.steps.items() if step.driver == driver]
+        for record in records:
+            record.lost(device)
+
+    def settle(self, driver: str, reason: str, patience_s: float) -> None:
+        """End the steps of a driver that lack contributions of replicas, once the others are over; begin no more.
+
+        Only shards are asked for this, when no more contributions are to be expected: see `ReplicaDriver.settle`.
+
+        Args:
+            driver: The driver.
+            reason: Why, for those who wait for the steps.
+            patience_s: Seconds to wait for steps that have all contributions, or may have them when they begin.
+        """
+        ends = time.monotonic() + patience_s
+        while (over := self._over_soon(driver)) is not None and time.monotonic() < ends:
+            over.wait(max(0.0, ends - time.monotonic()))
+        self._end_steps(driver, reason)
+
+    def _over_soon(self, driver: str) -> threading.Event | None:
+        """Tells when a step of a driver is over that needs nothing more from replicas; None if there is none."""
+        with self._lock:
+            for step, record in self.steps.items():
+                if step.driver == driver and not step.serves and record.may_have_contributions:
+                    record.over = record.over or threading.Event()
+                    return record.over
+        return None
+
+    def _end_steps(self, driver: str, reason: str) -> None:
+        """End the steps of a driver, and begin no more."""
         with self._lock:
             self._ledgers[driver] = Ledger(EVERY_STEP), Ledger(EVERY_STEP)
-            own = self.sessions.pop(driver, None)
             records = [record for step, record in self.steps.items() if step.driver == driver]
             parked = [each for step in list(self._parked) if step.driver == driver for each in self._parked.pop(step)]
-        self.combinations.leave(driver, CancelledError(reason, device=self.device.name))
         for record in records:
             record.end(CancelledError(reason, device=self.device.name))
         for go_on in parked:
             go_on()  # `_admit` then raises, as the driver has left
-        if own is not None:
-            own.session_state.clear()
 
     # -- errors ----------------------------------------------------------------------------------
 
@@ -774,7 +734,18 @@ class DeviceHost:
         return UnknownError(f"{type(error).__name__}: {error}\n{detail}", device=self.device.name)
 
 
-def _may_end(request: StepRequest, record: _StepRecord) -> bool:
+def _missed(rendezvous: ObjectRendezvous, timeout_s: float | None) -> str:
+    """Wait until shards have taken what a replica sent. Returns one that is gone, while the others have; or ``""``."""
+    try:
+        rendezvous.wait_until_received(timeout_s)
+    except UnavailableError as error:
+        if error.device is None:
+            raise
+        return error.device
+    return ""
+
+
+def _may_end(request: StepRequest, record: StepRecord) -> bool:
     """Whether a step may end once its plan has run. A shard's may not while members are undecided: replicas that join
     until then need its tensors, even if they send it none."""
     return record.members is not None or not request.receivers or request.serves

@@ -47,6 +47,11 @@ class ReplicaInbox:
         """By the replicas from which they are."""
         self._handed_over = False
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing more is awaited from replicas."""
+        return self._handed_over or not self._keys
+
     def add(self, replicas: tuple[int, ...], items: Iterable[tuple[str, Any]]) -> list[tuple[str, list[Any]]]:
         """Take tensors from a replica, or from several that contribute together. Returns what `commit` returns."""
         if self._members is None or not self._is_irrelevant(replicas):

@@ -142,7 +142,9 @@ class StepRequest(NamedTuple):
         step: Identity of the step.
         floor: All steps of this driver below this number are over: messages that still arrive for them are dropped.
         timeout_s: Seconds after which waits give up, or None.
-        replica: Number of the replica that this device computes, or None when it is not a replica.
+        replica: Number of the replica that this device computes, or None when it is not a replica. A replica fetches
+            one more array of bytes: the name of a shard that did not take what it sent, though all others did; empty
+            if all did.
         receivers: Replicas to which tensors for `REPLICA_DEVICE` go, by full device name.
         members: Replicas whose contributions count, or None while that is undecided.
         read_input: Whether the device takes its feeds from its own input pipeline.

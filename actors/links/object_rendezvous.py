@@ -183,16 +183,22 @@ class ObjectRendezvous:
             self._receivers.clear()
 
     def wait_until_received(self, timeout_s: float | None) -> None:
-        """Wait until every message has been taken by its destination.
+        """Wait until every message has been taken by its destination, or that one has died.
 
         Raises:
-            UnavailableError: A destination died.
+            UnavailableError: A destination died. All others have taken theirs.
             DeadlineExceededError: A destination did not take it in time.
         """
         self._await_combined()
+        died: UnavailableError | None = None
         for receipt in self._receipts:
-            receipt(timeout_s)
+            try:
+                receipt(timeout_s)
+            except UnavailableError as error:
+                died = died or error
         self._receipts.clear()
+        if died is not None:
+            raise died
 
     def _to_combiner(self, outbox: Mapping[str, list[tuple[str, Any]]]) -> dict[str, list[tuple[str, Any]]]:
         """Send to the combiner what it takes. Returns the rest, by destination."""

@@ -11,7 +11,6 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +39,7 @@ from tfray.actors.links.messages import (
 from tfray.actors.links.notices import notice
 from tfray.actors.links.peers import next_number
 from tfray.actors.replicas import random_states
+from tfray.actors.replicas.combiners import Paces, combiners
 from tfray.actors.replicas.membership import (
     Elasticity,
     ElasticMembership,
@@ -49,7 +49,8 @@ from tfray.actors.replicas.membership import (
 )
 from tfray.actors.replicas.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
 from tfray.actors.replicas.replica_workers import MakeInput, RayWorkers, ReplicaProgram
-from tfray.actors.replicas.step_in_flight import StepInFlight, StepsOfReplica
+from tfray.actors.replicas.settlement import Parted, settlement
+from tfray.actors.replicas.step_in_flight import StepInFlight, StepReport, StepsOfReplica
 from tfray.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -61,7 +62,7 @@ from tfray.errors import (
 from tfray.placement.parameters import parameter_partitions
 from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep
 from tfray.runtime.edge_key import EdgeKey
-from tfray.runtime.tracing import DeviceRecord
+from tfray.runtime.plan import Partition
 
 POLL_S: Final = 0.25
 """Seconds after which a wait for answers ends in any case, to look at deadlines and workers that are overdue."""
@@ -72,51 +73,12 @@ HELD_UP_S: Final = 10.0
 HELD_UP_STEPS: Final = 5
 """The same in steps: so many times the longest step that the replicas have taken of late. The longer limit holds."""
 
-FADING: Final = 0.9
-"""Factor by which a replica's longest step shrinks with each further step: a replica may have been frozen in one."""
-
-PATIENCE: Final = 1.0
-"""How long a replica waits for the others of its node, in steps, before it sends its gradients itself: a step that
-needs all of them cannot end sooner without them."""
-
-PATIENCE_WITH_BACKUPS: Final = 0.1
-"""The same where steps end without late replicas: waiting for one of them would hold up the step."""
-
-LEAST_PATIENCE_S: Final = 0.02
-"""The shortest such wait, in seconds: so much a busy machine may take to pass on what has come."""
+UPDATE_S: Final = 3.0
+"""Seconds, at least, that shards are given for updates whose contributions they have, when one of them is gone. One of
+these may wait for a tensor that does not come."""
 
 BATCHES: Final = "input/batches"
 """Name in checkpoints of the number of batches that all replicas have taken."""
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """What happened in one step.
-
-    Attributes:
-        step: Its place in the order in which steps ended, from 1.
-        values: Mean over the members of each fetched value; of text, the first that is not empty.
-        duration_s: Seconds from its start to its last update.
-        members: Replicas that counted.
-        live: Replicas alive when it ended.
-        dropped: Late gradients so far, over all steps.
-        staleness: Number of other steps that ended between this one's start and its end. Their updates changed the
-            parameters after it had read them. Always 0 in synchronous training.
-        replica_s: Seconds that each replica took for its part.
-        records: What the devices recorded, if that was asked for.
-        bad: By member, the variables whose gradients were not finite.
-    """
-
-    step: int
-    values: list[Any]
-    duration_s: float
-    members: tuple[int, ...]
-    live: int
-    dropped: int
-    staleness: int
-    replica_s: dict[int, float]
-    records: list[DeviceRecord] = field(default_factory=list)
-    bad: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 class _Serving(NamedTuple):
@@ -125,21 +87,6 @@ class _Serving(NamedTuple):
     replica: int
     step: int
     shards: tuple[str, ...]
-
-
-class Paces:
-    """How long each replica takes for a step."""
-
-    def __init__(self) -> None:
-        self._longest_s: dict[int, float] = {}
-
-    def took(self, replica: int, duration_s: float) -> None:
-        """Note how long a replica took for a step."""
-        self._longest_s[replica] = max(duration_s, FADING * self._longest_s.get(replica, 0.0))
-
-    def longest(self, replicas: Collection[int]) -> float:
-        """The longest step of these replicas of late, in seconds; 0 if none of them has ended one."""
-        return max((self._longest_s.get(replica, 0.0) for replica in replicas), default=0.0)
 
 
 class ReplicaDriver:
@@ -199,6 +146,14 @@ class ReplicaDriver:
         self._serving_id = self._plan_id.of_role("serving")
         self._parameters_id = self._plan_id.of_role("parameters")
         self._shards = [partition.device for partition in compiled.shards]
+        self._standbys = _devices_of(compiled.standbys)
+        self._lost: UnavailableError | None = None
+        """Why the run has to go on without a shard, or the standby of one."""
+        self._gone: set[str] = set()
+        """Shards and standbys without which it goes on."""
+        self._behind: frozenset[str] = frozenset()
+        """Those that are there, but have not made an update which the others have made."""
+        self._is_settled = False
         self._answers = Answers()
         self._calls: dict[Any, Callable[[Any], list[Decision]]] = {}
         self._open: dict[int, StepInFlight] = {}
@@ -225,11 +180,12 @@ class ReplicaDriver:
         After `hold`, once no step is open, it yields None again and again, until `go_on` is called.
 
         Raises:
-            UnavailableError: A parameter shard died, or no worker is left.
+            UnavailableError: A parameter shard died, or no worker is left. If the shard has a standby, see `settled`.
             OpError: An operation or an input function failed on a worker; the message names it.
             DeadlineExceededError: A step ran past `FaultPolicy.step_timeout_s`.
         """
         self._register_shards()
+        self._copy_streams()
         try:
             self._membership.begin()
             while not self._protocol.finished:
@@ -238,8 +194,12 @@ class ReplicaDriver:
                     yield from self._hand_out([None])
                 elif not self._advance():
                     return
+                if self._lost is not None:
+                    self._settle()
                 reports, self._reports = self._reports, []
                 yield from self._hand_out(reports)
+                if self._lost is not None:
+                    raise self._lost
         finally:
             self._leave()
 
@@ -248,6 +208,107 @@ class ReplicaDriver:
             since = time.perf_counter()
             yield report
             self._away_s += time.perf_counter() - since
+
+    # -- without a shard -------------------------------------------------------------------------
+
+    def settle(self, error: UnavailableError) -> Parted | None:
+        """Come to an end without a shard, or a standby, that is gone, so that another driver can go on where this ends.
+
+        `run` does so by itself before it raises the error. Open steps are brought to an end on those that are left.
+        What has not been reported by then is in `take_reports`. Each step that is not is as if it had not begun.
+
+        Args:
+            error: It names the device that is gone.
+
+        Returns:
+            Whom to do without. For each shard, either it or its standby is left. None if that is not so.
+        """
+        if self._lost is None:
+            try:
+                self._lose(error.device or "", error)
+                self._settle()
+            except UnavailableError:
+                return None
+        return Parted(frozenset(self._gone), self._behind) if self._is_settled else None
+
+    @property
+    def ended(self) -> tuple[int, int]:
+        """How many steps have ended, and how many batches of the input these have taken."""
+        return self._position, self._progress.batches - sum(step.batches for step in self._open.values())
+
+    def take_reports(self) -> list[StepReport]:
+        """The reports that `run` has not yielded."""
+        reports, self._reports = self._reports, []
+        return reports
+
+    def go_on_after(self, batches: int) -> None:
+        """Begin where another driver has ended: after so many batches of the input. Call it before `run`."""
+        self._progress.batches = batches
+
+    def _lose(self, device: str, error: UnavailableError) -> None:
+        """Do without a shard or standby from now on. Raises `error` if the other of the two is not there."""
+        pair = next((pair for pair in self._pairs if device in pair), frozenset())
+        if pair <= {device, *self._gone}:
+            raise error
+        self._lost = self._lost or error
+        self._protocol.hold(0)
+        if device not in self._gone:
+            self._gone.add(device)
+            for other in [*self._all_shards, *self._workers]:
+                if other in self._cluster.devices and other not in self._gone:
+                    self._cluster.actor(other).lose.remote(self._driver_id, device)
+
+    @property
+    def _pairs(self) -> list[frozenset[str]]:
+        """Each shard with its standby, or alone."""
+        return [frozenset({shard, self._standbys.get(shard, shard)}) for shard in self._shards]
+
+    @property
+    def _all_shards(self) -> list[str]:
+        """The shards and their standbys."""
+        return [*self._shards, *self._standbys.values()]
+
+    def _settle(self) -> None:
+        """Bring open steps to an end without those that are gone.
+
+        What replicas have begun they deliver, so that all who are left have the same. Then shards end each step for
+        which they lack contributions. So no step goes further on one than on another, but for those that fail now.
+        """
+        assert self._lost is not None
+        pace_s = self._paces.longest(self._computing)
+        ends = time.perf_counter() + max(HELD_UP_S, HELD_UP_STEPS * pace_s)
+
+        def wait_while(is_waiting: Callable[[], bool]) -> None:
+            while is_waiting() and self._calls and time.perf_counter() < ends:
+                self._take_answers()
+
+        wait_while(lambda: any(self._computing.values()))
+        self._end_steps_of_shards(max(UPDATE_S, pace_s))
+        steps, left = list(self._open.values()), set(self._all_shards) - self._gone
+        wait_while(lambda: not all(step.is_over_on(shard) for step in steps for shard in left - self._gone))
+        settled = settlement(self._pairs, [left - step.shards_at_work for step in steps], self._gone)
+        if settled is None or not all(step.is_over_on(shard) for step in steps for shard in left - self._gone):
+            raise self._lost  # somebody who is not gone may still apply what others do not
+        self._behind = settled.gone - self._gone
+        self._is_settled = True
+        for step, is_done in zip(steps, settled.done, strict=True):
+            if is_done and step.number in self._open:
+                self._report(Complete(step.number, tuple(sorted(step.reported)), self._position + 1))
+
+    def _end_steps_of_shards(self, patience_s: float) -> None:
+        """Let those that are left end the steps that lack contributions, when the others are over, or after a time."""
+        devices = [device for device in self._all_shards if device not in self._gone]
+        why = "a parameter server is gone"
+        calls = {
+            device: self._cluster.actor(device).settle.remote(self._driver_id, why, patience_s) for device in devices
+        }
+        for device, call in calls.items():
+            try:
+                unpack(call, device, patience_s + HELD_UP_S)
+            except UnavailableError as error:
+                self._lose(device, error)
+
+    # -- holding ---------------------------------------------------------------------------------
 
     def hold(self, position: int | None = None) -> None:
         """Let no step begin once `position` steps have ended; None stands for those that have ended or are open now.
@@ -289,10 +350,12 @@ class ReplicaDriver:
         timeout_s = self._faults.step_timeout_s
         streams = random_states.collect(self._cluster, self._session, self._shards, (), 0, timeout_s)
         self._compiled, self._shards = compiled, [partition.device for partition in compiled.shards]
+        self._standbys = _devices_of(compiled.standbys)
         for name in ("_parameters", "_combinable"):
             self.__dict__.pop(name, None)
         self._register_shards()
         random_states.restore(self._cluster, self._session, self._shards, (), streams, 0, timeout_s, compiled.homes)
+        self._copy_streams()
         calls, needed = self._ray_workers.change(compiled.replica), self._protocol.required
         heard = {
             device
@@ -317,11 +380,16 @@ class ReplicaDriver:
     def _register_shards(self) -> None:
         calls = {}
         plans = [(part.device, self._plan_id, part) for part in self._compiled.shards]
+        plans += [(part.device, self._plan_id, part) for part in self._compiled.standbys.values()]
         plans += [(shard, self._serving_id, part) for shard, part in self._compiled.serving.items()]
         for device, plan_id, part in plans:
             calls[register(self._cluster.actor(device), plan_id, part, self._functions)] = device
         for ref, device in calls.items():
             unpack(ref, device, self._faults.step_timeout_s)
+
+    def _copy_streams(self) -> None:
+        """Put the random streams of standbys where those of their shards are."""
+        random_states.copy(self._cluster, self._session, self._standbys, self._faults.step_timeout_s)
 
     # -- one turn --------------------------------------------------------------------------------
 
@@ -331,15 +399,21 @@ class ReplicaDriver:
             return False  # every replica has read its input to the end
         if not self._calls:
             raise InternalError("training stands still: no call to an actor is under way")
-        self._cluster.watch()
-        for answer in self._answers.wait(self._calls, POLL_S):
-            self._execute(self._calls.pop(answer)(answer))
+        self._take_answers()
+        if self._lost is not None:
+            return True
         if __debug__ and self._reports:  # once a step only: it takes about ten microseconds
             self._protocol.validate()
         self._check_deadline()
         self._check_held_up()
         self._execute(self._membership.overdue())
         return True
+
+    def _take_answers(self) -> None:
+        """Wait a moment for answers, and do what follows from them."""
+        self._cluster.watch()
+        for answer in self._answers.wait(self._calls, POLL_S):
+            self._execute(self._calls.pop(answer)(answer))
 
     def _execute(self, decisions: Sequence[Decision]) -> None:
         for decision in decisions:
@@ -357,8 +431,9 @@ class ReplicaDriver:
                     self._tell_shards(CommitStep(self._key(decision.step), ()))
 
     def _tell_shards(self, notice: StepNotice) -> None:
-        for device in self._shards:
-            tell(self._cluster.peer(device), notice)
+        for device in self._all_shards:
+            if device not in self._gone:
+                tell(self._cluster.peer(device), notice)
 
     def _join(self, join: Join) -> None:
         if join.reopened:
@@ -370,8 +445,9 @@ class ReplicaDriver:
 
     def _start(self, start: Start) -> None:
         self._progress.step = start.step
-        self._progress.batches += self._membership.replicas if self._protocol.collective else 1
-        step = self._open[start.step] = StepInFlight(start.step, len(self._shards))
+        batches = self._membership.replicas if self._protocol.collective else 1
+        self._progress.batches += batches
+        step = self._open[start.step] = StepInFlight(start.step, set(self._all_shards), batches)
         before = None if start.after is None else self._open.get(start.after)
         if before is not None and before.shards_at_work:
             step.wait_for(before)
@@ -386,9 +462,9 @@ class ReplicaDriver:
             after=start.after,
             trace=self._traces.level(start.step),
         )
-        for device in self._shards:
+        for device in self._all_shards:
             self._run_step(device, self._plan_id, request, self._when_applied(step, device))
-        combiners = self._combiners[start.step] = self._combiners_of(start)
+        combiners = self._combiners[start.step] = self._combined_on(start)
         for replica in start.replicas:
             self._compute(start.step, replica, start.after, combiners.get(replica))
 
@@ -398,27 +474,11 @@ class ReplicaDriver:
         keys = self._compiled.replica.reductions if self._combines else ()
         return sorted({EdgeKey.parse(key).destination for key in keys})
 
-    def _combiners_of(self, start: Start) -> dict[int, Combiner]:
-        """By replica, where those that begin a step combine their contributions: on the first of each node."""
-        if not self._combinable or len(start.replicas) == 1:
-            return {}
-        by_node: dict[str, list[int]] = {}
-        for replica in start.replicas:
-            by_node.setdefault(self._node(self._workers[replica]), []).append(replica)
-        share = PATIENCE if start.members is not None else PATIENCE_WITH_BACKUPS
-        patience_s = max(LEAST_PATIENCE_S, share * self._paces.longest(start.replicas))
-        found: dict[int, Combiner] = {}
-        for node, replicas in by_node.items():
-            if len(replicas) == 1:
-                continue
-            shards = tuple(shard for shard in self._combinable if self._node(shard) != node)
-            if shards:
-                combiner = Combiner(self._workers[replicas[0]], tuple(replicas), shards, patience_s)
-                found.update(dict.fromkeys(replicas, combiner))
-        return found
-
-    def _node(self, device: str) -> str:
-        return self._cluster.peer(device).handle.address.node
+    def _combined_on(self, start: Start) -> dict[int, Combiner]:
+        """By replica, where those that begin a step combine what they contribute."""
+        workers = {replica: self._workers[replica] for replica in start.replicas}
+        pace_s = self._paces.longest(start.replicas)
+        return combiners(self._cluster, workers, self._combinable, pace_s, waits_for_all=start.members is not None)
 
     def _begin(self, step: StepInFlight) -> None:
         step.begin(self._position, self._clock() + (self._faults.step_timeout_s or math.inf))
@@ -495,8 +555,9 @@ class ReplicaDriver:
                 self._traces.unpack(ref, shard, step)
             except CancelledError:
                 return []  # the replica is gone
-            except UnavailableError:
-                raise
+            except UnavailableError as error:
+                self._lose(error.device or shard, error)
+                return []
             except OpError as error:
                 error.message = f"what replica {replica} asked of {shard} in step {step} failed: {error.message}"
                 raise
@@ -518,8 +579,18 @@ class ReplicaDriver:
 
     def _when_applied(self, step: StepInFlight, device: str) -> Callable[[Any], list[Decision]]:
         def applied(ref: Any) -> list[Decision]:
-            self._traces.unpack(ref, device, step.number)
-            return self._protocol.applied(step.number) if step.applied() else []
+            try:
+                self._traces.unpack(ref, device, step.number)
+            except UnavailableError as error:
+                self._lose(error.device or device, error)
+                step.failed_on.add(device)
+                return []
+            except CancelledError:
+                if self._lost is None:
+                    raise
+                step.failed_on.add(device)  # it has been asked for that by `_settle`
+                return []
+            return self._protocol.applied(step.number) if step.applied(device) else []
 
         return applied
 
@@ -532,24 +603,28 @@ class ReplicaDriver:
             if not computing.is_first(step):
                 computing.keep(step, ref)
                 return []
-            decisions = self._delivered(step, replica, ref)
-            early = computing.take_answer() if self._computing.get(replica) is computing else None
-            return decisions if early is None else decisions + self._when_delivered(early[0], replica)(early[1])
+            return self._delivered(step, replica, ref) + self._take_early(replica, computing)
 
         return delivered
+
+    def _take_early(self, replica: int, computing: StepsOfReplica) -> list[Decision]:
+        """Take the answer of a replica that has overtaken another, if its turn has come."""
+        early = computing.take_answer() if self._computing.get(replica) is computing else None
+        return [] if early is None else self._when_delivered(early[0], replica)(early[1])
 
     def _delivered(self, step: int, replica: int, ref: Any) -> list[Decision]:
         device = self._workers[replica]
         try:
             values = self._traces.unpack(ref, device, step)
-            self._computing[replica].end(step)
+            missed = values.pop().tobytes().decode()
+            if missed:
+                return self._ask_after(missed, replica, lambda: self._counted(step, replica, values))
         except OutOfRangeError:
             self._drop_steps(replica)
             return self._membership.exhausted(replica, step)
         except UnavailableError as error:
-            if error.device in self._shards:
-                self._ask_after(error, replica)
-                return []
+            if error.device in self._all_shards:
+                return self._ask_after(error.device, replica, lambda: self._left_out(replica))
             if error.device != device:
                 raise
             self._drop_steps(replica)
@@ -557,6 +632,16 @@ class ReplicaDriver:
         except OpError as error:
             error.message = f"replica {replica} ({device}) failed in step {step}: {error.message}"
             raise
+        return self._counted(step, replica, values)
+
+    def _left_out(self, replica: int) -> list[Decision]:
+        """A replica cannot go on without a shard that is gone. Nothing more is awaited from it."""
+        self._drop_steps(replica)
+        return []
+
+    def _counted(self, step: int, replica: int, values: list[Any]) -> list[Decision]:
+        """A replica has delivered a step."""
+        self._computing[replica].end(step)
         if self._serving:
             self._end_serving(replica, step)
         self._membership.takes_part(replica)
@@ -566,22 +651,32 @@ class ReplicaDriver:
                 self._paces.took(replica, took)
         return self._protocol.delivered(replica, step)
 
-    def _ask_after(self, error: UnavailableError, replica: int) -> None:
+    def _ask_after(self, shard: str, replica: int, without: Callable[[], list[Decision]]) -> list[Decision]:
         """Ask the shard that a replica does not reach. If it is there, the replica is cut off from it, and given up.
 
-        A dead shard gives the error again. One that is cut off answers nothing: the driver's own link to it ends then.
+        A dead shard gives an error again. One that is cut off answers nothing: the driver's own link to it ends then.
+        If it has a standby, `without` says what follows.
         """
-        shard, computing = error.device or "", self._computing[replica]
+        if shard in self._gone:
+            return without()
+        computing = self._computing[replica]
 
         def answered(ref: Any) -> list[Decision]:
-            ray_calls.outcome(ref, shard)
-            if self._computing.get(replica) is not computing:
+            is_there = self._computing.get(replica) is computing
+            try:
+                ray_calls.outcome(ref, shard)
+            except UnavailableError as error:
+                self._lose(shard, error)
+            if shard in self._gone:
+                return without() + self._take_early(replica, computing) if is_there else []
+            if not is_there:
                 return []  # it has left meanwhile
             notice(f"replica {replica} ({self._workers[replica]}) does not reach {shard}, and is given up")
             self._drop_steps(replica)
             return self._membership.left(replica)
 
         self._calls[self._cluster.actor(shard).ready.remote()] = answered
+        return []
 
     def _report(self, done: Complete) -> None:
         step = self._open.pop(done.step)
@@ -667,9 +762,14 @@ class ReplicaDriver:
         """End whatever still runs, and let the actors forget the plan."""
         if not self._cluster.connected:
             return
-        for device in [*self._shards, *self._workers]:
+        for device in [*self._all_shards, *self._workers]:
             if device in self._cluster.devices:
                 actor = self._cluster.actor(device)
                 actor.abort_all.remote(self._driver_id, "training has ended")
                 actor.deregister.remote([self._plan_id, self._serving_id, self._parameters_id])
         self._membership.end()
+
+
+def _devices_of(standbys: Mapping[str, Partition]) -> dict[str, str]:
+    """By shard, the device of its standby."""
+    return {shard: part.device for shard, part in standbys.items()}

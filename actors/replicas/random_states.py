@@ -80,6 +80,24 @@ def restore(
         pass
 
 
+def copy(cluster: Cluster, session: str, standbys: Mapping[str, str], timeout_s: float | None) -> None:
+    """Put the streams of a session on standbys where those of their shards are.
+
+    Args:
+        standbys: By shard, its standby.
+
+    Other arguments and errors are those of `collect`.
+    """
+    calls = {cluster.actor(shard).random_states.remote(session): shard for shard in standbys}
+    states = dict(answers(cluster, calls, (), 0, timeout_s))
+    calls = {
+        cluster.actor(standby).restore_random_states.remote(session, states[shard]): standby
+        for shard, standby in standbys.items()
+    }
+    for _ in answers(cluster, calls, (), 0, timeout_s):
+        pass
+
+
 def answers(
     cluster: Cluster,
     calls: Mapping[Any, str],

@@ -10,6 +10,38 @@ from typing import Any
 
 import numpy as np
 
+from tfray.runtime.tracing import DeviceRecord
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """What happened in one step.
+
+    Attributes:
+        step: Its place in the order in which steps ended, from 1.
+        values: Mean over the members of each fetched value; of text, the first that is not empty.
+        duration_s: Seconds from its start to its last update.
+        members: Replicas that counted.
+        live: Replicas alive when it ended.
+        dropped: Late gradients so far, over all steps.
+        staleness: Number of other steps that ended between this one's start and its end. Their updates changed the
+            parameters after it had read them. Always 0 in synchronous training.
+        replica_s: Seconds that each replica took for its part.
+        records: What the devices recorded, if that was asked for.
+        bad: By member, the variables whose gradients were not finite.
+    """
+
+    step: int
+    values: list[Any]
+    duration_s: float
+    members: tuple[int, ...]
+    live: int
+    dropped: int
+    staleness: int
+    replica_s: dict[int, float]
+    records: list[DeviceRecord] = field(default_factory=list)
+    bad: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
 
 @dataclass
 class StepInFlight:
@@ -20,7 +52,9 @@ class StepInFlight:
 
     Attributes:
         number: Its number.
-        shards_at_work: Shards that have not applied it.
+        shards_at_work: Shards, and standbys of shards, that have not applied it.
+        failed_on: Shards, and standbys of shards, that have ended it without applying it.
+        batches: How many batches its replicas take of the input, together.
         next: The step that begins when this one ends.
         before: The step whose end it waits for; None if there is none, or it has ended.
         began_at: When it began, by `time.perf_counter`; None before that.
@@ -31,7 +65,8 @@ class StepInFlight:
     """
 
     number: int
-    shards_at_work: int
+    shards_at_work: set[str]
+    batches: int
     next: StepInFlight | None = None
     before: StepInFlight | None = None
     began_at: float | None = None
@@ -39,6 +74,7 @@ class StepInFlight:
     position: int = 0
     reported: dict[int, list[Any]] = field(default_factory=dict)
     took_s: dict[int, float] = field(default_factory=dict)
+    failed_on: set[str] = field(default_factory=set)
 
     def wait_for(self, before: StepInFlight) -> None:
         """Begin when `before` ends."""
@@ -53,9 +89,13 @@ class StepInFlight:
         """Note that all of its replicas are gone. It has no time limit until another joins."""
         self.due = math.inf
 
-    def applied(self) -> bool:
+    def is_over_on(self, shard: str) -> bool:
+        """Whether a shard has applied it, or has ended it otherwise."""
+        return shard not in self.shards_at_work or shard in self.failed_on
+
+    def applied(self, shard: str) -> bool:
         """Note that one more shard has applied it. Returns whether all have."""
-        self.shards_at_work -= 1
+        self.shards_at_work.discard(shard)
         return not self.shards_at_work
 
     def delivered(self, replica: int, values: list[Any]) -> float | None:

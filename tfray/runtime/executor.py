@@ -225,6 +225,8 @@ class StepExecution:
         run = self._run
         for key, value in self._mailbox.arrived():
             run.deliver(key, value)
+        if self._mailbox.lost:
+            self._mailbox.check_lost(run.missing)
         # The thread's own processor time: wall time would include other processes where they outnumber the cores.
         started = time.thread_time() if self.is_timed else 0.0
         if _ignores_float_errors.get():

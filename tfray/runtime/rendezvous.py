@@ -10,9 +10,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from tfray.errors import DeadlineExceededError
+from tfray.runtime.edge_key import EdgeKey
 
 
 class Rendezvous(Protocol):
@@ -47,10 +49,12 @@ class Mailbox:
 
     Attributes:
         has_news: Whether `arrived` has something to give or to raise, or `wake` was called since. Only read it.
+        lost: By device from which nothing more can arrive: why.
     """
 
     def __init__(self) -> None:
         self.has_news = False
+        self.lost: dict[str, BaseException] = {}
         self._arrived: deque[tuple[str, Any]] = deque()
         self._changed: threading.Condition | None = None
         self._errors: list[BaseException] = []
@@ -67,6 +71,18 @@ class Mailbox:
         """End the step: the taker raises `error`. The first error wins."""
         self._errors.append(error)
         self._notify()
+
+    def lose(self, source: str, error: BaseException) -> None:
+        """Note that nothing more can arrive from a device: the taker raises `error` if it waits for something."""
+        self.lost = {**self.lost, source: error}
+        self._notify()
+
+    def check_lost(self, missing: Iterable[str]) -> None:
+        """Raise the error given to `lose` for the source of one of the edges from which nothing has arrived yet."""
+        for key in missing:
+            error = self.lost.get(EdgeKey.parse(key).source)
+            if error is not None:
+                raise error
 
     def wake(self) -> None:
         """Let the step's thread look again at what it waits for besides tensors."""

@@ -34,6 +34,10 @@ class Run(Protocol):
     def has_all(self) -> bool:
         """Whether everything that others send to it has arrived."""
 
+    @property
+    def missing(self) -> list[str]:
+        """Keys of the edges from which nothing has arrived yet."""
+
     def deliver(self, key: str, value: Any) -> None:
         """Give it a tensor that has arrived."""
 
@@ -320,6 +324,8 @@ class Step:
         self.begin_calls()
         for key, value in self.mailbox.take(self.deadline, waiting_for):
             self.runs[0].deliver(key, value)
+        if self.mailbox.lost:
+            self.mailbox.check_lost(self.runs[0].missing)
         path, self._path = self._path, []  # what runs now is outside of the loops that wait here
         try:
             while sum([run.advance() for run in self.runs]):

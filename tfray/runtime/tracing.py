@@ -450,6 +450,19 @@ class TracedMailbox(Mailbox):
         """End the step."""
         self._inner.abort(error)
 
+    def lose(self, source: str, error: BaseException) -> None:
+        """Note that nothing more can arrive from a device."""
+        self._inner.lose(source, error)
+
+    @property
+    def lost(self) -> dict[str, BaseException]:
+        """By device from which nothing more can arrive: why."""
+        return self._inner.lost
+
+    @lost.setter
+    def lost(self, value: dict[str, BaseException]) -> None:
+        self._inner.lost = value
+
     def wake(self) -> None:
         """Let the step's thread look again at what it waits for."""
         self._inner.wake()

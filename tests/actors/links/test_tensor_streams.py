@@ -360,22 +360,37 @@ def test_what_a_device_does_not_pass_on_is_sent_directly(devices, sending, monke
 
 @pytest.mark.parametrize("has_begun", [True, False], ids=["running", "to begin"])
 def test_a_step_ends_when_the_connection_from_a_device_for_which_it_waits_is_lost(devices, has_begun):
-    """The process at the other end lives: nothing else would end the step."""
+    """The process at the other end lives: nothing else would end the step. A branch of it waits for the device."""
+    record, _ = lost_by(devices, has_begun)
+    if not has_begun:
+        record.mailbox.take(time.monotonic(), "what has come")
+        record.inner_sources = frozenset({devices[0].name})
+        record.check_lost()
+    with pytest.raises(UnavailableError, match=f"{devices[0].name} died, or the connection") as caught:
+        record.mailbox.take(time.monotonic() + PATIENCE_S, "the end")
+    assert caught.value.device == devices[0].name
+
+
+def test_a_step_that_has_all_goes_on_when_a_connection_is_lost(devices):
+    record, receiver = lost_by(devices, has_begun=False)
+    edge, other = (EdgeKey("x:0", device.name, receiver.device.name) for device in devices[:2])
+    record.mailbox.check_lost([])
+    record.mailbox.check_lost([str(other)])
+    with pytest.raises(UnavailableError, match=f"{devices[0].name} died, or the connection"):
+        record.mailbox.check_lost([str(other), str(edge)])
+
+
+def lost_by(devices, has_begun):
+    """The record of a step on the second device when the first one's link has closed, and that device."""
     sender, receiver = devices[0].host.peers[devices[1].name], devices[1].host
     sender.deliver(STEP, (), [("of another edge", PackedTensor.of(np.float32(1)))], wants_receipt=False)
     wait_for(lambda: STEP in receiver.steps)
     record = receiver.steps[STEP]
     if has_begun:
-        record.sources = frozenset({devices[0].name})
+        record.inner_sources = frozenset({devices[0].name})
     sender.close()
-    wait_for(lambda: not receiver._senders)
-    if not has_begun:
-        record.mailbox.take(time.monotonic(), "what has come")
-        record.sources = frozenset({devices[0].name})
-        record.check_lost()
-    with pytest.raises(UnavailableError, match=f"{devices[0].name} died, or the connection") as caught:
-        record.mailbox.take(time.monotonic() + PATIENCE_S, "the end")
-    assert caught.value.device == devices[0].name
+    wait_for(lambda: record.mailbox.lost)
+    return record, receiver
 
 
 def test_the_steps_of_workers_on_one_node_and_a_shard_on_another(ray_nodes):

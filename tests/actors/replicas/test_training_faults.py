@@ -27,7 +27,7 @@ from tests.support.training_models import (
     together_input,
 )
 from tests.support.waiting import raised_at_the_limit
-from tfray.actors.replicas.driver import StepReport
+from tfray.actors.replicas.step_in_flight import StepReport
 from tfray.errors import DeadlineExceededError, UnavailableError
 from tfray.ops.system.script_ops import py_func
 from tfray.training.trainer.cluster_training import _record

@@ -11,34 +11,22 @@ import pytest
 import tfray as tf
 from tests.support.elastic_runs import paced
 from tests.support.processes import Barrier, freeze, is_alive, kill_actor, wait_for
-from tests.support.training_models import (
-    OPTIMIZERS,
-    classification_data,
-    embedding_model,
-    late_input,
-    looping_model,
-    normalized_model,
-    random_model,
-    scaling,
-    text_data,
+from tests.support.shard_runs import (
+    LATE_S,
+    MODELS,
+    STEPS,
+    assert_each_step_once,
+    assert_same,
+    held,
+    pids,
+    trainer,
+    unchanged,
 )
+from tests.support.training_models import classification_data, late_input, scaling
 from tfray.actors.replicas import driver
 from tfray.errors import FailedPreconditionError, InvalidArgumentError, UnknownError
 from tfray.training.trainer import shard_scaling
 from tfray.training.trainer.shard_placement import ShardPlacement, move_variables
-
-STEPS = 200
-
-LATE_S = 2.0
-"""Seconds for a step of the second half, unless the test has seen enough by then: actors may take long to start."""
-
-MODELS = {
-    "dense": (lambda: random_model(OPTIMIZERS["adam"]), classification_data),
-    "embedding": (lambda: embedding_model(OPTIMIZERS["adagrad"], shards=2), text_data),
-    "normalized": (lambda: normalized_model(OPTIMIZERS["momentum"]), classification_data),
-    "looping": (lambda: looping_model(OPTIMIZERS["adagrad"]), classification_data),
-}
-
 
 # -- places --------------------------------------------------------------------------------------------
 
@@ -135,49 +123,12 @@ class Counts(tf.train.Callback):
             self.barrier.reach("fast")
 
 
-def pids(ray, cluster):
-    return {device: ray.get(cluster.actor(device).ready.remote()).pid for device in cluster.devices}
-
-
-def held(ray, cluster):
-    return sum(ray.get(cluster.actor(device).status.remote())["resources"] for device in cluster.devices_of("ps"))
-
-
-def trainer(model, barrier, callbacks=(), size=None, steps=STEPS, **run):
-    make_model, data = MODELS[model]
-    return tf.train.Trainer(
-        make_model(),
-        paced(tf.train.array_input(*data(), batch_size=24, shuffle_seed=1), barrier, steps, LATE_S),
-        size or scaling(2),
-        tf.train.RunConfig(steps=steps, seed=7, callbacks=callbacks, logdir=None, **run),
-    )
-
-
-def unchanged(model, tmp_path, **options):
-    """What the run is that has two parameter servers from the start."""
-    barrier = Barrier(tmp_path)
-    barrier.reach("fast")
-    return trainer(model, barrier, size=scaling(2, 2, **options)).fit()
-
-
-def assert_each_step_once(result, steps=STEPS):
-    assert [record.step for record in result.history] == list(range(1, steps + 1))
-    assert result.variables["global_step"] == steps
-
-
-def assert_same(found, expected):
-    assert found.variables.keys() == expected.variables.keys()
-    for name, value in expected.variables.items():
-        np.testing.assert_array_equal(found.variables[name], value, err_msg=name)
-    assert [record.metrics for record in found.history] == [record.metrics for record in expected.history]
-
-
 def scalings(result):
     return [event.message.partition("are on ")[2] for event in result.events if event.kind == "scaling"]
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("model", ["dense", pytest.param("embedding", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("model", ["random", pytest.param("embedding", marks=pytest.mark.slow)])
 def test_a_run_whose_shards_change_equals_one_whose_do_not(ray_local, clusters, tmp_path, model):
     counts = Counts(ray_local, clusters, Barrier(tmp_path), 4, 2)
     result = trainer(model, counts.barrier, [counts]).fit()
@@ -254,12 +205,12 @@ def test_a_checkpoint_of_a_run_that_changed_restores_with_any_number(ray_local, 
     counts = Interrupting(ray_local, clusters, Barrier(tmp_path), 3)
     options = {"checkpoint_dir": tmp_path / "checkpoints", "save_every_steps": 10}
     with pytest.raises(UnknownError, match="Interrupted"):
-        trainer("dense", counts.barrier, [counts], **options).fit()
+        trainer("random", counts.barrier, [counts], **options).fit()
     assert len(counts.pids) == 2
-    resumed = trainer("dense", counts.barrier, size=scaling(2, 2), **options).fit()
+    resumed = trainer("random", counts.barrier, size=scaling(2, 2), **options).fit()
     begin = resumed.history[0].step
     assert begin % 10 == 1 and begin > 1
-    expected = unchanged("dense", tmp_path)
+    expected = unchanged("random", tmp_path)
     for name, value in expected.variables.items():
         np.testing.assert_array_equal(resumed.variables[name], value, err_msg=name)
     assert [each.metrics for each in resumed.history] == [each.metrics for each in expected.history[begin - 1 :]]
@@ -283,10 +234,10 @@ def test_a_shard_that_dies_after_a_change(ray_local, clusters, tmp_path):
                 kill_actor(self.ray, self.clusters[-1], "/job:ps/task:2/device:CPU:0")
 
     counts = Killing(ray_local, clusters, Barrier(tmp_path), 3)
-    result = trainer("dense", counts.barrier, [counts], checkpoint_dir=tmp_path / "c", save_every_steps=10).fit()
+    result = trainer("random", counts.barrier, [counts], checkpoint_dir=tmp_path / "c", save_every_steps=10).fit()
     assert [event.kind for event in result.events] == ["scaling", "rollback"]
     assert_each_step_once(result)
-    assert_same(result, unchanged("dense", tmp_path))
+    assert_same(result, unchanged("random", tmp_path))
 
 
 @pytest.mark.fault(
@@ -309,12 +260,12 @@ def test_a_shard_that_dies_in_the_middle_of_a_change(ray_local, clusters, tmp_pa
     monkeypatch.setattr(shard_scaling, "move_variables", move)
     counts = Counts(ray_local, clusters, Barrier(tmp_path), 3)
     run = {"checkpoint_dir": tmp_path / "c", "save_every_steps": 2}
-    result = trainer("dense", counts.barrier, [counts], **run).fit()
+    result = trainer("random", counts.barrier, [counts], **run).fit()
     assert [event.kind for event in result.events] == ["rollback"]
     assert len(counts.pids[-1]) == 5 and next(kills, None) is None
     assert counts.held[-1] <= counts.held[0] + 3, "beside the variables, one snapshot on each"
     assert_each_step_once(result)
-    assert_same(result, unchanged("dense", tmp_path))
+    assert_same(result, unchanged("random", tmp_path))
 
 
 @pytest.mark.ray
@@ -343,7 +294,7 @@ def test_a_backup_worker_that_is_frozen_joins_again(ray_local, clusters, tmp_pat
     counts = Freezing(ray_local, clusters, Barrier(tmp_path), 2)
     size = scaling(3, 1, backup_workers=1)
     try:
-        result = trainer("dense", counts.barrier, [counts], size).fit()
+        result = trainer("random", counts.barrier, [counts], size).fit()
     finally:
         os.kill(counts.pid, signal.SIGCONT) if is_alive(counts.pid) else None
     assert len(scalings(result)) == 1 and counts.barrier.reached("fast")
@@ -364,10 +315,10 @@ def test_a_run_takes_the_shards_for_which_there_is_room(ray_local, clusters, tmp
             barrier.reach("fast")
 
     size = scaling(2, (1, 3), partitioner="auto")
-    result = trainer("dense", barrier, size=size, on_step=on_step).fit()
+    result = trainer("random", barrier, size=size, on_step=on_step).fit()
     assert sizes[0] == 1 and sizes[-1] == 3 and sizes == sorted(sizes)
     assert_each_step_once(result)
-    assert_same(result, unchanged("dense", tmp_path))
+    assert_same(result, unchanged("random", tmp_path))
 
 
 @pytest.mark.fault(
@@ -391,13 +342,13 @@ def test_a_run_goes_on_with_the_shards_that_are_left(ray_local, clusters, tmp_pa
             barrier.reach("fast")
 
     run = {"checkpoint_dir": tmp_path / "c", "save_every_steps": 10, "on_step": on_step}
-    result = trainer("dense", barrier, size=scaling(2, (1, 3)), **run).fit()
+    result = trainer("random", barrier, size=scaling(2, (1, 3)), **run).fit()
     kinds = [event.kind for event in result.events]
     assert kinds.index("rollback") > 0 and kinds[-1] == "scaling"
     assert "2 parameter servers; they were on 3" in scalings(result)
     assert scalings(result)[-1].startswith("3 ")
     assert_each_step_once(result)
-    assert_same(result, unchanged("dense", tmp_path))
+    assert_same(result, unchanged("random", tmp_path))
 
 
 @pytest.mark.fault(
@@ -433,10 +384,10 @@ def test_a_run_follows_the_room_for_shards(ray_nodes, clusters, tmp_path):
         worker_resources={f"node:{ray_nodes.head_node.node_ip_address}": 0.01},
     )
     run = {"checkpoint_dir": tmp_path / "c", "save_every_steps": 10, "on_step": on_step}
-    result = trainer("dense", barrier, size=size, **run).fit()
+    result = trainer("random", barrier, size=size, **run).fit()
     assert not stages
     assert_each_step_once(result)
-    assert_same(result, unchanged("dense", tmp_path))
+    assert_same(result, unchanged("random", tmp_path))
 
 
 # -- what is refused -----------------------------------------------------------------------------------
@@ -452,7 +403,7 @@ def test_a_number_that_cannot_be():
 def test_a_run_that_is_not_there_cannot_change(tmp_path):
     barrier = Barrier(tmp_path)
     barrier.reach("fast")
-    local = trainer("dense", barrier, steps=1, local=True)
+    local = trainer("random", barrier, steps=1, local=True)
     with pytest.raises(FailedPreconditionError, match="no run on a cluster is under way"):
         local.scale(2)
     with pytest.raises(InvalidArgumentError, match="parameter_servers must be"):

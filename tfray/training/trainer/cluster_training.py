@@ -14,9 +14,10 @@ from tfray.actors.clusters.cluster import Cluster, JobSpec
 from tfray.actors.clusters.remote_runner import RemoteRunner
 from tfray.actors.links.messages import InputShare
 from tfray.actors.replicas.dataset_feeds import FedRows, end_feeds, start_feeds
-from tfray.actors.replicas.driver import ReplicaDriver, StepReport
+from tfray.actors.replicas.driver import ReplicaDriver
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
 from tfray.actors.replicas.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
+from tfray.actors.replicas.step_in_flight import StepReport
 from tfray.errors import DataLossError, UnavailableError
 from tfray.library.platform import logging
 from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep, compile_replica_step
@@ -31,9 +32,10 @@ from tfray.training.trainer.model import BuiltModel
 from tfray.training.trainer.model_summaries import ModelSummaries, is_due
 from tfray.training.trainer.run_checkpoints import RunCheckpoints
 from tfray.training.trainer.run_config import RunConfig, ScalingConfig
-from tfray.training.trainer.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, SCALING, RunEvent, RunEvents
+from tfray.training.trainer.run_events import LOST_DATA, REPLACEMENT, ROLLBACK, SCALING, STANDBY, RunEvent, RunEvents
 from tfray.training.trainer.shard_placement import ShardPlacement
 from tfray.training.trainer.shard_scaling import ShardScaling
+from tfray.training.trainer.shard_standbys import ShardStandbys
 from tfray.training.trainer.step_history import StepRecord
 from tfray.training.trainer.trained_variables import initializer, variables_of, whole_values
 
@@ -44,7 +46,7 @@ STEPS_AHEAD: Final = 2
 def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
     """Start the parameter servers and workers. For an elastic run that is the least number of workers."""
     ps = JobSpec(
-        scaling.shards,
+        2 * scaling.shards if scaling.replicated_shards else scaling.shards,
         num_cpus=scaling.cpus_per_parameter_server,
         resources=scaling.parameter_server_resources,
         scheduling_strategy=scaling.strategy_of("ps"),
@@ -96,16 +98,16 @@ class ClusterTraining:
     ) -> None:
         self._events = events
         self._heard = heard
-        self.shards = ShardScaling(
-            cluster,
-            ShardPlacement(model.graph, model.on_shards),
-            checkpoints,
-            scaling.shards,
-            scaling.max_shards,
-            self._told_shards,
-        )
+        placement = ShardPlacement(model.graph, model.on_shards)
+        self.shards: ShardScaling | ShardStandbys
+        if scaling.replicated_shards:
+            self.shards = ShardStandbys(cluster, placement, checkpoints, scaling.shards, self._told_standby)
+        else:
+            bounds = scaling.shards, scaling.max_shards
+            self.shards = ShardScaling(cluster, placement, checkpoints, *bounds, self._told_shards)
         self._ended: dict[int, WorkerEvent] = {}
         """Replicas whose input has ended. It is a loss of data only if a later step ends without them."""
+        self._bad_gradients = BadGradientsWarning(run.bad_gradients)
         self._lost: str | None = None
         """A message about the part of the data that is no longer read; None if all is read."""
         self._model = model
@@ -161,7 +163,7 @@ class ClusterTraining:
 
     def _steps(self, session: Session, died: str = "") -> Generator[StepRecord, None, None]:
         """Train to the end, from the newest checkpoint on; `died` says why training goes back to it."""
-        checkpoints, summaries, of_state = self._checkpoints, self._summaries, self._summaries.of_state
+        checkpoints, self._bad_gradients = self._checkpoints, BadGradientsWarning(self._run.bad_gradients)
         session.run(initializer(self._model))
         arrays = checkpoints.restore(session)
         began = checkpoints.step
@@ -172,13 +174,30 @@ class ClusterTraining:
             if not died:
                 self._events.ended(began, self._run.steps, began)
             return
-        begin = began + 1
+        self.shards.begin()
         self._ended, self._lost = {}, None
-        driver = self._driver(session, begin)
+        driver = self._driver(session, began + 1)
         if checkpoints.active:
             driver.restore_state(arrays)
+        while True:
+            try:
+                yield from self._driven(session, driver, began)
+                return
+            except UnavailableError as error:
+                parted = driver.settle(error)
+                if parted is None:
+                    raise
+            yield from self._taken(driver.take_reports(), session, began)
+            checkpoints.give_up_save()
+            self.shards.take_over(session, parted)
+            ended, batches = driver.ended
+            driver = self._driver(session, ended + 1)
+            driver.go_on_after(batches)
+
+    def _driven(self, session: Session, driver: ReplicaDriver, began: int) -> Generator[StepRecord, None, None]:
+        """Train to the end with one driver. `began`: the number of steps that had ended before training began."""
+        checkpoints = self._checkpoints
         driver.hold(checkpoints.next_step)
-        names, warning = list(self._model.fetches), BadGradientsWarning(self._run.bad_gradients)
         with closing(driver.run()) as reports:
             for report in reports:
                 if report is None:  # no step is open
@@ -190,21 +209,27 @@ class ClusterTraining:
                         self._stop_if_lost()
                     driver.go_on(checkpoints.next_step)
                     continue
-                checkpoints.step = report.step
-                record = _record(report, names)
-                warning.observe(record.step, record.bad_gradients)
-                # Summaries of the batch come with the step for which they were asked, whatever its position.
-                due = summaries.due(report.step, begin) if summaries.of_batch is None else record.summary
-                if of_state is not None and due:
-                    record = replace(record, summary=record.summary + session.run(of_state))
-                self._note_ends(report)
-                yield record
+                yield from self._taken([report], session, began)
                 self.shards.tidy(driver)
                 if checkpoints.is_due() or self._must_stop or self.shards.is_due():
                     driver.hold()
             checkpoints.save(session, driver.state)
             self._stop_if_lost()
             self._events.ended(checkpoints.step, self._run.steps, began)
+
+    def _taken(self, reports: Sequence[StepReport], session: Session, began: int) -> Generator[StepRecord, None, None]:
+        """The records of steps that have ended."""
+        summaries, of_state = self._summaries, self._summaries.of_state
+        for report in reports:
+            self._checkpoints.step = report.step
+            record = _record(report, list(self._model.fetches))
+            self._bad_gradients.observe(record.step, record.bad_gradients)
+            # Summaries of the batch come with the step for which they were asked, whatever its position.
+            due = summaries.due(report.step, began + 1) if summaries.of_batch is None else record.summary
+            if of_state is not None and due:
+                record = replace(record, summary=record.summary + session.run(of_state))
+            self._note_ends(report)
+            yield record
 
     # -- what is lost ----------------------------------------------------------------------------
 
@@ -228,6 +253,10 @@ class ClusterTraining:
         step = self._checkpoints.step
         message = f"after step {step} the variables are on {now} parameter servers; they were on {before}"
         self._events.tell(SCALING, step, message)
+
+    def _told_standby(self, what: str) -> None:
+        step = self._checkpoints.step
+        self._events.tell(STANDBY, step, f"after step {step}: {what}")
 
     def _worker_lost(self, event: RunEvent) -> None:
         tell(self._heard.on_worker_lost, event)
@@ -316,12 +345,18 @@ class ClusterTraining:
     def _compiled(self) -> CompiledReplicaStep:
         """The step for the parameter servers that there are."""
         model, branch = self._model, self._summaries.of_batch
-        shards = self._cluster.devices_of("ps")
         fetched, fed = [*model.fetches.values()], [*model.placeholders]
         if branch is not None:
             fetched, fed = [*fetched, branch.summary], [*fed, branch.wanted]
-        options = self._scaling.replica_options(self._run)
-        return compile_replica_step(fetched, [model.train_operation], fed, shards, REPLICA_DEVICE, options=options)
+        return compile_replica_step(
+            fetched,
+            [model.train_operation],
+            fed,
+            self.shards.devices,
+            REPLICA_DEVICE,
+            options=self._scaling.replica_options(self._run),
+            standbys=self.shards.standbys,
+        )
 
     def _protocol(self, first_step: int) -> ReplicaProtocol:
         scaling, steps = self._scaling, self._run.steps - first_step + 1

@@ -367,6 +367,12 @@ class RunCheckpoints:
             self.wait()
             sys.exit(EXIT_CODE)
 
+    def give_up_save(self) -> None:
+        """Wait until no save is under way, whether it succeeds or not: a place to which it writes may be gone."""
+        with contextlib.suppress(OpError):
+            self._complete()
+        self._pause_s = None
+
     # -- failures --------------------------------------------------------------------------------
 
     def failed(self) -> None:

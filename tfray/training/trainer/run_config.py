@@ -45,6 +45,11 @@ class ScalingConfig:
             variables are spread anew, and training goes on as if there had been so many from the start. When one dies,
             the run goes back to its checkpoint with those that are left, if they are at least `least`. See also
             `Trainer.scale`.
+        replicated_shards: Whether each parameter server has a standby, which makes every update too, on another node if
+            there is one. When one of the two dies, the other goes on: no step is lost, and nothing goes back to a
+            checkpoint. Ray is asked for another one, which becomes the standby when it has come. Gradients are sent
+            twice. When a shard and its standby die together, the run goes back to its checkpoint. Only variables that
+            the trainer has placed may be on parameter servers; their number is fixed.
         partitioner: Default partitioner of the model's variables; ``"auto"`` cuts those that are larger than a shard's
             fair share of the model, with the largest number of shards. Results name the whole variables.
         backup_workers: How many of the replicas a step does not wait for: the gradients of the first
@@ -86,6 +91,7 @@ class ScalingConfig:
     parameter_server_resources: Mapping[str, NonNegative] = field(default_factory=dict)
     wire_dtype: WireDtype | None = None
     combine_on_nodes: bool = True
+    replicated_shards: bool = False
 
     def __post_init__(self) -> None:
         if self.max_workers < self.min_workers:
@@ -93,6 +99,10 @@ class ScalingConfig:
         if not isinstance(self.parameter_servers, str) and self.max_shards < self.shards:
             raise InvalidArgumentError(
                 f"parameter_servers {self.parameter_servers}: the first number is the least, the second the most"
+            )
+        if self.replicated_shards and isinstance(self.parameter_servers, tuple):
+            raise InvalidArgumentError(
+                f"replicated_shards needs a fixed number of parameter servers, not {self.parameter_servers}"
             )
         if self.backup_workers >= self.min_workers:
             raise InvalidArgumentError(
@@ -114,7 +124,7 @@ class ScalingConfig:
         """Ray's scheduling strategy of ``"worker"`` or ``"ps"``."""
         strategy = self.scheduling_strategy
         by_job = strategy if isinstance(strategy, Mapping) else {"worker": strategy}
-        return by_job.get(job)
+        return by_job.get(job, "SPREAD" if job == "ps" and self.replicated_shards else None)
 
     @property
     def shards(self) -> int:

@@ -14,6 +14,7 @@ LOST_DATA: Final = "lost data"
 EARLY_END: Final = "early end"
 NOTHING_TO_DO: Final = "nothing to do"
 SCALING: Final = "scaling"
+STANDBY: Final = "standby"
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class RunEvent:
     Attributes:
         kind: ``"replacement"`` of a worker that died, ``"rollback"`` to a checkpoint, ``"lost data"`` of a replica
             whose share is no longer read, ``"early end"`` with the input, ``"nothing to do"`` for a resumed run,
-            ``"scaling"`` when the number of parameter servers has changed.
+            ``"scaling"`` when the number of parameter servers has changed, ``"standby"`` when a standby has taken the
+            place of a parameter server, or has come or gone itself.
         step: The step in which it happened.
         message: One sentence.
         replica: The replica that it is about, if any.

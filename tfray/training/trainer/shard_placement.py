@@ -103,6 +103,23 @@ class ShardPlacement:
         """Raise `InvalidArgumentError` unless all that the program has put on parameter servers itself can stay."""
         self._checked(self._followed(), tasks)
 
+    def check_all_movable(self) -> None:
+        """Raise `InvalidArgumentError` if parameter servers have anything but variables that the trainer placed."""
+        try:
+            self.check(())
+        except InvalidArgumentError as error:
+            op = self.graph.get_operation_by_name(error.op_name or "")
+            raise InvalidArgumentError(
+                f"{op.name!r} ({op.type}) asks for {op.device}, where only variables may be that the trainer has put "
+                "there: with replicated_shards a standby would not have it; let the program name no parameter server",
+                op_name=op.name,
+                site=op.site,
+            ) from None
+
+    def variables(self) -> list[Operation]:
+        """The variables, with those that belong to them, such as slots."""
+        return [op for op in self._followed() if op.type == "Variable"]
+
     def _checked(self, followed: Mapping[Operation, Operation], tasks: Sequence[int]) -> set[Operation]:
         """Check as `check` does. Returns the variables that stay because they share their shard with other state."""
         bound = {followed[op] for op in followed if makes_resource(op) and op.type not in ("Variable", SNAPSHOT.name)}

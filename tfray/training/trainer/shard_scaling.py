@@ -21,8 +21,9 @@ from typing import Final
 from tfray.actors.clusters.cluster import Cluster
 from tfray.actors.links.ray_calls import outcome
 from tfray.actors.replicas.driver import ReplicaDriver
+from tfray.actors.replicas.settlement import Parted
 from tfray.actors.replicas.shard_starts import ShardStarts
-from tfray.errors import InvalidArgumentError, UnavailableError
+from tfray.errors import InternalError, InvalidArgumentError, UnavailableError
 from tfray.framework.effects import resource_name
 from tfray.placement.replicate import CompiledReplicaStep
 from tfray.session import Session
@@ -66,6 +67,19 @@ class ShardScaling:
         self._starts = ShardStarts(cluster, JOB)
         self._left: list[tuple[int, Sequence[Move], Sequence[str]]] = []
         """Of each change that is not done with: the newest step before it, what has moved, and devices that end."""
+
+    @property
+    def devices(self) -> list[str]:
+        """Full names of the shards' devices."""
+        return self._cluster.devices_of(JOB)
+
+    @property
+    def standbys(self) -> dict[str, str]:
+        """By shard, the device of its standby: no shard has one."""
+        return {}
+
+    def begin(self) -> None:
+        """Do nothing: the variables have values where they live."""
 
     def wish(self, count: int) -> None:
         """From now on have that number. Any thread may call this.
@@ -166,6 +180,10 @@ class ShardScaling:
         self._cluster.set_tasks(JOB, kept)
         self._told(len(tasks), len(kept))
         return self._place()
+
+    def take_over(self, session: Session, parted: Parted) -> None:
+        """Raise: no shard has a standby."""
+        raise InternalError(f"{', '.join(parted.gone)} cannot be done without")
 
     def end(self) -> None:
         """Ask for no more."""

@@ -38,6 +38,7 @@ from tfray.training.trainer.trained_variables import initializer, load, variable
 if TYPE_CHECKING:
     from tfray.placement.cost import Machine
     from tfray.training.trainer.shard_scaling import ShardScaling
+    from tfray.training.trainer.shard_standbys import ShardStandbys
 
 DAY_S: Final = 86400.0
 
@@ -84,7 +85,7 @@ class Trainer:
         self._input_fn = input_fn
         self.scaling = scaling or ScalingConfig()
         self.run = run or RunConfig()
-        self._shards: ShardScaling | None = None
+        self._shards: ShardScaling | ShardStandbys | None = None
         """The parameter servers of the run that is under way on a cluster."""
 
     def fit(self) -> Result:
@@ -129,7 +130,7 @@ class Trainer:
             parameter_servers: How many shards shall hold the variables, 1 or more.
 
         Raises:
-            FailedPreconditionError: No run is under way, or it has no parameter servers.
+            FailedPreconditionError: No run is under way, or it has no parameter servers, or these have standbys.
             InvalidArgumentError: The program has put operations on parameter servers that would end.
         """
         if self._shards is None:

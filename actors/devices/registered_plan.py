@@ -1,0 +1,54 @@
+"""A plan that is registered on a device, and how long its turns take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tfray.actors.devices.prompt_step import LONGEST_TURN_S, is_prompt
+from tfray.framework.region import ops_within
+from tfray.runtime.executor import StepExecution
+from tfray.runtime.plan import Plan
+from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.step import Step
+
+TIMED_STEPS: Final = 8
+"""One in so many steps of a prompt plan is timed, to see whether its turns are still short enough for a prompt step.
+Timing takes time itself; with fewer timed steps a change would be noticed later."""
+
+UNKNOWN_PACE_S: Final = 2 * LONGEST_TURN_S
+"""Seconds that a turn of a plan is taken to last before it has run. It is above the limit for prompt steps: so the
+first steps, which compile, have threads of their own."""
+
+
+class RegisteredPlan:
+    """A plan, and how long it takes.
+
+    Attributes:
+        plan: The plan.
+        only_sends: See `Partition.only_sends`.
+        inner_sources: Full names of the devices from which branches and loops receive tensors.
+        turn_s: Seconds of its longest turn of late: a turn is what it computes between two waits. Infinite for a plan
+            that is not prompt.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.only_sends = plan.partition.only_sends
+        outer = plan.partition.graph.get_operations()
+        inner = [each for op in outer for each in ops_within(op) if each is not op]
+        self.inner_sources = frozenset(op.attr("source") for op in inner if op.type == "Recv")
+        self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
+        self._begun = 0
+
+    def begin(self, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> StepExecution:
+        """Begin to run the plan."""
+        self._begun += 1
+        is_timed = self.turn_s >= LONGEST_TURN_S or self._begun % TIMED_STEPS == 0
+        return StepExecution(self.plan, step, feeds, mailbox, is_timed=is_timed)
+
+    def ran(self, execution: StepExecution) -> None:
+        """Note the longest turn of a step that was timed. Each one counts as much as all before it together."""
+        if execution.is_timed:
+            self.turn_s = (self.turn_s + execution.longest_turn_s) / 2

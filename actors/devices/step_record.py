@@ -1,0 +1,98 @@
+"""What a device knows of one step, from its first message until it is over."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from tfray.actors.devices.prompt_step import PromptStep
+from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
+from tfray.actors.links.object_rendezvous import ObjectRendezvous
+from tfray.actors.links.peer_link import defer
+from tfray.errors import OpError, UnavailableError
+from tfray.ops.system.replica_ops import Contributions
+from tfray.placement.replicate import serving_device
+from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.step import Step
+
+
+class StepRecord:
+    """One step on this device, from its first message until it is over."""
+
+    def __init__(self) -> None:
+        self.mailbox = Mailbox()
+        self.rendezvous: ObjectRendezvous | None = None
+        self.inbox: ReplicaInbox | None = None
+        self.early: list[tuple[tuple[int, ...], list[tuple[str, Any]]]] = []
+        self.members: tuple[int, ...] | None = None
+        self.step: Step | None = None
+        self.is_called = False
+        self.joined: list[str] = []
+        self.prompt: PromptStep | None = None
+        self.inner_sources: frozenset[str] = frozenset()
+        """Devices from which a branch or a loop of it receives tensors. Empty until it begins."""
+        self.over: threading.Event | None = None
+        """Set when it is over, if somebody waits for that."""
+
+    def lost(self, sender: str) -> None:
+        """Nothing more comes from a device, because the connection from it is lost. End the step if it waits for that.
+
+        A branch or a loop may be about to wait: a step ends at once if one of them receives something from the device.
+        """
+        what = f"the actor of {sender} died, or the connection from it was lost, during the step"
+        for source in (sender, serving_device(sender)):
+            self.mailbox.lose(source, UnavailableError(what, device=sender))
+        self.check_lost()
+        self.advance()
+
+    def check_lost(self) -> None:
+        """End the step if a branch or a loop of it may wait for a device the connection from which was lost."""
+        for sender in self.inner_sources.intersection(self.mailbox.lost):
+            lost = self.mailbox.lost[sender]
+            assert isinstance(lost, OpError)
+            self.end(lost)
+
+    def contribute(self, replicas: tuple[int, ...], items: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+        """Take contributions of replicas. Returns what is to be handed over, once the members have sent everything."""
+        if self.inbox is None:
+            self.early.append((replicas, items))
+            return []
+        return self._combinable(self.inbox.add(replicas, items))
+
+    def commit(self, members: Sequence[int]) -> list[tuple[str, Any]]:
+        """Set the replicas that count. Returns the same."""
+        return [] if self.inbox is None else self._combinable(self.inbox.commit(members))
+
+    def _combinable(self, items: list[tuple[str, list[Any]]]) -> list[tuple[str, Any]]:
+        assert self.inbox is not None
+        return [(key, Contributions(values, self.inbox.replicas)) for key, values in items]
+
+    @property
+    def may_have_contributions(self) -> bool:
+        """Whether it needs nothing more from replicas. Of a step that has not begun, whether that may turn out so."""
+        return bool(self.early) if self.inbox is None else self.inbox.is_complete
+
+    def hand_over(self, items: list[tuple[str, Any]]) -> None:
+        """Put tensors into the step's mailbox, or end the step if it is void."""
+        if self.inbox is not None and self.inbox.is_void:
+            self.mailbox.abort(StepVoid())
+        elif items:
+            self.mailbox.deliver(items)
+
+    def end(self, error: OpError) -> None:
+        """Make the step raise `error`, whether it waits or computes."""
+        self.mailbox.abort(error)  # before `self.step` is read: a step that is made meanwhile finds the error there
+        if self.step is not None:
+            self.step.end(error)
+        self.advance()
+
+    def check_reopened(self) -> None:
+        """Send the replicas nothing more if the step has been reopened, as they are gone."""
+        if self.members == () and self.rendezvous is not None:
+            self.rendezvous.forget_replicas()
+
+    def advance(self) -> None:
+        """Carry on a prompt step, once all messages that are there have been put into their mailboxes."""
+        if self.prompt is not None:
+            defer(self.prompt.advance)
