@@ -232,8 +232,8 @@ def instances_of(partitions: Iterable[Partition]) -> list[Instance]:
 
 
 def instances_of_replicas(step: CompiledReplicaStep, workers: Sequence[str]) -> list[Instance]:
-    """The shards once, and for each worker its replica and what the shards serve to it."""
-    instances = instances_of(step.shards)
+    """The shards and their standbys once, and for each worker its replica and what the shards serve to it."""
+    instances = instances_of([*step.shards, *step.standbys.values()])
     for number, worker in enumerate(workers):
         instances.append(Instance(step.replica, worker, number))
         instances += [Instance(part, shard, number) for shard, part in step.serving.items()]

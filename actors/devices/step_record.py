@@ -12,7 +12,7 @@ from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import defer
 from tfray.errors import OpError, UnavailableError
 from tfray.ops.system.replica_ops import Contributions
-from tfray.placement.replicate import serving_device
+from tfray.placement.replicate import REPLICA_DEVICE, serving_device
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
 
@@ -41,7 +41,8 @@ class StepRecord:
         A branch or a loop may be about to wait: a step ends at once if one of them receives something from the device.
         """
         what = f"the actor of {sender} died, or the connection from it was lost, during the step"
-        for source in (sender, serving_device(sender)):
+        # What comes from replicas comes from several devices: who counts is for the driver to say.
+        for source in {sender, serving_device(sender)} - {REPLICA_DEVICE}:
             self.mailbox.lose(source, UnavailableError(what, device=sender))
         self.check_lost()
         self.advance()

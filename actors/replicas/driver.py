@@ -727,7 +727,17 @@ class ReplicaDriver:
         now = self._clock()
         for step in self._open.values():
             if now > step.due:
+                if self._standbys and self._lose_silent():
+                    return
                 raise self._late(step.number)
+
+    def _lose_silent(self) -> bool:
+        """Do without shards and standbys that answer nothing: they are frozen. Returns whether there are any."""
+        there = set(self._all_shards) - self._gone
+        silent = there.difference(self._cluster.answering(sorted(there), HELD_UP_S))
+        for device in silent:
+            self._lose(device, UnavailableError(f"{device} does not answer: {SILENT}", device=device))
+        return bool(silent)
 
     def _check_held_up(self) -> None:
         """Give up replicas that alone keep the run from saving or ending: they are frozen, or cut off.

@@ -113,6 +113,11 @@ _TRAINING_OPTIONS: Final = (
         help="Shards that hold the variables; with MIN:MAX, as many as there is room for; `auto` decides by predicted "
         "steps.",
     ),
+    click.option(
+        "--replicated-shards/--no-replicated-shards",
+        default=None,
+        help="Give each shard a standby: when a shard dies, no step is lost.",
+    ),
     click.option("--backup-workers", type=int, metavar="B", help="Replicas that a step does not wait for; B of the N."),
     click.option("--steps", type=int, metavar="S", help="Training steps, over all replicas."),
     click.option("--mode", type=click.Choice(["sync", "async"]), help="How replicas combine their gradients."),
@@ -322,6 +327,7 @@ def _describe_run(trainer: Trainer) -> str:
     backups = f" ({scaling.backup_workers} backup)" if scaling.backup_workers else ""
     servers = scaling.parameter_servers
     shards = "one parameter shard" if servers == 1 else f"{_range(servers)} parameter shards"
+    shards += " with standbys" if scaling.replicated_shards else ""
     return f"{scaling.mode}, {_range(scaling.workers)} workers{backups}, {shards}"
 
 

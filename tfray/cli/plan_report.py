@@ -19,7 +19,6 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import reachable_backward
 from tfray.library.variables import variables
 from tfray.placement.calibration import measured_machine
-from tfray.placement.contributions import ReplicaOptions
 from tfray.placement.cost import CostModel, Machine, Measured
 from tfray.session import Session
 from tfray.training.threads.device_setter import RoundRobinStrategy, replica_device_setter
@@ -61,7 +60,7 @@ def show_training(trainer: Trainer, nodes: int | None = None, measure: bool = Fa
     def plan(cost: CostModel) -> StepPrediction:
         if trainer.run.local:
             return plan_session(model.graph, [model.train_operation], [SHARD], cost)
-        return plan_training(model, trainer.scaling.shards, workers, cost, options=_options(trainer))
+        return plan_training(model, trainer.scaling.shards, workers, cost, **_options(trainer))
 
     planned = plan(cost)
     show_plan(planned, console)
@@ -105,8 +104,10 @@ def _machine(trainer: Trainer, nodes: int | None) -> Machine:
     return replace(measured_machine(), cores=spread.cores, nodes=spread.nodes)
 
 
-def _options(trainer: Trainer) -> ReplicaOptions:
-    return trainer.scaling.replica_options(trainer.run)
+def _options(trainer: Trainer) -> dict[str, Any]:
+    """Arguments of `plan_training`."""
+    scaling = trainer.scaling
+    return {"options": scaling.replica_options(trainer.run), "has_standbys": scaling.replicated_shards}
 
 
 def _alternatives(trainer: Trainer, shards: int, workers: int, cost: CostModel) -> list[tuple[str, StepPrediction]]:
@@ -114,11 +115,11 @@ def _alternatives(trainer: Trainer, shards: int, workers: int, cost: CostModel) 
     found, options = [], _options(trainer)
     if shards > 1:
         setter = replica_device_setter(shards, worker_device="", ps_strategy=RoundRobinStrategy(shards))
-        found.append(("round robin", plan_training(trainer.build(setter), shards, workers, cost, options=options)))
+        found.append(("round robin", plan_training(trainer.build(setter), shards, workers, cost, **options)))
     for count in sorted({1, 2, 4, 2 * shards} - {shards}):
         other = Trainer(trainer._model_fn, trainer._input_fn, trainer.scaling, trainer.run, trainer.datasets)
         other.scaling = replace(trainer.scaling, parameter_servers=count)
-        planned = plan_training(other.build_for_shards(), count, workers, cost, options=options)
+        planned = plan_training(other.build_for_shards(), count, workers, cost, **options)
         found.append((_count(count, "shard"), planned))
     return found
 

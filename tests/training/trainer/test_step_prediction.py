@@ -193,6 +193,19 @@ def test_plans_say_what_travels():
     assert plan.time.seconds > plan.time.busy_s[worker_devices(3)[0]]
 
 
+def test_plans_know_that_standbys_are_sent_gradients_and_send_nothing():
+    model = trainer().build(to_any_shard)
+    plan, without = plan_training(model, 2, 3, has_standbys=True), plan_training(model, 2, 3)
+    assert plan.moved_bytes == pytest.approx(1.5 * without.moved_bytes, rel=0.01)
+    assert set(plan.loads) == {*shard_devices(4), *worker_devices(3)}
+    held = {device: load.variable_bytes for device, load in plan.loads.items()}
+    shards = shard_devices(4)
+    assert [held[device] for device in shards[2:]] == [held[device] for device in shards[:2]]
+    workers = set(worker_devices(3))
+    assert {source for source, target in plan.traffic if target in workers} == set(shards[:2])
+    assert {target for source, target in plan.traffic if source in workers} == set(shards)
+
+
 @pytest.mark.parametrize("workers_per_node", [1, 3])
 def test_parameters_and_gradients_cross_the_network_once_for_a_node(workers_per_node):
     model = trainer().build(to_any_shard)

@@ -107,6 +107,7 @@ def plan_training(
     cost: CostModel | None = None,
     joint_policy: JointPolicy | None = None,
     options: ReplicaOptions | None = None,
+    has_standbys: bool = False,
 ) -> StepPrediction:
     """Predict a replicated training step.
 
@@ -117,16 +118,19 @@ def plan_training(
         cost: Predicts times of operations and messages; that of the default machine and the model's batch when None.
         joint_policy: Chooses tasks for variables that have none; evenly by bytes when None.
         options: How replicas compute, and what they send.
+        has_standbys: Whether each shard has a standby: the parameter servers after the first `shards`.
     """
     cost = cost or CostModel(unknown_size=max(1, model.batch_size // workers))
+    devices, others = shard_devices(shards), shard_devices(2 * shards)[shards:]
     compiled = compile_replica_step(
         list(model.fetches.values()),
         [model.train_operation],
         model.placeholders,
-        shard_devices(shards),
+        devices,
         REPLICA_DEVICE,
         joint_policy or spread_over_jobs(cost, prefer(REPLICA_DEVICE)),
         options,
+        dict(zip(devices, others, strict=True)) if has_standbys else None,
     )
     return _predicted(instances_of_replicas(compiled, worker_devices(workers)), cost)
 
@@ -186,6 +190,7 @@ def best_shard_count(
     limit: int | None = None,
     shard_memory_bytes: float = math.inf,
     options: ReplicaOptions | None = None,
+    has_standbys: bool = False,
 ) -> int:
     """The best number of parameter shards: the smallest one with about the least predicted time of a step.
 
@@ -196,6 +201,7 @@ def best_shard_count(
         limit: Largest number; by default one for each core that the machines have.
         shard_memory_bytes: Bytes of variables that a shard can hold.
         options: As for `plan_training`.
+        has_standbys: As for `plan_training`.
 
     Raises:
         InvalidArgumentError: The variables do not fit even on `limit` shards.
@@ -210,7 +216,10 @@ def best_shard_count(
             f"there is room for {limit}: add nodes, or name the number yourself"
         )
     counts = sorted({least, limit, *(count for count in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32) if least <= count <= limit)})
-    times = (plan_training(model, count, workers, cost, options=options).time.seconds for count in counts)
+    times = (
+        plan_training(model, count, workers, cost, options=options, has_standbys=has_standbys).time.seconds
+        for count in counts
+    )
     best, best_s = counts[0], next(times)
     for count, seconds in zip(counts[1:], times, strict=True):
         if seconds < CLEARLY_FASTER * best_s:

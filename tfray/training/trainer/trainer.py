@@ -201,9 +201,13 @@ class Trainer:
             machine = machine or step_prediction.machine_of(nodes, scaling.max_workers)
             cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.max_workers))
             memory_bytes = min(node.memory_bytes for node in nodes) / 2
-            options = scaling.replica_options(self.run)
             count = step_prediction.best_shard_count(
-                model, scaling.max_workers, cost, shard_memory_bytes=memory_bytes, options=options
+                model,
+                scaling.max_workers,
+                cost,
+                shard_memory_bytes=memory_bytes,
+                options=scaling.replica_options(self.run),
+                has_standbys=scaling.replicated_shards,
             )
             scaling = replace(scaling, parameter_servers=count)
         if scaling.partitioner == "auto":
