@@ -82,6 +82,12 @@ def serving_device(shard: str) -> str:
     return replace(DeviceSpec.from_string(shard), replica=0).to_string()
 
 
+@lru_cache(maxsize=1024)
+def device_serving(name: str) -> str:
+    """The shard for which `serving_device` gives a name. Any other device is itself."""
+    return replace(DeviceSpec.from_string(name), replica=None).to_string()
+
+
 def compile_replica_step(
     fetched: Sequence[Tensor],
     targets: Sequence[Operation],

@@ -1,14 +1,15 @@
 """Standbys of parameter shards: devices that take part in every update of a shard, and send replicas nothing.
 
 A standby runs its shard's partition under a name of its own, without what leads to replicas only. Replicas send it what
-they send the shard. What shards send to one another, standbys send to one another. So the two hold the same variables
-after each step, and either can do without the other.
+they send the shard. What a shard sends to another, it sends to the other's standby too, and so does its own standby, by
+the same keys: whichever comes first counts. So the two hold the same variables after each step, and everybody can do
+without either.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -51,19 +52,47 @@ def with_standbys(shards: Sequence[Partition], replica: Partition, standbys: Map
     def to_both(node: PlainNode) -> list[PlainNode]:
         return _to_both(node, standbys)
 
-    seeded = [_rewritten(part, _seeded) for part in shards]
-    twins = {part.device: _twin(part, standbys) for part in seeded if part.device in standbys}
-    seeded = [part if part.device in standbys else _rewritten(part, to_both) for part in seeded]
+    made = [_rewritten(_guarded(part, replica.device), _seeded) for part in shards]
+    made = [replace(_rewritten(part, to_both), also_from=dict(standbys)) for part in made]
+    receivers = {part.device for part in made}.union(standbys.values())
+    twins = {part.device: _twin(part, standbys[part.device], receivers) for part in made if part.device in standbys}
     sender = _rewritten(replica, to_both)
     for key, reduction in replica.reductions.items():
         edge = EdgeKey.parse(key)
         if edge.destination in standbys:
             sender.reductions[str(edge._replace(destination=standbys[edge.destination]))] = reduction
-    return Standbys(seeded, twins, sender)
+    return Standbys(made, twins, sender)
 
 
 Rewrite = Callable[[PlainNode], list[PlainNode]]
 """The operations that stand in the place of one."""
+
+
+def _guarded(part: Partition, replica: str) -> Partition:
+    """A partition in which no variable changes before replicas have sent all that they send.
+
+    So a step that lacks contributions has changed nothing. All contributions are handed over at once.
+    """
+    ops = part.graph.get_operations()
+    taken = next((op for op in ops if op.type == "Recv" and op.attr("source") == replica), None)
+    if taken is None:
+        return part
+    early = {
+        op.name
+        for op in ops
+        if access_of(op) == "update" and not any(each.type == "Recv" for each in reachable_backward([op]))
+    }
+
+    if not early:
+        return part
+    plain = part.graph.as_plain()
+    later = [
+        replace(node, input=[*node.input, f"^{taken.name}"]) if node.name in early else node
+        for node in plain.node
+        if node.name != taken.name
+    ]
+    first = next(node for node in plain.node if node.name == taken.name)
+    return replace(part, graph=from_graph_def(PlainGraph([first, *later], seed=plain.seed)))
 
 
 def _seeded(node: PlainNode) -> list[PlainNode]:
@@ -83,19 +112,15 @@ def _to_both(node: PlainNode, standbys: Mapping[str, str]) -> list[PlainNode]:
     return [node, other]
 
 
-def _twin(part: Partition, standbys: Mapping[str, str]) -> Partition:
-    """What the standby of a shard runs."""
-    device = standbys[part.device]
+def _twin(part: Partition, device: str, receivers: Collection[str]) -> Partition:
+    """What the standby of a shard runs on a device. It sends to `receivers` only, under the name of the shard."""
 
     def of_twin(node: PlainNode) -> list[PlainNode]:
-        if node.op == "Send" and node.attr["destination"] not in standbys:
-            return []  # to replicas, or to a shard that serves one
         attr = node.attr
-        if node.op in ("Send", "Recv"):
-            edge = EdgeKey.parse(attr["key"])
-            ends = {end: standbys.get(getattr(edge, end), getattr(edge, end)) for end in ("source", "destination")}
-            named = {end: standbys.get(attr[end], attr[end]) for end in ends.keys() & attr.keys()}
-            attr = attr | named | {"key": str(edge._replace(**ends))}
+        if node.op == "Send" and attr["destination"] not in receivers:
+            return []  # to replicas, or to a shard that serves one
+        if node.op == "Recv":
+            attr = attr | {"key": str(EdgeKey.parse(attr["key"])._replace(destination=device))}
         return [replace(node, device=device, attr=attr)]
 
     twin = _rewritten(part, of_twin)

@@ -211,6 +211,10 @@ class DeviceActor:
         """End the steps of a driver that lack contributions, once the others are over; see `DeviceHost.settle`."""
         return await self._on_thread(lambda: self._host.settle(driver, reason, patience_s))
 
+    async def is_half_done(self, driver: str) -> Outcome:
+        """Whether a step of a driver has failed here that may have made a part of its updates."""
+        return await self._on_thread(lambda: self._host.is_half_done(driver))
+
     async def clock(self) -> int:
         """The time in nanoseconds, by the clock that this actor's traces use."""
         return time.perf_counter_ns()

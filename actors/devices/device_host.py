@@ -131,6 +131,8 @@ class DeviceHost:
         self._sent = SentBytes(device_name)
         self._failures: dict[str, ErrorReport] = {}
         """By driver: why a step of this shard has failed."""
+        self._half_done: set[str] = set()
+        """Drivers of which a step has failed here that may have made a part of its updates."""
         self._gone: defaultdict[str, set[str]] = defaultdict(set)
         """By driver: devices that it does without from now on."""
         self._lock = threading.Lock()
@@ -202,7 +204,7 @@ class DeviceHost:
             trace.close()
             return fetched, trace.record(registered.plan.traced().buffer_bytes)
         except BaseException as error:
-            self._failed(request, self.as_op_error(error))
+            self._failed(request, record, self.as_op_error(error))
             raise
         finally:
             self._finish(request, record)
@@ -308,7 +310,7 @@ class DeviceHost:
             else:
                 outcome = ("error", self.as_op_error(error)) if failed else ("ok", [])
             if failed:
-                self._failed(request, outcome[1])
+                self._failed(request, record, outcome[1])
             execution.close()
             record.prompt = None  # breaks a cycle of references that would keep tensors until garbage collection
             registered.ran(execution)
@@ -369,7 +371,7 @@ class DeviceHost:
             for receiver in record.joined:
                 rendezvous.join(receiver)
             record.rendezvous = rendezvous
-            record.inner_sources = registered.inner_sources
+            record.plan = registered
             if request.receivers and not request.serves:
                 keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
                 record.members = request.members if record.members is None else record.members
@@ -379,7 +381,7 @@ class DeviceHost:
                 record.early.clear()
         record.check_lost()
         for device in self._gone.get(request.step.driver, ()):
-            record.lost(device)
+            record.lose(device)
         if arrived:
             record.hand_over(arrived)
         return record
@@ -399,13 +401,15 @@ class DeviceHost:
         if known is not None and known.over is not None:
             known.over.set()
 
-    def _failed(self, request: StepRequest, error: OpError) -> None:
+    def _failed(self, request: StepRequest, record: StepRecord | None, error: OpError) -> None:
         """A step has failed. If it updates variables, no later one begins here: it would begin with old values."""
         driver = request.step.driver
         if request.receivers and not request.serves:
             with self._lock:
                 self._ledgers[driver] = Ledger(EVERY_STEP), Ledger(EVERY_STEP)
                 self._failures.setdefault(driver, ErrorReport.of(error))
+                if record is not None and record.may_be_half_done:
+                    self._half_done.add(driver)
 
     def _record(self, step: StepKey) -> StepRecord | None:
         """The record of a step, made if there is none; None if the step is over. Call with the lock held."""
@@ -527,7 +531,7 @@ class DeviceHost:
             with self._lock:
                 records = list(self.steps.values())
             for record in records:
-                record.lost(sender)
+                record.lose(sender)
 
     def wake(self, step: StepKey, call: bytes) -> None:
         """Begin a step with a `StepCall` that another device has passed on, unless the step has begun already."""
@@ -662,6 +666,7 @@ class DeviceHost:
         self._drivers.pop(driver, None)
         self._gone.pop(driver, None)
         self._failures.pop(driver, None)
+        self._half_done.discard(driver)
         self._end_steps(driver, reason)
         with self._lock:
             own = self.sessions.pop(driver, None)
@@ -670,12 +675,15 @@ class DeviceHost:
             own.session_state.clear()
 
     def lose(self, driver: str, device: str) -> None:
-        """Nothing more comes from a device to the steps of a driver: end those that wait for it, also later ones."""
+        """A device is gone: end what waits for it, also in later steps of a driver."""
         self._gone[driver].add(device)
+        peer = self.peers.get(device)
+        if peer is not None:
+            peer.died()  # it may be frozen, and its connection open
         with self._lock:
             records = [record for step, record in self.steps.items() if step.driver == driver]
         for record in records:
-            record.lost(device)
+            record.lose(device)
 
     def settle(self, driver: str, reason: str, patience_s: float) -> None:
         """End the steps of a driver that lack contributions of replicas, once the others are over; begin no more.
@@ -691,6 +699,10 @@ class DeviceHost:
         while (over := self._over_soon(driver)) is not None and time.monotonic() < ends:
             over.wait(max(0.0, ends - time.monotonic()))
         self._end_steps(driver, reason)
+
+    def is_half_done(self, driver: str) -> bool:
+        """Whether a step of a driver has failed here that may have made a part of its updates."""
+        return driver in self._half_done
 
     def _over_soon(self, driver: str) -> threading.Event | None:
         """Tells when a step of a driver is over that needs nothing more from replicas; None if there is none."""

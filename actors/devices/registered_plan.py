@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, is_prompt
 from tfray.framework.region import ops_within
+from tfray.placement.replicate import REPLICA_DEVICE, device_serving
 from tfray.runtime.executor import StepExecution
 from tfray.runtime.plan import Plan
 from tfray.runtime.rendezvous import Mailbox
@@ -28,7 +29,9 @@ class RegisteredPlan:
     Attributes:
         plan: The plan.
         only_sends: See `Partition.only_sends`.
-        inner_sources: Full names of the devices from which branches and loops receive tensors.
+        senders: By device from which it receives tensors: the devices that send these, each of them all. What comes
+            from replicas is left out: who counts among them is for the driver to say.
+        inner_sources: The devices from which branches and loops receive tensors.
         turn_s: Seconds of its longest turn of late: a turn is what it computes between two waits. Infinite for a plan
             that is not prompt.
     """
@@ -37,8 +40,15 @@ class RegisteredPlan:
         self.plan = plan
         self.only_sends = plan.partition.only_sends
         outer = plan.partition.graph.get_operations()
-        inner = [each for op in outer for each in ops_within(op) if each is not op]
-        self.inner_sources = frozenset(op.attr("source") for op in inner if op.type == "Recv")
+        received = [(op is each, each.attr("source")) for op in outer for each in ops_within(op) if each.type == "Recv"]
+        also = plan.partition.also_from
+        self.senders = {
+            source: frozenset({who, also.get(who, who)})
+            for _, source in received
+            for who in [device_serving(source)]
+            if source != REPLICA_DEVICE
+        }
+        self.inner_sources = frozenset(source for is_outer, source in received if not is_outer)
         self.turn_s = UNKNOWN_PACE_S if is_prompt(plan) else math.inf
         self._begun = 0
 

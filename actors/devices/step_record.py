@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfray.actors.devices.prompt_step import PromptStep
+from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import defer
 from tfray.errors import OpError, UnavailableError
 from tfray.ops.system.replica_ops import Contributions
-from tfray.placement.replicate import REPLICA_DEVICE, serving_device
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
 
@@ -30,29 +30,33 @@ class StepRecord:
         self.is_called = False
         self.joined: list[str] = []
         self.prompt: PromptStep | None = None
-        self.inner_sources: frozenset[str] = frozenset()
-        """Devices from which a branch or a loop of it receives tensors. Empty until it begins."""
+        self.plan: RegisteredPlan | None = None
+        """What it runs, once it has begun."""
+        self._lost: set[str] = set()
         self.over: threading.Event | None = None
         """Set when it is over, if somebody waits for that."""
 
-    def lost(self, sender: str) -> None:
+    def lose(self, sender: str) -> None:
         """Nothing more comes from a device, because the connection from it is lost. End the step if it waits for that.
 
         A branch or a loop may be about to wait: a step ends at once if one of them receives something from the device.
         """
-        what = f"the actor of {sender} died, or the connection from it was lost, during the step"
-        # What comes from replicas comes from several devices: who counts is for the driver to say.
-        for source in {sender, serving_device(sender)} - {REPLICA_DEVICE}:
-            self.mailbox.lose(source, UnavailableError(what, device=sender))
+        self._lost.add(sender)
         self.check_lost()
         self.advance()
 
     def check_lost(self) -> None:
-        """End the step if a branch or a loop of it may wait for a device the connection from which was lost."""
-        for sender in self.inner_sources.intersection(self.mailbox.lost):
-            lost = self.mailbox.lost[sender]
-            assert isinstance(lost, OpError)
-            self.end(lost)
+        """Do what `lose` does, for devices that were lost before the step began."""
+        if self.plan is None or not self._lost:
+            return
+        for source, senders in self.plan.senders.items():
+            if senders <= self._lost and source not in self.mailbox.lost:
+                sender = min(senders)
+                what = f"the actor of {sender} died, or the connection from it was lost, during the step"
+                error = UnavailableError(what, device=sender)
+                self.mailbox.lose(source, error)
+                if source in self.plan.inner_sources:
+                    self.end(error)
 
     def contribute(self, replicas: tuple[int, ...], items: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Take contributions of replicas. Returns what is to be handed over, once the members have sent everything."""
@@ -68,6 +72,11 @@ class StepRecord:
     def _combinable(self, items: list[tuple[str, list[Any]]]) -> list[tuple[str, Any]]:
         assert self.inbox is not None
         return [(key, Contributions(values, self.inbox.replicas)) for key, values in items]
+
+    @property
+    def may_be_half_done(self) -> bool:
+        """Whether it may have changed something, and not everything. Call it of a step that has failed."""
+        return self.plan is not None and (self.inbox is None or self.inbox.is_complete)
 
     @property
     def may_have_contributions(self) -> bool:

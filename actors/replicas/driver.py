@@ -276,9 +276,9 @@ class ReplicaDriver:
         """
         assert self._lost is not None
         pace_s = self._paces.longest(self._computing)
-        ends = time.perf_counter() + max(HELD_UP_S, HELD_UP_STEPS * pace_s)
 
         def wait_while(is_waiting: Callable[[], bool]) -> None:
+            ends = time.perf_counter() + max(HELD_UP_S, HELD_UP_STEPS * pace_s)
             while is_waiting() and self._calls and time.perf_counter() < ends:
                 self._take_answers()
 
@@ -286,9 +286,12 @@ class ReplicaDriver:
         self._end_steps_of_shards(max(UPDATE_S, pace_s))
         steps, left = list(self._open.values()), set(self._all_shards) - self._gone
         wait_while(lambda: not all(step.is_over_on(shard) for step in steps for shard in left - self._gone))
-        settled = settlement(self._pairs, [left - step.shards_at_work for step in steps], self._gone)
-        if settled is None or not all(step.is_over_on(shard) for step in steps for shard in left - self._gone):
+        half = self._half_done()
+        if not all(step.is_over_on(shard) for step in steps for shard in left - self._gone):
             raise self._lost  # somebody who is not gone may still apply what others do not
+        settled = settlement(self._pairs, [left - step.shards_at_work for step in steps], self._gone | half)
+        if settled is None:
+            raise self._lost
         self._behind = settled.gone - self._gone
         self._is_settled = True
         for step, is_done in zip(steps, settled.done, strict=True):
@@ -297,16 +300,24 @@ class ReplicaDriver:
 
     def _end_steps_of_shards(self, patience_s: float) -> None:
         """Let those that are left end the steps that lack contributions, when the others are over, or after a time."""
-        devices = [device for device in self._all_shards if device not in self._gone]
         why = "a parameter server is gone"
-        calls = {
-            device: self._cluster.actor(device).settle.remote(self._driver_id, why, patience_s) for device in devices
-        }
+        self._asked(lambda actor: actor.settle.remote(self._driver_id, why, patience_s), patience_s + HELD_UP_S)
+
+    def _half_done(self) -> set[str]:
+        """Those that are left where a step has failed that may have made a part of its updates."""
+        found = self._asked(lambda actor: actor.is_half_done.remote(self._driver_id), HELD_UP_S)
+        return {device for device, is_half_done in found.items() if is_half_done}
+
+    def _asked(self, ask: Callable[[Any], Any], timeout_s: float) -> dict[str, Any]:
+        """The answers of the shards and standbys that are left. Who does not answer is gone too."""
+        devices = [device for device in self._all_shards if device not in self._gone]
+        calls, answers = {device: ask(self._cluster.actor(device)) for device in devices}, {}
         for device, call in calls.items():
             try:
-                unpack(call, device, patience_s + HELD_UP_S)
-            except UnavailableError as error:
-                self._lose(device, error)
+                answers[device] = unpack(call, device, timeout_s)
+            except (UnavailableError, DeadlineExceededError) as error:
+                self._lose(device, UnavailableError(error.message, device=device))
+        return answers
 
     # -- holding ---------------------------------------------------------------------------------
 

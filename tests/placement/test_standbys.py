@@ -7,6 +7,7 @@ import pytest
 
 import tfray as tf
 from tfray.framework.region import ops_within
+from tfray.framework.traversal import reachable_backward
 from tfray.ops.state import state_ops
 from tfray.placement.replicate import REPLICA_DEVICE as REPLICA
 from tfray.placement.replicate import compile_replica_step
@@ -90,24 +91,43 @@ def test_what_workers_of_a_node_combine_they_combine_for_the_standby_too(dense):
     assert others == twins != {}
 
 
-def test_what_shards_send_one_another_standbys_send_one_another(x):
+def two_shards_of_which_one_waits_for_the_other(x):
     v, w = variable(0, name="v"), variable(1, name="w")
-    train = state_ops.assign(v, state_ops.assign_add(w, tf.reduce_sum(x, 0)) * 2).op
+    return state_ops.assign(v, state_ops.assign_add(w, tf.reduce_sum(x, 0)) * 2).op
+
+
+@pytest.mark.parametrize("standbys", [BOTH, {SHARDS[0]: STANDBYS[0]}, {SHARDS[1]: STANDBYS[1]}])
+def test_what_a_shard_sends_to_another_comes_from_its_standby_too_by_the_same_keys(x, standbys):
+    train = two_shards_of_which_one_waits_for_the_other(x)
+    step = compiled([tf.reduce_sum(x)], [train], [x], standbys)
+    without = compiled([tf.reduce_sum(x)], [train], [x], {})
+    between = {edge for part in without.shards for edge in ends(part, "Send") if edge[2] in SHARDS}
+    assert between != set()
+    for part in step.shards:
+        standby = step.standbys.get(part.device)
+        own = {edge for edge in between if edge[1] == part.device}
+        expected = own | {(*edge[:2], standbys[edge[2]]) for edge in own if edge[2] in standbys}
+        sent = {edge for edge in ends(part, "Send") if edge[2] in {*SHARDS, *STANDBYS}}
+        assert sent == expected
+        assert standby is None or ends(standby, "Send") == expected
+        assert part.also_from == standbys and (standby is None or standby.also_from == standbys)
+
+
+def effects_before_contributions(part):
+    """Operations that change something and wait for nothing that replicas send."""
+    changing = [op for op in ops_of(part) if op.type.startswith(("Apply", "Assign"))]
+    return [op.name for op in changing if not any(each.type == "Recv" for each in reachable_backward([op]))]
+
+
+def test_nothing_takes_effect_before_all_replicas_have_sent_what_they_send(x):
+    v, count = variable(0, name="v"), variable(0, name="count")
+    train = tf.group(state_ops.assign_add(v, tf.reduce_sum(x, 0)), state_ops.assign_add(count, tf.ones(4)))
+    without = compiled([tf.reduce_sum(x)], [train], [x], {})
+    assert effects_before_contributions(without.shards[0]) != []
     step = compiled([tf.reduce_sum(x)], [train], [x])
-    between = [edge for part in step.shards for edge in ends(part, "Send") if edge[2] in SHARDS]
-    assert between != []
-    sent = {edge for standby in step.standbys.values() for edge in ends(standby, "Send")}
-    assert sent == {(name, BOTH[source], BOTH[destination]) for name, source, destination in between}
-
-
-def test_a_shard_without_a_standby_sends_to_the_shard_and_to_the_other_ones_standby(x):
-    v, w = variable(0, name="v"), variable(1, name="w")
-    train = state_ops.assign(v, state_ops.assign_add(w, tf.reduce_sum(x, 0)) * 2).op
-    step = compiled([tf.reduce_sum(x)], [train], [x], {SHARDS[0]: STANDBYS[0]})
-    (lonely,) = [part for part in step.shards if part.device == SHARDS[1]]
-    assert {destination for *_, destination in ends(lonely, "Send")} == {SHARDS[0], STANDBYS[0]}
-    (standby,) = step.standbys.values()
-    assert {source for _, source, _ in ends(standby, "Recv")} == {SHARDS[1]}
+    (part,) = step.shards
+    assert effects_before_contributions(part) == effects_before_contributions(step.standbys[part.device]) == []
+    assert not any(op.type == "Recv" for send in ops_of(part, "Send") for op in reachable_backward([send]))
 
 
 def test_both_draw_the_same_random_numbers(x):

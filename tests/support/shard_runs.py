@@ -67,4 +67,5 @@ def assert_same(found, expected):
     assert found.variables.keys() == expected.variables.keys()
     for name, value in expected.variables.items():
         np.testing.assert_array_equal(found.variables[name], value, err_msg=name)
-    assert [record.metrics for record in found.history] == [record.metrics for record in expected.history]
+    for one, other in zip(found.history, expected.history, strict=True):
+        assert one.metrics == other.metrics, f"step {one.step}, members {one.members}"

@@ -49,6 +49,8 @@ class Partition:
         wakes: Devices that this one wakes in this way.
         reductions: Of a replica: by the key of an edge to a shard, how the shard combines what replicas contribute
             there, see `replica_ops.replica_reduce`. It has all edges to a shard, or none of them.
+        also_from: By device from which it receives tensors: another that sends the same, by the same keys. Whichever
+            comes first counts.
     """
 
     device: str
@@ -59,6 +61,7 @@ class Partition:
     is_woken: bool = False
     wakes: list[str] = field(default_factory=list)
     reductions: dict[str, str] = field(default_factory=dict)
+    also_from: dict[str, str] = field(default_factory=dict)
 
     @property
     def only_sends(self) -> bool:
@@ -97,6 +100,7 @@ class Partition:
             self.is_woken,
             self.wakes,
             self.reductions,
+            self.also_from,
         )
 
     @classmethod

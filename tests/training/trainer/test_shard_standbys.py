@@ -99,7 +99,7 @@ def test_a_run_whose_shards_die_equals_one_whose_shards_live(ray_local, clusters
     "options", [{"workers": 3, "backup_workers": 1}, {"mode": "async"}, {"workers": (2, 3)}], ids=str
 )
 def test_each_step_is_applied_once_however_replicas_work_together(ray_local, clusters, tmp_path, options):
-    killing = Killing(ray_local, clusters, Barrier(tmp_path), one("shard", 1), one("standby", 0), one("shard", 0))
+    killing = Killing(ray_local, clusters, Barrier(tmp_path), one("shard", 1), one("standby", 0))
     size = scaling(**{"workers": 2, "parameter_servers": 2, "replicated_shards": True} | options)
     result = trainer("embedding", killing.barrier, [killing], size).fit()
     assert not killing.victims and told(result)[1] == 0

@@ -6,8 +6,7 @@ which replicas are sent the values. Each of the others is the *standby* of one o
 
 1. At the start each standby is given the values of its shard's variables. It is on another node, if that can be.
 2. When one of the two dies, the driver brings the open steps to an end on those that are left. A standby takes the
-   place of its shard: the graph asks for its device from then on. No value moves, and no step is lost. A shard that
-   needed a tensor of the dead one for an update lacks that update: its standby takes its place too.
+   place of its shard: the graph asks for its device from then on. No value moves, and no step is lost.
 3. Ray is asked for another parameter server. When it has started, it becomes the standby of the shard without one,
    between two steps. One that lacks an update becomes a standby at once, with the values of the shard.
 
