@@ -139,7 +139,8 @@ class Peer:
 
     Attributes:
         shares_store: Whether it can map objects of this node's store that are described to it.
-        is_lost: Whether its link has closed by itself and could not be opened anew, or Ray has found it dead.
+        is_lost: Whether its link has closed by itself and could not be opened anew, or it is dead.
+        is_dead: Whether it is known to be dead: see `died`.
     """
 
     def __init__(self, device: str, handle: PeerHandle, node: str, loans: Loans | None = None) -> None:
@@ -147,6 +148,7 @@ class Peer:
         self.handle = handle
         self.shares_store = CAN_SHARE and handle.address.node == node
         self.is_lost = False
+        self.is_dead = False
         self._node = node
         self._loans = loans or Loans()
         self._lent: dict[int, LentTensor] = {}
@@ -240,6 +242,8 @@ class Peer:
             Receipts for all messages, if wanted. They raise `UnavailableError` when the actor has died, and
             `DeadlineExceededError` when it does not take them in time.
         """
+        if self.is_dead:
+            return [self._fail] if wants_receipt else []
         packed = [item for item in items if type(item[1]) is PackedTensor]
         sent: list[Any] = packed
         stored: list[Any] = []
@@ -349,9 +353,9 @@ class Peer:
             link.close()
 
     def died(self) -> None:
-        """Note that Ray has found the actor dead, or its node cut off. All awaited answers end with that error."""
+        """Note that the actor is dead, cut off or frozen. Awaited answers end with an error, and it is sent no more."""
         with self._lock:
-            link, self._retry_at, self.is_lost = self._link, math.inf, True
+            link, self._retry_at, self.is_lost, self.is_dead = self._link, math.inf, True, True
         if link is not None:
             self._ended(link)
             link.close()
@@ -414,9 +418,15 @@ class Peer:
                 self._link, self.is_lost = None, True
             waiting, self._waiting = self._waiting, {}
         self._abandon()
-        error = UnavailableError(f"the actor of {self.device} died; its state is lost", device=self.device)
         for done in waiting.values():
-            done(("error", error))
+            done(("error", self._death()))
+
+    def _death(self) -> UnavailableError:
+        return UnavailableError(f"the actor of {self.device} died; its state is lost", device=self.device)
+
+    def _fail(self, timeout_s: float | None) -> None:
+        """The receipt for what a dead actor should have been sent."""
+        raise self._death()
 
 
 def report_unexpected(device: str, number: int, awaited: Sequence[int]) -> None:
