@@ -54,6 +54,9 @@ class JobSpec:
         scheduling_strategy: Ray's scheduling strategy, such as ``"SPREAD"`` or a placement group strategy. A list or
             tuple has one for each task; None, as for tasks beyond it, is Ray's default.
         memory_bytes: Memory that each task asks of Ray.
+        store_bytes: Bytes of its node's object store that each device may hold for the tensors that it sends to others.
+            A tensor beyond that is a `ResourceExhaustedError`, and the others that use the store keep their room. A
+            tensor may still be held when the next step sends it anew: count each twice. None sets no limit.
         runtime_env: Ray runtime environment of each task.
     """
 
@@ -64,6 +67,7 @@ class JobSpec:
     scheduling_strategy: Any = None
     memory_bytes: Positive | None = None
     runtime_env: Mapping[str, Any] | None = None
+    store_bytes: Positive | None = None
 
     def devices(self, job: str, task: int) -> list[str]:
         """Full names of the devices of one task."""
@@ -228,14 +232,17 @@ class Cluster(ActorDirectory):
             return (
                 self._ray.remote(DeviceActor)
                 .options(**options)
-                .remote(device, self._key, self._op_modules, current_folder())
+                .remote(device, self._key, self._op_modules, current_folder(), self._job_of(device).store_bytes)
             )
         except (TypeError, ValueError) as error:
             job = DeviceSpec.from_string(device).job
             raise InvalidArgumentError(f"Ray refuses what job {job!r} asks for: {error}", device=device) from error
 
     def _actor_options(self, device: str) -> dict[str, Any]:
-        return self._jobs[DeviceSpec.from_string(device).job or ""].actor_options(device)
+        return self._job_of(device).actor_options(device)
+
+    def _job_of(self, device: str) -> JobSpec:
+        return self._jobs[DeviceSpec.from_string(device).job or ""]
 
     def _wait_until_ready(self, actors: Mapping[str, Any], timeout_s: float, room: Room) -> dict[str, UnavailableError]:
         """Wait for new actors, with a notice when it takes long. Returns the errors of those that died meanwhile."""

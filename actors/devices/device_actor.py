@@ -64,9 +64,17 @@ class DeviceActor:
         key: The key that peers must hold.
         op_modules: Modules to import because they register the user's own operations.
         folder: The driver's working directory; None where it has none.
+        store_bytes: Bytes of the node's object store that it may hold for what it sends; None for any number.
     """
 
-    def __init__(self, device_name: str, key: bytes, op_modules: Sequence[str] = (), folder: str | None = None) -> None:
+    def __init__(
+        self,
+        device_name: str,
+        key: bytes,
+        op_modules: Sequence[str] = (),
+        folder: str | None = None,
+        store_bytes: int | None = None,
+    ) -> None:
         self._name = short_name(device_name)  # first: Ray asks for it when what follows fails
         if folder is not None:
             # Relative paths in graphs mean the driver's folder on every machine that has it; a Ray that ran already has
@@ -79,7 +87,7 @@ class DeviceActor:
             importlib.import_module(module)
         self._op_modules = tuple(op_modules)
         node = ray.get_runtime_context().get_node_id()
-        self._host = host = DeviceHost(device_name, node, _own_gpu())
+        self._host = host = DeviceHost(device_name, node, _own_gpu(), store_bytes)
         ip = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         self._links = LinkServer(key, node, ip, host.take_message, host.link_closed, host.incoming.take_stream)
         self._set_up = ThreadPoolExecutor(1, "tfray-set-up")

@@ -60,6 +60,7 @@ from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import Link, defer
 from tfray.actors.links.peers import Outcome, Peers
 from tfray.actors.links.shared_objects import find
+from tfray.actors.links.store_quota import StoreQuota
 from tfray.actors.links.tensor_streams import Arrived, IncomingTensors
 from tfray.errors import (
     AbortedError,
@@ -108,11 +109,12 @@ class DeviceHost:
         device_name: Full name of the device.
         node: Ray's identity of this node.
         gpu: Index of the device among the GPUs that this process sees; None if it has none.
+        store_bytes: Bytes of the node's object store that it may hold for what it sends; None for any number.
     """
 
-    def __init__(self, device_name: str, node: str, gpu: int | None = None) -> None:
+    def __init__(self, device_name: str, node: str, gpu: int | None = None, store_bytes: int | None = None) -> None:
         self.device = Device.open(device_name, gpu)
-        self.loans = Loans(device_name)
+        self.loans = Loans(device_name, StoreQuota(store_bytes))
         self.peers = Peers(node, self.loans)
         self.incoming = IncomingTensors(self.loans.buffers)
         self.sessions: dict[str, Device] = {}

@@ -34,12 +34,16 @@ from tfray.actors.links.frames import dtype_name, dtype_named
 from tfray.actors.links.messages import Description, Loan, Returned, plain
 from tfray.actors.links.peer_link import Link, when_idle
 from tfray.actors.links.shared_objects import describe, find, mapped, put
+from tfray.actors.links.store_quota import Holding, StoreQuota
 
 KEPT_S: Final = 10.0
 """Seconds that an unused object is kept. Sooner, a slow step would make its objects anew; later, memory lies idle."""
 
 _RETURNED_TOGETHER: Final = 4
 """Returns of loans wait for a message that takes them along. So many of them are sent in a message of their own."""
+
+_RETURNED_BYTES: Final = 1 << 20
+"""One that waits alone is, too, where objects have so many bytes: the owner would soon need another."""
 
 _numbers: Final = itertools.count(secrets.randbits(48))
 """Numbers of loans. They begin at random: so no loan has the number of one by an earlier process of the same device."""
@@ -63,6 +67,7 @@ class StoreBuffer:
     Args:
         label: What goes through it.
         capacity: Its size in bytes.
+        holding: Counts these bytes.
 
     Attributes:
         ref: Ray's reference.
@@ -73,8 +78,9 @@ class StoreBuffer:
         mapped_by: The peers that have mapped it.
     """
 
-    def __init__(self, label: str, capacity: int) -> None:
+    def __init__(self, label: str, capacity: int, holding: Holding) -> None:
         self.label = label
+        self._holding = holding
         self.ref = put(np.empty(capacity, np.uint8))
         self.identity: bytes = self.ref.binary()
         self._mapped = mapped(self.ref)
@@ -133,9 +139,14 @@ class LentTensor:
 
 
 class StoreBuffers:
-    """The objects through which this process sends."""
+    """The objects through which this process sends.
 
-    def __init__(self) -> None:
+    Args:
+        quota: What the process may hold of the store.
+    """
+
+    def __init__(self, quota: StoreQuota | None = None) -> None:
+        self._quota = quota or StoreQuota()
         self._free: dict[str, list[StoreBuffer]] = {}
         self._given_back: deque[StoreBuffer] = deque()
         self._made_since = 0.0
@@ -152,18 +163,28 @@ class StoreBuffers:
             label: What the tensor is for, such as its edge. The next tensor of that label finds the same object again.
             array: The tensor, on the host.
         """
-        tensor = self.reserve(label, array.dtype, array.shape)
+        tensor = self.reserve(label, array.dtype, array.shape, label)
         np.copyto(tensor.array, array)
         return tensor
 
-    def reserve(self, label: str, dtype: Any, shape: Sequence[int]) -> LentTensor:
-        """A free object for a tensor that is still to be computed: write it into `LentTensor.array`."""
-        buffer = self._take(label, math.prod(shape) * dtype.itemsize)
+    def reserve(self, label: str, dtype: Any, shape: Sequence[int], sent: str = "") -> LentTensor:
+        """A free object for a tensor that is still to be computed: write it into `LentTensor.array`.
+
+        Args:
+            label: As for `write`.
+            dtype: The tensor's dtype.
+            shape: Its shape.
+            sent: Its name, if this process sends it: then the quota holds for it.
+
+        Raises:
+            ResourceExhaustedError: The process would hold more of the store than it may.
+        """
+        buffer = self._take(label, math.prod(shape) * dtype.itemsize, sent)
         with self._lock:
             self._out += 1
         return LentTensor(buffer, dtype, shape, self._given_back.append)
 
-    def _take(self, label: str, size: int) -> StoreBuffer:
+    def _take(self, label: str, size: int, sent: str) -> StoreBuffer:
         """A free buffer of that label that fits, or a new one; then the free ones of that label are dropped."""
         self.tidy()
         with self._lock:
@@ -176,7 +197,17 @@ class StoreBuffers:
             fitting.used_at = time.monotonic()
             return fitting
         _let_go(free)
-        return StoreBuffer(label, size + size // 4 if free else size)  # what has grown may grow again
+        capacity = size + size // 4 if free else size  # what has grown may grow again
+        free.clear()
+        if sent and not self._quota.has_room_for(capacity):
+            self._drop_free_ones()
+            capacity = size
+        return StoreBuffer(label, capacity, self._quota.hold(capacity, sent))
+
+    def _drop_free_ones(self) -> None:
+        with self._lock:
+            free, self._free = [each for buffers in self._free.values() for each in buffers], {}
+        _let_go(free)
 
     def clear(self) -> None:
         """Drop all objects: those that are free at once, the others when they have been given back."""
@@ -236,6 +267,7 @@ class Lender:
         self._link = link
         self._mapped: dict[bytes, Any] = {}
         self._returns: deque[int] = deque()
+        self._largest_bytes = 0
         self._borrowed = 0
         self._returned = 0
         self._lock = threading.Lock()  # for taking returns; adding one needs none, as a deque's `append` is atomic
@@ -251,7 +283,8 @@ class Lender:
         Raises:
             ValueError: A loan is of an object never described, or its tensor does not lie within the object.
         """
-        if len(self._returns) >= _RETURNED_TOGETHER:
+        waiting = len(self._returns)
+        if waiting >= _RETURNED_TOGETHER or (waiting and self._largest_bytes >= _RETURNED_BYTES):
             self.give_back()
         arrays = []
         for number, identity, dtype, shape, owner, status in loans:
@@ -263,6 +296,7 @@ class Lender:
                 if found is None:
                     return None
                 mapped = self._mapped[identity] = found[0]
+                self._largest_bytes = max(self._largest_bytes, mapped.nbytes)
             form = dtype_named(dtype)
             size = math.prod(shape) * form.itemsize
             if not 0 < size <= mapped.nbytes or min(shape, default=0) < 0:
@@ -370,13 +404,16 @@ class Loans:
 
     Args:
         device: The device.
+        quota: What the process may hold of the store for what it lends.
 
     Attributes:
+        quota: The same.
         buffers: The objects through which it sends.
         borrowings: What other processes have lent to it.
     """
 
-    def __init__(self, device: str = "") -> None:
+    def __init__(self, device: str = "", quota: StoreQuota | None = None) -> None:
         self.device = device
-        self.buffers = StoreBuffers()
+        self.quota = quota or StoreQuota()
+        self.buffers = StoreBuffers(self.quota)
         self.borrowings = Borrowings()

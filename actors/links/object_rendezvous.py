@@ -21,6 +21,7 @@ from tfray.actors.links.loans import LentTensor
 from tfray.actors.links.messages import Combiner, StepKey, StepRequest
 from tfray.actors.links.peers import Passage, Peer, Peers, Receipt
 from tfray.actors.links.shared_objects import put
+from tfray.actors.links.store_quota import Holding
 from tfray.errors import AbortedError, DeadlineExceededError, UnavailableError
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import REPLICA_DEVICE, serving_device
@@ -125,6 +126,8 @@ class ObjectRendezvous:
         self.sent_bytes = 0
         self._outbox: dict[str, list[tuple[str, Any]]] = {}
         self._objects: dict[str, Any] = {}
+        self._holdings: list[Holding] = []
+        """Of what has been put into the store and is not lent."""
         self._rooms: dict[str, tuple[Any, LentTensor]] = {}
         self._broadcast: list[tuple[str, Any]] = []
         self._receivers = list(request.receivers)
@@ -149,7 +152,8 @@ class ObjectRendezvous:
         """An array to compute the tensor of that edge into, before `send`. It is in the store if it will be lent."""
         array = np.empty(shape, dtype)
         if carrier_of(array, self._are_near, destination) is Carrier.LOAN:
-            lent = self._peers.loans.buffers.reserve(EdgeKey.parse(key).label, array.dtype, shape)
+            label = EdgeKey.parse(key).label
+            lent = self._peers.loans.buffers.reserve(label, array.dtype, shape, label)
             array = lent.array
             self._rooms[key] = array, lent
         return array
@@ -255,6 +259,7 @@ class ObjectRendezvous:
         with self._lock:
             self._outbox.clear()
             self._objects.clear()
+            self._holdings.clear()
             self._rooms.clear()
             self._broadcast.clear()
             self._combined.clear()
@@ -276,7 +281,11 @@ class ObjectRendezvous:
         room, lent = self._rooms.pop(key, (None, None))
         if lent is not None and array is room:
             return lent
-        stored = self._peers.loans.buffers.write(label, array) if carrier is Carrier.LOAN else put(array)
+        if carrier is Carrier.LOAN:
+            stored = self._peers.loans.buffers.write(label, array)
+        else:
+            self._holdings.append(self._peers.loans.quota.hold(array.nbytes, label))
+            stored = put(array)
         if not is_of_a_turn:  # a tensor of one turn of a loop is sent once only
             self._objects[label] = stored
         return stored

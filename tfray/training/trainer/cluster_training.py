@@ -50,12 +50,14 @@ def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
         num_cpus=scaling.cpus_per_parameter_server,
         resources=scaling.parameter_server_resources,
         scheduling_strategy=scaling.strategy_of("ps"),
+        store_bytes=scaling.store_bytes,
     )
     worker = JobSpec(
         scaling.min_workers,
         num_cpus=scaling.cpus_per_worker,
         resources=scaling.worker_resources,
         scheduling_strategy=scaling.strategy_of("worker"),
+        store_bytes=scaling.store_bytes,
     )
     return Cluster(
         {"ps": ps, "worker": worker},

@@ -74,6 +74,8 @@ class ScalingConfig:
         scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``. A mapping has one for the job
             ``"worker"`` and one for ``"ps"``; see `JobSpec.scheduling_strategy`.
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
+        store_bytes: Bytes of its node's object store that each actor may hold for the tensors that it sends; see
+            `JobSpec.store_bytes`.
     """
 
     workers: Positive | tuple[Positive, Positive] = 1
@@ -92,6 +94,7 @@ class ScalingConfig:
     wire_dtype: WireDtype | None = None
     combine_on_nodes: bool = True
     replicated_shards: bool = False
+    store_bytes: Positive | None = None
 
     def __post_init__(self) -> None:
         if self.max_workers < self.min_workers:
