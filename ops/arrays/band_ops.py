@@ -13,6 +13,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
@@ -30,9 +31,10 @@ _TYPES = {"T": (*dtypes.NUMERIC, dtypes.bool_)}
 
 def _band(k: Any, what: str) -> tuple[int, int]:
     """The lowest and the highest diagonal."""
-    ends = late_index(k, 1, f"{what}: k") if np.ndim(k) else [late_index(k, 0, f"{what}: k")] * 2
-    if isinstance(ends, Tensor) or isinstance(ends[0], Tensor):
-        raise InvalidArgumentError(f"{what}: k must be known when the graph is built")
+    known = constant_value(k) if isinstance(k, Tensor) else k
+    if known is None:
+        raise InvalidArgumentError(f"{what}: k must be known when the graph is built, and is {k!r}")
+    ends = late_index(known, 1, f"{what}: k") if np.ndim(known) else [late_index(known, 0, f"{what}: k")] * 2
     ends = ends * 2 if len(ends) == 1 else ends
     if len(ends) != 2 or ends[0] > ends[1]:
         raise InvalidArgumentError(f"{what}: k is {k!r}, expected an integer, or the lowest and the highest diagonal")

@@ -21,18 +21,18 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
-from tfray.ops.arrays.broadcast_ops import broadcast_to, fill, zeros_like
-from tfray.ops.arrays.gather_ops import gather, gather_nd, scatter_nd
+from tfray.ops.arrays.broadcast_ops import broadcast_to, fill, where, zeros_like
+from tfray.ops.arrays.gather_ops import boolean_mask, gather, gather_nd, scatter_nd
 from tfray.ops.arrays.join_ops import concat, stack
-from tfray.ops.arrays.shape_ops import cast, host_ints, index_tensor, transpose
+from tfray.ops.arrays.shape_ops import cast, expand_dims, host_ints, index_tensor, reshape, transpose
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.coordinates import check_coordinates
 from tfray.ops.kernels.device_scatter import combine_at
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math import arithmetic_ops as arithmetic
-from tfray.ops.math.comparison_ops import greater_equal
+from tfray.ops.math.comparison_ops import greater_equal, not_equal
 from tfray.ops.math.linalg_ops import matmul
-from tfray.ops.math.reduction_ops import reduce_sum
+from tfray.ops.math.reduction_ops import reduce_all, reduce_sum
 from tfray.ops.math.segment_ops import spread_segments, unsorted_segment_max, unsorted_segment_sum
 from tfray.ops.sparse.sparse_layout_ops import rank_of, sparse_retain
 from tfray.ops.sparse.sparse_ops import as_sparse, distinct_coordinates
@@ -166,7 +166,8 @@ register_operator("sparse_truediv", sparse_dense_divide)
 # -- reductions ----------------------------------------------------------------------------------------
 
 
-def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int) -> list[int]:
+def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int) -> list[int] | Tensor:
+    """The numbers of the reduced dimensions, each once; an integer tensor of any where the graph does not say them."""
     axis = reduction_axes if axis is None else axis
     if axis is None:
         return list(range(rank))
@@ -175,7 +176,7 @@ def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int) -> list[int
         raise TypeError(f"the axes of a sparse reduction are {axis}, expected integers")
     known = constant_value(places)
     if known is None:
-        raise ValueError("the axes of a sparse reduction must be known while the graph is built")
+        return reshape(places, [-1])
     return sorted({normalize_axis(int(each), rank) for each in np.ravel(known)})
 
 
@@ -203,6 +204,8 @@ def _reduced(
         sparse = as_sparse(sp_input)
         rank = rank_of(sparse, name)
         axes = _axes(axis, reduction_axes, rank)
+        if isinstance(axes, Tensor):
+            return _reduced_along(function, sparse, axes, _keeps(keepdims, keep_dims), to_sparse, rank)
         kept = [i for i in range(rank) if i not in axes]
         if not (kept or to_sparse or _keeps(keepdims, keep_dims)):
             # A scalar, of one group, or of none where there are no elements.
@@ -222,6 +225,31 @@ def _reduced(
         return result if to_sparse else _scattered(result)
 
 
+def _reduced_along(
+    function: Callable[[Tensor, Tensor, Tensor], Tensor],
+    sparse: SparseTensor,
+    axes: Tensor,
+    keeps: bool,
+    to_sparse: bool,
+    rank: int,
+) -> Any:
+    """`_reduced` along dimensions that only a step knows: they are kept first, with size 1."""
+    numbers = np.arange(rank)
+    axes = gather(np.concatenate([numbers, numbers]), arithmetic.add(cast(axes, dtypes.int64), rank))  # checks them
+    is_kept = reduce_all(not_equal(numbers, expand_dims(axes, 1)), 0)
+    indices = arithmetic.multiply(sparse.indices, cast(is_kept, dtypes.int64))
+    sizes = where(is_kept, sparse.dense_shape, np.ones(rank, np.int64))
+    distinct, group = distinct_coordinates(indices, sizes)
+    values = function(sparse.values, group, shape_of(distinct)[0])
+    if not keeps:
+        kept = boolean_mask(numbers, is_kept)
+        if not to_sparse:
+            return reshape(scatter_nd(distinct, values, sizes), gather(sizes, kept))
+        distinct, sizes = gather(distinct, kept, axis=1), gather(sizes, kept)
+    result = SparseTensor(distinct, values, sizes)
+    return result if to_sparse else _scattered(result)
+
+
 def sparse_reduce_sum(
     sp_input: SparseLike,
     axis: Axes | None = None,
@@ -233,7 +261,8 @@ def sparse_reduce_sum(
 
     Args:
         sp_input: A `SparseTensor` of any shape, of numbers.
-        axis: The dimensions, an integer or a vector (a list) of them; all when None.
+        axis: The dimensions, an integer or a vector (a list) of them; all when None. Of a tensor that only a step knows
+            the rank of the result is not known.
         keepdims: A bool: keep them with size 1.
         reduction_axes: Old name of `axis`.
         keep_dims: Old name of `keepdims`.

@@ -396,6 +396,21 @@ def test_a_trainer_recovers_a_shard_that_is_cut_off(whole, clusters, tmp_path, f
     assert cutting.host is not None and cutting.longest_s < 2 * NOTICED_S
 
 
+@pytest.mark.fault(
+    "Machines and networks",
+    "The machine of a parameter server with a standby is cut off while a Trainer runs.",
+    happens="The standby takes its place; after a short cut the run just goes on.",
+    promise="Every step is done once, and none waits longer than 40 s. There need be no checkpoint.",
+)
+@pytest.mark.parametrize("for_s", [None, 5.0, 60.0])
+@pytest.mark.parametrize("task", [0, 1], ids=["shard", "standby"])
+def test_a_trainer_goes_on_without_a_shard_that_has_a_standby(whole, clusters, for_s, task):
+    cutting = Cutting(whole, clusters, f"/job:ps/task:{task}/device:CPU:0", 20, for_s=for_s)
+    on = {"worker_resources": {"home": 0.1}, "parameter_server_resources": {"away": 1}}
+    trained(cutting, {"workers": 2, "replicated_shards": True, **on})
+    assert cutting.host is not None and cutting.longest_s < NOTICED_S
+
+
 def test_a_run_saves_while_a_worker_is_cut_off(whole, clusters, tmp_path):
     cutting = Cutting(whole, clusters, SECOND, 10)
     trained(cutting, {"workers": 2, **AT_HOME}, checkpoint_dir=tmp_path / "checkpoints", save_every_steps=1)

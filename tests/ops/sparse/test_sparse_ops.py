@@ -437,3 +437,25 @@ def test_sparse_tensors_that_do_not_fit_are_refused_while_the_graph_is_built():
         tf.sparse_transpose(x, [0])
     with pytest.raises(ValueError, match="num_split is 0"):
         tf.sparse_split(sp_input=x, num_split=0, axis=0)
+
+
+@pytest.mark.parametrize("axis", [0, -1, [0, 2], [1, -2], [], [2, 0, 1]], ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize(
+    "reduce",
+    [tf.sparse_reduce_sum, tf.sparse_reduce_sum_sparse, tf.sparse_reduce_max, tf.sparse_reduce_max_sparse],
+    ids=lambda each: each.__name__,
+)
+def test_axes_that_only_a_step_knows(reduce, keepdims, axis):
+    late = tf.placeholder_with_default(np.array(axis, np.int32), np.shape(axis))
+    x = sparse(tf.constant(X))
+    found, expected = (to_dense(reduce(x, each, keepdims=keepdims)) for each in (late, axis))
+    with tf.Session() as session:
+        np.testing.assert_allclose(*session.run([found, expected]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [3, -4])
+def test_axes_that_only_a_step_knows_are_checked(axis):
+    late = tf.placeholder_with_default(axis, [])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"not in|out of"):
+        session.run(tf.sparse_reduce_sum(sparse(tf.constant(X)), late))
