@@ -346,6 +346,7 @@ def test_trains_on_as_many_workers_as_there_is_room_for(ray_local, program):
         (["run", "script.py:build", "--workers", "2:1"], "the first number is the least"),
         (["run", "script.py:build", "--workers", "2:3:4"], "expected a number, or two as in 2:8"),
         (["run", "script.py:build", "--ps", "2:1"], "parameter_servers (2, 1): the first number is the least"),
+        (["run", "script.py:build", "--ps", "1:2", "--replicated-shards"], "needs a fixed number of parameter servers"),
         (["run", "script.py:build", "--ps", "2:3:4"], "expected a number, auto, or two as in 2:8"),
         (["run", "script.py:build", "--staleness", "1"], "staleness bounds asynchronous training"),
         (["run", "script.py:build", "--steps", "0"], "steps must be an integer of at least 1"),

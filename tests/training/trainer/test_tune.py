@@ -57,6 +57,8 @@ def test_the_room_of_a_trial():
     worker = {"CPU": 1, "fast": 1}
     assert factory.bundles == [{"CPU": 1}, {"CPU": 0.5}, {"CPU": 0.5}, worker, worker]
     assert not factory.head_bundle_is_empty and factory.strategy == "SPREAD"
+    with_standbys = tf.train.ScalingConfig(workers=1, parameter_servers=2, replicated_shards=True)
+    assert tf.tune.placement_group_factory(with_standbys).bundles == [{"CPU": 0.5}] * 4 + [{"CPU": 1}]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ STEPS_AHEAD: Final = 2
 def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
     """Start the parameter servers and workers. For an elastic run that is the least number of workers."""
     ps = JobSpec(
-        2 * scaling.shards if scaling.replicated_shards else scaling.shards,
+        scaling.shards * scaling.copies,
         num_cpus=scaling.cpus_per_parameter_server,
         resources=scaling.parameter_server_resources,
         scheduling_strategy=scaling.strategy_of("ps"),

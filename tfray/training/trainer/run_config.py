@@ -140,6 +140,11 @@ class ScalingConfig:
         return self._shards[1]
 
     @property
+    def copies(self) -> int:
+        """How many parameter servers hold each variable."""
+        return 2 if self.replicated_shards else 1
+
+    @property
     def _shards(self) -> tuple[int, int]:
         servers = self.parameter_servers
         if isinstance(servers, str):

@@ -267,7 +267,7 @@ def _bundles(scaling: ScalingConfig) -> dict[str, list[dict[str, float]]]:
     """By job, what each of its tasks asks for; nothing at all for some."""
     ps = _bundle(scaling.cpus_per_parameter_server, scaling.parameter_server_resources)
     worker = _bundle(scaling.cpus_per_worker, scaling.worker_resources)
-    return {"ps": [ps] * scaling.max_shards, "worker": [worker] * scaling.max_workers}
+    return {"ps": [ps] * (scaling.max_shards * scaling.copies), "worker": [worker] * scaling.max_workers}
 
 
 def _bundle(cpus: float, resources: Mapping[str, float]) -> dict[str, float]:
