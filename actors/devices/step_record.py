@@ -32,7 +32,8 @@ class StepRecord:
         self.prompt: PromptStep | None = None
         self.plan: RegisteredPlan | None = None
         """What it runs, once it has begun."""
-        self._lost: set[str] = set()
+        self.lost: set[str] = set()
+        """Devices from which nothing more comes."""
         self.over: threading.Event | None = None
         """Set when it is over, if somebody waits for that."""
 
@@ -41,16 +42,16 @@ class StepRecord:
 
         A branch or a loop may be about to wait: a step ends at once if one of them receives something from the device.
         """
-        self._lost.add(sender)
+        self.lost.add(sender)
         self.check_lost()
         self.advance()
 
     def check_lost(self) -> None:
         """Do what `lose` does, for devices that were lost before the step began."""
-        if self.plan is None or not self._lost:
+        if self.plan is None or not self.lost:
             return
         for source, senders in self.plan.senders.items():
-            if senders <= self._lost and source not in self.mailbox.lost:
+            if senders <= self.lost and source not in self.mailbox.lost:
                 sender = min(senders)
                 what = f"the actor of {sender} died, or the connection from it was lost, during the step"
                 error = UnavailableError(what, device=sender)

@@ -18,6 +18,7 @@ pytest.importorskip("ray")
 import tfray as tf
 from tests.support.leftovers import stored_bytes
 from tests.support.processes import PATIENCE_S, wait_for
+from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.actors.links import peers as peers_module
 from tfray.actors.links import tensor_streams
 from tfray.actors.links.carriers import FRAME_BYTES
@@ -27,6 +28,7 @@ from tfray.actors.links.peer_link import LinkServer, open_link, open_tensor_stre
 from tfray.actors.links.tensor_streams import CHUNK_BYTES, IncomingTensors
 from tfray.errors import UnavailableError
 from tfray.runtime.edge_key import EdgeKey
+from tfray.runtime.plan import Partition, Plan
 
 pytestmark = pytest.mark.ray
 
@@ -358,39 +360,71 @@ def test_what_a_device_does_not_pass_on_is_sent_directly(devices, sending, monke
     over.set()
 
 
+def receiving(receiver, *senders, in_a_branch=False):
+    """A plan of the receiver in which ``x:0`` comes from each sender."""
+    with tf.Graph().as_default() as graph:
+
+        def received(sender):
+            key = str(EdgeKey("x:0", sender.name, receiver.name))
+            attrs = {"key": key, "source": sender.name, "group": "", "shape": tf.TensorShape([]), "dtype": tf.float32}
+            return tf.get_default_graph().create_op("Recv", [], attrs).outputs[0]
+
+        for sender in senders:
+            if in_a_branch:
+                tf.cond(tf.placeholder(tf.bool, []), lambda sender=sender: received(sender), lambda: tf.constant(0.0))
+            else:
+                received(sender)
+    feeds = [op.name for op in graph.get_operations() if op.type == "Placeholder"]
+    return RegisteredPlan(Plan(Partition(receiver.name, graph, feeds), receiver.host.device, sends_copy=True))
+
+
 @pytest.mark.parametrize("has_begun", [True, False], ids=["running", "to begin"])
 def test_a_step_ends_when_the_connection_from_a_device_for_which_it_waits_is_lost(devices, has_begun):
     """The process at the other end lives: nothing else would end the step. A branch of it waits for the device."""
-    record, _ = lost_by(devices, has_begun)
-    if not has_begun:
-        record.mailbox.take(time.monotonic(), "what has come")
-        record.inner_sources = frozenset({devices[0].name})
-        record.check_lost()
+    record = lost_by(devices, receiving(devices[1], devices[0], in_a_branch=True), has_begun)
     with pytest.raises(UnavailableError, match=f"{devices[0].name} died, or the connection") as caught:
         record.mailbox.take(time.monotonic() + PATIENCE_S, "the end")
     assert caught.value.device == devices[0].name
 
 
-def test_a_step_that_has_all_goes_on_when_a_connection_is_lost(devices):
-    record, receiver = lost_by(devices, has_begun=False)
-    edge, other = (EdgeKey("x:0", device.name, receiver.device.name) for device in devices[:2])
+@pytest.mark.parametrize("has_begun", [True, False], ids=["running", "to begin"])
+def test_a_step_that_has_all_goes_on_when_a_connection_is_lost(devices, has_begun):
+    sender, receiver, other = devices
+    record = lost_by(devices, receiving(receiver, sender, other), has_begun)
+    lost, kept = (str(EdgeKey("x:0", device.name, receiver.name)) for device in (sender, other))
     record.mailbox.check_lost([])
-    record.mailbox.check_lost([str(other)])
-    with pytest.raises(UnavailableError, match=f"{devices[0].name} died, or the connection"):
-        record.mailbox.check_lost([str(other), str(edge)])
+    record.mailbox.check_lost([kept])
+    with pytest.raises(UnavailableError, match=f"{sender.name} died, or the connection"):
+        record.mailbox.check_lost([kept, lost])
 
 
-def lost_by(devices, has_begun):
-    """The record of a step on the second device when the first one's link has closed, and that device."""
+def test_what_two_devices_send_is_lost_when_both_are(devices):
+    sender, receiver, standby = devices
+    plan = receiving(receiver, sender)
+    plan.plan.partition.also_from[sender.name] = standby.name
+    record = lost_by(devices, RegisteredPlan(plan.plan), has_begun=True)
+    edge = str(EdgeKey("x:0", sender.name, receiver.name))
+    record.mailbox.check_lost([edge])
+    record.lose(standby.name)
+    with pytest.raises(UnavailableError, match="died, or the connection"):
+        record.mailbox.check_lost([edge])
+
+
+def lost_by(devices, plan, has_begun):
+    """The record of a step on the second device when the first one's link has closed; it begins before or after."""
     sender, receiver = devices[0].host.peers[devices[1].name], devices[1].host
     sender.deliver(STEP, (), [("of another edge", PackedTensor.of(np.float32(1)))], wants_receipt=False)
     wait_for(lambda: STEP in receiver.steps)
     record = receiver.steps[STEP]
+    record.mailbox.take(time.monotonic(), "what has come")
     if has_begun:
-        record.inner_sources = frozenset({devices[0].name})
+        record.plan = plan
     sender.close()
-    wait_for(lambda: record.mailbox.lost)
-    return record, receiver
+    wait_for(lambda: record.lost)
+    if not has_begun:
+        record.plan = plan
+        record.check_lost()
+    return record
 
 
 def test_the_steps_of_workers_on_one_node_and_a_shard_on_another(ray_nodes):
