@@ -41,11 +41,12 @@ def held(ray, cluster):
     return sum(ray.get(cluster.actor(device).status.remote())["resources"] for device in cluster.devices_of("ps"))
 
 
-def trainer(model, barrier, callbacks=(), size=None, steps=STEPS, **run):
+def trainer(model, barrier, callbacks=(), size=None, steps=STEPS, batches=None, **run):
+    """A run that takes its time until the barrier is reached. `batches`: those that a replica reads, if not `steps`."""
     make_model, data = MODELS[model]
     return tf.train.Trainer(
         make_model(),
-        paced(tf.train.array_input(*data(), batch_size=24, shuffle_seed=1), barrier, steps, LATE_S),
+        paced(tf.train.array_input(*data(), batch_size=24, shuffle_seed=1), barrier, batches or steps, LATE_S),
         size or scaling(2),
         tf.train.RunConfig(steps=steps, seed=7, callbacks=callbacks, logdir=None, **run),
     )
