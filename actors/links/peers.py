@@ -243,6 +243,7 @@ class Peer:
             `DeadlineExceededError` when it does not take them in time.
         """
         if self.is_dead:
+            _send_directly(passages)
             return [self._fail] if wants_receipt else []
         packed = [item for item in items if type(item[1]) is PackedTensor]
         sent: list[Any] = packed

@@ -338,7 +338,7 @@ def test_a_tensor_for_several_devices_of_a_node_crosses_once(devices, sending):
     assert all(device.called.empty() for device in devices)
 
 
-@pytest.mark.parametrize("why", ["it does not know the others", "it dies", "it is frozen"])
+@pytest.mark.parametrize("why", ["it does not know the others", "it dies", "it is frozen", "it is known to be dead"])
 def test_what_a_device_does_not_pass_on_is_sent_directly(devices, sending, monkeypatch, why):
     rendezvous, peers = sending
     first, over = devices[0], threading.Event()
@@ -346,6 +346,8 @@ def test_what_a_device_does_not_pass_on_is_sent_directly(devices, sending, monke
         first.host.peers.clear()
     else:
         monkeypatch.setattr(first.host, "_pass_on", lambda *_: first.called.put("asked") or over.wait(PATIENCE_S))
+    if why == "it is known to be dead":
+        peers[first.name].died()
     if why == "it is frozen":
         monkeypatch.setattr(peers_module, "PASSED_ON_S", 0.3)
     array = numbers(3 * CHUNK_BYTES)
