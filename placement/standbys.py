@@ -17,7 +17,7 @@ from tfray.framework.effects import access_of, is_stateful
 from tfray.framework.graph import Operation
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
-from tfray.framework.traversal import reachable_backward
+from tfray.framework.traversal import predecessors, reachable_backward
 from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.plan import Partition
 
@@ -77,12 +77,13 @@ def _guarded(part: Partition, replica: str) -> Partition:
     taken = next((op for op in ops if op.type == "Recv" and op.attr("source") == replica), None)
     if taken is None:
         return part
-    early = {
-        op.name
-        for op in ops
-        if access_of(op) == "update" and not any(each.type == "Recv" for each in reachable_backward([op]))
-    }
-
+    waiting: set[Operation] = set()
+    early: set[str] = set()
+    for op in ops:
+        if op.type == "Recv" or not waiting.isdisjoint(predecessors(op)):
+            waiting.add(op)
+        elif access_of(op) == "update":
+            early.add(op.name)
     if not early:
         return part
     plain = part.graph.as_plain()

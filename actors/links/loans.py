@@ -198,7 +198,7 @@ class StoreBuffers:
             return fitting
         _let_go(free)
         capacity = size + size // 4 if free else size  # what has grown may grow again
-        free.clear()
+        free.clear()  # they count as held while anything refers to them
         if sent and not self._quota.has_room_for(capacity):
             self._drop_free_ones()
             capacity = size

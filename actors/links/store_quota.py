@@ -41,9 +41,7 @@ class StoreQuota:
     def held_bytes(self) -> int:
         """Bytes that are held now."""
         with self._lock:
-            while self._returned:
-                self._held_bytes -= self._returned.popleft()
-            return self._held_bytes
+            return self._held()
 
     def has_room_for(self, size_bytes: int) -> bool:
         """Whether so many more may be held."""
@@ -59,12 +57,19 @@ class StoreQuota:
         Raises:
             ResourceExhaustedError: There would be more than the limit.
         """
-        if what and not self.has_room_for(size_bytes):
-            raise ResourceExhaustedError(
-                f"cannot send {what} ({size_bytes:,} bytes): the process holds {self.held_bytes:,} bytes of its node's "
-                f"object store, and may hold {self._limit_bytes:,}. Allow more (store_bytes of tf.JobSpec or "
-                "tf.train.ScalingConfig), spread variables over more parameter servers, or send less at once"
-            )
         with self._lock:
+            held = self._held()
+            if what and self._limit_bytes is not None and held + size_bytes > self._limit_bytes:
+                raise ResourceExhaustedError(
+                    f"cannot send {what} ({size_bytes:,} bytes): the process holds {held:,} bytes of its node's object "
+                    f"store, and may hold {self._limit_bytes:,}. Allow more (store_bytes of tf.JobSpec or "
+                    "tf.train.ScalingConfig), spread variables over more parameter servers, or send less at once"
+                )
             self._held_bytes += size_bytes
         return Holding(size_bytes, self._returned)
+
+    def _held(self) -> int:
+        """Bytes that are held now. Call it with the lock held."""
+        while self._returned:
+            self._held_bytes -= self._returned.popleft()
+        return self._held_bytes

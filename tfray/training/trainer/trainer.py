@@ -200,7 +200,7 @@ class Trainer:
             nodes = step_prediction.nodes_of(self.run.address, self.run.init_options)
             machine = machine or step_prediction.machine_of(nodes, scaling.max_workers)
             cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.max_workers))
-            memory_bytes = min(node.memory_bytes for node in nodes) / 2
+            memory_bytes = min(node.memory_bytes for node in nodes) / 2 / scaling.copies
             count = step_prediction.best_shard_count(
                 model,
                 scaling.max_workers,
