@@ -98,7 +98,7 @@ def _resample_in(
     """`resample` in `dtype`, rounded to the output's dtype in the end."""
     if dtype == ctx.output_dtype():
         return resample(ctx.xp, images, rows, columns, dtype, out)
-    return assign(ctx, resample(ctx.xp, images, rows, columns, dtype), ctx.output_dtype(), out)
+    return assign(ctx.xp, resample(ctx.xp, images, rows, columns, dtype), ctx.output_dtype(), out)
 
 
 def _interpolation_grad(name: str, method: str, gradient: GradientFunction) -> OpDef:

@@ -6,7 +6,7 @@ from functools import wraps
 
 import numpy as np
 
-from tfray.framework.op_def import Array, KernelContext, KernelFunction, NumpyDType
+from tfray.framework.op_def import Array, ArrayModule, KernelContext, KernelFunction, NumpyDType
 
 
 def is_half(dtype: NumpyDType) -> bool:
@@ -14,11 +14,11 @@ def is_half(dtype: NumpyDType) -> bool:
     return dtype.itemsize == 2 and dtype.kind not in "iu"
 
 
-def assign(ctx: KernelContext, value: Array, dtype: NumpyDType, out: Array | None) -> Array:
+def assign(xp: ArrayModule, value: Array, dtype: NumpyDType, out: Array | None) -> Array:
     """`value` in another dtype, in `out` where that is given."""
     if out is None:
         return value.astype(dtype)
-    ctx.xp.copyto(out, value, casting="unsafe")
+    xp.copyto(out, value, casting="unsafe")
     return out
 
 
@@ -31,6 +31,6 @@ def widened(function: KernelFunction) -> KernelFunction:
         if not is_half(dtype):
             return function(ctx, *arrays, out=out)
         wide = [array.astype(np.float32) if array.dtype == dtype else array for array in arrays]
-        return assign(ctx, function(ctx, *wide), dtype, out)
+        return assign(ctx.xp, function(ctx, *wide), dtype, out)
 
     return kernel

@@ -15,7 +15,9 @@ import numpy as np
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for
+from tfray.ops.kernels.device_products import can_multiply, device_product
 from tfray.ops.kernels.fast_products import fast_product
+from tfray.ops.kernels.precision import assign, is_half
 
 _BLAS_DTYPES: Final = "fdFD"
 
@@ -37,7 +39,7 @@ _GRAIN: Final = 16
 
 
 def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
-    """``xp.matmul(a, b, out=out)`` without OpenBLAS's spinning threads.
+    """``xp.matmul(a, b, out=out)`` without OpenBLAS's spinning threads; of 16-bit floats with sums in float32.
 
     Args:
         xp: The array module.
@@ -45,6 +47,11 @@ def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
         b: Likewise.
         out: Where to write.
     """
+    if can_multiply(xp, a.dtype) and a.ndim >= 2 and b.ndim >= 2:
+        return device_product(xp, a, b, out)
+    if is_half(a.dtype):
+        wide = matrix_product(xp, a.astype(np.float32), b.astype(np.float32))
+        return assign(xp, wide, a.dtype, out)
     if xp is not np or a.dtype.char not in _BLAS_DTYPES:
         return xp.matmul(a, b, out=out)
     if is_small(a.size, b.size, a.shape[-1] if a.ndim else 1):

@@ -22,7 +22,6 @@ from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.join_ops import concat, size_along
 from tfray.ops.arrays.matrix_ops import matrix_diag_part
 from tfray.ops.arrays.shape_ops import index_tensor, rank, reshape, transpose
-from tfray.ops.kernels.precision import assign, is_half
 from tfray.ops.kernels.products import inline_product, matrix_product
 from tfray.ops.math.arithmetic_ops import conj, multiply
 from tfray.ops.math.axis_ops import from_front, grouped
@@ -83,11 +82,7 @@ def _mat_mul_kernel(ctx: KernelContext, a: Array, b: Array, out: Array | None = 
         a = a.swapaxes(-1, -2)
     if ctx.attr("transpose_b"):
         b = b.swapaxes(-1, -2)
-    dtype = ctx.output_dtype()
     try:
-        if is_half(dtype):
-            wide = matrix_product(ctx.xp, a.astype(np.float32), b.astype(np.float32))
-            return assign(ctx, wide, dtype, out)
         return matrix_product(ctx.xp, a, b, out)
     except ValueError as error:
         raise InvalidArgumentError(f"cannot multiply matrices of shapes {a.shape} and {b.shape}") from error

@@ -288,7 +288,7 @@ def _sum_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
 def _sum(ctx: KernelContext, input: Array, spec: Reduction, out: Array | None) -> Array:
     dtype = input.dtype
     if is_half(dtype):
-        return assign(ctx, _sum(ctx, input.astype(np.float32), spec, None), dtype, out)
+        return assign(ctx.xp, _sum(ctx, input.astype(np.float32), spec, None), dtype, out)
     if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and spec.axes and input.size:
         return _blas_sum(input, spec, out)
     return ctx.xp.sum(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
@@ -341,10 +341,10 @@ def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | Non
     spec = reduction_of(ctx, input, axis)
     dtype = input.dtype
     if dtype.kind in "iu":
-        return assign(ctx, _whole_mean(ctx, input, spec), dtype, out)
+        return assign(ctx.xp, _whole_mean(ctx, input, spec), dtype, out)
     if is_half(dtype):
         mean = _sum(ctx, input.astype(np.float32), spec, None) / np.float32(spec.reduced_size)
-        return assign(ctx, mean, dtype, out)
+        return assign(ctx.xp, mean, dtype, out)
     total = _sum(ctx, input, spec, out)
     return ctx.xp.divide(total, dtype.type(spec.reduced_size), out=total if out is None and total.ndim else out)
 
@@ -411,7 +411,7 @@ def _extreme(ctx: KernelContext, input: Array, axis: Array, out: Array | None, u
     spec = reduction_of(ctx, input, axis)
     if spec.reduced_size == 0:
         nothing = ctx.xp.full(spec.result, _bound(input.dtype, sign), input.dtype)
-        return nothing if out is None else assign(ctx, nothing, input.dtype, out)
+        return nothing if out is None else assign(ctx.xp, nothing, input.dtype, out)
     if ctx.xp is not np:
         function = ctx.xp.max if sign < 0 else ctx.xp.min
         return function(input, axis=spec.axes, out=out, keepdims=ctx.attr("keep_dims"))
@@ -510,7 +510,7 @@ def _prod_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | Non
     dtype = input.dtype
     if is_half(dtype):
         product = ctx.xp.prod(input.astype(np.float32), axis=spec.axes, keepdims=ctx.attr("keep_dims"))
-        return assign(ctx, product, dtype, out)
+        return assign(ctx.xp, product, dtype, out)
     return ctx.xp.prod(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
 
 

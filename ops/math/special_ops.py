@@ -207,7 +207,7 @@ _NEARLY_A_POLE: Final = 1e-300
 def _lgamma_kernel(ctx: KernelContext, x: Array, out: Array | None = None) -> Array:
     if ctx.xp is not np or x.dtype != np.float64 or not (small := np.abs(x) < _NEARLY_A_POLE).any():
         return special(ctx).gammaln(x, out=out)
-    return assign(ctx, np.where(small, -np.log(np.abs(x)), special(ctx).gammaln(x)), x.dtype, out)
+    return assign(ctx.xp, np.where(small, -np.log(np.abs(x)), special(ctx).gammaln(x)), x.dtype, out)
 
 
 LGAMMA = register(
@@ -257,7 +257,7 @@ def _polygamma_kernel(ctx: KernelContext, a: Array, x: Array, out: Array | None 
     size = functions.gamma(order) * functions.zeta(order, x)
     value = xp.where(a == 0, functions.digamma(x), xp.where(a % 2 == 0, -size, size))
     value = xp.where(a == xp.floor(a), value, a.dtype.type("nan"))
-    return assign(ctx, value, x.dtype, out)
+    return assign(ctx.xp, value, x.dtype, out)
 
 
 def _polygamma_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:

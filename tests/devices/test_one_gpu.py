@@ -231,3 +231,44 @@ def test_the_loss_of_a_class_that_does_not_exist_is_not_a_number():
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
     assert np.isnan(run(build, np.zeros((4, 3), np.float32), np.int64([-1, 0, 3, 1 << 40]))).tolist() == [1, 0, 1, 1]
+
+
+PRODUCTS = [
+    ((3, 4), (4, 5)),
+    ((1, 1), (1, 1)),
+    ((1, 7), (7, 1)),
+    ((7, 1), (1, 7)),
+    ((0, 4), (4, 5)),
+    ((4, 0), (0, 5)),
+    ((6, 2, 3), (6, 3, 4)),
+    ((6, 2, 3), (1, 3, 4)),
+    ((3, 2, 2, 3), (2, 3, 1)),
+    ((2, 1, 2, 3), (2, 3, 3, 4)),
+]
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)], ids=str)
+@pytest.mark.parametrize(("left", "right"), PRODUCTS, ids=str)
+def test_products_without_widening(monkeypatch, left, right, turned, dtype):
+    """Halves, and float32 where tensor cores may take it."""
+    monkeypatch.setenv("TFRAY_TF32", "1")
+    random = np.random.default_rng(0)
+    arrays = [random.integers(-8, 9, shape).astype(dtype.numpy) for shape in (left, right)]
+    with np.errstate(all="ignore"):
+        expected = np.matmul(*(array.astype(np.float32) for array in arrays)).astype(dtype.numpy)
+    stored = [array.swapaxes(-1, -2) if turn else array for array, turn in zip(arrays, turned, strict=True)]
+    found = run(lambda a, b: tf.matmul(a, b, *turned), *map(np.ascontiguousarray, stored))
+    assert found.dtype == dtype.numpy
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_sums_of_halves_are_in_float32():
+    ones = np.ones((1, 4000), np.float16)
+    assert run(tf.matmul, ones, ones.T) == 4000  # 2048 where halves are added to halves
+
+
+def test_products_of_strided_matrices():
+    whole = np.random.default_rng(0).integers(-8, 9, (6, 8, 10)).astype(np.float16)
+    cut = run(lambda x: tf.matmul(x[:, ::2, 1:5], x[:, 1:5, ::3]), whole)
+    np.testing.assert_array_equal(cut, np.float32(whole[:, ::2, 1:5]) @ np.float32(whole[:, 1:5, ::3]))

@@ -140,23 +140,25 @@ def _case(
     @contextmanager
     def opened(backend: Backend, options: Options) -> Iterator[Step]:
         tf = backend.tf
-        batch = options["batch"]
+        shape = [options["batch"], pixels, pixels, 3]
         random = np.random.default_rng(0)
+        drawn = random.standard_normal(shape, np.float32), random.integers(_CLASSES, size=shape[0], dtype=np.int32)
         with tf.Graph().as_default():
-            images = tf.placeholder(tf.float32, [batch, pixels, pixels, 3])
-            labels = tf.placeholder(tf.int32, [batch])
-            net = Layers(tf)
-            logits = logits_of(net, images)
+            fed = [tf.placeholder(each.dtype, each.shape) for each in drawn]
+            feeds = dict(zip(fed, drawn, strict=True))
+            is_resident = options.get("resident", False)  # the batch is in variables, on the device of the step
+            batch = [tf.Variable(tensor, trainable=False) for tensor in fed] if is_resident else fed
+            images, labels = batch
+            images = tf.cast(images, options.get("dtype", "float32"))
+            net = Layers(tf, images)
+            logits = tf.cast(logits_of(net, images), tf.float32)
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
             with tf.control_dependencies(net.updates):
                 train_op = optimizer(tf).minimize(tf.reduce_mean(losses))
-            feeds = {
-                images: random.standard_normal(images.shape.as_list(), np.float32),
-                labels: random.integers(_CLASSES, size=batch, dtype=np.int32),
-            }
             with tf.Session() as session:
-                session.run(tf.global_variables_initializer())
-                yield Counted(lambda: session.run(train_op, feeds), Work(8 * net.weights, net.flops))
+                session.run(tf.global_variables_initializer(), feeds)
+                taken = {} if is_resident else feeds
+                yield Counted(lambda: session.run(train_op, taken), Work(8 * net.weights, net.flops))
 
     return Case(opened)
 

@@ -11,35 +11,47 @@ import numpy as np
 class Layers:
     """Layers with their variables, numbered in the order of their making.
 
+    Args:
+        tf: The module with TensorFlow 1's names.
+        inputs: What the first layer takes, which has no gradient.
+
     Attributes:
         updates: What a training step must run beside the optimizer: moving averages of batch norms.
         weights: Numbers in all weights.
         flops: Of a training step in convolutions and products: forward, and for the gradients of weights and inputs.
     """
 
-    def __init__(self, tf: Any) -> None:
+    def __init__(self, tf: Any, inputs: Any = None) -> None:
         self.updates: list[Any] = []
         self.weights = 0
         self.flops = 0.0
         self._tf = tf
         self._layers = 0
+        self._inputs = inputs
 
-    def _parameters(self, shape: Sequence[int]) -> tuple[Any, Any]:
-        weights = self._weights(shape)
+    def _parameters(self, x: Any, shape: Sequence[int]) -> tuple[Any, Any]:
+        weights = self._weights(x, shape)
         bias = self._tf.get_variable(f"bias_{self._layers}", [shape[-1]], initializer=self._tf.zeros_initializer())
-        return weights, bias
+        return weights, self._as(x, bias)
 
-    def _weights(self, shape: Sequence[int], fan_in: int = 0) -> Any:
+    def _weights(self, x: Any, shape: Sequence[int], fan_in: int = 0) -> Any:
         self._layers += 1
         self.weights += int(np.prod(shape))
         deviation = (fan_in or int(np.prod(shape[:-1]))) ** -0.5
-        return self._tf.get_variable(
-            f"weights_{self._layers}", shape, initializer=self._tf.random_normal_initializer(stddev=deviation)
+        return self._as(
+            x,
+            self._tf.get_variable(
+                f"weights_{self._layers}", shape, initializer=self._tf.random_normal_initializer(stddev=deviation)
+            ),
         )
+
+    def _as(self, x: Any, parameter: Any) -> Any:
+        """A parameter, all of which are float32, in the dtype of `x`."""
+        return parameter if x.dtype.base_dtype == self._tf.float32 else self._tf.cast(parameter, x.dtype)
 
     def _count(self, x: Any, result: Any, depth: int) -> Any:
         """Add what a result takes that is made of `x`, each number of it the sum of so many products."""
-        passes = 2 if x.op.type == "Placeholder" else 3  # what is fed has no gradient
+        passes = 2 if x is self._inputs else 3
         self.flops += 2.0 * depth * float(np.prod([size or 0 for size in result.shape.as_list()])) * passes
         return result
 
@@ -49,7 +61,7 @@ class Layers:
 
     def convolution(self, x: Any, filters: int, size: int, stride: int = 1, padding: str = "SAME") -> Any:
         """With a bias, rectified."""
-        weights, bias = self._parameters([size, size, int(x.shape[3]), filters])
+        weights, bias = self._parameters(x, [size, size, int(x.shape[3]), filters])
         return self._tf.nn.relu(self._tf.nn.bias_add(self._convolved(x, weights, stride, padding), bias))
 
     def normalized(
@@ -57,12 +69,12 @@ class Layers:
     ) -> Any:
         """A convolution with a batch norm instead of a bias."""
         height, width = size if isinstance(size, tuple) else (size, size)
-        weights = self._weights([height, width, int(x.shape[3]), filters])
+        weights = self._weights(x, [height, width, int(x.shape[3]), filters])
         return self.batch_norm(self._convolved(x, weights, stride, padding))
 
     def depthwise(self, x: Any, size: int, stride: int) -> Any:
         """A convolution of each channel by itself, with a batch norm."""
-        weights = self._weights([size, size, int(x.shape[3]), 1], size * size)
+        weights = self._weights(x, [size, size, int(x.shape[3]), 1], size * size)
         convolved = self._tf.nn.depthwise_conv2d(x, weights, [1, stride, stride, 1], "SAME")
         return self.batch_norm(self._count(x, convolved, size * size))
 
@@ -106,7 +118,7 @@ class Layers:
 
     def linear(self, x: Any, units: int) -> Any:
         """A fully connected layer, for rows of features."""
-        weights, bias = self._parameters([int(x.shape[1]), units])
+        weights, bias = self._parameters(x, [int(x.shape[1]), units])
         return self._tf.nn.bias_add(self._count(x, self._tf.matmul(x, weights), int(x.shape[1])), bias)
 
     def dense(self, x: Any, *widths: int) -> Any:

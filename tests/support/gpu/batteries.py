@@ -123,6 +123,8 @@ def _run(report: Report, sample: Any, dtype: Any, work: Callable[[], None]) -> N
 
 
 def _run_all(report: Report, groups: dict[str, list], run_one: Callable, options: argparse.Namespace) -> None:
+    first, step = options.share
+    groups = {name: groups[name] for name in sorted(groups)[first::step]}
     if options.isolate:
         report.run_isolated(groups, run_one, options.seconds)
     else:

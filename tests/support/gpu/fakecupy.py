@@ -37,6 +37,8 @@ import scipy.linalg
 import scipy.sparse
 import scipy.special
 
+from tests.support.gpu import fakecublas
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import cupy as real
@@ -1127,6 +1129,8 @@ class OutOfMemoryError(MemoryError):
 
 cuda = types.SimpleNamespace(
     Device=Device,
+    cublas=fakecublas.make(recorder.call),
+    device=types.SimpleNamespace(get_cublas_handle=lambda: 1),
     Stream=Stream,
     get_current_stream=Stream,
     is_available=lambda: True,

@@ -1,4 +1,7 @@
-"""Checks tfray's GPU paths on a machine without a GPU; `check.sh` calls this from the project's root."""
+"""Checks tfray's GPU paths, on a machine without a GPU or by `--xp device` on one with it.
+
+`check.sh` calls this from the project's root, `scripts/gpu_check.py` on a machine with a GPU.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ def arguments() -> argparse.ArgumentParser:
         "what", nargs="*", metavar="WHAT", help="one or more of the above; files of tests after `tests`"
     )
     parser.add_argument(
-        "--xp", choices=KINDS, default="fake", help="the stand-in: fakecupy, or CuPy on an emulated CUDA"
+        "--xp",
+        choices=KINDS,
+        default="fake",
+        help="the stand-in: fakecupy, or CuPy on an emulated CUDA; `device` is a GPU of this machine",
     )
     parser.add_argument("--only", default="", metavar="REGEX", help="operations or models whose name matches")
     parser.add_argument(
@@ -53,6 +59,9 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--bfloat16", action="store_true", help="samples of bfloat16 too, which tfray's tests skip on GPUs"
+    )
+    parser.add_argument(
+        "--share", default="0/1", metavar="K/N", help="of ops, gradients and session: every Nth operation, from the Kth"
     )
     parser.add_argument("--operations", action="store_true", help="launches: of single operations in place of models")
     parser.add_argument("--update", action="store_true", help="launches: write the table of costs anew")
@@ -76,6 +85,7 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     if unknown or (options.files and "tests" not in options.what):
         parser.error(f"what to check is one of {', '.join(WHAT)}, not {', '.join(unknown or options.files)}")
     is_emulated = options.xp == "cupy"
+    options.share = tuple(int(number) for number in options.share.split("/"))
     if options.isolate is None:
         options.isolate = is_emulated  # a wild pointer ends the process
     if options.dtypes is None:

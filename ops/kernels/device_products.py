@@ -1,0 +1,117 @@
+"""Products on a GPU that CuPy's `matmul` does not make as they should be: by cuBLAS's ``GemmEx``.
+
+16-bit floats are multiplied as they are, with sums in float32. With ``TFRAY_TF32=1`` in the environment, products of
+float32 may round what they multiply to 10 bits, as tensor cores take it: several times as fast, with errors of about
+one in a thousand. By default they do not, since programs of TensorFlow 1 were written for full precision.
+"""
+
+from __future__ import annotations
+
+import os
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from tfray.framework.op_def import Array, ArrayModule, NumpyDType
+from tfray.ops.kernels.precision import is_half
+
+TF32_VARIABLE: Final = "TFRAY_TF32"
+"""The environment variable that allows products of float32 to be rounded, where it is ``1``."""
+
+_TYPES: Final = {"float16": 2, "bfloat16": 14, "float32": 0}
+"""``cudaDataType``."""
+_SUMS_FLOAT32: Final = 68
+"""``CUBLAS_COMPUTE_32F``."""
+_SUMS_FLOAT32_OF_TF32: Final = 77
+"""``CUBLAS_COMPUTE_32F_FAST_TF32``."""
+_ANY_ALGORITHM: Final = -1
+_NUMBERS: Final = np.array([1, 0], np.float32)
+"""What a product is multiplied with before it is added to its target, and what the target is."""
+
+
+def is_tf32_allowed() -> bool:
+    """Whether float32 may be rounded before it is multiplied."""
+    return os.environ.get(TF32_VARIABLE) == "1"
+
+
+class _Matrices(NamedTuple):
+    """Matrices as cuBLAS takes them, which counts by columns.
+
+    Attributes:
+        address: Of the first.
+        is_turned: Whether rows lie where cuBLAS looks for columns' opposite: the matrix is to be transposed once more.
+        leading: Elements from one row (column) to the next.
+        step: Elements from one matrix to the next; 0 if all are the same.
+        array: Keeps the memory.
+    """
+
+    address: int
+    is_turned: int
+    leading: int
+    step: int
+    array: Array
+
+
+def can_multiply(xp: ArrayModule, dtype: NumpyDType) -> bool:
+    """Whether products of this dtype are for `device_product`."""
+    if xp is np or not (is_half(dtype) or (dtype == np.float32 and is_tf32_allowed())):
+        return False
+    return dtype.name in _TYPES and _cublas(xp) is not None
+
+
+def _cublas(xp: ArrayModule) -> Any | None:
+    return getattr(getattr(xp, "cuda", None), "cublas", None)
+
+
+def device_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
+    """``xp.matmul(a, b, out=out)`` of matrices or batches of them, whose dtype is that of `can_multiply`.
+
+    Raises:
+        ValueError: The shapes do not fit.
+    """
+    (rows, inner), (inner_of_b, columns) = a.shape[-2:], b.shape[-2:]
+    if inner != inner_of_b:
+        raise ValueError(f"inner dimensions {inner} and {inner_of_b} differ")
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    shape = (*batch, rows, columns)
+    target = out if out is not None and out.flags.c_contiguous else xp.empty(shape, a.dtype)
+    if not prod(shape) or not inner:
+        target[...] = 0
+    else:
+        left, right = (_matrices(xp, array, batch) for array in (a, b))
+        kind, sums = _TYPES[a.dtype.name], _SUMS_FLOAT32 if is_half(a.dtype) else _SUMS_FLOAT32_OF_TF32
+        one, zero = (_NUMBERS[i:].ctypes.data for i in range(2))
+        # By columns, the transposed product is that of the transposed matrices in the other order.
+        sizes = (right.is_turned, left.is_turned, columns, rows, inner)
+        # fmt: off
+        _cublas(xp).gemmStridedBatchedEx(  # type: ignore[union-attr]
+            xp.cuda.device.get_cublas_handle(), *sizes,
+            one, right.address, kind, right.leading, right.step, left.address, kind, left.leading, left.step,
+            zero, _address(target), kind, columns, rows * columns, prod(batch), sums, _ANY_ALGORITHM,
+        )
+        # fmt: on
+    if out is None or target is out:
+        return target
+    out[...] = target
+    return out
+
+
+def _matrices(xp: ArrayModule, array: Array, batch: tuple[int, ...]) -> _Matrices:
+    rows, columns = array.shape[-2:]
+    own = array.shape[:-2]
+    if prod(own) == 1:
+        array = array.reshape(1, rows, columns)
+    else:
+        array = (array if own == batch else xp.broadcast_to(array, (*batch, rows, columns))).reshape(-1, rows, columns)
+    step, row, column = (stride // array.itemsize for stride in array.strides)
+    if not ((column == 1 and row >= columns) or (row == 1 and column >= rows)):
+        array = xp.ascontiguousarray(array)
+        step, row, column = rows * columns, columns, 1
+    step = 0 if prod(own) == 1 else step
+    is_turned = not (column == 1 and row >= columns)
+    return _Matrices(_address(array), int(is_turned), column if is_turned else row, step, array)
+
+
+def _address(array: Any) -> int:
+    return int(array.data.ptr)
