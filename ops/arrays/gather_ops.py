@@ -34,7 +34,7 @@ from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.batch_rules import Value, by_row
-from tfray.ops.kernels.device_scatter import combine_at
+from tfray.ops.kernels.gpu.device_scatter import combine_at
 
 # -- what the kernels share ----------------------------------------------------------------------------
 

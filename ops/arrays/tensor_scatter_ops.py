@@ -17,7 +17,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.gather_ops import check_indices, gather_nd
 from tfray.ops.arrays.shape_ops import index_tensor
-from tfray.ops.kernels.device_scatter import combine_at
+from tfray.ops.kernels.gpu.device_scatter import combine_at
 from tfray.ops.kernels.row_sums import add_rows
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.cpu_threads import one_blas_thread, parallel_for
-from tfray.ops.kernels.device_products import can_multiply, device_product
 from tfray.ops.kernels.fast_products import fast_product
+from tfray.ops.kernels.gpu.device_products import can_multiply, device_product
 from tfray.ops.kernels.precision import assign, is_half
 
 _BLAS_DTYPES: Final = "fdFD"

@@ -34,7 +34,7 @@ from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.arrays.gather_ops import sum_rows
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape
 from tfray.ops.kernels import fast_rows
-from tfray.ops.kernels.device_scatter import combined_rows, put_first
+from tfray.ops.kernels.gpu.device_scatter import combined_rows, put_first
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math.arithmetic_ops import maximum, multiply, realdiv, sqrt, truediv
 from tfray.ops.math.comparison_ops import equal, greater

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
-from tfray.ops.kernels.device_loops import DeviceLoop, Load, Section, Trace, Value, device_sum, has_loop
+from tfray.ops.kernels.gpu.device_loops import DeviceLoop, Load, Section, Trace, Value, device_sum, has_loop
 from tfray.ops.nn.pooling import Pooling
 
 MAX_WINDOW: Final = 64

@@ -18,7 +18,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.join_ops import concat, split
-from tfray.ops.kernels.device_loops import DeviceLoop, Load, Section, Trace, has_loop
+from tfray.ops.kernels.gpu.device_loops import DeviceLoop, Load, Section, Trace, has_loop
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math.arithmetic_ops import add, multiply, square
 from tfray.ops.math.transcendental_ops import tanh

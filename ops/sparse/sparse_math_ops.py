@@ -27,7 +27,7 @@ from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, expand_dims, host_ints, index_tensor, reshape, transpose
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels.coordinates import check_coordinates
-from tfray.ops.kernels.device_scatter import combine_at
+from tfray.ops.kernels.gpu.device_scatter import combine_at
 from tfray.ops.kernels.precision import is_half
 from tfray.ops.math import arithmetic_ops as arithmetic
 from tfray.ops.math.comparison_ops import greater_equal, not_equal

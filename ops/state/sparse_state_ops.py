@@ -35,7 +35,7 @@ from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import first_outside
 from tfray.ops.arrays.slice_ops import run_time_key, shape_of_part
 from tfray.ops.kernels import fast_rows
-from tfray.ops.kernels.device_scatter import combine_at
+from tfray.ops.kernels.gpu.device_scatter import combine_at
 from tfray.ops.kernels.row_sums import add_rows
 from tfray.ops.state.state_ops import VARIABLE_SHAPE, add_access, colocated_with
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import tfray as tf
 from benchmarks.cases import Counted, Work, cases_of
 from benchmarks.tfray_side import TfrayBackend
-from tfray.ops.kernels.device_products import TF32_VARIABLE
+from tfray.ops.kernels.gpu.device_products import TF32_VARIABLE
 from tfray.runtime.device import cupy
 
 _PRODUCT_SIZE: Final = 8192

@@ -57,6 +57,7 @@ def test_accuracy_is_within_half_a_point_of_a_plain_reference(tmp_path, bent):
     assert accuracy > reference.fit(x, y).score(other_x, other_y) - 0.005
 
 
+@pytest.mark.slow
 def test_a_wide_and_deep_model_of_people(tmp_path, monkeypatch, capfd):
     """TensorFlow 2.15 reaches an accuracy of 0.7830 with the same program."""
     monkeypatch.setattr(sys, "argv", [str(EXAMPLE), f"--model_dir={tmp_path}", "--steps=1500"])

@@ -612,7 +612,7 @@ def kill_shards(ray, folder, kills, write_format):
     promise="What is there under the name of a checkpoint is complete, and what is left of the save is cleared away.",
 )
 @pytest.mark.ray
-@pytest.mark.parametrize("write_format", [TFRAY, TENSORFLOW])
+@pytest.mark.parametrize("write_format", [TFRAY, pytest.param(TENSORFLOW, marks=pytest.mark.slow)])
 def test_shards_killed_while_saving(ray_local, tmp_path, write_format):
     kill_shards(ray_local, tmp_path, 2, write_format)
     if write_format == TENSORFLOW:  # a file for each shard, and one index

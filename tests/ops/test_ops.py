@@ -5,7 +5,9 @@ The rows stand in `tests/support/op_samples`; its docstring says how to add one.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -88,9 +90,24 @@ def test_every_differentiable_operation_has_its_gradient_checked():
 # -- values, dtypes, shapes ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("sample", "dtype"), CASES)
-def test_value(sample: OpSample, dtype: DType | None):
-    arrays = sample.arrays(dtype)
+@contextlib.contextmanager
+def named(dtype: DType | None) -> Iterator[None]:
+    """What fails says in which dtype: a test for each would take several times as long as what it tests."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in {dtype.name if dtype else 'the dtypes of the row'}")
+        raise
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_value(sample: OpSample):
+    for dtype in sample.swept_dtypes():
+        with named(dtype):
+            check_value(sample, sample.arrays(dtype))
+
+
+def check_value(sample: OpSample, arrays: list[Any]) -> None:
     expected = expected_values(sample, arrays)
     for mode in sample.modes:
         if mode == "fed sizes" and not sample.sizes:
@@ -123,9 +140,14 @@ def test_constant_inputs_give_a_constant(sample: OpSample):
 # -- kernels and buffers -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("sample", "dtype"), CASES)
-def test_kernel_fills_buffers(sample: OpSample, dtype: DType | None):
-    arrays = sample.arrays(dtype)
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+def test_kernel_fills_buffers(sample: OpSample):
+    for dtype in sample.swept_dtypes():
+        with named(dtype), Graph().as_default():
+            check_kernels(sample, sample.arrays(dtype))
+
+
+def check_kernels(sample: OpSample, arrays: list[Any]) -> None:
     feeds, outputs = build(sample, arrays, "known")
     for op in operations_of(sample.op, outputs):
         if op.op_def.stateful or op.op_def.regions or any(tensor.dtype is dtypes.variant for tensor in op.inputs):

@@ -121,6 +121,7 @@ def test_compares_with_the_peer(tmp_path, peer):
     assert printed == pytest.approx(mine["median_ms"] / theirs["median_ms"], abs=0.006)  # either side is rounded
 
 
+@pytest.mark.slow
 def test_measures_operations(tmp_path):
     cases = ["conv_depthwise_3x3_gradient", "top_10_of_32000_gradient", "sparse_matmul_100k_gradient", "adam_10m"]
     chosen = [argument for case in cases for argument in ("--case", case)]
@@ -208,6 +209,7 @@ def test_null_steps_report_memory_and_floors(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_measures_checkpoints_beside_the_floors(tmp_path, peer):
     arguments = ["checkpoint", "--quick", "--mb", "8", "--folder", str(tmp_path), "--peer-python", sys.executable]
     result = bench(*arguments, "--json", str(tmp_path / "lines"), **peer)
@@ -226,6 +228,7 @@ def test_measures_checkpoints_beside_the_floors(tmp_path, peer):
     ]
 
 
+@pytest.mark.slow
 def test_measures_graphs_that_are_exchanged(tmp_path, peer):
     arguments = ["exchange", "--quick", "--nodes", "200", "--mb", "32", "--peer-python", sys.executable]
     result = bench(*arguments, "--json", str(tmp_path / "lines"), **peer)

@@ -175,6 +175,7 @@ def test_a_search_finds_a_good_perceptron(tmp_path):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_perceptron_learns_from_rows_of_ray_data(capsys, ray_local):
     pytest.importorskip("ray.data")
     sys.argv[:] = ["ray_data.py", "--epochs", "8"]

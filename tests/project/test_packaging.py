@@ -106,6 +106,7 @@ def works(python, folder):
     return printed.split("from ")[1].strip()
 
 
+@pytest.mark.slow
 def test_from_the_folder(checkout, python, tmp_path):
     install(python, checkout)
     assert works(python, tmp_path).startswith(str(tmp_path / "environment"))

@@ -14,8 +14,8 @@ import tfray as tf
 from tests.support.random_graphs import programs
 from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.traversal import reachable_backward, topological_order
-from tfray.ops.kernels.device_loops import MAX_PARAMETER_BYTES, DeviceLoop, Load, Section, Unknown, array_bytes
 from tfray.ops.kernels.element_loops import Assignment
+from tfray.ops.kernels.gpu.device_loops import MAX_PARAMETER_BYTES, DeviceLoop, Load, Section, Unknown, array_bytes
 from tfray.runtime.device_groups import arranged, update_loops
 from tfray.runtime.host_values import HostValues
 from tfray.runtime.segment_body import generic_body

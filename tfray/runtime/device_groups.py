@@ -17,7 +17,8 @@ from tfray.framework import dtypes
 from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import ArrayModule, Kernel, StoredVariable, Update
-from tfray.ops.kernels.device_loops import (
+from tfray.ops.kernels.element_loops import Assignment
+from tfray.ops.kernels.gpu.device_loops import (
     DEVICE_ELEMENTS,
     MAX_PARAMETER_BYTES,
     NUMBER_BYTES,
@@ -28,7 +29,6 @@ from tfray.ops.kernels.device_loops import (
     Unknown,
     array_bytes,
 )
-from tfray.ops.kernels.element_loops import Assignment
 from tfray.ops.kernels.updated_arrays import check_shapes, locked, own_array
 from tfray.runtime.fusion import FusedGroup, element_of, find_internal, form_of, sizes_of
 from tfray.runtime.host_values import HostValues

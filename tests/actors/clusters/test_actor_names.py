@@ -25,6 +25,7 @@ def test_a_device_in_short(device, name):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_actors_of_two_clusters_of_one_name_have_names_of_their_own(ray_local):
     def names():
         return {each for each in ray_local.util.list_named_actors() if each.startswith("tfray/line-")}

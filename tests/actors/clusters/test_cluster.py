@@ -673,6 +673,7 @@ def test_a_ray_that_cannot_be_started(ray_stopped, tmp_path):
     assert not ray_stopped.is_initialized()
 
 
+@pytest.mark.slow
 def test_a_cluster_of_a_ray_that_was_shut_down(ray_stopped):
     start_local_ray(ray_stopped)
     cluster = tf.Cluster({"worker": SMALL})
@@ -693,6 +694,7 @@ def test_an_address_other_than_that_of_this_process(ray_local):
         tf.Cluster({"worker": SMALL}, "192.0.2.1:6379")
 
 
+@pytest.mark.slow
 def test_tasks_go_where_their_job_says(ray_nodes):
     """By custom resources, spread over nodes, and into a placement group."""
     import ray

@@ -88,6 +88,7 @@ def assert_told(found, what):
         assert what in message and "`ray job submit`" in message and "\n" not in message
 
 
+@pytest.mark.slow
 def test_a_ray_client_is_told_what_to_do_instead(client_address):
     assert_told(run(client_address, connects=True), "this process is a Ray Client")
 

@@ -107,7 +107,9 @@ def seconds_of(function):
 )
 @pytest.mark.ray
 @pytest.mark.parametrize("mode", [{}, pytest.param({"RAY_AUTH_MODE": "token"}, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("source", ["home", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"])
+@pytest.mark.parametrize(
+    "source", ["home", pytest.param("RAY_AUTH_TOKEN", marks=pytest.mark.slow), "RAY_AUTH_TOKEN_PATH"]
+)
 def test_the_token_is_shown_wherever_it_lies(head, tmp_path, mode, source):
     address, home = head
     found = {

@@ -138,6 +138,7 @@ def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
     happens="The error says from how many nodes Ray is gone, and does not ask for fewer tasks.",
     promise="The advice fits the cause.",
 )
+@pytest.mark.slow
 def test_a_node_whose_ray_was_killed_is_named_instead_of_a_lack_of_room(ray_nodes, capfd, monkeypatch):
     import ray
 

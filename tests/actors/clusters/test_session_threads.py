@@ -33,7 +33,7 @@ def on_servers(stack):
     return servers[2].target
 
 
-TARGETS = [on_cluster, on_servers]
+TARGETS = [on_cluster, pytest.param(on_servers, marks=pytest.mark.slow)]
 
 
 class Counting:

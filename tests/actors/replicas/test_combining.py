@@ -80,6 +80,7 @@ def assert_equal_variables(result, expected, tolerance):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_it_learns_what_one_process_learns(nodes, clusters):
     alone = {model: fit(model, 24, None, local=True) for model in MODELS}
 

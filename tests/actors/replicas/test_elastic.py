@@ -124,6 +124,7 @@ def test_a_run_that_grows_computes_what_one_process_computes(ray_local, tmp_path
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_workers_that_die_are_neither_waited_for_nor_missed(ray_local, tmp_path, clusters, options):
     """Both workers die in turn, and come again."""
 

@@ -89,6 +89,7 @@ def test_a_frozen_backup_worker_stops_no_save(ray_local, tmp_path, freeze):
     happens="Backup and asynchronous runs go on without it, as if it were slow.",
     promise="No save and no step waits for it.",
 )
+@pytest.mark.slow
 def test_a_frozen_worker_of_asynchronous_training_stops_no_save(ray_local, tmp_path, freeze, monkeypatch, capfd):
     """The step that it had is another's: every step is done once."""
     monkeypatch.setattr(driver, "HELD_UP_S", 1.0)
@@ -105,6 +106,7 @@ def killed(folder, replica):
     wait_for(lambda: not is_alive(pid))
 
 
+@pytest.mark.slow
 def test_a_frozen_backup_worker_keeps_no_other_out(ray_local, tmp_path, freeze):
     """Without the one that takes the place of the dead there would be too few: it need not know the frozen one."""
 
@@ -125,6 +127,7 @@ def test_a_frozen_backup_worker_keeps_no_other_out(ray_local, tmp_path, freeze):
     assert result.history[-1].members == (0, 1)
 
 
+@pytest.mark.slow
 def test_a_shard_is_replaced_beside_a_frozen_backup_worker(ray_local, tmp_path, freeze, clusters):
     """The run goes back to its checkpoint, and begins with those that are needed."""
     waits, struck = [], []

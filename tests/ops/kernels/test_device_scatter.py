@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfray.ops.kernels.device_scatter import combine_at
+from tfray.ops.kernels.gpu.device_scatter import combine_at
 
 DTYPES = [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint32, np.float16, ml_dtypes.bfloat16, np.float32,
           np.float64, np.complex64, np.complex128]  # fmt: skip

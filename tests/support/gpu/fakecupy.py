@@ -754,7 +754,7 @@ class ufunc:
 
 
 class ElementwiseKernel:
-    """A kernel of a user's own, whose source is as `tfray.ops.kernels.device_loops` writes it.
+    """A kernel of a user's own, whose source is as `tfray.ops.kernels.gpu.device_loops` writes it.
 
     It runs section by section: an index array stands for the threads of one, so that each line is NumPy's.
     """
@@ -826,7 +826,7 @@ class ElementwiseKernel:
 
 
 class ReductionKernel:
-    """A sum of what an expression gives, as `tfray.ops.kernels.device_loops.device_sum` writes it."""
+    """A sum of what an expression gives, as `tfray.ops.kernels.gpu.device_loops.device_sum` writes it."""
 
     def __init__(
         self, in_params: str, out_params: str, map_expr: str, reduce_expr: str, post_map_expr: str, identity: str,

@@ -75,9 +75,9 @@ def fit(dataset, input_fn, scale=None, **run):
     ("scale", "batch_size"),
     [
         pytest.param({"workers": 2}, 6, id="sync"),
-        pytest.param({"workers": 3, "backup_workers": 1}, 6, id="backup"),
-        pytest.param({"workers": 2, "mode": "async"}, 3, id="async"),
-        pytest.param({"workers": (1, 2)}, 6, id="elastic"),
+        pytest.param({"workers": 3, "backup_workers": 1}, 6, id="backup", marks=pytest.mark.slow),
+        pytest.param({"workers": 2, "mode": "async"}, 3, id="async", marks=pytest.mark.slow),
+        pytest.param({"workers": (1, 2)}, 6, id="elastic", marks=pytest.mark.slow),
     ],
 )
 def test_replicas_read_every_row_once_in_each_pass(tmp_path, scale, batch_size):
@@ -150,7 +150,8 @@ def dying(folder, batches):
     happens="Others read the rest of its share. The rows that it had taken are told as lost, like other lost data.",
     promise="No row is read twice in a pass.",
 )
-@pytest.mark.parametrize("restarts", [8, pytest.param(0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("restarts", [8, 0])
+@pytest.mark.slow
 def test_the_others_read_the_share_of_a_worker_that_dies(tmp_path, restarts):
     input_fn = noting(tf.train.ray_input("id", None, 6, epochs=2), tmp_path, dying(tmp_path, 3))
     result = fit(rows_of(36), input_fn, scaling(2), max_worker_restarts=restarts)
@@ -161,6 +162,7 @@ def test_the_others_read_the_share_of_a_worker_that_dies(tmp_path, restarts):
     assert len(result.history) >= 12
 
 
+@pytest.mark.slow
 def test_a_pass_begins_anew_when_what_hands_out_rows_is_lost(tmp_path):
     def kill(context, batch):
         if context.index == 1 and not (tmp_path / "killed").exists():
@@ -190,6 +192,7 @@ def test_a_pass_begins_anew_when_a_node_dies(ray_nodes, tmp_path):
     assert len(result.history) >= 10 and result.history[-1].members == (0,)
 
 
+@pytest.mark.slow
 def test_a_run_may_stop_when_rows_are_lost(tmp_path):
     input_fn = noting(tf.train.ray_input("id", None, 6), tmp_path, dying(tmp_path, 3))
     with pytest.raises(DataLossError, match="the rows of train that it had taken"):

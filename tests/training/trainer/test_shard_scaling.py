@@ -128,7 +128,8 @@ def scalings(result):
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("model", ["random", pytest.param("embedding", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("model", ["random", "embedding"])
+@pytest.mark.slow
 def test_a_run_whose_shards_change_equals_one_whose_do_not(ray_local, clusters, tmp_path, model):
     counts = Counts(ray_local, clusters, Barrier(tmp_path), 4, 2)
     result = trainer(model, counts.barrier, [counts]).fit()
@@ -151,7 +152,13 @@ def test_a_run_whose_shards_change_equals_one_whose_do_not(ray_local, clusters, 
 
 @pytest.mark.ray
 @pytest.mark.parametrize(
-    "options", [{"workers": 3, "backup_workers": 1}, {"mode": "async"}, {"workers": (2, 3)}], ids=str
+    "options",
+    [
+        pytest.param({"workers": 3, "backup_workers": 1}, marks=pytest.mark.slow),
+        {"mode": "async"},
+        pytest.param({"workers": (2, 3)}, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_each_step_is_applied_once_however_replicas_work_together(ray_local, clusters, tmp_path, options):
     counts = Counts(ray_local, clusters, Barrier(tmp_path), 4, 2)
@@ -167,6 +174,7 @@ def test_each_step_is_applied_once_however_replicas_work_together(ray_local, clu
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_replica_that_is_late_gets_its_answers_from_the_shards_that_were_left(ray_local, clusters, tmp_path):
     """Replica 2 asks for the rows of its step 3 only when the variables have moved twice, and then again."""
     barrier, left = Barrier(tmp_path), []
@@ -195,6 +203,7 @@ class Interrupted(Exception):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_checkpoint_of_a_run_that_changed_restores_with_any_number(ray_local, clusters, tmp_path):
     class Interrupting(Counts):
         def on_step(self, record):
@@ -223,6 +232,7 @@ def test_a_checkpoint_of_a_run_that_changed_restores_with_any_number(ray_local, 
     promise="Every step is applied once.",
 )
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_shard_that_dies_after_a_change(ray_local, clusters, tmp_path):
     class Killing(Counts):
         is_killed = False
@@ -306,6 +316,7 @@ def test_a_backup_worker_that_is_frozen_joins_again(ray_local, clusters, tmp_pat
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_run_takes_the_shards_for_which_there_is_room(ray_local, clusters, tmp_path):
     barrier, sizes = Barrier(tmp_path), []
 
@@ -328,6 +339,7 @@ def test_a_run_takes_the_shards_for_which_there_is_room(ray_local, clusters, tmp
     promise="Every step is applied once.",
 )
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_shards_that_are_left(ray_local, clusters, tmp_path):
     barrier, stages = Barrier(tmp_path), [1, 3, 2, 3]
 

@@ -149,6 +149,7 @@ def test_two_shards_that_die_together_are_both_replaced_by_their_standbys(ray_lo
     promise="Every step is applied once.",
 )
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_shard_that_dies_with_its_standby(ray_local, clusters, tmp_path):
     killing = Killing(ray_local, clusters, Barrier(tmp_path), [("shard", 1), ("standby", 1)])
     result = run(killing, checkpoint_dir=tmp_path / "c", save_every_steps=10)

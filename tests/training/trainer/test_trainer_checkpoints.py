@@ -595,6 +595,7 @@ def test_a_cluster_run_that_is_resumed_equals_one_that_was_not(
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_cluster_goes_back_from_a_damaged_checkpoint(ray_local, uninterrupted, tmp_path, caplog):
     size = scaling(2, 2)
     trainer(tmp_path, 10, size=size, save_every_steps=5).fit()
@@ -666,7 +667,8 @@ tests.trainer(
     promise="What a checkpoint holds is not lost, and the result equals that of a run that was not killed.",
 )
 @pytest.mark.ray
-@pytest.mark.parametrize("with_signal", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
+@pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.slow
 def test_a_driver_that_dies_is_started_again(ray_local, tmp_path, with_signal):
     address = ray_local.get_runtime_context().gcs_address
 
