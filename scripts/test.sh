@@ -19,8 +19,8 @@ if [[ $# -gt 0 ]]; then
     run_tests "$@"
     exit
 fi
-# Each process of tests on Ray has a Ray of its own. Their actors wait much of their time: two fill two processors.
+# Each process of tests on Ray has a Ray of its own. Their actors wait much of their time: three fill two processors.
 failed=0
 run_tests -n auto -m "not slow and not ray" || failed=1
-run_tests -n 2 --dist worksteal -m "ray and not slow" || failed=1
+run_tests -n 3 --dist worksteal -m "ray and not slow" || failed=1
 exit $failed

@@ -239,7 +239,10 @@ def test_a_peer_that_takes_nothing_is_given_up(monkeypatch):
     promise="Nothing waits as long as the cut lasts.",
 )
 def test_the_death_of_a_node_ends_what_waits_for_it(ray_nodes, freeze):
-    """The worker is frozen and keeps its end of the link open, as a machine does that is cut off; its node is gone."""
+    """The worker is frozen and keeps its end of the link open, as a machine does that is cut off; so is its Raylet.
+
+    That is not killed: the worker would be in a group of processes without a parent, which the kernel wakes up.
+    """
     import ray
 
     ray_nodes.add_node(num_cpus=1, resources={"here": 1})
@@ -260,6 +263,6 @@ def test_the_death_of_a_node_ends_what_waits_for_it(ray_nodes, freeze):
         worker = next(device for device in cluster.devices if "worker" in device)
         freeze(ray.get(cluster.actor(worker).ready.remote()).pid)
         running = Task(session.run, y)
-        os.kill(there.all_processes["raylet"][0].process.pid, signal.SIGKILL)
+        freeze(there.all_processes["raylet"][0].process.pid)
         with pytest.raises(UnavailableError, match=r"worker/task:0.* died"):
             running.result()

@@ -63,6 +63,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--share", default="0/1", metavar="K/N", help="of ops, gradients and session: every Nth operation, from the Kth"
     )
+    parser.add_argument("--processes", type=int, default=1, help="tests: processes that share them")
     parser.add_argument("--operations", action="store_true", help="launches: of single operations in place of models")
     parser.add_argument("--update", action="store_true", help="launches: write the table of costs anew")
     parser.add_argument("--isolate", action=argparse.BooleanOptionalAction, help="a process for each operation type")
@@ -129,6 +130,9 @@ def run_tests(options: argparse.Namespace) -> tuple[int, int]:
         *(["-k", options.only] if options.only else []),
     ]
     style = ["-q", "-p", "no:cacheprovider", "--tb", "long" if options.verbose else "line"]
+    if options.processes > 1:
+        os.environ["GPU_XP"] = options.xp
+        style += ["-n", str(options.processes), "-p", "tests.support.gpu.gpu_plugin"]
     status = pytest.main([*style, *chosen, *files], [tally])
     if status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         tally.fail[f"pytest itself: {status.name}"] += 1
