@@ -302,6 +302,7 @@ def test_trains_on_ray_with_an_input_function_that_workers_cannot_import(ray_loc
     promise="No part of the data is left out in silence.",
 )
 @pytest.mark.ray
+@pytest.mark.slow
 def test_lost_data_is_told_and_summed_up_or_ends_the_run(ray_local, program):
     address = ray_local.get_runtime_context().gcs_address
     arguments = ["--address", address, "--workers", "2", "--cpus-per-worker", "0.5"]

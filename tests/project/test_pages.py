@@ -37,8 +37,15 @@ def needs_ray(page):
     return any("tf.Cluster(" in text or f"tfray run {ON_RAY}" in text for _, text in snippets_of(page))
 
 
+LONG = {"clusters"}
+"""Pages whose snippets take longer than most tests."""
+
 WITH_SNIPPETS = [
-    pytest.param(page, id=page.stem, marks=[pytest.mark.ray] if needs_ray(page) else [])
+    pytest.param(
+        page,
+        id=page.stem,
+        marks=[pytest.mark.ray] * needs_ray(page) + [pytest.mark.slow] * (page.stem in LONG),
+    )
     for page in PAGES
     if snippets_of(page)
 ]

@@ -80,6 +80,7 @@ def test_actors_that_die_while_they_start_are_started_again(ray_local, tmp_path,
     assert len(list(started.iterdir())) == {1: 2, 99: cluster_module.REPLACING_ATTEMPTS, 0: 1}[deaths]
 
 
+@pytest.mark.slow
 def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_path, monkeypatch, capfd):
     (tmp_path / "slow_to_import.py").write_text(SLOW_MODULE.format(path=str(tmp_path / "go")))
     monkeypatch.setattr(cluster_module, "NOTICE_AFTER_S", 1.0)
@@ -110,6 +111,7 @@ def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_
     happens="A line says what is waited for. At last, `tf.errors.ResourceExhaustedError` with what was asked.",
     promise="The wait ends after `start_timeout_s`, and room that comes in time is used.",
 )
+@pytest.mark.slow
 def test_room_that_comes_late_is_waited_for(ray_nodes, capfd, monkeypatch):
     import ray
 

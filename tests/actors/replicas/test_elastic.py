@@ -180,6 +180,7 @@ def test_steps_and_rates_that_grow_with_the_workers(ray_local, tmp_path):
     promise="The result equals that of a run in which nothing happened.",
 )
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_lost_parameter_server_does_not_end_an_elastic_run(ray_local, tmp_path, clusters):
     barrier = Barrier(tmp_path)
     stages = Stages(barrier, (2, nothing))

@@ -153,6 +153,7 @@ def test_a_shard_is_replaced_beside_a_frozen_backup_worker(ray_local, tmp_path, 
     assert waits[0] < 200, "a worker that does not get ready is given up after 240 s"
 
 
+@pytest.mark.slow
 def test_dead_actors_are_replaced_beside_a_frozen_one(ray_local, freeze):
     import ray
 
@@ -174,6 +175,7 @@ def test_a_step_in_which_a_worker_was_frozen_is_soon_no_measure():
     assert paces.longest([0]) < 3 and paces.longest([0, 1]) == 5
 
 
+@pytest.mark.slow
 def test_random_states_of_a_frozen_worker_that_is_needed_are_waited_for_no_longer_than_said(ray_local, freeze):
     import ray
 

@@ -70,7 +70,7 @@ def killing_run(folder, steps, kills, **options):
     promise="Every step is done once.",
 )
 @pytest.mark.parametrize("model", [pytest.param("dense", marks=pytest.mark.slow), "embedding"])
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_a_worker_that_dies_is_replaced(ray_local, tmp_path, model, mode):
     """The other one goes on alone for a while, and then waits for the replacement."""
     make_model, data = MODELS[model]
@@ -114,7 +114,8 @@ def test_two_workers_die_at_once(ray_local, tmp_path):
     happens="The run waits for replacements.",
     promise="Every step is done once.",
 )
-@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["sync", "async"])
 def test_all_workers_die_at_once_and_come_back(ray_local, tmp_path, mode):
     result = tf.train.Trainer(
         dense_model(OPTIMIZERS["sgd"]),
@@ -257,6 +258,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_step(ray_local, tmp_path, model):
     assert {len(record.members) for record in result.history} >= {1}
 
 
+@pytest.mark.slow
 def test_the_only_worker_dies_and_comes_back(ray_local, tmp_path):
     result = tf.train.Trainer(
         dense_model(OPTIMIZERS["sgd"]),
@@ -358,12 +360,13 @@ def test_a_step_that_hangs_runs_into_its_timeout(ray_local, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({}, marks=pytest.mark.slow),
+        {},
         {"backup_workers": 1},
-        pytest.param({"mode": "async"}, marks=pytest.mark.slow),
+        {"mode": "async"},
     ],
     ids=["sync", "backup", "async"],
 )
+@pytest.mark.slow
 def test_what_on_step_takes_is_not_a_time_of_steps(ray_local, options):
     # Shards with a backup worker wait for the driver, which is in `on_step`.
     data = tf.train.array_input(*classification_data(), batch_size=24)

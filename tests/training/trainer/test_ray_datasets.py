@@ -75,11 +75,12 @@ def fit(dataset, input_fn, scale=None, **run):
     ("scale", "batch_size"),
     [
         pytest.param({"workers": 2}, 6, id="sync"),
-        pytest.param({"workers": 3, "backup_workers": 1}, 6, id="backup", marks=pytest.mark.slow),
-        pytest.param({"workers": 2, "mode": "async"}, 3, id="async", marks=pytest.mark.slow),
-        pytest.param({"workers": (1, 2)}, 6, id="elastic", marks=pytest.mark.slow),
+        pytest.param({"workers": 3, "backup_workers": 1}, 6, id="backup"),
+        pytest.param({"workers": 2, "mode": "async"}, 3, id="async"),
+        pytest.param({"workers": (1, 2)}, 6, id="elastic"),
     ],
 )
+@pytest.mark.slow
 def test_replicas_read_every_row_once_in_each_pass(tmp_path, scale, batch_size):
     input_fn = tf.train.ray_input("id", None, batch_size, epochs=2)
     result = fit(rows_of(24), noting(input_fn, tmp_path), scaling(**scale))

@@ -98,11 +98,12 @@ def told(result):
     ("model", "victims", "pause_s"),
     [
         ("dense", [one("shard", 0)], 30),  # on a busy machine too
-        pytest.param("dense", SEVERAL, 5, marks=pytest.mark.slow),
-        pytest.param("embedding", SEVERAL, 5, marks=pytest.mark.slow),
+        ("dense", SEVERAL, 5),
+        ("embedding", SEVERAL, 5),
     ],
     ids=["one", "several", "several-embedding"],
 )
+@pytest.mark.slow
 def test_a_run_whose_shards_die_equals_one_whose_shards_live(ray_local, clusters, tmp_path, model, victims, pause_s):
     killing = Killing(ray_local, clusters, Barrier(tmp_path), *victims)
     result = run(killing, model)
