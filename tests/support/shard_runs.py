@@ -41,13 +41,16 @@ def held(ray, cluster):
     return sum(ray.get(cluster.actor(device).status.remote())["resources"] for device in cluster.devices_of("ps"))
 
 
-def trainer(model, barrier, callbacks=(), size=None, steps=STEPS, batches=None, **run):
-    """A run that takes its time until the barrier is reached. `batches`: those that a replica reads, if not `steps`."""
+def trainer(model, barrier, callbacks=(), size=None, steps=STEPS, **run):
+    """A run that takes its time until the barrier is reached."""
     make_model, data = MODELS[model]
+    size = size or scaling(2)
+    # Asynchronous workers share the steps, so each reads only some of as many batches: they are late much earlier.
+    pace = steps // 10 if size.mode == "async" else steps
     return tf.train.Trainer(
         make_model(),
-        paced(tf.train.array_input(*data(), batch_size=24, shuffle_seed=1), barrier, batches or steps, LATE_S),
-        size or scaling(2),
+        paced(tf.train.array_input(*data(), batch_size=24, shuffle_seed=1), barrier, pace, LATE_S),
+        size,
         tf.train.RunConfig(steps=steps, seed=7, callbacks=callbacks, logdir=None, **run),
     )
 

@@ -163,8 +163,7 @@ def test_a_run_whose_shards_change_equals_one_whose_do_not(ray_local, clusters, 
 def test_each_step_is_applied_once_however_replicas_work_together(ray_local, clusters, tmp_path, options):
     counts = Counts(ray_local, clusters, Barrier(tmp_path), 4, 2)
     size = scaling(**{"workers": 2} | options)
-    batches = STEPS // 10 if size.mode == "async" else STEPS  # a worker reads half, and most of these late
-    result = trainer("embedding", counts.barrier, [counts], size, batches=batches).fit()
+    result = trainer("embedding", counts.barrier, [counts], size).fit()
     assert len(scalings(result)) == 2
     assert_each_step_once(result)
     first, second, third = counts.pids

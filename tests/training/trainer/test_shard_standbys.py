@@ -124,8 +124,7 @@ def test_a_run_whose_shards_die_equals_one_whose_shards_live(ray_local, clusters
 def test_each_step_is_applied_once_however_replicas_work_together(ray_local, clusters, tmp_path, options):
     killing = Killing(ray_local, clusters, Barrier(tmp_path), one("shard", 1), one("standby", 0))
     size = scaling(**{"workers": 2, "parameter_servers": 2, "replicated_shards": True} | options)
-    batches = STEPS // 2 if size.mode == "async" else STEPS
-    result = trainer("embedding", killing.barrier, [killing], size, batches=batches).fit()
+    result = trainer("embedding", killing.barrier, [killing], size).fit()
     assert not killing.victims and told(result)[1] == 0
     assert_each_step_once(result)
     losses = [record.metrics["loss"] for record in result.history]
