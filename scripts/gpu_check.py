@@ -27,6 +27,9 @@ from tests.support.gpu.report import Report, table  # noqa: E402
 _Case = tuple[str, str, dict[str, Any], str]
 """Benchmark, case, options and mode."""
 
+_LAST_WORD_S = 10.0
+"""A check that is told to end has this long to write what it has found."""
+
 CHECKS = ("ops", "gradients", "session")
 NETWORKS = ("alexnet", "overfeat", "oxfordnet", "googlenet", "resnet_50")
 LANGUAGE_MODEL = {"batch": 128, "units": 512, "words": 40_000}
@@ -58,8 +61,13 @@ def check(what: str, processes: int, seconds: float) -> tuple[int, int]:
         try:
             child.wait(max(deadline - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+            report.failures[f"share {share}"].append(("?", f"not done after {seconds:.0f} s", "?"))
+            child.terminate()  # it writes what it has found
+            try:
+                child.wait(_LAST_WORD_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
         found = folder / f"{share}-{what}.json"
         if found.exists():
             report.merge(json.loads(found.read_text()))

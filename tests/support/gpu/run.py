@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import collections
 import os
+import signal
 import sys
 import time
 import warnings
@@ -156,17 +157,19 @@ def run(what: str, recorder: Any, options: argparse.Namespace) -> tuple[int, int
     from tests.support.gpu import batteries
 
     report = Report(recorder)
-    {"ops": batteries.ops, "gradients": batteries.gradients_of_ops, "session": batteries.sessions}[what](
-        report, options
-    )
-    if options.json:
-        report.save(f"{options.json}-{what}.json")
+    battery = {"ops": batteries.ops, "gradients": batteries.gradients_of_ops, "session": batteries.sessions}[what]
+    try:
+        battery(report, options)
+    finally:  # what was found until the process is told to end counts too
+        if options.json:
+            report.save(f"{options.json}-{what}.json")
     return report.show(options.all)
 
 
 def main() -> int:
     options = parse()
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     recorder = open_gpu(options.xp)[1] if options.what != ["static"] else None
     total_agree = total_fail = 0
     for what in options.what:
