@@ -272,6 +272,19 @@ def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="tfray-kernels-"))
 
 
+def kept_text(name: str) -> str | None:
+    """What `keep_text` has kept under a name."""
+    try:
+        return (_folder() / f"{name}.txt").read_text(encoding="utf-8")
+    except OSError:
+        return None
+
+
+def keep_text(name: str, text: str) -> None:
+    """Keep a text beside the kernels, for later processes: what was measured once on this machine."""
+    _keep(_folder() / f"{name}.txt", text.encode())
+
+
 def _keep(path: Path, code: bytes) -> None:
     """Write a file as a whole: another process may do the same."""
     try:

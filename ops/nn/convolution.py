@@ -9,7 +9,8 @@ Let P be the number of windows of a tile, K = window height * width * channels, 
 
 On a CPU a tile's columns stay in the cache, and large convolutions run several tiles at once; on a GPU tiles only
 bound the memory. Sums are made in an order that depends on nothing but shapes: the number of threads changes no bit.
-Where oneDNN is installed, it computes most convolutions of a CPU (`fast_convolution.py`).
+Where oneDNN is installed, it computes most convolutions of a CPU (`fast_convolution.py`), and where cuDNN is, those of
+a GPU (`device_convolution.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from tfray.ops.kernels.tiles import (
     tile_bytes,
 )
 from tfray.ops.kernels.windows import Axis, as_nhwc
-from tfray.ops.nn import fast_convolution
+from tfray.ops.nn import device_convolution, fast_convolution
 from tfray.ops.nn.conv_geometry import Geometry, mirrored
 
 _SERIAL_FLOPS: Final = 5e7
@@ -103,6 +104,8 @@ def convolve(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out:
     """Convolve images with filters ``[height, width, channels, filters]``; the outputs have `outputs_shape`."""
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
+    if device_convolution.can_convolve(xp, "forward", geo, images, filters):
+        return device_convolution.convolve(xp, images, filters, geo, out)
     if fast_convolution.can_convolve(xp, "forward", geo, images, filters):
         return fast_convolution.convolve(images, filters, geo, out)
     dtype = accumulator_dtype(images.dtype)
@@ -183,6 +186,8 @@ def convolve_backward_filters(
     """Gradient of the filters, ``[height, width, channels, filters]``."""
     if out is None:
         out = xp.empty((geo.height.window, geo.width.window, geo.channels, geo.filters), images.dtype)
+    if device_convolution.can_convolve(xp, "filters", geo, images, d_outputs):
+        return device_convolution.convolve_backward_filters(xp, images, d_outputs, geo, out)
     if fast_convolution.can_convolve(xp, "filters", geo, images, d_outputs):
         return fast_convolution.convolve_backward_filters(images, d_outputs, geo, out)
     if geo.is_empty:
@@ -229,6 +234,8 @@ def convolve_backward_images(
     """Gradient of the images, of `images_shape`."""
     if out is None:
         out = xp.empty(geo.images_shape, d_outputs.dtype)
+    if device_convolution.can_convolve(xp, "images", geo, d_outputs, filters):
+        return device_convolution.convolve_backward_images(xp, d_outputs, filters, geo, out)
     if fast_convolution.can_convolve(xp, "images", geo, d_outputs, filters):
         return fast_convolution.convolve_backward_images(d_outputs, filters, geo, out)
     if geo.height.stride == geo.width.stride == 1 and geo.channels >= _FEW_CHANNELS:

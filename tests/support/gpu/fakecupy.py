@@ -1139,7 +1139,13 @@ cuda = types.SimpleNamespace(
         getDeviceCount=lambda: GPUS,
         getDevice=lambda: _current.devices[-1],
         CUDARuntimeError=RuntimeError,
-        getDeviceProperties=lambda i: {"name": b"pretended GPU", "totalGlobalMem": 16 << 30},
+        getDeviceProperties=lambda i: {
+            "name": b"pretended GPU",
+            "totalGlobalMem": 16 << 30,
+            "major": 9,
+            "minor": 0,
+            "multiProcessorCount": 100,
+        },
     ),
 )
 
