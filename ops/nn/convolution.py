@@ -32,7 +32,7 @@ from tfray.ops.kernels.tiles import (
     tile_bytes,
 )
 from tfray.ops.kernels.windows import Axis, as_nhwc
-from tfray.ops.nn import device_convolution, fast_convolution
+from tfray.ops.nn import device_convolution, device_kernels, fast_convolution
 from tfray.ops.nn.conv_geometry import Geometry, mirrored
 
 _SERIAL_FLOPS: Final = 5e7
@@ -135,6 +135,9 @@ def convolve_biased(
     if fast_convolution.can_convolve(xp, "biased", geo, images, filters, bias):
         return fast_convolution.convolve(images, filters, geo, out, bias, rectified=rectified)
     convolve(xp, images, filters, geo, out)
+    if device_kernels.has_kernels(xp, out, bias) and out.flags.c_contiguous:
+        device_kernels.add_bias(xp, out, bias, geo.layout, rectified=rectified)
+        return out
     channels = as_nhwc(out, geo.layout)
     xp.add(channels, bias, out=channels)
     return xp.maximum(out, out.dtype.type(0), out=out) if rectified else out

@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
-from tfray.ops.kernels.gpu.device_loops import DeviceLoop, Load, Section, Trace, Value, device_sum, has_loop
+from tfray.ops.kernels.gpu.device_loops import DeviceLoop, Load, Section, Trace, Value, has_loop
+from tfray.ops.kernels.gpu.device_sums import staged_sum
 from tfray.ops.nn.pooling import Pooling
 
 MAX_WINDOW: Final = 64
@@ -41,7 +42,7 @@ def softmax(xp: ArrayModule, logits: Array, out: Array, *, is_log: bool) -> None
 def _row_statistics(xp: ArrayModule, logits: Array) -> tuple[Array, Array]:
     """Of each row the greatest element, and the sum of the powers of what the others are below it."""
     greatest = logits.max(axis=1, keepdims=True)
-    return greatest, device_sum(xp, "exp({0} - {1})", [logits, greatest], axis=1)
+    return greatest, staged_sum(xp, "exp({0} - {1})", [logits, greatest], axis=1)
 
 
 def _rows_of(shape: tuple[int, ...], dtype: NumpyDType, whole: Sequence[str], columns: Sequence[str]) -> list[Load]:
@@ -58,7 +59,7 @@ def _softmax_loop(shape: tuple[int, int], dtype: NumpyDType, is_log: bool) -> De
 
 def softmax_gradient(xp: ArrayModule, d: Array, y: Array, out: Array, *, is_log: bool) -> None:
     """Write the gradient of `softmax` to `out`: from that of its result, `d`, and its result, `y`."""
-    total = device_sum(xp, "{0}" if is_log else "{0} * {1}", [d] if is_log else [d, y], axis=1)
+    total = staged_sum(xp, "{0}" if is_log else "{0} * {1}", [d] if is_log else [d, y], axis=1)
     _softmax_gradient_loop(d.shape, d.dtype, is_log)(xp, d, y, total, out)
 
 
@@ -75,7 +76,7 @@ def cross_entropy(xp: ArrayModule, logits: Array, labels: Array, losses: Array, 
     greatest, total = _row_statistics(xp, logits)
     _cross_entropy_loop(logits.shape, logits.dtype)(xp, logits, labels, greatest, total, backprop)
     terms = [labels, logits, greatest, total]
-    losses[...] = device_sum(xp, "{0} * (log({3}) - ({1} - {2}))", terms, axis=1).reshape(-1)
+    losses[...] = staged_sum(xp, "{0} * (log({3}) - ({1} - {2}))", terms, axis=1).reshape(-1)
 
 
 @lru_cache(maxsize=64)
@@ -130,8 +131,8 @@ def channel_moments(xp: ArrayModule, images: Array, layout: str) -> tuple[Array,
     """Mean and biased variance of each channel."""
     axes = channel_axes(images.shape, layout)
     per_pixel = 1 / np.prod([images.shape[axis] for axis in axes])
-    mean = device_sum(xp, "{0}", [images], axes, per_pixel)
-    variance = device_sum(xp, "({0} - {1}) * ({0} - {1})", [images, mean], axes, per_pixel)
+    mean = staged_sum(xp, "{0}", [images], axes, per_pixel)
+    variance = staged_sum(xp, "({0} - {1}) * ({0} - {1})", [images, mean], axes, per_pixel)
     return mean.reshape(-1), variance.reshape(-1)
 
 
@@ -172,8 +173,8 @@ def normalization_gradient(
     """Gradients of the images, the scale and the offset, from `d`, and mean, variance and scale of the channels."""
     axes = channel_axes(images.shape, layout)
     mean = vectors[0].reshape(-1) if layout == "NHWC" else vectors[0].reshape(-1, 1, 1)
-    d_offset = device_sum(xp, "{0}", [d], axes).reshape(-1)
-    total = device_sum(xp, "({0} - {1}) * {2}", [images, mean, d], axes).reshape(-1)
+    d_offset = staged_sum(xp, "{0}", [d], axes).reshape(-1)
+    total = staged_sum(xp, "({0} - {1}) * {2}", [images, mean, d], axes).reshape(-1)
     d_images, d_scale = xp.empty(images.shape, images.dtype), xp.empty(d_offset.shape, images.dtype)
     loop = _normalization_gradient_loop(images.shape, layout, images.dtype, epsilon, is_training)
     taken = [images, d, *vectors, total, d_offset] if is_training else [d, *vectors[1:], total]
@@ -202,6 +203,23 @@ def _normalization_gradient_loop(
     channels = shape[3] if layout == "NHWC" else shape[1]
     d_scale = total / trace.sqrt(variance + epsilon)
     return DeviceLoop([each, _loop(channels, loads, trace, (d_scale, "d_scale"))])
+
+
+# -- biases --------------------------------------------------------------------------------------------
+
+
+def add_bias(xp: ArrayModule, images: Array, bias: Array, layout: str, *, rectified: bool) -> None:
+    """Add a number to each channel of contiguous images, in place; and make what is negative then 0, if `rectified`."""
+    _bias_loop(images.shape, layout, images.dtype, rectified)(xp, bias, images)
+
+
+@lru_cache(maxsize=64)
+def _bias_loop(shape: tuple[int, ...], layout: str, dtype: NumpyDType, rectified: bool) -> DeviceLoop:
+    loads, trace = [Load("images", dtype), *_per_channel(shape, layout, dtype, ["bias"])], Trace()
+    x, bias = trace.values(loads)
+    total = x + bias
+    result = trace.maximum(total, trace.record("0", [], dtype)) if rectified else total
+    return DeviceLoop([_loop(int(np.prod(shape)), loads, trace, (result, "images"))])
 
 
 # -- pooling -------------------------------------------------------------------------------------------

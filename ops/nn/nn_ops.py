@@ -20,6 +20,8 @@ from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
 from tfray.ops.arrays.shape_ops import cast, identity
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels import sums
+from tfray.ops.kernels.gpu.device_loops import has_loop
+from tfray.ops.kernels.gpu.device_sums import staged_sum
 from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import FEW_ELEMENTS, LARGE_ELEMENTS, cut, run_tiles, shares_for
 from tfray.ops.math.arithmetic_ops import multiply, realdiv, reciprocal, subtract
@@ -151,8 +153,11 @@ def _bias_add_grad_kernel(ctx: KernelContext, d_output: Array) -> Array:
     if xp is np and is_by_rows and d_output.size:
         return sums.of_short_rows(d_output, channels)
     axes = tuple(i for i in range(d_output.ndim) if i != axis)
-    total = xp.sum(d_output, axis=axes, dtype=accumulator_dtype(d_output.dtype))
-    return total.astype(d_output.dtype, copy=False)
+    if has_loop(xp, d_output.dtype, d_output.size):
+        total = staged_sum(xp, "{0}", [d_output], axes).reshape(-1)
+    else:
+        total = xp.sum(d_output, axis=axes, dtype=accumulator_dtype(d_output.dtype))
+    return total if total.dtype == d_output.dtype else total.astype(d_output.dtype)
 
 
 def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:

@@ -14,7 +14,16 @@ from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import (
+    Array,
+    ArrayModule,
+    Kernel,
+    KernelContext,
+    OpDef,
+    on_every_device,
+    out_kernel,
+    register,
+)
 from tfray.framework.shape_functions import all_inputs_alike
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
@@ -415,7 +424,7 @@ FUSED_BATCH_NORM = register(
         attrs=("epsilon", "data_format", "is_training"),
         types={"T": (dtypes.float32, dtypes.float64)},
         shape=_fused_batch_norm_shape,
-        kernels=on_every_device(_fused_batch_norm_kernel),
+        kernels=on_every_device(Kernel(_fused_batch_norm_kernel, makes_new=lambda op: bool(op.attrs["is_training"]))),
         gradient=_fused_batch_norm_gradient,
     )
 )
@@ -544,7 +553,7 @@ FUSED_BATCH_NORM_GRAD = register(
         attrs=("epsilon", "data_format", "is_training"),
         types={"T": (dtypes.float32, dtypes.float64)},
         shape=_fused_batch_norm_grad_shape,
-        kernels=on_every_device(_fused_batch_norm_grad_kernel),
+        kernels=on_every_device(Kernel(_fused_batch_norm_grad_kernel, makes_new=True)),
         gradient=_fused_batch_norm_grad_gradient,
     )
 )

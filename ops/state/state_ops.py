@@ -14,9 +14,11 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.indexed_slices import Gradient
 from tfray.framework.op_def import (
     Array,
+    Kernel,
     KernelContext,
     OpDef,
     StoredVariable,
+    Update,
     not_differentiable,
     on_every_device,
     register,
@@ -378,6 +380,12 @@ def _dense_update(name: str, operation: str) -> OpDef:
             getattr(ctx.xp, operation)(array, value, out=array)
             return array
 
+    def formula(xp: Any, temporaries: Any, value: Any, variable: Any) -> None:
+        getattr(xp, operation)(variable, value, out=variable)
+
+    def update(ctx: KernelContext, resource: StoredVariable, value: Array) -> Update:
+        return Update(formula, [resource], value, ())
+
     return register(
         OpDef(
             name=name,
@@ -386,7 +394,7 @@ def _dense_update(name: str, operation: str) -> OpDef:
             attrs=("shape",),
             types={"dtype": dtypes.NUMERIC},
             shape=_dense_update_shape,
-            kernels=on_every_device(kernel),
+            kernels=on_every_device(Kernel(kernel, update=update)),
             gradient=not_differentiable,
             stateful=True,
             access="update",

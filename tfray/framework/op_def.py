@@ -119,7 +119,7 @@ class Update(NamedTuple):
         formula: ``formula(xp, (t, u), gradient, variable, *slots, *scalars)`` calls ufuncs of `xp` with ``out=``, and
             takes the same course for all values.
         resources: The variable and its slots.
-        gradient: The gradient, of their shape.
+        gradient: The gradient, or what else the operation takes of their shape: its input ``grad`` or ``value``.
         scalars: The scalars of the formula.
     """
 
@@ -137,7 +137,7 @@ class Kernel:
         function: ``function(ctx, *arrays)``.
         accepts_out: The function takes ``out=``, a buffer of the first output's shape and dtype (or None),
             fills it and returns it. The buffer shares no memory with the inputs, except for `may_overwrite`.
-            Without `accepts_out` the outputs are assumed to share memory with the inputs.
+            Without `accepts_out` the outputs are assumed to share memory with the inputs, but for `makes_new`.
         may_overwrite: Indices of inputs whose memory ``out`` may be, when shape and dtype agree.
         ufunc: Name of the array module's ufunc that is the whole kernel: generated code calls it
             directly, ``ufunc(*arrays, out)``.
@@ -156,6 +156,8 @@ class Kernel:
             for an operation. None for a ufunc, whose name says it, and where there is none.
         update: For an optimizer's update by a dense gradient, ``update(ctx, *inputs)`` gives the `Update` that the
             function carries out. On a GPU, the updates of all variables are then one kernel.
+        makes_new: Whether no result shares memory with an input although there is no `accepts_out`. A function decides
+            by the operation.
     """
 
     function: KernelFunction
@@ -168,6 +170,13 @@ class Kernel:
     element_ns: float = 0.2
     element: str | Callable[[Any], str] | None = None
     update: Callable[..., Update] | None = None
+    makes_new: bool | Callable[[Any], bool] = False
+
+    def gives_new(self, op: Any, index: int) -> bool:
+        """Whether that result of an operation shares no memory with its inputs."""
+        if self.accepts_out and not index:
+            return True
+        return self.makes_new(op) if callable(self.makes_new) else self.makes_new
 
 
 _UFUNC_NS: Final = {

@@ -48,7 +48,7 @@ from tfray.framework.region import Region
 from tfray.framework.tensor_list import TensorList
 from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.runtime.device import Device, OpContext
-from tfray.runtime.device_groups import Group, UpdateGroup, arranged, group_loop, name_of, update_loops
+from tfray.runtime.device_groups import Group, UpdateGroup, arranged, group_loop, is_gradient, name_of, update_loops
 from tfray.runtime.fusion import (
     FusedGroup,
     compiled_loop,
@@ -586,7 +586,7 @@ class _Emitter:
                 (gradient,) = [
                     self.form(tensor, False)
                     for argument, tensor in zip(op.op_def.input_arguments, op.inputs, strict=True)
-                    if argument.name == "grad"
+                    if is_gradient(argument)
                 ]
                 handles = [self.name(tensor) for tensor in op.inputs if tensor.dtype is dtypes.resource]
                 updates.append(f"({', '.join([*handles, gradient])})")

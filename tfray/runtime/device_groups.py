@@ -16,7 +16,7 @@ import numpy as np
 from tfray.framework import dtypes
 from tfray.framework.effects import access_of, accessed_handles, is_stateful
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import ArrayModule, Kernel, StoredVariable, Update
+from tfray.framework.op_def import Argument, ArrayModule, Kernel, StoredVariable, Update
 from tfray.ops.kernels.element_loops import Assignment
 from tfray.ops.kernels.gpu.device_loops import (
     DEVICE_ELEMENTS,
@@ -139,6 +139,7 @@ class _Search:
 
     def __init__(self, body: Body, kernel_of: Callable[[Operation], Kernel], host: HostValues) -> None:
         self._body, self._kernel_of, self._host = body, kernel_of, host
+        self._taken = {tensor for op in body.ops for tensor in op.inputs}.union(body.outputs)
         self._clusters: list[_Cluster] = []
         self._of: dict[Operation, _Cluster] = {}
         self._by_key: dict[Hashable, list[_Cluster]] = {}
@@ -189,7 +190,8 @@ class _Search:
 
     def _key(self, op: Operation) -> Hashable:
         kernel = self._kernel_of(op)
-        if kernel.update is not None and update_section(op, kernel, 0) is not None:
+        is_update = kernel.update is not None and self._taken.isdisjoint(op.outputs)
+        if is_update and update_section(op, kernel, 0) is not None:
             return "update"
         if op in self._host.ops or not self._is_elementwise(op, kernel):
             return None
@@ -271,8 +273,9 @@ class _Search:
                 behind.add(handle)
         for handle in behind:
             self._readers.setdefault(handle, []).append(cluster)
-        if not self._kernel_of(op).accepts_out:  # else its results share no memory with the variable
-            self._handles_behind.update((tensor, behind) for tensor in op.outputs)
+        kernel = self._kernel_of(op)
+        shared = [tensor for tensor in op.outputs if not kernel.gives_new(op, tensor.value_index)]
+        self._handles_behind.update((tensor, behind) for tensor in shared)
         if self._has_effect(op):
             self._last_effect = cluster
 
@@ -323,6 +326,11 @@ def _elementwise_section(
     return Section(kept[0].shape.num_elements() or 0, tuple(loads), tuple(assignments), tuple(stored))
 
 
+def is_gradient(argument: Argument) -> bool:
+    """Whether an input of an update has the shape of the variable (see `Update.gradient`)."""
+    return argument.name in ("grad", "value")
+
+
 def update_section(op: Operation, kernel: Kernel, number: int, numbers: Sequence[Tensor] = ()) -> Section | None:
     """The section of an update, or None if it has to run by its kernel.
 
@@ -338,7 +346,7 @@ def update_section(op: Operation, kernel: Kernel, number: int, numbers: Sequence
     values: list[Any] = []
     for index, (argument, tensor) in enumerate(zip(op.op_def.input_arguments, op.inputs, strict=True)):
         is_resource = tensor.dtype is dtypes.resource
-        if is_resource or argument.name == "grad":
+        if is_resource or is_gradient(argument):
             loads[index] = Load(f"{number}.{index}", dtype if is_resource else tensor.dtype.numpy)
         else:
             loads[index] = Load(name_of(tensor), tensor.dtype.numpy, "number" if tensor in numbers else "scalar")
@@ -418,7 +426,7 @@ def _update_loop(ops: list[Operation], kernel_of: Callable[[Operation], Kernel],
         tensor
         for op in ops
         for argument, tensor in zip(op.op_def.input_arguments, op.inputs, strict=True)
-        if tensor.dtype is not dtypes.resource and argument.name != "grad"
+        if tensor.dtype is not dtypes.resource and not is_gradient(argument)
     ]
     numbers = list(dict.fromkeys(tensor for tensor in others if tensor in constants))
     scalars = list(dict.fromkeys(tensor for tensor in others if tensor not in constants))
@@ -429,7 +437,7 @@ def _update_loop(ops: list[Operation], kernel_of: Callable[[Operation], Kernel],
         for number, op in enumerate(ops):
             for index, (argument, tensor) in enumerate(zip(op.op_def.input_arguments, op.inputs, strict=True)):
                 is_resource = tensor.dtype is dtypes.resource
-                if is_resource if kind == "resource" else argument.name == "grad":
+                if is_resource if kind == "resource" else is_gradient(argument):
                     names.append(f"{number}.{index}")
     order = [names.index(name) for name in (*loop.inputs, *loop.outputs)]
     return UpdateLoop(ops, numbers, scalars, loop, order)

@@ -122,9 +122,9 @@ class _Liveness:
             self.last_use[tensor] = max(math.inf if keeps else i, self.last_use.get(tensor, 0))
         behind = set().union(*(self.roots[tensor] for tensor in op.inputs)) if op.inputs else set()
         for tensor in op.outputs:
-            fills_buffer = tensor.value_index == 0 and self.kernel_of(op).accepts_out
+            is_new = self.kernel_of(op).gives_new(op, tensor.value_index)
             waited_for = op.op_def.blocking and not op.op_def.keeps_inputs  # see `OpDef.blocking`
-            fresh = fills_buffer or waited_for or tensor in self.copied_reads
+            fresh = is_new or waited_for or tensor in self.copied_reads
             self.roots[tensor] = {tensor} if fresh else behind | {tensor}
 
     def _set_ends(self) -> None:

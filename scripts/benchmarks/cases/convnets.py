@@ -140,7 +140,8 @@ def _case(
     @contextmanager
     def opened(backend: Backend, options: Options) -> Iterator[Step]:
         tf = backend.tf
-        shape = [options["batch"], pixels, pixels, 3]
+        size = options.get("pixels", pixels)
+        shape = [options["batch"], size, size, 3]
         random = np.random.default_rng(0)
         drawn = random.standard_normal(shape, np.float32), random.integers(_CLASSES, size=shape[0], dtype=np.int32)
         with tf.Graph().as_default():
