@@ -149,22 +149,25 @@ def normalized(
 ) -> tuple[Array, Array]:
     """The images normalised by the mean, variance, scale and offset of their channels, and the unbiased variance."""
     out, unbiased = xp.empty(images.shape, images.dtype), xp.empty(vectors[1].shape, images.dtype)
-    _normalized_loop(images.shape, layout, images.dtype, epsilon, count)(xp, images, *vectors, out, unbiased)
+    loop = _normalized_loop(images.shape, layout, images.dtype, unbiased.dtype, epsilon, count)
+    loop(xp, images, *vectors, out, unbiased)
     return out, unbiased
 
 
 @lru_cache(maxsize=64)
-def _normalized_loop(shape: tuple[int, ...], layout: str, dtype: NumpyDType, epsilon: float, count: int) -> DeviceLoop:
+def _normalized_loop(
+    shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType, epsilon: float, count: int
+) -> DeviceLoop:
     names = ("mean", "variance", "scale", "offset")
-    loads, trace = [Load("x", dtype), *_per_channel(shape, layout, dtype, names)], Trace()
+    loads, trace = [Load("x", dtype), *_per_channel(shape, layout, wide, names)], Trace()
     x, mean, variance, scale, offset = trace.values(loads)
     # Centre first: x * factor - mean * factor would cancel badly where the mean is large.
     result = (x - mean) * (scale / trace.sqrt(variance + epsilon)) + offset
     each = _loop(int(np.prod(shape)), loads, trace, (result, "out"))
     trace = Trace()
-    unbiased = trace.value("variance", dtype) * (count / max(count - 1, 1))
+    unbiased = trace.value("variance", wide) * (count / max(count - 1, 1))
     channels = shape[3] if layout == "NHWC" else shape[1]
-    return DeviceLoop([each, _loop(channels, [Load("variance", dtype)], trace, (unbiased, "unbiased"))])
+    return DeviceLoop([each, _loop(channels, [Load("variance", wide)], trace, (unbiased, "unbiased"))])
 
 
 def normalization_gradient(
@@ -175,8 +178,8 @@ def normalization_gradient(
     mean = vectors[0].reshape(-1) if layout == "NHWC" else vectors[0].reshape(-1, 1, 1)
     d_offset = staged_sum(xp, "{0}", [d], axes).reshape(-1)
     total = staged_sum(xp, "({0} - {1}) * {2}", [images, mean, d], axes).reshape(-1)
-    d_images, d_scale = xp.empty(images.shape, images.dtype), xp.empty(d_offset.shape, images.dtype)
-    loop = _normalization_gradient_loop(images.shape, layout, images.dtype, epsilon, is_training)
+    d_images, d_scale = xp.empty(images.shape, images.dtype), xp.empty(d_offset.shape, d_offset.dtype)
+    loop = _normalization_gradient_loop(images.shape, layout, images.dtype, d_offset.dtype, epsilon, is_training)
     taken = [images, d, *vectors, total, d_offset] if is_training else [d, *vectors[1:], total]
     loop(xp, *taken, d_images, d_scale)
     return [d_images, d_scale, d_offset]
@@ -184,11 +187,11 @@ def normalization_gradient(
 
 @lru_cache(maxsize=64)
 def _normalization_gradient_loop(
-    shape: tuple[int, ...], layout: str, dtype: NumpyDType, epsilon: float, is_training: bool
+    shape: tuple[int, ...], layout: str, dtype: NumpyDType, wide: NumpyDType, epsilon: float, is_training: bool
 ) -> DeviceLoop:
     names = ("mean", "variance", "scale", "total", "d_offset") if is_training else ("variance", "scale")
     images = [Load(name, dtype) for name in (("x", "d") if is_training else ("d",))]
-    loads, trace = [*images, *_per_channel(shape, layout, dtype, names)], Trace()
+    loads, trace = [*images, *_per_channel(shape, layout, wide, names)], Trace()
     values = dict(zip([load.name for load in loads], trace.values(loads), strict=True))
     inverse = 1 / trace.sqrt(values["variance"] + epsilon)
     d_image = values["d"] * (inverse * values["scale"])
@@ -198,7 +201,7 @@ def _normalization_gradient_loop(
         centred = values["d"] - ((values["x"] - values["mean"]) * slope + values["d_offset"] * per_pixel)
         d_image = centred * (inverse * values["scale"])
     each = _loop(int(np.prod(shape)), loads, trace, (d_image, "d_images"))
-    trace, loads = Trace(), [Load("variance", dtype), Load("total", dtype)]
+    trace, loads = Trace(), [Load("variance", wide), Load("total", wide)]
     variance, total = trace.values(loads)
     channels = shape[3] if layout == "NHWC" else shape[1]
     d_scale = total / trace.sqrt(variance + epsilon)

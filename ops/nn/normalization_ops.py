@@ -33,7 +33,7 @@ from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.kernels import sums
 from tfray.ops.kernels.compiled_rows import can_compute
-from tfray.ops.kernels.precision import widened
+from tfray.ops.kernels.precision import is_half, widened
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import CPU_TILE_BYTES, LARGE_ELEMENTS, buffer, cut, for_each_rows, run_tiles
 from tfray.ops.kernels.windows import checked_layout, static_image_sizes
@@ -223,7 +223,7 @@ def fused_batch_norm(
         y.set_shape(x.shape)
         return y, statistics[0], statistics[1]
     epsilon = max(float(epsilon), 1.001e-5)
-    if x.dtype is not scale.dtype:  # half-precision images with a scale of float32
+    if x.dtype is not scale.dtype and not is_half(x.dtype.numpy):
         y, *statistics = fused_batch_norm(
             cast(x, scale.dtype),
             scale,
@@ -317,8 +317,11 @@ def _fused_batch_norm_kernel(
 ) -> list[Array]:
     xp, dtype, shape = ctx.xp, images.dtype, images.shape
     statistics = () if ctx.attr("is_training") else (mean, variance)
-    if device_kernels.has_kernels(xp, images, scale, offset, *statistics):
+    if device_kernels.has_kernels(xp, images) and device_kernels.has_kernels(xp, scale, offset, *statistics):
         return _device_batch_norm(ctx, images, scale, offset, mean, variance)
+    if is_half(dtype):
+        y, *others = _fused_batch_norm_kernel(ctx, images.astype(np.float32), scale, offset, mean, variance)
+        return [y.astype(dtype), *others]
     compiled = Columns(images) if can_normalize(xp, ctx.attr("data_format"), images) else None
     by = Channels(xp, shape, ctx.attr("data_format"))
     stack = by.stack(images)
@@ -357,7 +360,18 @@ def _device_batch_norm(
     return [out, mean, unbiased if is_training else variance, mean, variance]
 
 
+_NORM_TYPES: Final = {"T": dtypes.FLOATS, "U": (dtypes.float32, dtypes.float64)}
+"""Of the images, and of what there is for each channel."""
+
+
+def _check_norm_types(op: Operation, scale: int) -> None:
+    images, channels = op.inputs[0].dtype, op.inputs[scale].dtype
+    if channels is not images and not (is_half(images.numpy) and channels is dtypes.float32):
+        raise ValueError(f"the images are {images.name}, the scale is {channels.name}: it is float32 for 16-bit images")
+
+
 def _fused_batch_norm_shape(op: Operation) -> list[TensorShape]:
+    _check_norm_types(op, 1)
     layout = op.attr("data_format")
     image = op.inputs[0].shape.with_rank(4)
     channels = TensorShape([static_image_sizes(image, layout)[3]])
@@ -404,8 +418,9 @@ def _per_channel(op: Operation, vector: Tensor) -> Tensor:
 
 def _d_statistics(op: Operation, d_mean: Tensor | None, d_variance: Tensor | None) -> list[Tensor | None]:
     """Gradient of the images from the gradients of the returned mean and unbiased variance."""
-    x = op.inputs[0]
-    count = realdiv(cast(size_of(x), x.dtype), cast(size_of(op.inputs[1]), x.dtype))
+    scale = op.inputs[1]
+    x = cast(op.inputs[0], scale.dtype)
+    count = realdiv(cast(size_of(x), x.dtype), cast(size_of(scale), x.dtype))
     terms: list[Tensor | None] = []
     if d_mean is not None:
         share = _per_channel(op, realdiv(d_mean, count))
@@ -413,16 +428,16 @@ def _d_statistics(op: Operation, d_mean: Tensor | None, d_variance: Tensor | Non
     if d_variance is not None:
         share = _per_channel(op, realdiv(multiply(d_variance, 2), maximum(subtract(count, 1), 1)))
         terms.append(multiply(subtract(x, _per_channel(op, op.outputs[1])), share))
-    return terms
+    return [None if term is None else cast(term, op.inputs[0].dtype) for term in terms]
 
 
 FUSED_BATCH_NORM = register(
     OpDef(
         name="FusedBatchNorm",
-        inputs=("x: T", "scale: T", "offset: T", "mean: T", "variance: T"),
-        outputs=("y: T", "batch_mean: T", "batch_variance: T", "reserve_space_1: T", "reserve_space_2: T"),
+        inputs=("x: T", "scale: U", "offset: U", "mean: U", "variance: U"),
+        outputs=("y: T", "batch_mean: U", "batch_variance: U", "reserve_space_1: U", "reserve_space_2: U"),
         attrs=("epsilon", "data_format", "is_training"),
-        types={"T": (dtypes.float32, dtypes.float64)},
+        types=_NORM_TYPES,
         shape=_fused_batch_norm_shape,
         kernels=on_every_device(Kernel(_fused_batch_norm_kernel, makes_new=lambda op: bool(op.attrs["is_training"]))),
         gradient=_fused_batch_norm_gradient,
@@ -434,10 +449,14 @@ def _fused_batch_norm_grad_kernel(
     ctx: KernelContext, d_outputs: Array, images: Array, scale: Array, mean: Array, variance: Array
 ) -> list[Array]:
     xp, dtype, shape = ctx.xp, images.dtype, images.shape
-    if device_kernels.has_kernels(xp, images, d_outputs, scale, mean, variance):
+    if device_kernels.has_kernels(xp, images, d_outputs) and device_kernels.has_kernels(xp, scale, mean, variance):
         layout, epsilon, is_training = (ctx.attr(name) for name in ("data_format", "epsilon", "is_training"))
         vectors = (mean, variance, scale)
         return device_kernels.normalization_gradient(xp, d_outputs, images, vectors, layout, epsilon, is_training)
+    if is_half(dtype):
+        d_outputs, images = (array.astype(np.float32) for array in (d_outputs, images))
+        d_images, *others = _fused_batch_norm_grad_kernel(ctx, d_outputs, images, scale, mean, variance)
+        return [d_images.astype(dtype), *others]
     inverse = 1 / xp.sqrt(variance + dtype.type(ctx.attr("epsilon")))
     if can_normalize(xp, ctx.attr("data_format"), images, d_outputs):
         return _compiled_batch_norm_grad(ctx, d_outputs, images, mean, scale, inverse)
@@ -494,6 +513,7 @@ def _compiled_batch_norm_grad(
 
 
 def _fused_batch_norm_grad_shape(op: Operation) -> list[TensorShape]:
+    _check_norm_types(op, 2)
     images = op.inputs[0].shape.merge_with(op.inputs[1].shape).with_rank(4)
     channels = TensorShape([static_image_sizes(images, op.attr("data_format"))[3]])
     channels = channels.merge_with(op.inputs[2].shape)
@@ -514,10 +534,11 @@ def _fused_batch_norm_grad_gradient(
     scale, and by x through n and r; mean and variance are functions of x. At inference d_x = scale r d, and mean
     and variance are inputs of their own.
     """
-    d, x, scale, mean, variance = op.inputs
+    images, scale, mean, variance = op.inputs[1:]
+    d, x = (cast(tensor, scale.dtype) for tensor in op.inputs[:2])
     axes = [0, 1, 2] if op.attr("data_format") == "NHWC" else [0, 2, 3]
     zeros = zeros_like(scale)
-    u = zeros_like(x) if u is None else u
+    u = zeros_like(x) if u is None else cast(u, scale.dtype)
     p, q = (_per_channel(op, zeros if z is None else z) for z in (p, q))
     r = _per_channel(op, rsqrt(add(variance, op.attr("epsilon"))))
     n = multiply(subtract(x, _per_channel(op, mean)), r)
@@ -532,7 +553,7 @@ def _fused_batch_norm_grad_gradient(
         p_d_r = multiply(multiply(p, d), r)
         by_r = reduce_sum(add(multiply(multiply(scale_by_r, u), d), multiply(multiply(p, d), n)), axes)
         d_variance = multiply(multiply(by_r, -0.5), realdiv(1, add(variance, op.attr("epsilon"))))
-        return [d_d, p_d_r, d_scale, -reduce_sum(p_d_r, axes), d_variance]
+        return [cast(d_d, images.dtype), cast(p_d_r, images.dtype), d_scale, -reduce_sum(p_d_r, axes), d_variance]
     along_d, along_u = average(multiply(d, n)), average(multiply(u, n))
     centred_u = subtract(subtract(u, average(u)), multiply(n, along_u))
     d_d = add(multiply(scale_by_r, centred_u), add(multiply(p, n), q))
@@ -542,16 +563,17 @@ def _fused_batch_norm_grad_gradient(
     d_n = subtract(multiply(p, d), multiply(scale_by_r, add(multiply(u, along_d), multiply(d, along_u))))
     through_n = multiply(r, subtract(subtract(d_n, average(d_n)), multiply(n, average(multiply(d_n, n)))))
     through_r = multiply(multiply(scale_by_r, r), multiply(n, average(projected)))
-    return [d_d, subtract(through_n, through_r), d_scale, None, None]
+    d_x = subtract(through_n, through_r)
+    return [cast(d_d, images.dtype), cast(d_x, images.dtype), d_scale, None, None]
 
 
 FUSED_BATCH_NORM_GRAD = register(
     OpDef(
         name="FusedBatchNormGrad",
-        inputs=("y_backprop: T", "x: T", "scale: T", "reserve_space_1: T", "reserve_space_2: T"),
-        outputs=("x_backprop: T", "scale_backprop: T", "offset_backprop: T"),
+        inputs=("y_backprop: T", "x: T", "scale: U", "reserve_space_1: U", "reserve_space_2: U"),
+        outputs=("x_backprop: T", "scale_backprop: U", "offset_backprop: U"),
         attrs=("epsilon", "data_format", "is_training"),
-        types={"T": (dtypes.float32, dtypes.float64)},
+        types=_NORM_TYPES,
         shape=_fused_batch_norm_grad_shape,
         kernels=on_every_device(Kernel(_fused_batch_norm_grad_kernel, makes_new=True)),
         gradient=_fused_batch_norm_grad_gradient,
