@@ -288,10 +288,17 @@ def _sum_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
 def _sum(ctx: KernelContext, input: Array, spec: Reduction, out: Array | None) -> Array:
     dtype = input.dtype
     if is_half(dtype):
-        return assign(ctx.xp, _sum(ctx, input.astype(np.float32), spec, None), dtype, out)
+        return assign(ctx.xp, _wide_sum(ctx, input, spec), dtype, out)
     if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and spec.axes and input.size:
         return _blas_sum(input, spec, out)
     return ctx.xp.sum(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
+
+
+def _wide_sum(ctx: KernelContext, input: Array, spec: Reduction) -> Array:
+    """The sum of halves, in float32."""
+    if ctx.xp is np:
+        return _sum(ctx, input.astype(np.float32), spec, None)
+    return ctx.xp.sum(input, axis=spec.axes, dtype=np.float32, keepdims=ctx.attr("keep_dims"))
 
 
 def _blas_sum(input: Array, spec: Reduction, out: Array | None) -> Array:
@@ -343,7 +350,7 @@ def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | Non
     if dtype.kind in "iu":
         return assign(ctx.xp, _whole_mean(ctx, input, spec), dtype, out)
     if is_half(dtype):
-        mean = _sum(ctx, input.astype(np.float32), spec, None) / np.float32(spec.reduced_size)
+        mean = _wide_sum(ctx, input, spec) / np.float32(spec.reduced_size)
         return assign(ctx.xp, mean, dtype, out)
     total = _sum(ctx, input, spec, out)
     return ctx.xp.divide(total, dtype.type(spec.reduced_size), out=total if out is None and total.ndim else out)
