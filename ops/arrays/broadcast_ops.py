@@ -30,6 +30,8 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import SHAPE, host_ints, index_tensor, known_entries, reshape, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels import sums
+from tfray.ops.kernels.gpu.device_loops import has_loop
+from tfray.ops.kernels.gpu.device_sums import staged_sum
 from tfray.ops.kernels.tiles import FEW_ELEMENTS, buffer, map_flat
 
 MAX_CONSTANT_ELEMENTS: Final = 1000
@@ -314,7 +316,11 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
         and (rows := math.prod(input.shape[: len(axes)])) > sums.FEW_ROWS
     ):
         return sums.of_rows(np.ascontiguousarray(input).reshape(rows, -1)).reshape(sizes)
-    total = input.sum(axes, accumulator_dtype(input.dtype))
+    is_of_rows = axes == tuple(range(len(axes))) and bool(axes)
+    if is_of_rows and has_loop(ctx.xp, input.dtype, input.size):
+        total = staged_sum(ctx.xp, "{0}", [input], axes)
+    else:
+        total = input.sum(axes, accumulator_dtype(input.dtype))
     return total.reshape(sizes).astype(input.dtype, copy=False)
 
 

@@ -14,6 +14,11 @@ def is_half(dtype: NumpyDType) -> bool:
     return dtype.itemsize == 2 and dtype.kind not in "iu"
 
 
+def working_dtype(dtype: NumpyDType) -> NumpyDType:
+    """The dtype to compute in: float32 for halves."""
+    return np.dtype(np.float32) if is_half(dtype) else np.dtype(dtype)
+
+
 def assign(xp: ArrayModule, value: Array, dtype: NumpyDType, out: Array | None) -> Array:
     """`value` in another dtype, in `out` where that is given."""
     if out is None:

@@ -17,6 +17,7 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import (
     Array,
+    ArrayModule,
     GradientFunction,
     KernelContext,
     KernelFunction,
@@ -45,6 +46,8 @@ from tfray.ops.arrays.shape_ops import (
 )
 from tfray.ops.kernels import sums
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
+from tfray.ops.kernels.gpu.device_loops import has_loop
+from tfray.ops.kernels.gpu.device_sums import are_staged, staged_sum
 from tfray.ops.kernels.precision import assign, is_half
 from tfray.ops.math.arithmetic_ops import (
     add,
@@ -288,10 +291,31 @@ def _sum_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | None
 def _sum(ctx: KernelContext, input: Array, spec: Reduction, out: Array | None) -> Array:
     dtype = input.dtype
     if is_half(dtype):
-        return assign(ctx.xp, _sum(ctx, input.astype(np.float32), spec, None), dtype, out)
+        return assign(ctx.xp, _wide_sum(ctx, input, spec), dtype, out)
     if ctx.xp is np and dtype.char in "fd" and input.flags.c_contiguous and spec.axes and input.size:
         return _blas_sum(input, spec, out)
+    if (total := _sum_of_rows(ctx.xp, input, spec)) is not None:
+        return total if out is None else assign(ctx.xp, total, dtype, out)
     return ctx.xp.sum(input, axis=spec.axes, dtype=dtype, out=out, keepdims=ctx.attr("keep_dims"))
+
+
+def _wide_sum(ctx: KernelContext, input: Array, spec: Reduction) -> Array:
+    """The sum of halves, in float32."""
+    if ctx.xp is np:
+        return _sum(ctx, input.astype(np.float32), spec, None)
+    if (total := _sum_of_rows(ctx.xp, input, spec)) is not None:
+        return total
+    return ctx.xp.sum(input, axis=spec.axes, dtype=np.float32, keepdims=ctx.attr("keep_dims"))
+
+
+def _sum_of_rows(xp: ArrayModule, input: Array, spec: Reduction) -> Array | None:
+    """The sum over the first dimensions by `staged_sum`, or None: CuPy's own sums of rows use too few threads."""
+    if len(spec.steps) != 1 or not has_loop(xp, input.dtype, input.size) or not input.flags.c_contiguous:
+        return None
+    ((outer, count, inner),) = spec.steps
+    if outer > 1 or inner == 1 or not are_staged(count, inner):
+        return None
+    return staged_sum(xp, "{0}", [input.reshape(count, inner)], 0).reshape(spec.result)
 
 
 def _blas_sum(input: Array, spec: Reduction, out: Array | None) -> Array:
@@ -343,7 +367,7 @@ def _mean_kernel(ctx: KernelContext, input: Array, axis: Array, out: Array | Non
     if dtype.kind in "iu":
         return assign(ctx.xp, _whole_mean(ctx, input, spec), dtype, out)
     if is_half(dtype):
-        mean = _sum(ctx, input.astype(np.float32), spec, None) / np.float32(spec.reduced_size)
+        mean = _wide_sum(ctx, input, spec) / np.float32(spec.reduced_size)
         return assign(ctx.xp, mean, dtype, out)
     total = _sum(ctx, input, spec, out)
     return ctx.xp.divide(total, dtype.type(spec.reduced_size), out=total if out is None and total.ndim else out)

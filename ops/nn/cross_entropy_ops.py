@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Any, Final
 
 import numpy as np
@@ -157,10 +157,6 @@ def _by_rows(compiled: str, work: Callable[..., None]) -> KernelFunction:
         if can_compute(ctx.xp, *arrays[:-1]):
             compute_rows("softmax", compiled, *arrays[0].shape, *arrays)
             return out
-        if device_kernels.has_kernels(ctx.xp, *arrays):
-            on_device = device_kernels.softmax_gradient if compiled.endswith("gradient") else device_kernels.softmax
-            on_device(ctx.xp, *arrays, is_log=compiled.startswith("log"))
-            return out
 
         def work_on(part: slice) -> None:
             work(ctx.xp, *(array[part] for array in arrays))
@@ -168,7 +164,19 @@ def _by_rows(compiled: str, work: Callable[..., None]) -> KernelFunction:
         for_each_rows(ctx.xp, work_on, arrays[0], _LARGE_ELEMENTS)
         return out
 
-    return widened(kernel)
+    in_float32 = widened(kernel)
+
+    @wraps(kernel)
+    def chosen(ctx: KernelContext, *inputs: Array, out: Array | None = None) -> Array:
+        if not device_kernels.has_kernels(ctx.xp, *inputs):
+            return in_float32(ctx, *inputs, out=out)
+        if out is None:
+            out = ctx.xp.empty(inputs[0].shape, inputs[0].dtype)
+        on_device = device_kernels.softmax_gradient if compiled.endswith("gradient") else device_kernels.softmax
+        on_device(ctx.xp, *map(_as_rows, (*inputs, out)), is_log=compiled.startswith("log"))
+        return out
+
+    return chosen
 
 
 def _softmax_rows(xp: ArrayModule, logits: Array, out: Array) -> None:

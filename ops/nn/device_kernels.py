@@ -1,6 +1,7 @@
 """Kernels of a GPU for rows and images: softmax and its losses, batch normalisation, pooling. NumPy has its own.
 
-Each is a few launches: sums over rows or channels, then one kernel for what follows element by element.
+Each is a few launches: sums over rows or channels, then one kernel for what follows element by element. Sums of halves
+are float32, and are used as such.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels.gpu.device_loops import DeviceLoop, Load, Section, Trace, Value, has_loop
 from tfray.ops.kernels.gpu.device_sums import staged_sum
+from tfray.ops.kernels.precision import working_dtype
 from tfray.ops.nn.pooling import Pooling
 
 MAX_WINDOW: Final = 64
@@ -46,7 +48,12 @@ def _row_statistics(xp: ArrayModule, logits: Array) -> tuple[Array, Array]:
 
 
 def _rows_of(shape: tuple[int, ...], dtype: NumpyDType, whole: Sequence[str], columns: Sequence[str]) -> list[Load]:
-    return [Load(n, dtype) for n in whole] + [Load(n, dtype, "column", shape[1]) for n in columns]
+    return [Load(n, dtype) for n in whole] + [Load(n, _column_dtype(n, dtype), "column", shape[1]) for n in columns]
+
+
+def _column_dtype(name: str, dtype: NumpyDType) -> NumpyDType:
+    """Of what there is for each row of arrays of `dtype`."""
+    return working_dtype(dtype) if name == "total" else dtype
 
 
 @lru_cache(maxsize=64)
@@ -99,7 +106,7 @@ def _sparse_cross_entropy_loop(shape: tuple[int, int], dtype: NumpyDType, label_
     rows, classes = shape
     label = f"maximum({label_dtype}(0), minimum({label_dtype}({classes - 1}), {{labels}}[%s]))"
     loads = [Load("x", dtype), Load("labels", label_dtype, "column", classes)]
-    loads += [Load(name, dtype, "column", classes) for name in ("greatest", "total")]
+    loads += [Load(name, _column_dtype(name, dtype), "column", classes) for name in ("greatest", "total")]
     trace = Trace()
     x, labels, greatest, total = trace.values(loads)
     column, last = trace.value("column", np.dtype(np.int32)), repr(classes - 1)
@@ -111,7 +118,7 @@ def _sparse_cross_entropy_loop(shape: tuple[int, int], dtype: NumpyDType, label_
         rows * classes, tuple(loads), tuple(trace.assignments), ((d.name, "backprop"),), (("column", f"j % {classes}"),)
     )
     loads = [Load("right", dtype, "at", index=f"j * {classes} + {label % 'j'}", array="x"), Load("labels", label_dtype)]
-    loads += [Load(name, dtype) for name in ("greatest", "total")]
+    loads += [Load(name, _column_dtype(name, dtype)) for name in ("greatest", "total")]
     trace = Trace()
     right, labels, greatest, total = trace.values(loads)
     exists = trace.compute("({0} >= 0) & ({0} <= " + last + ")", labels, dtype=np.dtype(bool))

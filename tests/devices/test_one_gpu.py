@@ -5,6 +5,8 @@ Where there is none, ``tests/support/gpu/check.sh tests tests/devices/test_one_g
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -95,19 +97,45 @@ ELEMENTWISE = {
 }
 
 
+TOLERANCES = {"float16": 4e-3, "bfloat16": 4e-2}
+"""Halves have 11 or 8 bits, and a CPU rounds to them after each operation."""
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16, tf.bfloat16], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("case", ELEMENTWISE)
-def test_a_kernel_of_several_elementwise_operations(case):
-    arrays = np.random.default_rng(0).standard_normal((2, 4, 3)).astype(np.float32)
+def test_a_kernel_of_several_elementwise_operations(case, dtype):
+    arrays = np.random.default_rng(0).standard_normal((2, 4, 3)).astype(dtype.as_numpy_dtype)
     build = ELEMENTWISE[case]
     with tf.Graph().as_default():
-        x, y = tf.placeholder(tf.float32, [4, 3]), tf.placeholder(tf.float32, [4, 3])
+        x, y = tf.placeholder(dtype, [4, 3]), tf.placeholder(dtype, [4, 3])
         values = []
         for device in ("/gpu:0", "/cpu:0"):
             with tf.device(device):
                 values.append(build(x, y))
         with tf.Session() as session:
             got, wanted = session.run(values, {x: arrays[0], y: arrays[1]})
-    np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6)
+    assert got.dtype == wanted.dtype
+    tolerance = TOLERANCES.get(dtype.name, 1e-6)
+    np.testing.assert_allclose(np.float64(got), np.float64(wanted), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16], ids=lambda dtype: dtype.name)
+def test_halves_of_a_kernel_are_rounded_once_to_the_nearest(dtype):
+    """Sums that halves do not represent stay within the kernel; ties go to even, and what is no number stays none."""
+    step = float(np.finfo(np.float16).eps) if dtype is tf.float16 else 2.0**-7
+    x = np.array([1, 1, 1 + step, -1, np.inf, np.nan], dtype.as_numpy_dtype)
+    y = np.array([step / 2, step / 4, step / 2, step / 2, 1, 1], dtype.as_numpy_dtype)
+
+    def build(x, y):
+        x.set_shape([6])
+        y.set_shape([6])
+        return [x + y + y, x + y, tf.cast(tf.cast(x, tf.float32) + tf.cast(y, tf.float32), dtype) - x]
+
+    found = [np.float32(value) for value in run(build, x, y)]
+    ties = np.float32([1, 1, 1 + 2 * step, -1 + step / 2, np.inf, np.nan])
+    np.testing.assert_array_equal(found[0], np.float32([1 + step, 1, 1 + 2 * step, -1 + step, np.inf, np.nan]))
+    np.testing.assert_array_equal(found[1], ties)
+    np.testing.assert_array_equal(found[2][:4], ties[:4] - np.float32(x)[:4])  # a cast rounds
 
 
 OPTIMIZERS = {
@@ -122,11 +150,11 @@ OPTIMIZERS = {
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.float16, tf.bfloat16], ids=lambda dtype: dtype.name)
 def test_the_updates_of_all_variables_together(optimizer, dtype):
     """Each gradient is a value of another variable, read in the step that updates it."""
     rng = np.random.default_rng(0)
-    start = [rng.standard_normal((3, 2)).astype(dtype) for _ in range(3)]
+    start = [rng.standard_normal((3, 2)).astype(dtype.as_numpy_dtype) for _ in range(3)]
     found = []
     for device in ("/gpu:0", "/cpu:0"):
         with tf.Graph().as_default(), tf.device(device):
@@ -139,8 +167,8 @@ def test_the_updates_of_all_variables_together(optimizer, dtype):
                 for _ in range(3):
                     session.run(update)
                 found.append(session.run(variables))
-    tolerance = 1e-2 if dtype == "float16" else 1e-5
-    np.testing.assert_allclose(found[0], found[1], rtol=tolerance, atol=tolerance)
+    tolerance = TOLERANCES.get(dtype.name, 1e-5)
+    np.testing.assert_allclose(*np.float64(found), rtol=tolerance, atol=tolerance)
 
 
 def test_a_variable_that_is_updated_twice_in_a_step():
@@ -170,9 +198,10 @@ def test_a_variable_without_a_value_is_named_by_its_update():
 
 def rows(x, y):
     labels = tf.cast(tf.abs(y[:, 0]) * 3.0, tf.int32) % 6
+    far = x * (30.0 if x.dtype.size > 2 else 2.0)  # the sine of a large half is that of a number far off
     return {
-        "softmax": tf.nn.softmax(x * 30.0),
-        "log softmax": tf.nn.log_softmax(x * 30.0),
+        "softmax": tf.nn.softmax(far),
+        "log softmax": tf.nn.log_softmax(far),
         "cross entropy": tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.nn.softmax(y), logits=x),
         "sparse cross entropy": tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x),
     }
@@ -186,20 +215,23 @@ def images(x, y, layout):
         sizes = [[1, size, size, 1] if layout == "NHWC" else [1, 1, size, size] for size in (window, stride)]
         return tf.nn.max_pool(tf.round(pixels * 2.0) * more, *sizes, padding, data_format=layout)
 
-    return {
-        "batch norm": tf.nn.fused_batch_norm(pixels, *known, data_format=layout)[0] * more,
-        "batch norm of known moments": tf.nn.fused_batch_norm(
-            pixels, *known, *known, is_training=False, data_format=layout
-        )[0],
-        "variance": tf.nn.fused_batch_norm(pixels, *known, data_format=layout)[2],
+    pools = {
         "pooling in tiles": pooled(3, 3, "VALID"),
         "pooling with overlaps": pooled(3, 2, "SAME"),
         "pooling with gaps": pooled(2, 3, "VALID"),
         "pooling over padding": pooled(5, 1, "SAME"),
     }
+    if x.dtype.size == 2:  # their statistics are float32, and so is the operation
+        return pools
+    norm = functools.partial(tf.nn.fused_batch_norm, pixels, *known, data_format=layout)
+    return pools | {
+        "batch norm": norm()[0] * more,
+        "batch norm of known moments": norm(*known, is_training=False)[0],
+        "variance": norm()[2],
+    }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.float16, tf.bfloat16], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize(
     ("build", "shape"),
     [
@@ -210,7 +242,7 @@ def images(x, y, layout):
     ids=["rows", "NHWC", "NCHW"],
 )
 def test_kernels_of_rows_and_images_and_their_gradients(build, shape, dtype):
-    arrays = np.random.default_rng(0).standard_normal((2, *shape)).astype(dtype)
+    arrays = np.random.default_rng(0).standard_normal((2, *shape)).astype(dtype.as_numpy_dtype)
     found = {}
     with tf.Graph().as_default():
         fed = [tf.placeholder(dtype, shape) for _ in arrays]
@@ -223,7 +255,11 @@ def test_kernels_of_rows_and_images_and_their_gradients(build, shape, dtype):
         with tf.Session(config=placement) as session:
             got, wanted = session.run([found["/gpu:0"], found["/cpu:0"]], dict(zip(fed, arrays, strict=True)))
     for name, value in wanted.items():
-        np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+        assert got[name].dtype == value.dtype
+        tolerance = TOLERANCES.get(dtype.name, 1e-4)
+        np.testing.assert_allclose(
+            np.float64(got[name]), np.float64(value), rtol=tolerance, atol=tolerance / 10, err_msg=name
+        )
 
 
 def test_the_loss_of_a_class_that_does_not_exist_is_not_a_number():

@@ -48,6 +48,11 @@ def x(*shape, dtype=tf.float32):
     [
         (lambda: [tf.nn.relu(x(4, 3) * x(3) + 1.0)], [["Add", "Mul", "Relu"]]),
         (lambda: [tf.exp(x(4, 3) - x(4, 1)) / 2.0], [["Exp", "RealDiv", "Sub"]]),
+        (lambda: [tf.nn.relu(tf.exp(x(4, dtype=tf.float16) * 2))], [["Exp", "Mul", "Relu"]]),
+        (
+            lambda: [tf.cast(tf.cast(x(4), tf.bfloat16) * x(1, dtype=tf.bfloat16), tf.float32) / x(4)],
+            [["Cast", "Cast", "Mul", "RealDiv"]],
+        ),
         # one launch already
         (lambda: [x(4) + x(4)], []),
         # a sum stands between, so that its group comes after it, and the other one before
@@ -57,7 +62,7 @@ def x(*shape, dtype=tf.float32):
         (lambda: [tf.exp(x(1 << 17)), tf.sqrt(x(1 << 17))], []),
         # not known here: sizes, dtypes, functions
         (lambda: [tf.exp(x(None) * x(None))], []),
-        (lambda: [tf.exp(x(4, dtype=tf.float16) * 2)], []),
+        (lambda: [x(4, dtype=tf.int16) * 2 + 1], []),
         (lambda: [tf.lgamma(x(4) * 2.0) + 1.0], []),
         (lambda: [tf.where(x(4) > 0, tf.cast(x(4, dtype=tf.bool), tf.float32), x(4))], [["Cast", "Greater", "Select"]]),
     ],
@@ -99,9 +104,10 @@ OPTIMIZERS = {
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_the_updates_of_all_variables_are_one_kernel(optimizer):
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16], ids=lambda dtype: dtype.name)
+def test_the_updates_of_all_variables_are_one_kernel(optimizer, dtype):
     with tf.Graph().as_default():
-        variables = [tf.Variable(np.zeros(shape, np.float32)) for shape in ((3, 4), (4,), (4, 2))]
+        variables = [tf.Variable(np.zeros(shape, dtype.as_numpy_dtype)) for shape in ((3, 4), (4,), (4, 2))]
         step = OPTIMIZERS[optimizer]().minimize(tf.add_n([tf.reduce_sum(v * v) for v in variables]))
         _, _, (group,) = groups_of([step])
         (loop,) = update_loops(group, kernel_of, ())
@@ -139,7 +145,31 @@ def test_the_source_of_a_kernel():
     ]
 
 
-@pytest.mark.parametrize(("element", "dtype"), [("lgamma({0})", "float32"), ("exp({0})", "int32"), ("{0}", "float16")])
+def test_halves_are_computed_as_float32_and_stored_as_halves():
+    half, float32 = np.dtype(np.float16), np.dtype(np.float32)
+    assignments = (
+        Assignment("c", "{0} * 3 + {1}", ("a", "b"), half),
+        Assignment("d", "convert({0})", ("c",), float32),
+        Assignment("e", "convert({0})", ("d",), half),
+        Assignment("f", "{0} == {1}", ("c", "e"), np.dtype(bool)),
+    )
+    loads = (Load("a", half), Load("b", half, "number"))
+    loop = DeviceLoop([Section(6, loads, assignments, (("c", "c"), ("f", "f")))])
+    assert loop.source.splitlines() == [
+        "int j = i;",
+        "if (j < n0) {",
+        "  const float32 x0 = float32(in0[j]);",
+        "  const float32 y0 = x0 * float32(3.0) + in1;",
+        "  const float32 y1 = float32(y0);",
+        "  const float32 y2 = float32(float16(float32(y1)));",
+        "  const bool_ y3 = y0 == y2;",
+        "  out0[j] = float16(y0);",
+        "  out1[j] = y3;",
+        "}",
+    ]
+
+
+@pytest.mark.parametrize(("element", "dtype"), [("lgamma({0})", "float32"), ("exp({0})", "int32"), ("{0}", "int16")])
 def test_what_a_kernel_does_not_know_is_refused(element, dtype):
     a = Load("a", np.dtype(dtype))
     with pytest.raises(Unknown):

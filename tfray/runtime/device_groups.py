@@ -29,6 +29,7 @@ from tfray.ops.kernels.gpu.device_loops import (
     Unknown,
     array_bytes,
 )
+from tfray.ops.kernels.precision import working_dtype
 from tfray.ops.kernels.updated_arrays import check_shapes, locked, own_array
 from tfray.runtime.fusion import FusedGroup, element_of, find_internal, form_of, sizes_of
 from tfray.runtime.host_values import HostValues
@@ -351,12 +352,12 @@ def update_section(op: Operation, kernel: Kernel, number: int, numbers: Sequence
         else:
             loads[index] = Load(name_of(tensor), tensor.dtype.numpy, "number" if tensor in numbers else "scalar")
         values.append(trace.value(loads[index].name, loads[index].dtype))
-    if any(load.dtype not in (np.float32, np.float64) for load in loads.values()) or dtype.itemsize < 4:
+    if any(working_dtype(load.dtype) not in (np.float32, np.float64) for load in loads.values()):
         return None
     try:
         update: Update = kernel.update(trace, *values)
         before = [value.name for value in update.resources]
-        scalars = [trace.asarray(scalar, dtype) for scalar in update.scalars]
+        scalars = [trace.asarray(scalar, working_dtype(dtype)) for scalar in update.scalars]
         temporaries = trace.value("t", dtype), trace.value("u", dtype)
         update.formula(trace, temporaries, update.gradient, *update.resources, *scalars)
         pairs = zip(update.resources, before, strict=True)

@@ -4,6 +4,9 @@ A kernel has sections. Each is a loop over the elements of its own results: it l
 out assignments (see `element_loops`), and stores what is wanted. The threads of the first section come first, then
 those of the second. So the updates of all variables, or a chain of elementwise operations, are one launch each.
 
+Halves are computed in float32: an element becomes float32 where it is loaded, and a half again where it is stored.
+What stays within a kernel is not rounded, but for a conversion to halves, which an operation asks for by name.
+
 The source is C++ of a simple form, with one statement a line; `float32(0.5)`, `where(c, x, y)` and the like are
 functions of the preamble.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +25,7 @@ import numpy as np
 
 from tfray.framework.op_def import ArrayModule, NumpyDType
 from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment
+from tfray.ops.kernels.precision import is_half, working_dtype
 
 MAX_PARAMETER_BYTES: Final = 4000
 """CUDA passes 4096 bytes of parameters to a kernel; CuPy has a few of its own."""
@@ -34,7 +39,9 @@ def array_bytes(rank: int) -> int:
     return 16 + 16 * rank
 
 
-_TYPES: Final = {"float32": "float", "float64": "double", "int32": "int", "int64": "long long", "bool": "bool"}
+_TYPES: Final = frozenset(("float32", "float64", "int32", "int64", "bool"))
+_HALVES: Final = ("float16", "bfloat16")
+"""Classes of CuPy's headers, which convert from float32, to the nearest, and to it."""
 _FUNCTIONS: Final = frozenset(("absolute", "negative", "invert", "maximum", "minimum", "where", "convert"))
 _PLAIN: Final = ("exp2", "expm1", "log1p", "log2", "sin", "cos", "tan", "sinh", "cosh", "sigmoid")
 _FLOAT_FUNCTIONS: Final = frozenset((*_PLAIN, "sqrt", "rint", "floor", "ceil", "exp", "log", "tanh", "power"))
@@ -116,9 +123,9 @@ class Section:
 
 
 def has_loop(xp: ArrayModule, dtype: NumpyDType, size: int) -> bool:
-    """Whether `xp` compiles kernels, and those that know of float32 and float64, and of 32 bits, compute an array."""
+    """Whether `xp` compiles kernels, and those that know of floats, and of indices of 32 bits, compute an array."""
     compiles = xp is not np and hasattr(xp, "ElementwiseKernel")
-    return compiles and dtype in (np.float32, np.float64) and 0 < size < 1 << 31
+    return compiles and working_dtype(dtype) in (np.float32, np.float64) and 0 < size < 1 << 31
 
 
 class Unknown(Exception):
@@ -154,7 +161,10 @@ class DeviceLoop:
         if self._size >= 1 << 31:
             integers = [text.replace("int32", "int64") for text in integers]
         declared = [
-            f"{'' if load.form == 'number' else 'raw '}{load.dtype.name} {names[name]}" for name, load in loads.items()
+            f"{working_dtype(load.dtype)} {names[name]}"
+            if load.form == "number"
+            else f"raw {load.dtype.name} {names[name]}"
+            for name, load in loads.items()
         ]
         self._in = ", ".join([*declared, *integers])
         self._out = ", ".join(f"raw {dtype.name} {names[name]}" for name, dtype in stored.items())
@@ -169,7 +179,13 @@ class DeviceLoop:
 
 @cache
 def _kernel(xp: Any, inputs: str, outputs: str, body: str) -> Any:
-    return xp.ElementwiseKernel(inputs, outputs, body, "tfray_elements", preamble=_PREAMBLE)
+    return xp.ElementwiseKernel(inputs, outputs, body, "tfray_elements", preamble=_preamble(body))
+
+
+def _preamble(*texts: str) -> str:
+    """What the source begins with; CuPy includes the header of a half only where an array has this dtype."""
+    headers = [f'#include "cupy/{half}.cuh"\n' for half in _HALVES if any(re.search(rf"\b{half}\b", t) for t in texts)]
+    return "".join(headers) + _PREAMBLE
 
 
 def _dtype_of(section: Section, value: str) -> NumpyDType:
@@ -178,10 +194,21 @@ def _dtype_of(section: Section, value: str) -> NumpyDType:
 
 
 def known_type(dtype: NumpyDType) -> str:
-    """The name of a dtype in the source. Raises `Unknown`."""
-    if dtype.name not in _TYPES:
+    """The name of the dtype in which the source computes values of `dtype`. Raises `Unknown`."""
+    name = working_dtype(dtype).name
+    if name not in _TYPES:
         raise Unknown(dtype.name)
-    return "bool_" if dtype.name == "bool" else dtype.name
+    return "bool_" if name == "bool" else name
+
+
+def _element_of(text: str, dtype: NumpyDType) -> str:
+    """An element of an array as the source computes with it."""
+    return f"{known_type(dtype)}({text})" if is_half(dtype) else text
+
+
+def _rounded(text: str, dtype: NumpyDType) -> str:
+    """A value as an element of an array of `dtype`."""
+    return f"{dtype.name}({text})" if is_half(dtype) else text
 
 
 class _Writer(ast.NodeTransformer):
@@ -203,23 +230,27 @@ class _Writer(ast.NodeTransformer):
             forms = {"whole": "j", "scalar": "0", "row": f"j % {width}", "column": f"quotient(j, {width})"}
             index = forms.get(load.form) or load.index.format(**arrays)
             self._names[load.name] = f"x{number}"
-            self.lines.append(f"const {known_type(load.dtype)} x{number} = {array}[{index}];")
+            element = _element_of(f"{array}[{index}]", load.dtype)
+            self.lines.append(f"const {known_type(load.dtype)} x{number} = {element};")
         self._names |= {name: name for name, _ in section.places}
         self._dtypes |= {name: np.dtype(np.int32) for name, _ in section.places}
         for number, assignment in enumerate(section.assignments):
             self._assign(assignment, f"y{number}")
         for value, array, *places in section.stored:
-            self.lines.append(f"{arrays[array]}[{places[0] if places else 'j'}] = {self._names[value]};")
+            element = _rounded(self._names[value], self._dtypes[value])
+            self.lines.append(f"{arrays[array]}[{places[0] if places else 'j'}] = {element};")
 
     def _assign(self, assignment: Assignment, target: str) -> None:
         dtypes = [self._dtypes[name] for name in assignment.inputs]
-        numbers = [dtype for dtype in (*dtypes, assignment.dtype) if dtype.kind != "b"]
+        numbers = [working_dtype(dtype) for dtype in (*dtypes, assignment.dtype) if dtype.kind != "b"]
         self._number = numbers[0] if numbers else np.dtype(bool)
         names = [self._names[name] for name in assignment.inputs]
         result = known_type(assignment.dtype)
         if "convert" in assignment.element:
             is_bool = assignment.dtype.kind == "b"
             text = f"{names[0]} != {known_type(dtypes[0])}(0)" if is_bool else f"{result}({names[0]})"
+            if is_half(assignment.dtype) and dtypes[0] != assignment.dtype:
+                text = f"{result}({_rounded(text, assignment.dtype)})"
         else:
             text = ast.unparse(self.visit(ast.parse(assignment.element.format(*names), mode="eval")))
         self.lines.append(f"const {result} {target} = {text};")
@@ -348,18 +379,22 @@ def device_sum(
 ) -> Any:
     """The sum of an expression of the elements of arrays, ``{0}``, ``{1}``, ..., times `scale`, in one kernel.
 
-    The arrays have one dtype, float32 or float64, and are broadcast against each other. Dimensions that are summed over
-    have size 1 in the result.
+    The arrays are broadcast against each other. They have one dtype, float32 or float64, or are halves and float32, of
+    which the sum is float32. Dimensions that are summed over have size 1 in the result.
     """
-    names = [f"x{index}" for index in range(len(arrays))]
-    dtype = arrays[0].dtype
-    kernel = _sum_kernel(xp, element.format(*names), tuple(names), known_type(dtype))
-    return kernel(*arrays, dtype.type(scale), axis=axis, keepdims=True)
+    dtypes = tuple(array.dtype for array in arrays)
+    kernel, total = _sum_kernel(xp, element, dtypes)
+    return kernel(*arrays, total.type(scale), axis=axis, keepdims=True)
 
 
 @cache
-def _sum_kernel(xp: Any, element: str, names: tuple[str, ...], dtype: str) -> Any:
-    parameters = ", ".join(f"{dtype} {name}" for name in (*names, "scale"))
-    return xp.ReductionKernel(
-        parameters, f"{dtype} total", element, "a + b", "total = a * scale", "0", "tfray_sum", preamble=_PREAMBLE
+def _sum_kernel(xp: Any, element: str, dtypes: tuple[NumpyDType, ...]) -> tuple[Any, NumpyDType]:
+    total = working_dtype(dtypes[0])
+    kind = known_type(total)
+    parameters = ", ".join([*(f"{dtype.name} x{index}" for index, dtype in enumerate(dtypes)), f"{kind} scale"])
+    text = element.format(*(_element_of(f"x{index}", dtype) for index, dtype in enumerate(dtypes)))
+    preamble = _preamble(parameters)
+    kernel = xp.ReductionKernel(
+        parameters, f"{kind} total", text, "a + b", "total = a * scale", "0", "tfray_sum", preamble=preamble
     )
+    return kernel, total

@@ -54,6 +54,11 @@ def staged_sum(
     return device_sum(xp, element, arrays, axis, scale)
 
 
+def are_staged(rows: int, columns: int) -> bool:
+    """Whether the sum of these many rows takes two launches."""
+    return _parts(rows, columns) > 1
+
+
 def _turns(rows: int, columns: int) -> int:
     """Elements that a thread adds up in one launch."""
     blocks = max(-(-columns // _BLOCK_RESULTS), 1)

@@ -774,7 +774,7 @@ class ElementwiseKernel:
             name: (lambda x, _type=_type: np.asarray(x).astype(_type)[()])
             for name, _type in {
                 "bool_": np.bool_,
-                **{n: np.dtype(n) for n in ("float32", "float64", "int32", "int64")},
+                **{n: np.dtype(n) for n in ("float32", "float64", "int32", "int64", "float16", "bfloat16")},
             }.items()
         },
     }
