@@ -318,9 +318,8 @@ def _sum_to_shape_kernel(ctx: KernelContext, input: Array, shape: Array) -> Arra
         return sums.of_rows(np.ascontiguousarray(input).reshape(rows, -1)).reshape(sizes)
     is_of_rows = axes == tuple(range(len(axes))) and bool(axes)
     if is_of_rows and has_loop(ctx.xp, input.dtype, input.size):
-        total = staged_sum(ctx.xp, "{0}", [input], axes)
-    else:
-        total = input.sum(axes, accumulator_dtype(input.dtype))
+        return staged_sum(ctx.xp, "{0}", [input], axes, dtype=input.dtype).reshape(sizes)
+    total = input.sum(axes, accumulator_dtype(input.dtype))
     return total.reshape(sizes).astype(input.dtype, copy=False)
 
 

@@ -240,7 +240,7 @@ def _operation(cudnn: Library, problem: _Problem) -> Descriptor:
     convolution = Descriptor(
         cudnn,
         "convolution",
-        comp_type=DATA_TYPES["float64"] if dtype == np.float64 else FLOAT,
+        comp_type=FLOAT,
         conv_mode=CROSS_CORRELATION,
         spatial_dims=len(axes),
         dilations=[axis.dilation for axis in axes],

@@ -155,7 +155,7 @@ def normalized(
     xp: ArrayModule, images: Array, vectors: Sequence[Array], layout: str, epsilon: float, count: int
 ) -> tuple[Array, Array]:
     """The images normalised by the mean, variance, scale and offset of their channels, and the unbiased variance."""
-    out, unbiased = xp.empty(images.shape, images.dtype), xp.empty(vectors[1].shape, images.dtype)
+    out, unbiased = xp.empty(images.shape, images.dtype), xp.empty(vectors[1].shape, vectors[1].dtype)
     loop = _normalized_loop(images.shape, layout, images.dtype, unbiased.dtype, epsilon, count)
     loop(xp, images, *vectors, out, unbiased)
     return out, unbiased

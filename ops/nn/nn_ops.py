@@ -154,10 +154,9 @@ def _bias_add_grad_kernel(ctx: KernelContext, d_output: Array) -> Array:
         return sums.of_short_rows(d_output, channels)
     axes = tuple(i for i in range(d_output.ndim) if i != axis)
     if has_loop(xp, d_output.dtype, d_output.size):
-        total = staged_sum(xp, "{0}", [d_output], axes).reshape(-1)
-    else:
-        total = xp.sum(d_output, axis=axes, dtype=accumulator_dtype(d_output.dtype))
-    return total if total.dtype == d_output.dtype else total.astype(d_output.dtype)
+        return staged_sum(xp, "{0}", [d_output], axes, dtype=d_output.dtype).reshape(-1)
+    total = xp.sum(d_output, axis=axes, dtype=accumulator_dtype(d_output.dtype))
+    return total.astype(d_output.dtype, copy=False)
 
 
 def _bias_add_grad_shape(op: Operation) -> list[TensorShape]:

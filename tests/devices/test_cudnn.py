@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpu_count(), reason="needs
 
 is_real = gpu_count() > 0 and cupy().cuda.runtime.getDeviceProperties(0)["name"] != b"pretended GPU"
 FORMS = ("forward", "images", "filters")
-TOLERANCE = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
+TOLERANCE = {"float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_equals_what_numpy_computes(library, form, case, layout):
     check(form, geometry_of(case, layout))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("form", FORMS)
 def test_each_dtype(library, form, dtype):
     check(form, geometry_of("strided, more padding behind"), dtype)

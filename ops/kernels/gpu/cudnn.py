@@ -36,8 +36,8 @@ _UNSUPPORTED: Final = range(2000, 4000)
 ALIGNMENT: Final = 16
 """Tensors begin at multiples of this, in bytes: what its fast engines load at a time."""
 
-DATA_TYPES: Final[Mapping[str, int]] = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 9}
-"""``cudnnDataType_t`` by the names of dtypes."""
+DATA_TYPES: Final[Mapping[str, int]] = {"float32": 0, "float16": 2, "bfloat16": 9}
+"""``cudnnDataType_t`` by the names of dtypes. Sums are in float32."""
 
 FLOAT: Final = DATA_TYPES["float32"]
 CROSS_CORRELATION: Final = 1

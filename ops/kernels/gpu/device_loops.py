@@ -375,26 +375,34 @@ class Trace:
 
 
 def device_sum(
-    xp: ArrayModule, element: str, arrays: Sequence[Any], axis: int | tuple[int, ...], scale: float = 1.0
+    xp: ArrayModule,
+    element: str,
+    arrays: Sequence[Any],
+    axis: int | tuple[int, ...],
+    scale: float = 1.0,
+    dtype: NumpyDType | None = None,
 ) -> Any:
     """The sum of an expression of the elements of arrays, ``{0}``, ``{1}``, ..., times `scale`, in one kernel.
 
     The arrays are broadcast against each other. They have one dtype, float32 or float64, or are halves and float32, of
-    which the sum is float32. Dimensions that are summed over have size 1 in the result.
+    which the sum is float32; it may be rounded to another `dtype` at the end. Dimensions that are summed over have
+    size 1 in the result.
     """
     dtypes = tuple(array.dtype for array in arrays)
-    kernel, total = _sum_kernel(xp, element, dtypes)
-    return kernel(*arrays, total.type(scale), axis=axis, keepdims=True)
+    total = working_dtype(dtypes[0])
+    return _sum_kernel(xp, element, dtypes, dtype or total)(*arrays, total.type(scale), axis=axis, keepdims=True)
 
 
 @cache
-def _sum_kernel(xp: Any, element: str, dtypes: tuple[NumpyDType, ...]) -> tuple[Any, NumpyDType]:
+def _sum_kernel(xp: Any, element: str, dtypes: tuple[NumpyDType, ...], result: NumpyDType) -> Any:
     total = working_dtype(dtypes[0])
     kind = known_type(total)
     parameters = ", ".join([*(f"{dtype.name} x{index}" for index, dtype in enumerate(dtypes)), f"{kind} scale"])
     text = element.format(*(_element_of(f"x{index}", dtype) for index, dtype in enumerate(dtypes)))
-    preamble = _preamble(parameters)
-    kernel = xp.ReductionKernel(
-        parameters, f"{kind} total", text, "a + b", "total = a * scale", "0", "tfray_sum", preamble=preamble
-    )
-    return kernel, total
+    # CuPy would add up in the dtype of the result.
+    options = {
+        "reduce_type": {"float32": "float", "float64": "double"}[kind],
+        "preamble": _preamble(parameters, result.name),
+    }
+    last = f"total = {_rounded('a * scale', result)}"
+    return xp.ReductionKernel(parameters, f"{result.name} total", text, "a + b", last, "0", "tfray_sum", **options)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.framework.op_def import Array, ArrayModule
+from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels.gpu.device_loops import device_sum
 
 _BLOCK_THREADS: Final = 512
@@ -28,7 +28,12 @@ _MOST_PARTS: Final = 512
 
 
 def staged_sum(
-    xp: ArrayModule, element: str, arrays: Sequence[Any], axis: int | tuple[int, ...], scale: float = 1.0
+    xp: ArrayModule,
+    element: str,
+    arrays: Sequence[Any],
+    axis: int | tuple[int, ...],
+    scale: float = 1.0,
+    dtype: NumpyDType | None = None,
 ) -> Array:
     """As `device_sum`, in two launches where that is faster: over the first dimensions, or over all but the second.
 
@@ -38,6 +43,7 @@ def staged_sum(
         arrays: The arrays, which are broadcast against each other.
         axis: The dimensions that are summed over; they have size 1 in the result.
         scale: What the sums are multiplied by.
+        dtype: What they are rounded to, if it is not the dtype in which they are added up.
     """
     axes = (axis,) if isinstance(axis, int) else axis
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
@@ -48,10 +54,10 @@ def staged_sum(
         if all(piece is not None for piece in pieces):
             partial = device_sum(xp, element, pieces, 1).reshape(parts, columns)
             kept = (1,) * len(axes) + shape[len(axes) :]
-            return device_sum(xp, "{0}", [partial], 0, scale).reshape(kept)
+            return device_sum(xp, "{0}", [partial], 0, scale, dtype).reshape(kept)
     elif axes == (0, *range(2, len(shape))) and _turns(prod(shape) // max(shape[1], 1), shape[1]) > _MOST_TURNS:
-        return device_sum(xp, "{0}", [device_sum(xp, element, arrays, axes[1:])], 0, scale)
-    return device_sum(xp, element, arrays, axis, scale)
+        return device_sum(xp, "{0}", [device_sum(xp, element, arrays, axes[1:])], 0, scale, dtype)
+    return device_sum(xp, element, arrays, axis, scale, dtype)
 
 
 def are_staged(rows: int, columns: int) -> bool:

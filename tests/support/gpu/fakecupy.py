@@ -830,10 +830,12 @@ class ReductionKernel:
 
     def __init__(
         self, in_params: str, out_params: str, map_expr: str, reduce_expr: str, post_map_expr: str, identity: str,
-        name: str = "reduce", *, preamble: str = "",
+        name: str = "reduce", *, reduce_type: str = "", preamble: str = "",
     ) -> None:  # fmt: skip
         real.ReductionKernel  # noqa: B018 (the name is there)
-        if (reduce_expr, post_map_expr, identity) != ("a + b", "total = a * scale", "0"):
+        self.result, wide = np.dtype(out_params.split()[0]), {"float": np.float32, "double": np.float64}[reduce_type]
+        last = "a * scale" if self.result == wide else f"{self.result.name}(a * scale)"
+        if (reduce_expr, post_map_expr, identity) != ("a + b", f"total = {last}", "0"):
             raise NotImplementedError("the stand-in reduces by scaled sums alone")
         self.name, self.element = name, map_expr
         self.params = [text.split() for text in in_params.split(", ")]
@@ -847,7 +849,8 @@ class ReductionKernel:
                 raise TypeError(f"Type is mismatched. {name} {host.dtype} {dtype}")
             space[name] = host
         with np.errstate(all="ignore"):
-            return _wrap(np.sum(eval(self.element, space), axis=axis, keepdims=keepdims) * space["scale"])
+            total = np.sum(eval(self.element, space), axis=axis, keepdims=keepdims) * space["scale"]
+            return _wrap(np.asarray(total).astype(self.result))
 
 
 # -- functions -----------------------------------------------------------------------------------------
