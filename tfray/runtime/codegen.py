@@ -47,6 +47,7 @@ from tfray.framework.op_def import Kernel
 from tfray.framework.region import Region
 from tfray.framework.tensor_list import TensorList
 from tfray.ops.kernels.compiling import CompiledKernel
+from tfray.runtime.cuda_graphs import ReplayedFunction, can_capture
 from tfray.runtime.device import Device, OpContext
 from tfray.runtime.device_groups import Group, UpdateGroup, arranged, group_loop, is_gradient, name_of, update_loops
 from tfray.runtime.fusion import (
@@ -118,6 +119,7 @@ class CompiledBody:
         updated_elsewhere: Names of variable operations that are updated outside the body.
         fuses: Whether elementwise operations are computed together.
         traced: As for `Plan`.
+        captures: Whether it may become a CUDA graph (see `cuda_graphs`).
     """
 
     def __init__(
@@ -133,6 +135,7 @@ class CompiledBody:
         updated_elsewhere: Collection[str] = (),
         fuses: bool = True,
         traced: bool = False,
+        captures: bool = False,
     ) -> None:
         program = Program(device, sends_copy, sent_in_place_bytes, fuses, traced)
         host = host_values(body, on_host) if device.type == "GPU" else HostValues(body)
@@ -158,6 +161,8 @@ class CompiledBody:
         self._idle: list[Callable[..., tuple[Any, ...]]] = []
         self._has_run = False
         self._lock = threading.Lock()
+        captures = captures and not on_host and not traced
+        self._captured = body if captures and can_capture(body, device, partial(_kernel, device=device)) else None
         _compiled[self._filename] = self
 
     def __call__(self, step: Any, *inputs: Any) -> tuple[Any, ...]:
@@ -192,7 +197,8 @@ class CompiledBody:
         except MemoryError as error:
             raise self._exhausted(self._slot_tensors[len(slots)], error) from error
         views = [self._device.view(slots[slot], shape, dtype) for slot, shape, dtype in self._buffers]
-        return self._make(*views)
+        function = self._make(*views)
+        return function if self._captured is None else ReplayedFunction(function, self._captured, self._device)
 
     def _exhausted(self, tensor: Tensor, error: MemoryError) -> ResourceExhaustedError:
         """The error for a slot without memory. It names `tensor`, the largest of the results that share the slot."""

@@ -367,6 +367,7 @@ class Plan:
             updated_elsewhere=updated,
             fuses=self.optimize,
             traced=self._is_traced,
+            captures=True,
         )
 
     def traced(self) -> Plan:

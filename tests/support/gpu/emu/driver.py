@@ -215,6 +215,7 @@ def start() -> tuple[Any, Recorder]:
     if not (LIBRARY.exists() and RUNTIME.exists()):
         raise RuntimeError(f"{LIBRARY} is not built: run setup.sh, and this by the Python that it prints")
     os.environ.setdefault("CUPY_CACHE_DIR", str(CACHE / "cubins"))
+    os.environ["TFRAY_CUDA_GRAPHS"] = "0"  # a captured step is not run here
     os.environ["CUPY_ACCELERATORS"] = ""  # CUB's kernels hold a CUDA runtime of their own too
     os.environ["CUPY_CACHE_IN_MEMORY"] = "1" if EXECUTE else "0"
     library = _replace_libraries()

@@ -1,0 +1,133 @@
+"""Steps that are launched as CUDA graphs give what they give without.
+
+Where there is no GPU, ``tests/support/gpu/check.sh tests tests/devices/test_cuda_graphs.py`` runs these on a stand-in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tfray.runtime import cuda_graphs
+from tfray.runtime.device import cupy, gpu_count
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not gpu_count(), reason="needs a GPU"),
+    pytest.mark.skipif(
+        gpu_count() > 0 and not hasattr(cupy().cuda.Stream, "begin_capture"), reason="the GPU captures no graphs"
+    ),
+]
+
+
+@pytest.fixture
+def replays(monkeypatch):
+    """Grows by an element with every launch of a graph."""
+    found = []
+    replayed = cuda_graphs.ReplayedFunction._replayed
+
+    def counting(self, *arguments):
+        found.append(self)
+        return replayed(self, *arguments)
+
+    monkeypatch.setattr(cuda_graphs.ReplayedFunction, "_replayed", counting)
+    return found
+
+
+def trained(optimizer, steps, monkeypatch, graphs, batch=8):
+    """Losses of a small network, and its weights at the end."""
+    monkeypatch.setenv(cuda_graphs.GRAPHS_VARIABLE, "1" if graphs else "0")
+    random = np.random.default_rng(0)
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32, [batch, 6, 6, 3]), tf.placeholder(tf.int32, [batch])
+        filters = tf.Variable(random.normal(size=(3, 3, 3, 8)).astype(np.float32))
+        weights = tf.Variable(random.normal(size=(72, 5)).astype(np.float32))
+        hidden = tf.nn.max_pool(tf.nn.relu(tf.nn.conv2d(x, filters, 1, "SAME")), 2, 2, "SAME")
+        logits = tf.matmul(tf.reshape(hidden, [batch, -1]), weights)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+        train_op = optimizer().minimize(loss)
+        session.run(tf.global_variables_initializer())
+        losses = []
+        for _ in range(steps):
+            feeds = {x: random.normal(size=x.shape).astype(np.float32), y: random.integers(5, size=batch)}
+            losses.append(session.run([loss, train_op], feeds)[0])
+        return losses, session.run([filters, weights])
+
+
+OPTIMIZERS = {
+    "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.05, 0.9),
+    "adam": lambda: tf.train.AdamOptimizer(0.01),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_training_is_the_same_to_the_last_bit(optimizer, monkeypatch, replays):
+    expected, weights = trained(OPTIMIZERS[optimizer], 10, monkeypatch, graphs=False)
+    assert not replays
+    losses, found = trained(OPTIMIZERS[optimizer], 10, monkeypatch, graphs=True)
+    assert len(replays) == 7
+    assert losses == expected and len(set(losses)) == 10
+    for one, other in zip(found, weights, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_variable_that_is_set_from_outside_is_seen(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        variable, factor = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
+        product = variable * factor
+        more = tf.assign_add(variable, [1.0, 1.0])
+        session.run(tf.global_variables_initializer())
+        for _ in range(6):
+            assert session.run(product).tolist() == [3, 6]
+        session.run(more)
+        assert session.run(product).tolist() == [6, 9]
+        variable.load(np.float32([5, 7]), session)
+        assert session.run(product).tolist() == [15, 21]
+        factor.load(np.float32(2), session)
+        for _ in range(6):
+            assert session.run(product).tolist() == [10, 14]
+    assert len(replays) >= 4
+
+
+def test_values_of_earlier_steps_stay(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        count = tf.Variable(0.0)
+        one_more = tf.assign_add(count, 1.0)
+        session.run(count.initializer)
+        assert [float(value) for value in [session.run(one_more) for _ in range(9)]] == list(range(1, 10))
+    assert len(replays) == 6
+
+
+def test_feeds_of_another_shape(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2])
+        total = tf.reduce_sum(tf.square(x), axis=0)
+        for rows in (3, 3, 3, 3, 3, 4, 4, 3, 3, 3, 3, 3, 3):
+            values = np.random.default_rng(rows).normal(size=(rows, 2)).astype(np.float32)
+            np.testing.assert_allclose(session.run(total, {x: values}), (values**2).sum(axis=0), rtol=1e-5)
+    assert replays
+
+
+def test_random_numbers_are_new_in_every_step(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        kept = tf.nn.dropout(tf.ones([64]), 0.5)
+        assert len({session.run(kept).tobytes() for _ in range(8)}) == 8
+    assert not replays
+
+
+def test_a_loop_runs_as_often_as_it_is_told(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        limit = tf.placeholder(tf.int32, [])
+        total = tf.while_loop(lambda i, x: i < limit, lambda i, x: (i + 1, x * 2), [0, tf.ones([2])])[1]
+        assert [session.run(total, {limit: turns})[0] for turns in (1, 1, 1, 1, 1, 5, 2)] == [2, 2, 2, 2, 2, 32, 4]
+
+
+def test_what_reads_a_result_on_the_host_is_run_as_it_is(replays):
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [4])
+        positive = tf.boolean_mask(x, x > 0)
+        for values in ([1, -1, 2, -2], [1, 1, 1, 1], [-1, -1, -1, 3], [1, 2, 3, 4], [0, 0, 0, 5], [1, 0, 1, 0]):
+            assert session.run(positive, {x: values}).tolist() == [value for value in values if value > 0]
+    assert not replays
