@@ -30,6 +30,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import SHAPE, host_ints, index_tensor, known_entries, reshape, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels import sums
+from tfray.ops.kernels.precision import choose
 from tfray.ops.kernels.tiles import FEW_ELEMENTS, buffer, map_flat
 
 MAX_CONSTANT_ELEMENTS: Final = 1000
@@ -494,8 +495,7 @@ def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out
             return chosen
         return map_flat(xp, _select_by_masks, chosen, *parts)
     if out is None:
-        chosen = xp.where(condition, x, y)
-        return chosen if xp is np else chosen.astype(x.dtype, copy=False)  # CuPy gives float32 for bfloat16
+        return choose(xp, condition, x, y)
     xp.copyto(out, y)
     xp.copyto(out, x, where=condition)
     return out
@@ -587,7 +587,7 @@ def _keep_where_kernel(ctx: KernelContext, condition: Array, x: Array, out: Arra
         np.bitwise_and(mask, x.view(bits), out=mask)
         return kept
     zero = x.dtype.type(0)
-    kept = xp.where(condition, x, zero) if chosen else xp.where(condition, zero, x)
+    kept = choose(xp, condition, *((x, zero) if chosen else (zero, x)))
     if out is None:
         return kept
     xp.copyto(out, kept)
