@@ -125,7 +125,7 @@ class Recorder:
         }
 
 
-PRODUCTS = ("matmul", "dot", "vdot", "inner", "tensordot", "einsum")
+PRODUCTS = ("matmul", "dot", "vdot", "inner", "tensordot", "einsum", "gemmStridedBatchedEx")
 """Calls that cuBLAS carries out."""
 
 recorder = Recorder()
