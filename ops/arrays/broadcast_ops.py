@@ -32,6 +32,7 @@ from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels import sums
 from tfray.ops.kernels.gpu.device_loops import has_loop
 from tfray.ops.kernels.gpu.device_sums import staged_sum
+from tfray.ops.kernels.precision import choose
 from tfray.ops.kernels.tiles import FEW_ELEMENTS, buffer, map_flat
 
 MAX_CONSTANT_ELEMENTS: Final = 1000
@@ -499,8 +500,7 @@ def _select_kernel(ctx: KernelContext, condition: Array, x: Array, y: Array, out
             return chosen
         return map_flat(xp, _select_by_masks, chosen, *parts)
     if out is None:
-        chosen = xp.where(condition, x, y)
-        return chosen if xp is np else chosen.astype(x.dtype, copy=False)  # CuPy gives float32 for bfloat16
+        return choose(xp, condition, x, y)
     xp.copyto(out, y)
     xp.copyto(out, x, where=condition)
     return out
@@ -592,7 +592,7 @@ def _keep_where_kernel(ctx: KernelContext, condition: Array, x: Array, out: Arra
         np.bitwise_and(mask, x.view(bits), out=mask)
         return kept
     zero = x.dtype.type(0)
-    kept = xp.where(condition, x, zero) if chosen else xp.where(condition, zero, x)
+    kept = choose(xp, condition, *((x, zero) if chosen else (zero, x)))
     if out is None:
         return kept
     xp.copyto(out, kept)

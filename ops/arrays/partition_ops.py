@@ -29,6 +29,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.gather_ops import check_indices, gather
 from tfray.ops.arrays.shape_ops import cast, host_ints
+from tfray.ops.kernels.precision import sortable
 
 # -- unique --------------------------------------------------------------------------------------------
 
@@ -99,7 +100,7 @@ def _first_places(xp: ArrayModule, x: Array) -> Array:
             values = (x - x.dtype.type(low)).astype(np.intp) if x.dtype.kind == "u" else x.astype(np.intp) - low
             table[values[::-1]] = np.arange(x.size - 1, -1, -1)
             return table[values]
-    _, first, inverse = xp.unique(x, return_index=True, return_inverse=True)
+    _, first, inverse = xp.unique(sortable(xp, x), return_index=True, return_inverse=True)
     return first[inverse]
 
 
@@ -147,7 +148,7 @@ def setdiff1d(x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int3
 
 def _list_diff_kernel(ctx: KernelContext, x: Array, y: Array) -> list[Array]:
     _check_vector(x)
-    kept = ctx.xp.flatnonzero(~ctx.xp.isin(x, y))
+    kept = ctx.xp.flatnonzero(~ctx.xp.isin(*(sortable(ctx.xp, vector) for vector in (x, y))))
     return [x[kept], kept.astype(ctx.output_dtype(1))]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,19 @@ def assign(xp: ArrayModule, value: Array, dtype: NumpyDType, out: Array | None) 
         return value.astype(dtype)
     xp.copyto(out, value, casting="unsafe")
     return out
+
+
+def choose(xp: ArrayModule, condition: Array, x: Any, y: Any) -> Array:
+    """``xp.where(condition, x, y)`` for arrays or numbers of one dtype, which the result has."""
+    if xp is np or x.dtype.name != "bfloat16":
+        return xp.where(condition, x, y)
+    # CuPy's gives float32 for bfloat16, but not for its bits.
+    return xp.where(condition, x.view(np.uint16), y.view(np.uint16)).view(x.dtype)
+
+
+def sortable(xp: ArrayModule, values: Array) -> Array:
+    """The values in a dtype that `xp` sorts, in the same order: float32 for bfloat16 on a GPU."""
+    return values if xp is np or values.dtype.name != "bfloat16" else values.astype(np.float32)
 
 
 def widened(function: KernelFunction) -> KernelFunction:

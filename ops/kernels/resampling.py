@@ -18,6 +18,7 @@ from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS, can_compile, kernel
 from tfray.ops.kernels.cpu_threads import one_blas_thread
+from tfray.ops.kernels.precision import choose
 from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles
 
@@ -498,7 +499,7 @@ def _apply(xp: ArrayModule, source: Array, taps: Taps, out: Array) -> None:
     for indices, weights in zip(taps.indices, taps.weights, strict=True):
         weight = xp.asarray(weights.astype(out.dtype, copy=False)[:, None])
         share = xp.take(source, xp.asarray(indices), axis=1) * weight
-        xp.add(out, xp.where(weight == 0, out.dtype.type(0), share), out=out)
+        xp.add(out, choose(xp, weight == 0, out.dtype.type(0), share), out=out)
 
 
 def pick(xp: ArrayModule, images: Array, rows: Taps, columns: Taps, out: Array | None = None) -> Array:

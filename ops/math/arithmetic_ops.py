@@ -23,6 +23,7 @@ from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, ze
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.batch_rules import by_element_of_first
 from tfray.ops.kernels.elementwise import binary, unary
+from tfray.ops.kernels.precision import choose
 from tfray.ops.math.comparison_ops import greater, greater_equal, less_equal, logical_not, not_equal
 
 # -- sums and products ---------------------------------------------------------------------------------
@@ -335,10 +336,9 @@ divide_no_nan = div_no_nan
 
 
 def _div_no_nan_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
-    xp = ctx.xp
-    zero = y == 0
-    divisor = xp.where(zero, xp.ones((), y.dtype), y)
-    return xp.divide(xp.where(zero, xp.zeros((), x.dtype), x), divisor, out=out)
+    xp, zero = ctx.xp, y == 0
+    divisor = choose(xp, zero, xp.ones((), y.dtype), y)
+    return xp.divide(choose(xp, zero, xp.zeros((), x.dtype), x), divisor, out=out)
 
 
 def _div_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:

@@ -28,6 +28,7 @@ from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape, size, sizes_from_input
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
+from tfray.ops.kernels.precision import sortable
 from tfray.ops.math.arithmetic_ops import add, maximum, minimum, multiply
 from tfray.ops.math.comparison_ops import not_equal
 from tfray.ops.math.reduction_ops import reduce_max
@@ -248,7 +249,7 @@ def _top_k_kernel(ctx: KernelContext, input: Array, k: Array) -> tuple[Array, Ar
 
 def _descending_order(xp: ArrayModule, input: Array) -> Array:
     # Sort the reversed line and reverse the result: of equal elements the first then stays first.
-    ascending = xp.argsort(input[..., ::-1], axis=-1, kind="stable")
+    ascending = xp.argsort(sortable(xp, input)[..., ::-1], axis=-1, kind="stable")
     return input.shape[-1] - 1 - ascending[..., ::-1]
 
 

@@ -31,6 +31,7 @@ from tfray.ops.arrays.shape_ops import (
     shape,
     transpose,
 )
+from tfray.ops.kernels.precision import sortable
 from tfray.ops.math.arithmetic_ops import multiply, realdiv
 from tfray.ops.math.axis_ops import from_front, last_axis_first
 from tfray.ops.math.comparison_ops import equal
@@ -115,6 +116,7 @@ def _vectors_shape(op: Operation) -> list[TensorShape]:
 def _order(xp: ArrayModule, values: Array, descending: bool) -> Array:
     if xp is np and values.dtype in _KEYS and values.shape[-1] > 16:
         return _order_by_keys(values, descending)
+    values = sortable(xp, values)
     if descending:
         # Sort the reversed line and reverse the result: equal elements then keep their order.
         return values.shape[-1] - 1 - xp.argsort(values[..., ::-1], axis=-1, kind="stable")[..., ::-1]
@@ -141,7 +143,7 @@ def _order_by_keys(values: Array, descending: bool) -> Array:
 
 def _sort_kernel(ctx: KernelContext, values: Array) -> Array:
     _check_vectors(values)
-    ascending = ctx.xp.sort(values, axis=-1)
+    ascending = ctx.xp.sort(sortable(ctx.xp, values), axis=-1).astype(values.dtype, copy=False)
     return ctx.xp.ascontiguousarray(ascending[..., ::-1]) if ctx.attr("descending") else ascending
 
 
@@ -203,7 +205,7 @@ def _nth_element_kernel(ctx: KernelContext, input: Array, n: Array) -> Array:
     if input.ndim == 0 or not 0 <= place < input.shape[-1]:
         raise InvalidArgumentError(f"n is {place}, expected 0 ... below the last dimension of shape {input.shape}")
     place = input.shape[-1] - 1 - place if ctx.attr("reverse") else place
-    return ctx.xp.partition(input, place, axis=-1)[..., place]
+    return ctx.xp.partition(sortable(ctx.xp, input), place, axis=-1)[..., place].astype(input.dtype, copy=False)
 
 
 def _nth_element_shape(op: Operation) -> list[TensorShape]:

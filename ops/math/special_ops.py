@@ -20,7 +20,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.elementwise import binary, special, unary
-from tfray.ops.kernels.precision import assign, widened
+from tfray.ops.kernels.precision import assign, choose, widened
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import (
     add,
@@ -538,7 +538,7 @@ def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 def _xdivy_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
     # Divided by 1 where the numerator is 0: nothing else is 0 times something.
-    return ctx.xp.divide(x, ctx.xp.where(x == 0, y.dtype.type(1), y), out=out)
+    return ctx.xp.divide(x, choose(ctx.xp, x == 0, y.dtype.type(1), y), out=out)
 
 
 def _xdivy_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
@@ -557,7 +557,7 @@ def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Te
 
 
 def _mul_no_nan_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
-    return ctx.xp.multiply(ctx.xp.where(y == 0, x.dtype.type(0), x), y, out=out)
+    return ctx.xp.multiply(choose(ctx.xp, y == 0, x.dtype.type(0), x), y, out=out)
 
 
 def _mul_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:

@@ -11,6 +11,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.kernels.precision import choose
 
 
 def gather_tree(
@@ -100,7 +101,7 @@ def _gather_values_kernel(ctx: KernelContext, values: Array, parents: Array, len
     for time in range(times - 1, -1, -1):
         keeps = (time < lengths).reshape(batch, width, *[1] * (values.ndim - 3))
         chosen = values[time][xp.asarray(rows), xp.asarray(beams)]
-        gathered[time] = xp.where(xp.asarray(keeps), chosen, xp.zeros((), values.dtype))
+        gathered[time] = choose(xp, xp.asarray(keeps), chosen, xp.zeros((), values.dtype))
         beams = np.where(time < longest, parents[time][rows, beams], beams)
     return gathered
 

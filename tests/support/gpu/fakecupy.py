@@ -125,7 +125,7 @@ class Recorder:
         }
 
 
-PRODUCTS = ("matmul", "dot", "vdot", "inner", "tensordot", "einsum")
+PRODUCTS = ("matmul", "dot", "vdot", "inner", "tensordot", "einsum", "gemmStridedBatchedEx")
 """Calls that cuBLAS carries out."""
 
 recorder = Recorder()
@@ -448,6 +448,8 @@ class _Method:
             recorder.call(name)
         if name in WAITING_METHODS:
             recorder.wait(name)
+        if name in SORTS and _is_unsortable(self.array):
+            raise NotImplementedError("Sorting arrays with dtype 'bfloat16' is not supported")
         args, kwargs = _operands(args), {key: _operand(value) for key, value in kwargs.items()}
         if name == "astype":
             _check_dtype(args[0] if args else kwargs["dtype"])
@@ -1045,9 +1047,37 @@ def _check_values(name: str, args: Any) -> None:
             raise ValueError("a must have (..., M, M) shape and b must have (..., M, K)")
     if name in ("linspace", "arange") and any(isinstance(value, ndarray) for value in args):
         raise TypeError(f"cupy.{name}: unsupported type cupy.ndarray")
+    if name in SORTS and any(_is_unsortable(value) for value in args):
+        raise NotImplementedError("Sorting arrays with dtype 'bfloat16' is not supported")
+    if name == "searchsorted" and args[0].size and (args[0]._host[1:] < args[0]._host[:-1]).any():
+        raise ValueError("what is searched does not ascend: what CuPy gives is not defined")
     joins = name in ("concatenate", "stack", "vstack", "hstack")
     if joins and any(not isinstance(value, ndarray) for value in args[0]):
         raise TypeError("Only cupy arrays can be concatenated")
+
+
+SORTS = {"sort", "argsort", "partition", "argpartition", "lexsort", "unique", "isin", "in1d", "median", "percentile"}
+"""Functions and methods that sort. CuPy gives what is sorted to Thrust, if there is more than one element."""
+
+
+def _is_unsortable(value: Any) -> bool:
+    return isinstance(value, ndarray) and value.size > 1 and value.dtype == ml_dtypes.bfloat16
+
+
+def _turned(name: str, value: Any) -> Any:
+    """Singular vectors or eigenvectors as another library may give them: with other signs, the surplus ones turned."""
+    if name == "eigh":
+        return type(value)(value[0], value[1] * _signs(value[1].shape[-1]))
+    u, s, vh = value
+    rank = s.shape[-1]
+    columns = [*range(rank), *range(u.shape[-1] - 1, rank - 1, -1)]
+    rows = [*range(rank), *range(vh.shape[-2] - 1, rank - 1, -1)]
+    u, vh = u * _signs(u.shape[-1]), vh * _signs(vh.shape[-2])[:, None]
+    return type(value)(u[..., columns], s, vh[..., rows, :])
+
+
+def _signs(count: int) -> np.ndarray:
+    return np.where(np.arange(count) % 2, 1.0, -1.0).astype(np.float32)
 
 
 SOLVERS = {"inv": 0, "cholesky": 0, "solve": 1, "solve_triangular": 1}
@@ -1205,6 +1235,8 @@ class FakeModule(types.ModuleType):
                 warnings.simplefilter("ignore")
                 operands = _operands(args, f" in cupy.{dotted}")
                 value = _solved(name, host, operands, plain) if name in SOLVERS else host(*operands, **plain)
+                if name in ("eigh", "svd") and isinstance(value, tuple):
+                    value = _turned(name, value)
             for array in value if isinstance(value, (tuple, list)) else (value,):
                 if isinstance(array, (np.ndarray, np.generic)):
                     _check_dtype(array.dtype)

@@ -18,7 +18,7 @@ from tests.support.gpu.report import COUNTS, Cost, cause, place, table
 from tfray.framework.graph import Graph
 from tfray.ops.nn.recurrent_ops import lstm_gates
 
-TOLERANCE = 1e-4
+TOLERANCE, BFLOAT16_TOLERANCE = 1e-4, 1e-2
 """By how much a loss may differ from the CPU's in the first steps of training."""
 
 STEPS = 8
@@ -29,8 +29,8 @@ SOFT_PLACEMENT = tf.ConfigProto(allow_soft_placement=True)
 
 def _dense(x, units, name):
     with tf.variable_scope(name):
-        w = tf.get_variable("w", [int(x.shape[-1]), units])
-        b = tf.get_variable("b", [units], initializer=tf.zeros_initializer())
+        w = tf.get_variable("w", [int(x.shape[-1]), units], x.dtype)
+        b = tf.get_variable("b", [units], x.dtype, initializer=tf.zeros_initializer())
         return tf.matmul(x, w) + b
 
 
@@ -41,7 +41,7 @@ def _batch(size):
 
 def _classifier(x, y, features, optimizer):
     """What a model returns: its placeholders, its loss, its training step."""
-    logits = _dense(features, 10, "out")
+    logits = tf.cast(_dense(features, 10, "out"), tf.float32)
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
     return x, y, loss, optimizer.minimize(loss, tf.train.get_or_create_global_step())
 
@@ -57,9 +57,9 @@ def mlp(optimizer):
     return _classifier(x, y, h, optimizer)
 
 
-def convnet(optimizer, batch_norm=False):
+def convnet(optimizer, batch_norm=False, dtype=tf.float32):
     x, y = _batch(8)
-    h = tf.reshape(x, [8, 8, 8, 1])
+    h = tf.cast(tf.reshape(x, [8, 8, 8, 1]), dtype)
     for i, filters in enumerate((8, 16)):
         h = tf.layers.conv2d(
             h, filters, 3, padding="same", name=f"conv{i}", activation=None if batch_norm else tf.nn.relu
@@ -73,6 +73,10 @@ def convnet(optimizer, batch_norm=False):
 
 def convnet_bn(optimizer):
     return convnet(optimizer, True)
+
+
+def convnet_bfloat16(optimizer):
+    return convnet(optimizer, dtype=tf.bfloat16)
 
 
 def lstm(optimizer, static=False, steps=8):
@@ -118,7 +122,8 @@ def language_model(optimizer):
     return _classifier(x, y, h, optimizer)
 
 
-MODELS = [softmax_regression, mlp, convnet, convnet_bn, lstm_static, lstm, embedding_bag, dropout_mlp, language_model]
+MODELS = [softmax_regression, mlp, convnet, convnet_bn, convnet_bfloat16, lstm_static, lstm, embedding_bag, dropout_mlp,
+          language_model]  # fmt: skip
 OPTIMIZERS = {
     "sgd": lambda: tf.train.GradientDescentOptimizer(0.1),
     "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
@@ -157,7 +162,8 @@ def train(build: Callable, optimizer: str, device: str, recorder: Any = None) ->
             session.run(tf.global_variables_initializer())
             for variable in tf.trainable_variables():
                 shape = [int(size) for size in variable.shape]
-                variable.load(rng.standard_normal(shape).astype(np.float32) * 0.1, session)
+                value = rng.standard_normal(shape).astype(np.float32) * 0.1
+                variable.load(value.astype(variable.dtype.base_dtype.as_numpy_dtype), session)
             losses = []
             for _ in range(STEPS):
                 feeds = batch(rng, x, y)
@@ -178,7 +184,7 @@ def models(recorder: Any, options: argparse.Namespace) -> tuple[int, int]:
         with _failing(name, failures, options.verbose):
             wanted, got = (train(build, optimizer, device)[0] for device in ("/cpu:0", "/gpu:0"))
             worst = float(np.max(np.abs(np.subtract(wanted, got))))
-            if not worst <= TOLERANCE:
+            if not worst <= (BFLOAT16_TOLERANCE if build is convnet_bfloat16 else TOLERANCE):
                 raise AssertionError(f"losses differ by {worst:.1e}: {got} on the GPU, {wanted} on the CPU")
             rows.append((name, f"{worst:.1e}", f"{got[0]:.4f} to {got[-1]:.4f}"))
     table(("model", "differs by", "loss"), rows)

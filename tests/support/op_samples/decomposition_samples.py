@@ -8,7 +8,8 @@ from tests.support.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
 from tfray.ops.linalg import decomposition_ops, solve_ops
 from tfray.ops.math import linalg_ops
-from tfray.ops.math.arithmetic_ops import add
+from tfray.ops.math.arithmetic_ops import add, multiply, sign
+from tfray.ops.math.reduction_ops import reduce_sum
 
 MODES = ("known", "unknown sizes")
 """Gradients transpose, for which the rank must be known."""
@@ -34,6 +35,43 @@ def _adjoint(x):
 
 def _complex(array):
     return array + 0.3j * np.flip(array)
+
+
+# Each singular vector and eigenvector is one of two, and libraries differ in which they give: here those whose elements
+# have a positive sum. Vectors of no singular value are any basis, so that only the product with its adjoint is known.
+
+
+def _eigenvectors(x):
+    e, v = decomposition_ops.self_adjoint_eig(x)
+    return e, multiply(v, sign(reduce_sum(v, -2, keepdims=True)))
+
+
+def _known_eigenvectors(x):
+    e, v = np.linalg.eigh(x)
+    return [e, v * np.sign(v.sum(-2, keepdims=True))]
+
+
+def _singular_vectors(x):
+    s, u, v = decomposition_ops.svd(x)
+    signs = sign(reduce_sum(u, -2, keepdims=True))
+    return s, multiply(u, signs), multiply(v, signs)
+
+
+def _known_singular_vectors(x):
+    u, s, v_adjoint = np.linalg.svd(x, full_matrices=False)
+    signs = np.sign(u.sum(-2, keepdims=True))
+    return [s, u * signs, _adjoint(v_adjoint) * signs]
+
+
+def _full_singular_vectors(x):
+    s, u, v = decomposition_ops.svd(x, full_matrices=True)
+    signs = sign(reduce_sum(u[:, :2], 0))
+    return s, u[:, :2] * signs, v * signs, linalg_ops.matmul(u[:, 2:], u[:, 2:], adjoint_b=True)
+
+
+def _known_full_singular_vectors(x):
+    s, u, v = _known_singular_vectors(x)
+    return [s, u, v, np.eye(4) - u @ u.T]
 
 
 REGULAR = [_regular(3, 3), _regular(2, 3, 3), _complex(_regular(3, 3))]
@@ -196,9 +234,9 @@ DECOMPOSITIONS = [
     *[
         OpSample(
             "SelfAdjointEigV2",
-            decomposition_ops.self_adjoint_eig,
+            _eigenvectors,
             [matrix],
-            lambda x: list(np.linalg.eigh(x)),
+            _known_eigenvectors,
             dtypes=(dtypes.float32, dtypes.float64),
             modes=MODES,
             tolerance=200,
@@ -227,9 +265,9 @@ DECOMPOSITIONS = [
     *[
         OpSample(
             "Svd",
-            decomposition_ops.svd,
+            _singular_vectors,
             [matrix],
-            lambda x: [np.linalg.svd(x)[1], np.linalg.svd(x, False)[0], _adjoint(np.linalg.svd(x, False)[2])],
+            _known_singular_vectors,
             dtypes=(dtypes.float32, dtypes.float64),
             modes=MODES,
             tolerance=200,
@@ -238,10 +276,9 @@ DECOMPOSITIONS = [
     ],
     OpSample(
         "Svd",
-        decomposition_ops.svd,
+        _full_singular_vectors,
         [grid(4, 2)],
-        lambda x: [np.linalg.svd(x)[1], np.linalg.svd(x)[0], _adjoint(np.linalg.svd(x)[2])],
-        {"full_matrices": True},
+        _known_full_singular_vectors,
         dtypes=(dtypes.float32, dtypes.float64),
         differentiable=(),
         tolerance=200,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -69,12 +70,16 @@ def sort_rows() -> list[OpSample]:
 
 def search_rows() -> list[OpSample]:
     rows = []
-    for side in ("left", "right"):
+    unsigned = [dtype for dtype in dtypes.REAL if dtype.is_unsigned]
+    signed = [dtype for dtype in dtypes.REAL if not dtype.is_unsigned]
+    for side, swept in itertools.product(("left", "right"), (signed, unsigned)):
+        # As unsigned integers, negative numbers would not ascend.
+        sequence, values = (np.abs(x) if swept is unsigned else x for x in (grid(2, 3, 6), grid(2, 3, 4, seed=1)))
         rows.append(
             OpSample(
                 "SearchSorted",
                 sorting_ops.searchsorted,
-                [np.sort(grid(2, 3, 6), axis=-1), np.round(grid(2, 3, 4, seed=1))],
+                [np.sort(sequence, axis=-1), np.round(values)],
                 lambda rows, values, side=side: np.array(
                     [
                         [np.searchsorted(r, v, side) for r, v in zip(*pair, strict=True)]
@@ -83,6 +88,7 @@ def search_rows() -> list[OpSample]:
                     np.int64,
                 ),
                 kwargs={"side": side, "out_type": dtypes.int64},
+                dtypes=swept,
                 label=side,
             )
         )
