@@ -47,7 +47,7 @@ def matrix_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
         b: Likewise.
         out: Where to write.
     """
-    if can_multiply(xp, a.dtype) and a.ndim >= 2 and b.ndim >= 2:
+    if a.dtype == b.dtype and can_multiply(xp, a.dtype) and a.ndim >= 2 and b.ndim >= 2:
         return device_product(xp, a, b, out)
     if is_half(a.dtype):
         wide = matrix_product(xp, a.astype(np.float32), b.astype(np.float32))

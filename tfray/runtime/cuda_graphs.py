@@ -37,7 +37,7 @@ _MOST_CAPTURES: Final = 4
 """A body whose variables have moved this often is not captured again."""
 
 _COPY_NODE: Final = re.compile(r"memcpy", re.IGNORECASE)
-_ON_DEVICE: Final = re.compile(r"DtoD|DeviceToDevice", re.IGNORECASE)
+_ON_DEVICE: Final = re.compile(r"device to device", re.IGNORECASE)
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Products on a GPU that CuPy's `matmul` does not make as they should be: by cuBLAS's ``GemmEx``.
+"""Products on a GPU, by cuBLAS's ``GemmEx``.
 
 16-bit floats are multiplied as they are, with sums in float32. With ``TFRAY_TF32=1`` in the environment, products of
 float32 may round what they multiply to 10 bits, as tensor cores take it: several times as fast, with errors of about
@@ -14,20 +14,23 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
-from tfray.ops.kernels.precision import is_half
+from tfray.ops.kernels.addresses import address_of
+from tfray.ops.kernels.gpu.cublas import library
 
 TF32_VARIABLE: Final = "TFRAY_TF32"
 """The environment variable that allows products of float32 to be rounded, where it is ``1``."""
 
-_TYPES: Final = {"float16": 2, "bfloat16": 14, "float32": 0}
+_TYPES: Final = {"float16": 2, "bfloat16": 14, "float32": 0, "float64": 1}
 """``cudaDataType``."""
 _SUMS_FLOAT32: Final = 68
 """``CUBLAS_COMPUTE_32F``."""
 _SUMS_FLOAT32_OF_TF32: Final = 77
 """``CUBLAS_COMPUTE_32F_FAST_TF32``."""
+_SUMS_FLOAT64: Final = 70
+"""``CUBLAS_COMPUTE_64F``."""
 _ANY_ALGORITHM: Final = -1
-_NUMBERS: Final = np.array([1, 0], np.float32)
-"""What a product is multiplied with before it is added to its target, and what the target is."""
+_NUMBERS: Final = {name: np.array([1, 0], name) for name in ("float32", "float64")}
+"""What a product is multiplied with before it is added to its target, and what the target is, by the dtype of sums."""
 
 
 def is_tf32_allowed() -> bool:
@@ -55,13 +58,7 @@ class _Matrices(NamedTuple):
 
 def can_multiply(xp: ArrayModule, dtype: NumpyDType) -> bool:
     """Whether products of this dtype are for `device_product`."""
-    if xp is np or not (is_half(dtype) or (dtype == np.float32 and is_tf32_allowed())):
-        return False
-    return dtype.name in _TYPES and _cublas(xp) is not None
-
-
-def _cublas(xp: ArrayModule) -> Any | None:
-    return getattr(getattr(xp, "cuda", None), "cublas", None)
+    return xp is not np and dtype.name in _TYPES and library(xp) is not None
 
 
 def device_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None) -> Array:
@@ -80,13 +77,16 @@ def device_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
         target[...] = 0
     else:
         left, right = (_matrices(xp, array, batch) for array in (a, b))
-        kind, sums = _TYPES[a.dtype.name], _SUMS_FLOAT32 if is_half(a.dtype) else _SUMS_FLOAT32_OF_TF32
-        one, zero = (_NUMBERS[i:].ctypes.data for i in range(2))
+        kind, sums = _TYPES[a.dtype.name], _sums(a.dtype)
+        numbers = _NUMBERS["float64" if sums == _SUMS_FLOAT64 else "float32"]
+        one, zero = (address_of(numbers[i:]) for i in range(2))
+        cublas = library(xp)
+        assert cublas is not None  # `can_multiply` has asked
         # By columns, the transposed product is that of the transposed matrices in the other order.
         sizes = (right.is_turned, left.is_turned, columns, rows, inner)
         # fmt: off
-        _cublas(xp).gemmStridedBatchedEx(  # type: ignore[union-attr]
-            xp.cuda.device.get_cublas_handle(), *sizes,
+        cublas.gemmStridedBatchedEx(
+            cublas.handle(xp), *sizes,
             one, right.address, kind, right.leading, right.step, left.address, kind, left.leading, left.step,
             zero, _address(target), kind, columns, rows * columns, prod(batch), sums, _ANY_ALGORITHM,
         )
@@ -95,6 +95,12 @@ def device_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
         return target
     out[...] = target
     return out
+
+
+def _sums(dtype: NumpyDType) -> int:
+    if dtype == np.float64:
+        return _SUMS_FLOAT64
+    return _SUMS_FLOAT32_OF_TF32 if dtype == np.float32 and is_tf32_allowed() else _SUMS_FLOAT32
 
 
 def _matrices(xp: ArrayModule, array: Array, batch: tuple[int, ...]) -> _Matrices:
