@@ -252,6 +252,11 @@ def _places(pool: Pooling, height: int, width: int) -> list[tuple[str, str]]:
     return [("channel", f"j % {inner}"), *places, ("plane", f"quotient(j, {inner * width * height})")]
 
 
+def _run(pool: Pooling) -> int:
+    """Consecutive elements that stand in one place: the channels of NHWC."""
+    return pool.channels if pool.layout == "NHWC" else 0
+
+
 def _at(pool: Pooling, height: int, width: int, row: str, column: str) -> str:
     """The index of an element of images of that size."""
     inner = pool.channels if pool.layout == "NHWC" else 1
@@ -287,7 +292,8 @@ def _max_pool_loop(pool: Pooling, dtype: NumpyDType) -> DeviceLoop:
         greatest = trace.maximum(greatest, pixel)
     size = int(np.prod(pool.outputs_shape))
     places = tuple(_places(pool, pool.height.steps, pool.width.steps))
-    return DeviceLoop([Section(size, tuple(loads), tuple(trace.assignments), ((greatest.name, "out"),), places)])
+    stored = ((greatest.name, "out"),)
+    return DeviceLoop([Section(size, tuple(loads), tuple(trace.assignments), stored, places, _run(pool))])
 
 
 def max_pool_gradient(xp: ArrayModule, images: Array, maxima: Array, d: Array, pool: Pooling, out: Array) -> None:
@@ -314,7 +320,8 @@ def _first_loop(pool: Pooling, dtype: NumpyDType) -> DeviceLoop:
         first = trace.compute(f"where({{0}}, {number}, {{1}})", is_greatest, first, dtype=int32)
     loads = (*pixels, Load("maxima", dtype))
     size = int(np.prod(pool.outputs_shape))
-    return DeviceLoop([Section(size, loads, tuple(trace.assignments), ((first.name, "first"),), tuple(places))])
+    stored = ((first.name, "first"),)
+    return DeviceLoop([Section(size, loads, tuple(trace.assignments), stored, tuple(places), _run(pool))])
 
 
 @lru_cache(maxsize=64)
@@ -351,4 +358,5 @@ def _spread_loop(pool: Pooling, dtype: NumpyDType) -> DeviceLoop:
             is_first = trace.compute("({0} == {1}) & ({2} != 0)", first, element_of, inside, dtype=np.dtype(bool))
             total = total + trace.compute("where({0}, {1}, 0)", is_first, d, dtype=dtype)
     size = int(np.prod(pool.images_shape))
-    return DeviceLoop([Section(size, tuple(loads), tuple(trace.assignments), ((total.name, "out"),), tuple(places))])
+    stored = ((total.name, "out"),)
+    return DeviceLoop([Section(size, tuple(loads), tuple(trace.assignments), stored, tuple(places), _run(pool))])

@@ -71,7 +71,31 @@ template <typename T> __device__ T where(bool c, T x, T y) { return c ? x : y; }
 template <typename T> __device__ T power(T x, T y) { return pow(x, y); }
 template <typename T> __device__ T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
 template <typename T, typename U> __device__ T quotient(T j, U width) { return j / width; }
+template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Lanes {
+  T v[N];
+  __device__ T& operator[](int k) { return v[k]; }
+  __device__ const T& operator[](int k) const { return v[k]; }
+};
+template <typename T, int D, bool C, bool I> __device__ Lanes<T, 4> load4(const CArray<T, D, C, I>& a, ptrdiff_t i) {
+  return *reinterpret_cast<const Lanes<T, 4>*>(&a[i]);
+}
+template <typename T, int D, bool C, bool I> __device__ Lanes<T, 8> load8(const CArray<T, D, C, I>& a, ptrdiff_t i) {
+  return *reinterpret_cast<const Lanes<T, 8>*>(&a[i]);
+}
+template <typename T, int D, bool C, bool I> __device__ Lanes<T, 4> lanes4(const CArray<T, D, C, I>&) {
+  return Lanes<T, 4>();
+}
+template <typename T, int D, bool C, bool I> __device__ Lanes<T, 8> lanes8(const CArray<T, D, C, I>&) {
+  return Lanes<T, 8>();
+}
+template <typename T, int D, bool C, bool I, int N>
+__device__ void store(CArray<T, D, C, I>& a, ptrdiff_t i, const Lanes<T, N>& values) {
+  *reinterpret_cast<Lanes<T, N>*>(&a[i]) = values;
+}
 """
+
+_ALIGNMENT: Final = 16
+"""Bytes at whose multiples arrays begin from which a thread loads several elements at once."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +137,8 @@ class Section:
         stored: Values, and the names of the arrays to which they go; these may be among `loads`. A third entry is the
             index at which they go there, if it is not ``j``.
         places: Names of integers, and the expressions from which they are computed first.
+        run: Consecutive elements, from a multiple of this number on, that have consecutive indices where one is given,
+            and the same places, but for such as only indices are computed from. 0 if there are none.
     """
 
     size: int
@@ -120,6 +146,17 @@ class Section:
     assignments: tuple[Assignment, ...]
     stored: tuple[tuple[str, ...], ...]
     places: tuple[tuple[str, str], ...] = ()
+    run: int = 0
+
+    def can_take(self, lanes: int) -> bool:
+        """Whether a thread can compute so many consecutive elements."""
+        has_places = bool(self.places) or any(load.form == "at" for load in self.loads)
+        if has_places or any(len(entry) > 2 for entry in self.stored):
+            has_run = bool(self.run) and self.run % lanes == 0
+        else:
+            has_run = True
+        widths = [load.width for load in self.loads if load.form in ("row", "column")]
+        return has_run and all(size % lanes == 0 for size in (self.size, *widths))
 
 
 def has_loop(xp: ArrayModule, dtype: NumpyDType, size: int) -> bool:
@@ -135,6 +172,9 @@ class Unknown(Exception):
 class DeviceLoop:
     """The sections as one kernel. Arrays may have any memory layout, but for what is stored.
 
+    Where sizes and addresses allow it, a thread computes several consecutive elements, which it loads and stores at
+    once: memory is at its full speed only then.
+
     Attributes:
         inputs: Names of the arrays and numbers that it takes first, in order.
         outputs: Names of the arrays that it writes, which follow.
@@ -148,33 +188,65 @@ class DeviceLoop:
         stored = {array: _dtype_of(section, value) for section in sections for value, array, *_ in section.stored}
         loads = {load.source: load for section in sections for load in section.loads if load.source not in stored}
         self.inputs, self.outputs = list(loads), list(stored)
-        self._size = sum(section.size for section in sections)
-        self._sizes = [section.size for section in sections]
         names = {name: f"in{i}" for i, name in enumerate(loads)} | {name: f"out{i}" for i, name in enumerate(stored)}
-        widths: dict[int, str] = {}
-        body = [f"{'int' if self._size < 1 << 31 else 'int64'} j = i;"]
-        for number, section in enumerate(sections):
-            body.append(f"{'if (j' if not number else '} else if ((j -= n' + str(number - 1) + ')'} < n{number}) {{")
-            body += [f"  {line}" for line in _Writer(section, names, widths).lines]
-        self._sizes += list(widths)
-        integers = [f"int32 n{i}" for i in range(len(sections))] + [f"int32 {name}" for name in widths.values()]
-        if self._size >= 1 << 31:
-            integers = [text.replace("int32", "int64") for text in integers]
+        self._numbers = [load.form == "number" for load in loads.values()]
         declared = [
             f"{working_dtype(load.dtype)} {names[name]}"
             if load.form == "number"
             else f"raw {load.dtype.name} {names[name]}"
             for name, load in loads.items()
         ]
-        self._in = ", ".join([*declared, *integers])
+        self._in = ", ".join(declared)
         self._out = ", ".join(f"raw {dtype.name} {names[name]}" for name, dtype in stored.items())
-        self.source = "\n".join([*body, "}"])
+        dtypes = [*stored.values(), *(load.dtype for load in loads.values())]
+        self._plain = _Text(sections, names, 1)
+        self._wide = _Text(sections, names, 8 if any(map(is_half, dtypes)) else 4)
+        self.source = self._plain.source
 
     def __call__(self, xp: ArrayModule, *arrays: Any) -> None:
         """Run on the arrays of `inputs`, then those of `outputs`."""
         count = len(self.inputs)
-        kernel = _kernel(xp, self._in, self._out, self.source)
-        kernel(*arrays[:count], *self._sizes, *arrays[count:], size=self._size)
+        text = self._plain
+        if self._wide.is_wide and all(
+            is_number or (array.flags.c_contiguous and array.data.ptr % _ALIGNMENT == 0)
+            for is_number, array in zip((*self._numbers, *(False for _ in self.outputs)), arrays, strict=True)
+        ):
+            text = self._wide
+        kernel = _kernel(xp, f"{self._in}, {text.integers}" if self._in else text.integers, self._out, text.source)
+        kernel(*arrays[:count], *text.sizes, *arrays[count:], size=text.threads)
+
+
+class _Text:
+    """The source of a kernel.
+
+    Args:
+        sections: The sections.
+        names: The names of the arrays in it.
+        lanes: Elements that a thread computes, in the sections that allow it.
+
+    Attributes:
+        source: What a thread does.
+        is_wide: Whether a thread computes several elements anywhere.
+        threads: The number of threads.
+        sizes: Integers that it is given.
+        integers: Their declarations.
+    """
+
+    def __init__(self, sections: Sequence[Section], names: dict[str, str], lanes: int) -> None:
+        taken = [lanes if lanes > 1 and section.can_take(lanes) else 1 for section in sections]
+        self.is_wide = max(taken) > 1
+        self.sizes = [section.size // lanes for section, lanes in zip(sections, taken, strict=True)]
+        self.threads = sum(self.sizes)
+        widths: dict[int, str] = {}
+        body = [f"{'int' if self.threads < 1 << 31 else 'int64'} j = i;"]
+        for number, section in enumerate(sections):
+            body.append(f"{'if (j' if not number else '} else if ((j -= n' + str(number - 1) + ')'} < n{number}) {{")
+            body += [f"  {line}" for line in _Writer(section, names, widths, taken[number]).lines]
+        self.sizes += list(widths)
+        kind = "int32" if max(sum(section.size for section in sections), self.threads) < 1 << 31 else "int64"
+        integers = [f"{kind} n{i}" for i in range(len(sections))] + [f"{kind} {name}" for name in widths.values()]
+        self.integers = ", ".join(integers)
+        self.source = "\n".join([*body, "}"])
 
 
 @cache
@@ -211,14 +283,24 @@ def _rounded(text: str, dtype: NumpyDType) -> str:
     return f"{dtype.name}({text})" if is_half(dtype) else text
 
 
-class _Writer(ast.NodeTransformer):
-    """Writes the lines of a section."""
+def _from(first: str, text: str) -> str:
+    """An expression of ``j``, for the first of a thread's elements."""
+    return text if first == "j" else re.sub(r"\bj\b", first, text)
 
-    def __init__(self, section: Section, arrays: dict[str, str], widths: dict[int, str]) -> None:
+
+class _Writer(ast.NodeTransformer):
+    """Writes the lines of a section, of which a thread computes so many consecutive elements."""
+
+    def __init__(self, section: Section, arrays: dict[str, str], widths: dict[int, str], lanes: int) -> None:
         self.lines: list[str] = []
         self._dtypes: dict[str, NumpyDType] = {}
         self._names: dict[str, str] = {}
-        self.lines += [f"const int32 {name} = {text};" for name, text in section.places]
+        self._inner: list[str] = []
+        """What is done for each of the elements."""
+        first = "j" if lanes == 1 else "c"
+        if lanes > 1:
+            self.lines.append(f"const int32 c = j * {lanes};")
+        self.lines += [f"const int32 {name} = {_from(first, text)};" for name, text in section.places]
         for number, load in enumerate(section.loads):
             array = arrays[load.source]
             self._dtypes[load.name] = load.dtype
@@ -227,18 +309,40 @@ class _Writer(ast.NodeTransformer):
                 known_type(load.dtype)
                 continue
             width = widths.setdefault(load.width, f"w{len(widths)}") if load.form in ("row", "column") else ""
-            forms = {"whole": "j", "scalar": "0", "row": f"j % {width}", "column": f"quotient(j, {width})"}
-            index = forms.get(load.form) or load.index.format(**arrays)
+            forms = {
+                "whole": first,
+                "scalar": "0",
+                "row": f"{first} % {width}",
+                "column": f"quotient({first}, {width})",
+            }
+            index = forms.get(load.form) or _from(first, load.index.format(**arrays))
             self._names[load.name] = f"x{number}"
-            element = _element_of(f"{array}[{index}]", load.dtype)
-            self.lines.append(f"const {known_type(load.dtype)} x{number} = {element};")
+            kind = known_type(load.dtype)
+            if lanes == 1 or load.form in ("scalar", "column"):
+                self.lines.append(f"const {kind} x{number} = {_element_of(f'{array}[{index}]', load.dtype)};")
+            else:
+                self.lines.append(f"const auto p{number} = load{lanes}({array}, {index});")
+                self._inner.append(f"const {kind} x{number} = {_element_of(f'p{number}[k]', load.dtype)};")
         self._names |= {name: name for name, _ in section.places}
         self._dtypes |= {name: np.dtype(np.int32) for name, _ in section.places}
         for number, assignment in enumerate(section.assignments):
             self._assign(assignment, f"y{number}")
-        for value, array, *places in section.stored:
+        for number, (value, array, *places) in enumerate(section.stored):
             element = _rounded(self._names[value], self._dtypes[value])
-            self.lines.append(f"{arrays[array]}[{places[0] if places else 'j'}] = {element};")
+            index = _from(first, places[0]) if places else first
+            if lanes == 1:
+                self._inner.append(f"{arrays[array]}[{index}] = {element};")
+            else:
+                self.lines.append(f"auto q{number} = lanes{lanes}({arrays[array]});")
+                self._inner.append(f"q{number}[k] = {element};")
+        if lanes == 1:
+            self.lines += self._inner
+            return
+        self.lines.append(f"for (int32 k = 0; k < {lanes}; ++k) {{")
+        self.lines += [f"  {line}" for line in self._inner]
+        self.lines.append("}")
+        for number, (_, array, *places) in enumerate(section.stored):
+            self.lines.append(f"store({arrays[array]}, {_from(first, places[0]) if places else first}, q{number});")
 
     def _assign(self, assignment: Assignment, target: str) -> None:
         dtypes = [self._dtypes[name] for name in assignment.inputs]
@@ -253,7 +357,7 @@ class _Writer(ast.NodeTransformer):
                 text = f"{result}({_rounded(text, assignment.dtype)})"
         else:
             text = ast.unparse(self.visit(ast.parse(assignment.element.format(*names), mode="eval")))
-        self.lines.append(f"const {result} {target} = {text};")
+        self._inner.append(f"const {result} {target} = {text};")
         self._names[assignment.target] = target
         self._dtypes[assignment.target] = assignment.dtype
 

@@ -755,6 +755,37 @@ class ufunc:
         return self(a.reshape(a.shape + (1,) * b.ndim), b.reshape((1,) * a.ndim + b.shape), **kwargs)
 
 
+class Lanes:
+    """Consecutive elements of an array, from each of some indices on: of each thread its own.
+
+    Raises:
+        ValueError: An address is not one from which a GPU can load so many at once.
+    """
+
+    def __init__(self, array: np.ndarray, count: int, first: np.ndarray | None = None) -> None:
+        self.values: dict[str, Any] = {}
+        self.array, self.count = array, count
+        if first is not None:
+            self.values["loaded"] = array[_aligned(array, count, first) + np.arange(count)]
+
+    def __getitem__(self, k: np.ndarray) -> np.ndarray:
+        return self.values["loaded"][..., k]
+
+    def __setitem__(self, k: np.ndarray, values: Any) -> None:
+        self.values["stored"] = values
+
+
+def _aligned(array: np.ndarray, count: int, first: Any) -> np.ndarray:
+    addresses = array.__array_interface__["data"][0] + np.asarray(first) * array.itemsize
+    if np.any(addresses % min(16, array.itemsize * count)):
+        raise ValueError("CUDA_ERROR_MISALIGNED_ADDRESS")
+    return np.asarray(first)
+
+
+def _store(array: np.ndarray, first: Any, lanes: Lanes) -> None:
+    array[_aligned(array, lanes.count, first) + np.arange(lanes.count)] = lanes.values["stored"]
+
+
 class ElementwiseKernel:
     """A kernel of a user's own, whose source is as `tfray.ops.kernels.gpu.device_loops` writes it.
 
@@ -770,6 +801,9 @@ class ElementwiseKernel:
         "invert": np.logical_not,
         "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
         "quotient": np.floor_divide,
+        "store": _store,
+        **{f"load{n}": (lambda array, first, _n=n: Lanes(array, _n, first)) for n in (4, 8)},
+        **{f"lanes{n}": (lambda array, _n=n: Lanes(array, _n)) for n in (4, 8)},
         **{name: getattr(np, name) for name in ("sqrt", "rint", "floor", "ceil", "exp", "log", "tanh", "power")},
         **{name: getattr(np, name) for name in ("exp2", "expm1", "log1p", "log2", "sin", "cos", "tan", "sinh", "cosh")},
         **{
@@ -813,11 +847,17 @@ class ElementwiseKernel:
         done = 0
         for line in self.lines:
             text = line.strip()
-            if text.endswith("{"):
+            if text.startswith("for "):
+                space["k"] = np.arange(int(text.split("k < ")[1].split(";")[0]))
+            elif text.endswith("{"):
                 count = space[text.split("< ")[1].removesuffix(") {")]
-                space["j"], done = np.arange(count), done + int(count)
+                # Beside the threads, an axis for the elements of each.
+                space["j"], done = np.arange(count)[:, None], done + int(count)
             elif text == "}" or text.endswith("j = i;"):
                 continue
+            elif "auto " in text:
+                name, rest = text.removesuffix(";").split("auto ", 1)[1].split(" = ", 1)
+                space[name] = eval(rest, space)
             elif text.startswith("const "):
                 _, dtype, name, rest = text.removesuffix(";").split(" ", 3)
                 space[name] = space[dtype](eval(rest.removeprefix("= "), space))
