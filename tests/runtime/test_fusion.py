@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tfray as tf
 from tests.support.interpreter import default_device, interpret
 from tfray.ops.kernels import compiling, element_loops
+from tfray.runtime.device import gpu_count
 
 ROWS, COLUMNS = 411, 640  # more elements than the smallest fused array has, not divisible by the parts
 
@@ -44,7 +45,9 @@ def check(outputs, **feeds):
 
 
 def assert_same(found, wanted):
-    if element_loops.can_compile():
+    if found.dtype == np.float16 and gpu_count():  # a GPU rounds halves once, not after each operation
+        np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-3)
+    elif element_loops.can_compile():
         np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-5)
     else:
         np.testing.assert_array_equal(found, wanted)
