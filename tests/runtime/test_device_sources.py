@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.gpu.nvrtc import Compiling, Missing
+from tests.support.gpu.nvrtc import Compiling, Missing, zeros
 from tfray.ops.kernels.element_loops import Assignment
 from tfray.ops.kernels.gpu.device_loops import DeviceLoop, Load, Section
 from tfray.ops.kernels.precision import working_dtype
@@ -36,15 +36,16 @@ def run(xp, *sections):
     loop = sections[0] if isinstance(sections[0], DeviceLoop) else DeviceLoop(sections)
     declared = f"{loop._in}, {loop._out}".split(", ")
     dtype_of = {text.split()[-1]: np.dtype(text.split()[-2]) for text in declared}
-    arrays = [np.zeros((2, 3), dtype_of[f"in{i}"]) for i in range(len(loop.inputs))]
+    arrays = [zeros((2, 3), dtype_of[f"in{i}"]) for i in range(len(loop.inputs))]
     numbers = [f"raw {array.dtype} in{i}" not in declared for i, array in enumerate(arrays)]
     arrays = [array[0, 0] if is_number else array for array, is_number in zip(arrays, numbers, strict=True)]
-    loop(xp, *arrays, *(np.zeros(6, dtype_of[f"out{i}"]) for i in range(len(loop.outputs))))
+    loop(xp, *arrays, *(zeros(6, dtype_of[f"out{i}"]) for i in range(len(loop.outputs))))
 
 
+@pytest.mark.parametrize("width", [3, 8])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_elements_of_every_form(xp, dtype):
-    loads = [Load(form, dtype, form, 3) for form in ("whole", "row", "column", "scalar", "number")]
+def test_elements_of_every_form(xp, dtype, width):
+    loads = [Load(form, dtype, form, width) for form in ("whole", "row", "column", "scalar", "number")]
     loads += [Load("other", working_dtype(dtype)), Load("count", np.dtype(np.int64)), Load("flag", np.dtype(bool))]
     kinds = {"float": np.float32, "double": np.float64, "int": np.int32, "bool": bool}
     assignments = [
@@ -57,7 +58,8 @@ def test_elements_of_every_form(xp, dtype):
     assignments += [Assignment(f"from {name}", "convert({0})", (name,), dtype) for name in converted]
     stored = tuple((assignment.target, assignment.target) for assignment in assignments)
     copied = Section(6, (loads[0],), (), (("whole", "copy"),))
-    run(xp, Section(6, tuple(loads), tuple(assignments), stored), copied)
+    run(xp, Section(2 * width, tuple(loads), tuple(assignments), stored), copied)
+    assert (" = load" in xp.sources[-1]) == (width == 8)
 
 
 def test_halves_that_no_array_of_the_kernel_has(xp):
@@ -68,28 +70,29 @@ def test_halves_that_no_array_of_the_kernel_has(xp):
     run(xp, Section(6, (Load("a", np.dtype(np.float32)),), assignments, (("d", "d"),)))
 
 
+@pytest.mark.parametrize("columns", [3, 16])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_rows(xp, dtype):
-    x, y, losses = np.zeros((4, 3), dtype), np.zeros((4, 3), dtype), np.zeros(4, dtype)
+def test_rows(xp, dtype, columns):
+    x, y, losses = zeros((4, columns), dtype), zeros((4, columns), dtype), zeros(4, dtype)
     for is_log in (False, True):
         device_kernels.softmax(xp, x, y, is_log=is_log)
         device_kernels.softmax_gradient(xp, x, x, y, is_log=is_log)
     device_kernels.cross_entropy(xp, x, x, losses, y)
-    device_kernels.sparse_cross_entropy(xp, x, np.zeros(4, np.int64), losses, y)
+    device_kernels.sparse_cross_entropy(xp, x, zeros(4, np.int64), losses, y)
 
 
-@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize(("layout", "channels"), [("NHWC", 6), ("NHWC", 8), ("NCHW", 6)])
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_images(xp, dtype, layout):
-    x, vector = np.zeros((2, 6, 6, 6), dtype), np.zeros(6, dtype)
-    pool = Pooling(layout, 2, 6, *WindowAttrs(layout, (2, 2), (1, 1), ("SAME", "SAME")).axes((6, 6), (3, 3)))
-    made = np.zeros(pool.outputs_shape, dtype)
+def test_images(xp, dtype, layout, channels):
+    pool = Pooling(layout, 2, channels, *WindowAttrs(layout, (2, 2), (1, 1), ("SAME", "SAME")).axes((6, 6), (3, 3)))
+    x, vector = zeros(pool.images_shape, dtype), zeros(channels, working_dtype(dtype))
+    made = zeros(pool.outputs_shape, dtype)
     device_kernels.max_pool(xp, x, pool, made)
     device_kernels.max_pool_gradient(xp, x, made, made, pool, x)
     device_kernels.channel_moments(xp, x, layout)
-    if dtype.itemsize > 2:
-        device_kernels.normalized(xp, x, [vector] * 4, layout, 1e-3, 4)
-        device_kernels.normalization_gradient(xp, x, x, [vector] * 3, layout, 1e-3, True)
+    device_kernels.add_bias(xp, x, vector.astype(dtype), layout, rectified=True)
+    device_kernels.normalized(xp, x, [vector] * 4, layout, 1e-3, 4)
+    device_kernels.normalization_gradient(xp, x, x, [vector] * 3, layout, 1e-3, True)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

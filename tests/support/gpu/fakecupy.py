@@ -776,10 +776,11 @@ class Lanes:
 
 
 def _aligned(array: np.ndarray, count: int, first: Any) -> np.ndarray:
-    addresses = array.__array_interface__["data"][0] + np.asarray(first) * array.itemsize
+    first = np.asarray(first, np.int64)
+    addresses = array.__array_interface__["data"][0] + first * array.itemsize
     if np.any(addresses % min(16, array.itemsize * count)):
         raise ValueError("CUDA_ERROR_MISALIGNED_ADDRESS")
-    return np.asarray(first)
+    return first
 
 
 def _store(array: np.ndarray, first: Any, lanes: Lanes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,20 @@ def _installed() -> tuple[Any, Any, list[str]]:
     return cupy, nvrtc, ["--std=c++17", "--device-as-default-execution-space", *(f"-I{folder}" for folder in folders)]
 
 
+class Placed(np.ndarray):
+    """A NumPy array that lies at an address to which kernels may be written that load several elements at once."""
+
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        """As of CuPy's arrays."""
+        return SimpleNamespace(ptr=0)
+
+
+def zeros(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Zeros of that shape and dtype."""
+    return np.zeros(shape, dtype).view(Placed)
+
+
 class Compiling:
     """An array module of NumPy's arrays, whose kernels are compiled by NVRTC when they are called; none is run.
 
@@ -61,7 +76,7 @@ class Compiling:
         self.sources: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
+        return zeros if name == "empty" else getattr(np, name)
 
     def ElementwiseKernel(self, *parts: str, preamble: str) -> Any:
         """As of CuPy."""
@@ -77,11 +92,11 @@ class Compiling:
 
         return launch
 
-    def ReductionKernel(self, *parts: str, preamble: str) -> Any:
+    def ReductionKernel(self, *parts: str, reduce_type: str, preamble: str) -> Any:
         """As of CuPy."""
         from cupy._core import _kernel, _reduction
 
-        made = self._cupy.ReductionKernel(*parts, preamble=preamble)
+        made = self._cupy.ReductionKernel(*parts, reduce_type=reduce_type, preamble=preamble)
         _, out, element, add, after, identity, name = parts
         dtype = np.dtype(out.split()[0])
         indices = _kernel._get_param_info("CIndexer _in_ind, CIndexer _out_ind", False)
@@ -92,13 +107,12 @@ class Compiling:
             total = np.sum(np.zeros(shape, dtype), axis=axis, keepdims=keepdims)
             spread = [np.broadcast_to(array, shape) if np.ndim(array) else array for array in arrays]
             types = self._infos(params, (*spread, total), len(shape))
-            kind = self._cupy._core._scalar.get_typename(dtype)
             write = _reduction._ReductionKernel_get_cached_function_code
             begin = f"typedef int IndexT;\n{preamble}"
             known = _kernel._TypeMap(())
             texts = (identity, element, add, after, begin)
-            self.compile(write(made.nin, made.nout, params, types, known, name, 256, kind, *texts, ()))
-            return total
+            self.compile(write(made.nin, made.nout, params, types, known, name, 256, reduce_type, *texts, ()))
+            return total.view(Placed) if isinstance(total, np.ndarray) else total
 
         return launch
 
