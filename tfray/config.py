@@ -103,11 +103,13 @@ class GraphOptions(_Options):
 
 @dataclass
 class GPUOptions(_Options):
-    """Options of GPU memory, all accepted without effect: CuPy's memory pool grows as it needs to.
+    """Options of GPU memory. CuPy's memory pool takes what is needed as it is needed, and keeps it.
 
     Attributes:
         allow_growth: Accepted: it is what happens.
-        per_process_gpu_memory_fraction: Accepted, without effect.
+        per_process_gpu_memory_fraction: The share of each GPU's memory that sessions of this process may take, from 0
+            to 1; 0 is all of it. The latest session that names a share decides for all, since they share the pool.
+            Sessions on a cluster leave it to the tasks.
         visible_device_list: Accepted, without effect: set ``CUDA_VISIBLE_DEVICES``.
         allocator_type: Accepted, without effect.
         deferred_deletion_bytes: Accepted, without effect.
@@ -127,7 +129,6 @@ class GPUOptions(_Options):
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
         {
-            "per_process_gpu_memory_fraction",
             "visible_device_list",
             "allocator_type",
             "deferred_deletion_bytes",

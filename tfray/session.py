@@ -315,7 +315,11 @@ class InteractiveSession(Session):
 
 def _runner_for(target: Any, config: ConfigProto) -> Runner:
     if target is None or (isinstance(target, str) and target == ""):
-        return LocalRunner(config.device_count.get("CPU", cpu_device_count()), config.device_count.get("GPU"))
+        return LocalRunner(
+            config.device_count.get("CPU", cpu_device_count()),
+            config.device_count.get("GPU"),
+            config.gpu_options.per_process_gpu_memory_fraction,
+        )
     text = target.decode() if isinstance(target, bytes) else target
     if isinstance(text, str) and re.fullmatch(r"grpc(\+\w+)?://.+", text):
         return ServedCluster(text, config.device_filters).runner()

@@ -140,6 +140,9 @@ class ReplayedFunction:
         self._captures += 1
         cuda = self._device.xp.cuda
         pool, stream = cuda.MemoryPool(), cuda.Stream(non_blocking=True)
+        shared = self._device.xp.get_default_memory_pool()
+        if shared.get_limit():
+            pool.set_limit(size=max(shared.get_limit() - shared.total_bytes(), 1))
         before = self._variables()
         try:
             with cuda.using_allocator(pool.malloc):

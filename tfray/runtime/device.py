@@ -118,6 +118,18 @@ class Device:
         """Context manager under which new GPU arrays and kernels of this thread go to this device."""
         return nullcontext() if self.xp is np else self.xp.cuda.Device(self.ordinal)
 
+    def limit_memory(self, share: float) -> None:
+        """Let this process take only a share, up to 1, of a GPU's memory. What it has taken already it keeps.
+
+        Raises:
+            InvalidArgumentError: The share is above 1.
+        """
+        if share > 1:
+            raise InvalidArgumentError(f"GPUOptions.per_process_gpu_memory_fraction is {share}, expected at most 1")
+        if self.xp is not np:
+            with self.activate():
+                self.xp.get_default_memory_pool().set_limit(fraction=share)
+
     def asarray(self, value: Any, dtype: Any = None) -> Any:
         """`value` as an array in this device's memory. An array that is there already is not copied.
 

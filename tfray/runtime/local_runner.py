@@ -66,10 +66,18 @@ class LocalRunner:
     Args:
         cpu_count: Number of CPU devices to offer; more than one lets a partitioned graph be tried in one process.
         gpu_limit: Largest number of GPUs to offer; None for all.
+        gpu_memory: The share of each GPU's memory that this process may take, see `Device.limit_memory`; 0 leaves the
+            limit as it is.
+
+    Raises:
+        InvalidArgumentError: The share is above 1.
     """
 
-    def __init__(self, cpu_count: int = 1, gpu_limit: int | None = None) -> None:
+    def __init__(self, cpu_count: int = 1, gpu_limit: int | None = None, gpu_memory: float = 0.0) -> None:
         self._devices = {name: Device.open(name) for name in local_device_names(cpu_count, gpu_limit)}
+        for device in self._devices.values():
+            if gpu_memory:
+                device.limit_memory(gpu_memory)
         self._closed = False
         self._steps: set[Step] = set()
 

@@ -268,8 +268,8 @@ def test_options_without_effect_warn_once(monkeypatch):
         options.intra_op_parallelism_threads = 4
         options.gpu_options.allow_growth = True
         tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True), log_device_placement=False)
-    with pytest.warns(UserWarning, match="GPUOptions.per_process_gpu_memory_fraction"):
-        options.gpu_options.per_process_gpu_memory_fraction = 0.4
+    with pytest.warns(UserWarning, match="GPUOptions.visible_device_list"):
+        options.gpu_options.visible_device_list = "0"
     assert options.intra_op_parallelism_threads == 4
 
 

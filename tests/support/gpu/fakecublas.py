@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+
+from tests.support.gpu.fakegraphs import nothing, recorded
 
 TYPES = {0: np.dtype(np.float32), 1: np.dtype(np.float64), 2: np.dtype(np.float16), 14: np.dtype(ml_dtypes.bfloat16)}
 SUMS = {68: (np.float32, {0, 2, 14}), 70: (np.float64, {1}), 77: (np.float32, {0})}
@@ -30,6 +33,7 @@ def _matrix(address: int, kind: int, turned: int, rows: int, columns: int, leadi
 def make(call: Callable[[str], None]) -> Any:
     """The functions; each tells `call` its name."""
 
+    @partial(recorded, target=nothing)
     def gemm_strided_batched_ex(
         handle: int, turn_a: int, turn_b: int, m: int, n: int, k: int,
         alpha: int, a: int, type_a: int, leading_a: int, step_a: int,

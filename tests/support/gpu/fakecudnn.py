@@ -12,10 +12,13 @@ import ctypes
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+
+from tests.support.gpu.fakegraphs import recorded
 
 VERSION = 92800
 DTYPES = {0: np.float32, 1: np.float64, 2: np.float16, 9: ml_dtypes.bfloat16}
@@ -169,6 +172,7 @@ class FakeCudnn:
         count[0] = len(numbers)
         return 0
 
+    @partial(recorded, target=lambda *_: 0)
     def cudnnBackendExecute(self, handle: Any, plan: Any, pack: Any) -> int:
         planned, given = self._object(plan), self._object(pack)
         if not (_pointer(handle) and planned.is_final and given.is_final):

@@ -37,7 +37,7 @@ import scipy.linalg
 import scipy.sparse
 import scipy.special
 
-from tests.support.gpu import fakecublas
+from tests.support.gpu import fakecublas, fakegraphs
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -104,10 +104,12 @@ class Recorder:
         self.calls[name] += 1
 
     def wait(self, what: str, nbytes: int = 0) -> None:
+        fakegraphs.waits()
         self.waits[what, self.place()] += 1
         self.download_bytes += nbytes
 
     def upload(self, how: str, nbytes: int) -> None:
+        fakegraphs.meets_host()
         self.uploads[how, self.place()] += 1
         self.upload_bytes += nbytes
 
@@ -1190,11 +1192,14 @@ class Device:
         recorder.wait("Device.synchronize")
 
 
-class Stream:
-    ptr, null = 0, None
+class Stream(fakegraphs.Stream):
+    """`cupy.cuda.Stream`."""
 
     def synchronize(self) -> None:
         recorder.wait("Stream.synchronize")
+
+
+POOL = fakegraphs.MemoryPool()
 
 
 class OutOfMemoryError(MemoryError):
@@ -1206,13 +1211,16 @@ cuda = types.SimpleNamespace(
     cublas=fakecublas.make(recorder.call),
     device=types.SimpleNamespace(get_cublas_handle=lambda: 1),
     Stream=Stream,
-    get_current_stream=Stream,
+    get_current_stream=lambda: Stream() if (stream := fakegraphs.current_stream()).ptr == 0 else stream,
+    MemoryPool=fakegraphs.MemoryPool,
+    using_allocator=fakegraphs.using_allocator,
     is_available=lambda: True,
     memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     runtime=types.SimpleNamespace(
         getDeviceCount=lambda: GPUS,
         getDevice=lambda: _current.devices[-1],
         CUDARuntimeError=RuntimeError,
+        cudaGraphDebugDotFlagsMemcpyNodeParams=32,
         getDeviceProperties=lambda i: {
             "name": b"pretended GPU",
             "totalGlobalMem": 16 << 30,
@@ -1284,7 +1292,7 @@ class FakeModule(types.ModuleType):
             return out if out is not None else _wrap(value)
 
         function.__name__ = name
-        return function
+        return fakegraphs.recorded(function)
 
 
 # -- sparse matrices -----------------------------------------------------------------------------------
@@ -1358,6 +1366,7 @@ MODULE = FakeModule(
         "repeat": repeat,
         "asnumpy": asnumpy,
         "may_share_memory": may_share_memory,
+        "get_default_memory_pool": lambda: POOL,
         "cuda": cuda,
         "broadcast": Broadcast,
         "ogrid": _Grid(np.ogrid),
@@ -1380,6 +1389,33 @@ def _ascontiguousarray(a: Any, dtype: Any = None) -> ndarray:
 
 
 MODULE.ascontiguousarray = _ascontiguousarray
+
+
+def _outs(function: ufunc, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """What a ufunc returns that is called with these arguments."""
+    outs = args[function.nin :] or (out if isinstance(out, tuple) else (out,))
+    return fakegraphs.NEW if outs[0] is None else outs[0] if function.nout == 1 else tuple(outs)
+
+
+def _written(method: _Method, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+    """What a method returns that is called with these arguments."""
+    changes = method.name in ("fill", "sort", "partition", "put", "itemset", "resize")
+    return None if changes else fakegraphs.keyword_out(out=out)
+
+
+for _owner, _name, _target in (
+    (ndarray, "__getitem__", fakegraphs.keyword_out),
+    (ndarray, "__setitem__", fakegraphs.nothing),
+    (_Method, "__call__", _written),
+    (ufunc, "__call__", _outs),
+    (ufunc, "at", fakegraphs.nothing),
+    (ufunc, "reduceat", fakegraphs.keyword_out),
+    (ElementwiseKernel, "__call__", fakegraphs.nothing),
+    (ReductionKernel, "__call__", fakegraphs.keyword_out),
+    (MODULE, "copyto", fakegraphs.nothing),
+    *((MODULE, _name, fakegraphs.keyword_out) for _name in ("array", "take", "where", "repeat", "ascontiguousarray")),
+):
+    setattr(_owner, _name, fakegraphs.recorded(getattr(_owner, _name), _target))
 
 
 def modules() -> dict[str, types.ModuleType]:
