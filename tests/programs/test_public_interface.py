@@ -51,6 +51,7 @@ def test_differences_for_good_are_there(name):
         ("tf.train.sdca_optimizer", "FtrlOptimizer"),
         ("tf.train.SdcaOptimizer", "FtrlOptimizer"),
         ("tf.contrib.linear_optimizer", "FtrlOptimizer"),
+        ("tf.estimator.experimental.LinearSDCA", "FtrlOptimizer"),
         ("tf.contrib.tensor_forest", "scikit-learn"),
         ("tf.contrib.factorization.WALSModel", "matrix_factorization"),
         ("tf.contrib.factorization.GMM", "KMeans"),
