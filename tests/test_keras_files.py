@@ -104,11 +104,20 @@ def branches():
     return keras.Model(x, layers.Add()([inner(joined), layers.Dense(2)(first)]))
 
 
+def states():
+    """An encoder's states begin a decoder, and two outputs of one call are used."""
+    x = keras.Input([4])
+    steps = layers.Reshape((2, 2))(x)
+    _, *state = layers.LSTM(3, return_state=True)(steps)
+    decoded, _, memory = layers.LSTM(3, return_sequences=True, return_state=True)(steps, initial_state=state)
+    return keras.Model(x, layers.Dense(2)(layers.concatenate([layers.Flatten()(decoded), memory])))
+
+
 def own_parts():
     return keras.Sequential([Scale(3.0, input_shape=(4,)), layers.Lambda(half), layers.Dense(2)])
 
 
-MODELS = [stack, pictures, sequences, branches, own_parts]
+MODELS = [stack, pictures, sequences, branches, states, own_parts]
 
 
 def data(model):

@@ -131,7 +131,8 @@ class Model(Trainable, Layer):
         known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
         for layer, arguments, settings, output in self._nodes:
             if output not in known:
-                results = layer(nest.map_structure(lambda tensor: known[tensor], arguments), **settings)
+                inner = nest.map_structure(lambda tensor: known[tensor], arguments)
+                results = layer(inner, **_exchanged(settings, known))
                 known.update(zip(_outputs_of(layer, arguments), nest.flatten(results), strict=False))
         results = [known[output] for output in self.outputs]
         return results[0] if self._single else results
@@ -209,7 +210,8 @@ class Model(Trainable, Layer):
                 for made in _outputs_of(layer, arguments):
                     numbers[made] = len(numbers)
                 given = nest.map_structure(numbers.__getitem__, arguments)
-                calls.append({"layer": layers.index(layer), "inputs": given, "settings": settings})
+                further = _exchanged(settings, {tensor: {"tensor": number} for tensor, number in numbers.items()})
+                calls.append({"layer": layers.index(layer), "inputs": given, "settings": further})
         return {
             "name": self.name,
             "trainable": self.trainable,
@@ -230,7 +232,7 @@ class Model(Trainable, Layer):
         inputs = list(tensors)
         for call in config["calls"]:
             layer, arguments = layers[call["layer"]], nest.map_structure(tensors.__getitem__, call["inputs"])
-            layer(arguments, **restored(call["settings"], custom_objects))
+            layer(arguments, **_with_tensors(restored(call["settings"], custom_objects), tensors))
             tensors += _outputs_of(layer, arguments)
         outputs = [tensors[number] for number in config["outputs"]]
         model = cls(inputs, outputs[0] if config["single"] else outputs, name=config["name"])
@@ -332,6 +334,22 @@ class Sequential(Model):
         return predictions.argmax(-1) if predictions.shape[-1] > 1 else (predictions > 0.5).astype(np.int32)
 
 
+def _exchanged(settings: dict[str, Any], tensors: Mapping[Tensor, Any]) -> Any:
+    """Further arguments of a call, with others for their tensors, as far as `tensors` has them."""
+    return nest.map_structure(lambda value: tensors.get(value, value) if isinstance(value, Tensor) else value, settings)
+
+
+def _with_tensors(value: Any, tensors: Sequence[Tensor]) -> Any:
+    """Further arguments of a call, with tensors in place of their numbers."""
+    if isinstance(value, list):
+        return [_with_tensors(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"tensor"}:
+        return tensors[value["tensor"]]
+    return {key: _with_tensors(item, tensors) for key, item in value.items()}
+
+
 def _described_input(tensor: Tensor) -> dict[str, Any]:
     name = tensor.op.name.rpartition("/")[2]
     return {"batch_shape": tensor.shape.as_list(), "dtype": tensor.dtype.name, "name": name}
@@ -367,7 +385,8 @@ def _between(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[tuple[
             )
         done.add(tensor)
         layer, arguments, settings = known[tensor]
-        for argument in nest.flatten(arguments):
+        further = (value for value in nest.flatten(settings) if isinstance(value, Tensor) and value in known)
+        for argument in (*nest.flatten(arguments), *further):
             visit(argument)
         nodes.append((layer, arguments, settings, tensor))
 
