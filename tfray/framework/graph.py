@@ -297,8 +297,7 @@ class Graph(GraphCollections):
         """The operation of that name, within branches and loops too. What stands there cannot be run from outside.
 
         Raises:
-            KeyError: There is none. Switch, Merge and their kin, which TensorFlow 1 makes of branches and loops, are
-                not there, except for the results (``cond/Merge``, ``while/Exit``) and what loops begin with.
+            KeyError: There is none. Of TensorFlow 1's Switch, Merge and kin, those that give results are there.
             ValueError: It is the name of a tensor.
         """
         element = self._element_by_name(name, allow_tensor=False, allow_operation=True)
@@ -317,15 +316,15 @@ class Graph(GraphCollections):
         return element
 
     def find_operation(self, name: str) -> Operation | None:
-        """The operation of that name here or, at any depth, within branches and loops; None if there is none.
+        """The operation of that name here or, at any depth, within branches and loops; None if there is none."""
+        return self._ops.get(name) or next((op for op in self._ops_within() if op.name == name), None)
 
-        Names are unique in a graph with its regions.
-        """
-        found = self._ops.get(name)
-        if found is None:
-            regions = (op.attrs[attr] for op in self._ops.values() for attr in op.op_def.regions)
-            found = next(filter(None, (region.find_operation(name) for region in regions)), None)
-        return found
+    def _ops_within(self) -> Iterator[Operation]:
+        """Every operation, each before those of its regions."""
+        for op in self._ops.values():
+            yield op
+            for attr in op.op_def.regions:
+                yield from op.attrs[attr]._ops_within()
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Tensor | Operation:
         """The tensor or operation that `obj` is or names.
@@ -376,7 +375,9 @@ class Graph(GraphCollections):
             )
         import difflib  # only errors need it
 
-        close = difflib.get_close_matches(name, self._ops, n=3)
+        names = [op.name for op in self._ops_within()]
+        # What an imported graph has within a branch or a loop is named below the operation of the branch or the loop.
+        close = [known for known in names if known.endswith(f"/{name}")][:3] or difflib.get_close_matches(name, names)
         return f"; close names are {', '.join(close)}" if close else ""
 
     def is_feedable(self, tensor: Tensor) -> bool:
