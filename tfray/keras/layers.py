@@ -147,7 +147,7 @@ def Input(
             raise InvalidArgumentError("Input needs a shape, without the batch")
         batch_shape = (batch_size, *shape)
     tensor = placeholder(dtype or dtypes.float32, list(batch_shape), name=name or "input")
-    history()[tensor] = (InputLayer(name=tensor.op.name.replace("/", "_")), None, {})
+    history()[tensor] = (InputLayer(name=name or tensor.op.name.replace("/", "_")), None, {})
     return tensor
 
 
