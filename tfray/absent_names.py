@@ -60,11 +60,12 @@ NOT_WANTED: Final = {
     r"data\.experimental\.CheckpointInputPipelineHook": "make_saveable_from_iterator, and a tf.train.Saver",
     r"data\.experimental\.(Stats\w+|\w+_stats)": "tf.profiler and the timeline of a step",
     r"contrib\.tensor_forest\b.*": "a library of random forests, such as scikit-learn's",
-    r"contrib\.factorization\.(.*\.)?(WALS\w*|wals\w*)": "variables and an optimizer: examples/matrix_factorization.py",
+    r"contrib\.factorization\.(.*\.)?(WALS\w*|wals\w*|factorization_ops)": "variables and an optimizer: "
+    "examples/matrix_factorization.py",
     r"contrib\.factorization\.(.*\.)?(GMM\w*|gmm\w*)": "contrib.factorization.KMeans, or scikit-learn's mixtures",
-    r"contrib\.learn\.SVM|contrib\.linear_optimizer\b.*|train\.Sdca\w*": "tf.train.FtrlOptimizer on a linear model",
-    r"(python\.)?keras\.models\.((load|save|clone)_model|model_from_\w+)": "the code of the model, with save_weights "
-    "and load_weights; or tf.saved_model",
+    r"contrib\.learn\.SVM|contrib\.linear_optimizer\b.*|(.*\.)?(Linear)?S(DCA|dca)\w*": "tf.train.FtrlOptimizer on a "
+    "linear model",
+    r"(python\.)?keras\.models\.model_from_yaml": "tf.keras.models.model_from_json",
     r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"experimental\b.*": "tf.function as it is: a session decides how its operations run",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",

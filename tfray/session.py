@@ -31,7 +31,6 @@ from tfray.framework.graph import (
     default_session_scope,
     get_default_graph,
 )
-from tfray.framework.region import find_operation
 from tfray.ops.state import session_ops
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.placement.prune import prune
@@ -565,7 +564,7 @@ class _AdaptingStep:
 def _find_operation(error: OpError, graph: Graph) -> None:
     """Set `error.op` to the operation of the user's graph that has the name of the one that failed, if there is one."""
     if error.op is None and error.op_name is not None:
-        error.op = find_operation(graph, error.op_name)
+        error.op = graph.find_operation(error.op_name)
 
 
 class _PartialStep:

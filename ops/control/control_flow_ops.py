@@ -428,9 +428,14 @@ def counted_loop(
 ) -> Any:
     """A `while_loop` for which TensorFlow gives `maximum_iterations` that its condition implies.
 
-    Its first ``Exit`` is the number of turns, so that the loop variables have the names that they have there.
+    What counts the turns there leaves its names free here, and the first ``Exit`` is the number of turns, so that all
+    else has the names that it has there.
     """
     return _add_loop((cond, body, loop_vars, None, None), swap_memory, back_prop, None, is_counted=True)
+
+
+_COUNTING: Final = ("Enter", "Merge", "Less", "LogicalAnd", "Identity", "add")
+"""What counts the turns of a loop with `maximum_iterations` in TensorFlow."""
 
 
 def _add_loop(
@@ -438,6 +443,9 @@ def _add_loop(
 ) -> Any:
     graph = get_default_graph()
     with graph.name_scope(name or "while") as scope:
+        if is_counted:
+            for taken in _COUNTING:
+                graph.unique_name(taken)
         loop = _Loop(*description)
         return loop.packed(loop.build(graph, scope, swap_memory, back_prop), is_counted)
 
@@ -462,7 +470,7 @@ class _Loop:
         if self._limit is not None and self._limit.shape.rank not in (None, 0):
             raise InvalidArgumentError(f"while_loop: maximum_iterations is {maximum!r}, expected a scalar")
         if self._limit is not None:
-            self._initial = [convert_to_tensor(0, dtypes.int32, "iteration"), *self._initial]
+            self._initial = [convert_to_tensor(0, dtypes.int32, "iteration_counter"), *self._initial]
             self._shapes = [TensorShape([]), *self._shapes]
 
     def _invariant_shapes(self, loop_vars: Structure, invariants: Any) -> list[TensorShape]:
@@ -506,14 +514,14 @@ class _Loop:
 
     def _decide(self, parameters: list[Tensor]) -> Tensor:
         region = get_default_graph()
+        goes_on = None if self._limit is None else parameters[0] < self._limit
         decision = region.own(convert_to_tensor(_call(self._cond, self._user_structure(parameters)), dtypes.bool_))
         if decision.shape.rank not in (None, 0):
             raise InvalidArgumentError(f"while_loop: cond returned shape {decision.shape}, expected a scalar")
-        if self._limit is None:
-            return decision
-        return logical_and(parameters[0] < self._limit, decision)
+        return decision if goes_on is None else logical_and(goes_on, decision)
 
     def _advance(self, parameters: list[Tensor]) -> list[Tensor]:
+        counted = [] if self._limit is None else [parameters[0] + 1]
         returned = _call(self._body, self._user_structure(parameters))
         if not nest.is_nested(returned) and len(self._structure) == 1:
             returned = [returned]  # as in TensorFlow 1, a body with one variable may return the bare value
@@ -529,8 +537,7 @@ class _Loop:
         expected = parameters if self._limit is None else parameters[1:]
         if len(leaves) != len(expected):
             raise ValueError(f"while_loop: body returned {len(leaves)} tensors for {len(expected)} loop variables")
-        following = [_next_value(value, old) for value, old in zip(leaves, expected, strict=True)]
-        return following if self._limit is None else [parameters[0] + 1, *following]
+        return counted + [_next_value(value, old) for value, old in zip(leaves, expected, strict=True)]
 
     def _user_structure(self, tensors: Sequence[Tensor]) -> Any:
         flat = tensors if self._limit is None else tensors[1:]

@@ -21,7 +21,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.source_ops import placeholder
-from tfray.ops.control.control_flow_ops import counted_loop, while_loop
+from tfray.ops.control.control_flow_ops import counted_loop
 from tfray.ops.control.tensor_array_ops import TensorArray
 from tfray.ops.control.type_specs import SparseTensorSpec, TensorSpec
 from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse, serialize_many_sparse, serialize_sparse
@@ -154,7 +154,7 @@ def map_fn(
             results = _of_structure(fn(elements.at(i)), wanted, "map_fn")
             return i + 1, _written(arrays, i, results)
 
-        _, arrays = while_loop(
+        _, arrays = counted_loop(
             lambda i, _: i < elements.count,
             body,
             (0, arrays),
@@ -381,7 +381,7 @@ def scan(
             return _next(i, reverse), following, _written(arrays, i, following)
 
         condition = _within(elements, reverse)
-        _, _, arrays = while_loop(
+        _, _, arrays = counted_loop(
             lambda i, *_: condition(i),
             body,
             (first, accumulated, arrays),

@@ -28,7 +28,7 @@ from tfray.framework.shape_functions import all_inputs_alike
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.arrays.shape_ops import cast, reshape
+from tfray.ops.arrays.shape_ops import cast, reshape, squeeze
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.kernels import sums
@@ -104,7 +104,8 @@ def moments(
         keepdims: Keep the reduced dimensions, with size 1: the shape then has as many as that of `x`.
 
     Returns:
-        The mean and the (biased) variance: the shape of `x` without the dimensions, the same dtype.
+        The mean and the (biased) variance: the shape of `x` without the dimensions, the same dtype. As in TensorFlow,
+        an empty list of dimensions leaves out those of size 1.
 
     Examples:
         >>> session.run(tf.nn.moments(tf.constant([[1.0, 2.0], [3.0, 6.0]]), axes=[0]))
@@ -118,7 +119,11 @@ def moments(
         wide = cast(x, dtypes.float32) if x.dtype.size == 2 else x
         mean = reduce_mean(wide, axes, True, "mean")
         # What is returned has TensorFlow's names: moving averages are variables that are named after them.
-        variance = reduce_mean(squared_difference(wide, mean), axes, keep, "variance" if keep else "Squeeze_1")
+        keeps_all = not keep and isinstance(axes, (list, tuple)) and not axes
+        kept = keep or keeps_all
+        variance = reduce_mean(squared_difference(wide, mean), axes, kept, "variance" if kept else "Squeeze_1")
+        if keeps_all:
+            variance = squeeze(variance, name="Squeeze_1")
         if not keep:
             mean = reshape(mean, shape_of(variance), "Squeeze")
             mean.set_shape(variance.shape)

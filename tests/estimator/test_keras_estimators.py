@@ -81,9 +81,19 @@ def test_what_is_refused(tmp_path):
     convert = tf.keras.estimator.model_to_estimator
     for arguments, message in (
         ({}, "needs keras_model"),
-        ({"keras_model_path": "a"}, "load_weights"),
+        ({"keras_model_path": "a", "keras_model": built()}, "one of the two"),
         ({"keras_model": tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])}, "must be compiled"),
         ({"keras_model": built(), "checkpoint_format": "other"}, "checkpoint_format"),
     ):
         with pytest.raises(ValueError, match=message):
             convert(**arguments)
+
+
+def test_a_model_from_a_file(tmp_path):
+    model = built()
+    model.save(str(tmp_path / "model.h5"))
+    estimator = tf.keras.estimator.model_to_estimator(keras_model_path=str(tmp_path / "model.h5"))
+    (name,) = [tensor.op.name for tensor in model.inputs]
+    examples = tf.estimator.inputs.numpy_input_fn({name: X[:4]}, shuffle=False)
+    found = [next(iter(each.values())) for each in estimator.predict(examples)]
+    np.testing.assert_allclose(found, model.predict(X[:4]), rtol=1e-5)

@@ -33,3 +33,11 @@ def test_control_flow_needs_no_call_of_its_own():
             fed = {f"imported/{name}": value for name, value in feeds.items()}
             values = session.run([f"imported/{name}" for name in golden.fetches], fed)
             assert not any(difference(expected, values[index]) for index, expected in results.items())
+
+
+def test_what_stands_in_an_imported_loop_is_named_below_the_loop():
+    tf.import_graph_def(MESSAGES["branch_in_loop_gradient"], name="")
+    graph = tf.get_default_graph()
+    assert graph.get_operation_by_name("while/While/body/while/add").type == "Add"
+    with pytest.raises(KeyError, match="no operation 'while/add'; close names are while/While/body/while/add"):
+        graph.get_operation_by_name("while/add")

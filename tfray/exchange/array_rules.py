@@ -267,33 +267,13 @@ def _mod(node: Node) -> Sequence[Imported]:
     return [node.make("TruncateMod", node.inputs).outputs[0]]
 
 
-@rule("MatrixDiagV2", "MatrixDiagV3")
-def _matrix_diag(node: Node) -> Sequence[Imported]:
-    low, high = _diagonals(node)
-    sizes = {name: node.needed(name) for name in ("num_rows", "num_cols")}
-    inputs = [*node.arg("diagonal"), *node.arg("padding_value")]
-    return [node.make("MatrixDiagV2", inputs, low=low, high=high, **sizes).outputs[0]]
-
-
-@rule("MatrixDiagPartV2", "MatrixDiagPartV3")
-def _matrix_diag_part(node: Node) -> Sequence[Imported]:
-    low, high = _diagonals(node)
-    inputs = [*node.arg("input"), *node.arg("padding_value")]
-    return [node.make("MatrixDiagPartV2", inputs, low=low, high=high).outputs[0]]
-
-
-@rule("MatrixSetDiagV2", "MatrixSetDiagV3")
-def _matrix_set_diag(node: Node) -> Sequence[Imported]:
-    low, high = _diagonals(node)
-    inputs = [*node.arg("input"), *node.arg("diagonal")]
-    return [node.make("MatrixSetDiagV2", inputs, low=low, high=high).outputs[0]]
-
-
-def _diagonals(node: Node) -> tuple[int, int]:
-    low, high = ([*np.ravel(node.needed("k")).tolist()] * 2)[:2]
-    if low != high and node.attrs.get("align", "LEFT_LEFT") != "LEFT_LEFT":
+@rule("MatrixDiagV3", "MatrixDiagPartV3", "MatrixSetDiagV3")
+def _diagonals(node: Node) -> Sequence[Imported]:
+    k = node.constant("k")
+    is_one = len({*np.ravel(k).tolist()}) == 1 if k is not None else node.arg("k")[0].shape.num_elements() == 1
+    if not is_one and node.attrs.get("align", "LEFT_LEFT") != "LEFT_LEFT":
         raise UnimplementedError(f"{node.op} {node.name!r}: tfray aligns several diagonals to the left only")
-    return low, high
+    return [node.make(f"{node.op.removesuffix('3')}2", node.inputs).outputs[0]]
 
 
 # -- operations that are several here ------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tfray.framework.plain_graph import PlainGraph, messages, messages_by
 @making_much()
 def import_graph_def(
     graph_def: PlainGraph | GraphDef,
-    input_map: Mapping[str, Tensor] | None = None,
+    input_map: Mapping[str, Any] | None = None,
     return_elements: Iterable[str] | None = None,
     name: str | None = None,
     op_dict: None = None,
@@ -31,7 +31,8 @@ def import_graph_def(
 
     Args:
         graph_def: The graph to add: one of tfray's, or a message of TensorFlow's.
-        input_map: Tensor name in `graph_def` to the tensor of the current graph that replaces it.
+        input_map: Tensor name in `graph_def` to the tensor of the current graph that replaces it, or the value.
+            ``^operation`` is what operations wait for. `graph_def` may lack what makes the tensors.
         return_elements: Names in `graph_def` of operations and tensors to return. Of TensorFlow 1's control flow, what
             stands within a branch (and the index that a Merge gives) is there only if it is named here.
         name: Prefix of the new names; ``import`` when None, none at all when ``""``.
@@ -46,12 +47,13 @@ def import_graph_def(
         UnimplementedError: Operation types have no equivalent. The error names each, how often it stands, and the
             first operation of it.
         InvalidArgumentError: An operation type, an input or a returned element is not there, or an operation does
-            not fit its type.
+            not fit its type; `input_map` names what the graph neither has nor uses.
     """
     plain: Any = graph_def
     return_elements = None if return_elements is None else list(return_elements)
     if isinstance(graph_def, GraphDef):
-        plain = messages().plain_graph(graph_def, return_elements or ())
+        input_map = importer.given_tensors(input_map, name)
+        plain = messages().plain_graph(graph_def, return_elements or (), input_map)
     return importer.import_graph_def(plain, input_map, return_elements, name, allow=allow)
 
 

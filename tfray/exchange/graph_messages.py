@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from tfray.bulk import making_much
 from tfray.exchange import own_graphs
+from tfray.exchange.absent_inputs import AbsentInputs
 from tfray.exchange.from_tensorflow import from_tensorflow
 from tfray.exchange.to_tensorflow import node_of, to_tensorflow
 from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.formats.stand_in import contents_of, with_marks
 from tfray.framework.allowed_uses import all_nodes, reach_of
 from tfray.framework.call_errors import damage_reported
-from tfray.framework.graph import Graph, Operation
+from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.importer import from_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.region import ops_within
@@ -44,10 +45,15 @@ def node_message(op: Operation) -> NodeDef:
 
 
 @making_much()
-def plain_graph(message: GraphDef, keep: Iterable[str] = ()) -> PlainGraph:
-    """The graph of a message; see `from_tensorflow` for what it raises and for `keep`."""
+def plain_graph(message: GraphDef, keep: Iterable[str] = (), given: Mapping[str, Tensor] | None = None) -> PlainGraph:
+    """The graph of a message; see `from_tensorflow` for what it raises and for `keep`.
+
+    What `given` names, as `given_tensors` returns it, may be absent: the graph names it too.
+    """
     contents = contents_of(message)  # another thread may ask the message for them meanwhile, which then lets go of them
-    graph = from_tensorflow(with_marks(message), keep)
+    marked = with_marks(message)
+    absent = AbsentInputs(marked, given or {})
+    graph = absent.named(from_tensorflow(absent.filled(marked), keep))
     del contents
     if any(reach_of(node) is not None for node, _ in all_nodes(graph.node)) and own_graphs.is_own(message):
         graph.node = [_as_own(node) for node in graph.node]

@@ -399,20 +399,6 @@ def _stitch(body: Body, op: Operation) -> None:
     body.give(op, "DynamicStitch", attrs)
 
 
-@export("MatrixDiagV2", "MatrixDiagPartV2", "MatrixSetDiagV2")
-def _diagonals(body: Body, op: Operation) -> None:
-    first, second = map(body.text, op.inputs)
-    k = body.constant(op, "k", [op.attrs["low"], op.attrs["high"]])
-    if op.type == "MatrixDiagV2":
-        sizes = [body.constant(op, name, op.attrs[name]) for name in ("num_rows", "num_cols")]
-        inputs = [first, k, *sizes, second]
-    else:
-        inputs = [first, k, second] if op.type == "MatrixDiagPartV2" else [first, second, k]
-    attrs = {"T": op.outputs[0].dtype}
-    body.node(op, op.type, inputs, attrs)
-    body.give(op, op.type, attrs)
-
-
 @export("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
 def _conv3d(body: Body, op: Operation) -> None:
     attrs = {"T": op.outputs[0].dtype} | {key: op.attrs[key] for key in ("padding", "data_format")}

@@ -28,6 +28,9 @@ ErrorT = TypeVar("ErrorT", bound=InvalidArgumentError)
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
 
+_FLOW_PART: Final = re.compile(r"(.*/)?(Switch|switch_[tf]|Merge|Enter|Exit|NextIteration|LoopCond)(_\d+)?")
+"""Names of operations of TensorFlow 1's control flow."""
+
 
 class Tensor(TensorOperators["Tensor"]):
     """One output of an operation: a value that exists while a step runs.
@@ -291,23 +294,45 @@ class Graph(GraphCollections):
         return name in self._ops
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation of that name. Raises `KeyError`."""
-        element = self.as_graph_element(name, allow_tensor=False)
+        """The operation of that name, within branches and loops too. What stands there cannot be run from outside.
+
+        Raises:
+            KeyError: There is none. Of TensorFlow 1's Switch, Merge and kin, those that give results are there.
+            ValueError: It is the name of a tensor.
+        """
+        element = self._element_by_name(name, allow_tensor=False, allow_operation=True)
         assert isinstance(element, Operation)
         return element
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor ``operation:index``. Raises `KeyError`, or `ValueError` for a malformed name."""
-        element = self.as_graph_element(name, allow_operation=False)
+        """The tensor ``operation:index``, within branches and loops too. What stands there cannot be fetched or fed.
+
+        Raises:
+            KeyError: There is none; see `get_operation_by_name`.
+            ValueError: The name is malformed.
+        """
+        element = self._element_by_name(name, allow_tensor=True, allow_operation=False)
         assert isinstance(element, Tensor)
         return element
+
+    def find_operation(self, name: str) -> Operation | None:
+        """The operation of that name here or, at any depth, within branches and loops; None if there is none."""
+        return self._ops.get(name) or next((op for op in self._ops_within() if op.name == name), None)
+
+    def _ops_within(self) -> Iterator[Operation]:
+        """Every operation, each before those of its regions."""
+        for op in self._ops.values():
+            yield op
+            for attr in op.op_def.regions:
+                yield from op.attrs[attr]._ops_within()
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Tensor | Operation:
         """The tensor or operation that `obj` is or names.
 
         Raises:
             KeyError: Nothing in this graph has that name.
-            ValueError: `obj` belongs to another graph, the name is malformed, or neither kind is allowed.
+            ValueError: `obj` belongs to another graph, or stands within a branch or a loop; the name is malformed, or
+                neither kind is allowed.
             TypeError: `obj` is no graph element at all.
         """
         if not allow_tensor and not allow_operation:
@@ -316,7 +341,7 @@ class Graph(GraphCollections):
         if convert is not None:
             obj = convert()
         if isinstance(obj, str):
-            return self._element_by_name(obj, allow_tensor, allow_operation)
+            obj = self._element_by_name(obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
                 raise ValueError(self.refusal(obj))
@@ -332,22 +357,32 @@ class Graph(GraphCollections):
             raise ValueError(f"{name!r} names an operation: a tensor name has the form operation:index")
         if colon and not allow_tensor:
             raise ValueError(f"{name!r} names a tensor: an operation name has no colon")
-        op = self._ops.get(op_name)
+        op = self.find_operation(op_name)
         if op is None:
-            import difflib
-
-            close = difflib.get_close_matches(op_name, self._ops, n=3)
-            hint = f"; close names are {', '.join(close)}" if close else ""
-            raise KeyError(f"the graph has no operation {op_name!r}{hint}")
+            raise KeyError(f"the graph has no operation {op_name!r}{self._instead_of(op_name)}")
         if not colon:
             return op
         if int(index) >= len(op.outputs):
             raise KeyError(f"operation {op_name!r} has {len(op.outputs)} outputs: there is no {name!r}")
         return op.outputs[int(index)]
 
+    def _instead_of(self, name: str) -> str:
+        """What an error says about the name of an operation that is not there."""
+        if _FLOW_PART.fullmatch(name):
+            return (
+                "; TensorFlow 1 makes such operations of branches and loops, which are one operation each here: "
+                "use their results, such as cond/Merge and while/Exit"
+            )
+        import difflib  # only errors need it
+
+        names = [op.name for op in self._ops_within()]
+        # What an imported graph has within a branch or a loop is named below the operation of the branch or the loop.
+        close = [known for known in names if known.endswith(f"/{name}")][:3] or difflib.get_close_matches(name, names)
+        return f"; close names are {', '.join(close)}" if close else ""
+
     def is_feedable(self, tensor: Tensor) -> bool:
-        """Whether a value may be fed for `tensor`: any value may, a resource handle may not."""
-        return tensor.dtype not in (dtypes.resource, dtypes.variant)
+        """Whether a value may be fed for `tensor`: not for a handle, nor for what stands within a branch or a loop."""
+        return tensor.dtype not in (dtypes.resource, dtypes.variant) and self.admits(tensor.graph)
 
     is_fetchable = is_feedable
 

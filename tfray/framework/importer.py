@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from tfray.bulk import making_much
 from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework.allowed_uses import checked_nodes
 from tfray.framework.call_errors import DAMAGE, reason_of
 from tfray.framework.call_site import user_site
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.device_spec import canonical_name
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
@@ -23,7 +24,7 @@ COPIES: Final = "copies_of_functions"
 @making_much()
 def import_graph_def(
     graph_def: PlainGraph,
-    input_map: Mapping[str, Tensor] | None = None,
+    input_map: Mapping[str, Any] | None = None,
     return_elements: Iterable[str] | None = None,
     name: str | None = None,
     *,
@@ -35,7 +36,8 @@ def import_graph_def(
 
     Args:
         graph_def: The graph to add.
-        input_map: Tensor name in `graph_def` to the tensor of the current graph that replaces it.
+        input_map: Tensor name in `graph_def` to the tensor of the current graph that replaces it, or the value.
+            ``^operation`` is what operations wait for. `graph_def` may lack what makes the tensors.
         return_elements: Names in `graph_def` of operations and tensors to return.
         name: Prefix of the new names; ``import`` when None, none at all when ``""``.
         allow: What operations that come from a file or other bytes may use: ``"files"`` (to read and write them),
@@ -45,18 +47,27 @@ def import_graph_def(
     Raises:
         PermissionDeniedError: Operations use what is not in `allow`; the error lists them.
         InvalidArgumentError: An operation type, an input or a returned element is not there, or an operation does
-            not fit its type.
+            not fit its type; `input_map` names what the graph neither has nor uses.
     """
-    replaced = {_tensor_name(key): tensor for key, tensor in (input_map or {}).items()}
+    replaced = given_tensors(input_map, name)
     nodes = checked_nodes(graph_def.node, allow, given=replaced)
-    if name is None:
-        name = "import"
-    made = _add_nodes(nodes, graph_def.seed, replaced, name, in_scopes=True)
-    if unknown := made.unknown():
-        raise InvalidArgumentError(f"input_map: {', '.join(unknown)}: no tensors of graph_def")
-    if return_elements is None:
-        return None
-    return [made.element(element) for element in return_elements]
+    made = _add_nodes(nodes, graph_def.seed, replaced, "import" if name is None else name, in_scopes=True)
+    elements = None if return_elements is None else [made.element(element) for element in return_elements]
+    if unknown := sorted(made.unknown() - set(graph_def.absent)):
+        raise InvalidArgumentError(f"input_map: {', '.join(unknown)}: graph_def neither has nor uses what these name")
+    return elements
+
+
+def given_tensors(input_map: Mapping[str, Any] | None, name: str | None) -> dict[str, Tensor]:
+    """An `input_map` with whole names of tensors, ``name:index``, and with tensors for all values."""
+    scope = "import/" if name is None else name and f"{name.rstrip('/')}/"
+    given = {}
+    for key, value in (input_map or {}).items():
+        if not isinstance(value, Tensor):
+            with get_default_graph().name_scope(f"{scope}_inputs/"):
+                value = convert_to_tensor(value)
+        given[_tensor_name(key)] = value
+    return given
 
 
 def _add_nodes(
@@ -150,7 +161,7 @@ class _Importer:
 
     def add(self, node: PlainNode) -> None:
         inputs = [self._input(text, node) for text in node.input if not text.startswith("^")]
-        controls = [self._ops[text[1:]] for text in node.input if text.startswith("^") and text[1:] in self._ops]
+        controls = [op for text in node.input if text.startswith("^") and (op := self._waited_for(text)) is not None]
         try:
             self._ops[node.name] = self._create(node, inputs, controls)
         except OpError:
@@ -183,9 +194,10 @@ class _Importer:
             self._graph.apply_device_scopes(op)
         return op
 
-    def unknown(self) -> list[str]:
-        """Names of tensors to replace which nothing uses, and which the graph that is added has not."""
-        return [name for name in self._replaced if name not in self._used and self._tensor(name) is None]
+    def unknown(self) -> set[str]:
+        """Names of what is to be replaced, which nothing uses, and which the graph that is added has not."""
+        unused = self._replaced.keys() - self._used
+        return {name for name in unused if name[1:] not in self._ops and self._tensor(name) is None}
 
     def _local(self, name: str) -> bool:
         """Whether `name` is that of an operation that is added here, not of one that was there before."""
@@ -214,23 +226,35 @@ class _Importer:
             op = self._ops[node.name]
             for text in node.input:
                 if text.startswith("^"):
-                    if text[1:] not in self._ops:
+                    waited_for = self._waited_for(text)
+                    if waited_for is None:
                         raise InvalidArgumentError(f"control input {text!r} of {node.name!r} is not in the graph")
-                    if self._ops[text[1:]] not in op.control_inputs:
-                        op.add_control_inputs([self._ops[text[1:]]])
+                    if waited_for not in op.control_inputs:
+                        op.add_control_inputs([waited_for])
                         late = True
         if late:
             topological_order(self._ops.values())  # raises when they close a cycle
 
+    def _waited_for(self, text: str) -> Operation | None:
+        """What a control input, ``^name``, stands for."""
+        key = text[1:] if ":" in text else text  # an operation may wait for one tensor of those that are given
+        if key not in self._replaced:
+            return self._ops.get(text[1:])
+        self._used.add(key)
+        return self._replaced[key].op
+
     def _input(self, text: str, node: PlainNode) -> Tensor:
         text = _tensor_name(text)
-        if text in self._replaced:
-            self._used.add(text)
-            return self._replaced[text]
-        tensor = self._tensor(text)
+        tensor = self._given_or_own(text)
         if tensor is None:
             raise InvalidArgumentError(f"input {text!r} of {node.name!r} is not an earlier tensor of the graph")
         return tensor
+
+    def _given_or_own(self, text: str) -> Tensor | None:
+        if text not in self._replaced:
+            return self._tensor(text)
+        self._used.add(text)
+        return self._replaced[text]
 
     def _tensor(self, text: str) -> Tensor | None:
         op_name, _, index = text.partition(":")
@@ -239,11 +263,11 @@ class _Importer:
         return op.outputs[int(index)] if op is not None and found else None
 
     def element(self, name: str) -> Tensor | Operation:
-        element = self._tensor(name) if ":" in name else self._ops.get(name)
+        element = self._given_or_own(name) if ":" in name else self._ops.get(name)
         if element is None:
             raise InvalidArgumentError(f"{name!r} was asked for and is not in the imported graph")
         return element
 
 
 def _tensor_name(name: str) -> str:
-    return name if ":" in name else f"{name}:0"
+    return name if ":" in name or name.startswith("^") else f"{name}:0"

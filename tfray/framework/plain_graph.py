@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -122,11 +122,13 @@ class PlainGraph:
         node: The operations.
         version: Version of this form.
         seed: Graph-level seed of random operations.
+        absent: What the operations take and the graph lacks, by name: an `input_map` has to give it.
     """
 
     node: list[PlainNode] = field(default_factory=list)
     version: int = FORMAT_VERSION
     seed: int | None = None
+    absent: Collection[str] = field(default=(), compare=False)
 
     def to_plain(self) -> dict[str, Any]:
         """Nested dictionaries, lists, numbers and strings, ready for JSON."""

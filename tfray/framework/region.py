@@ -114,13 +114,12 @@ class Region(Graph):
                 found = self._constant_like(op).outputs[0]
                 self._captured_constants[tensor] = found
             else:
-                name = op.name.rpartition("/")[2] or op.name
-                found = self.add_input(tensor.dtype, tensor.shape, name, op.site, variable_behind(tensor))
+                found = self.add_input(tensor.dtype, tensor.shape, _inner_name(op), op.site, variable_behind(tensor))
                 self.captures[tensor] = found
         return found
 
     def _constant_like(self, op: Operation) -> Operation:
-        name = self.unique_name(op.name.rpartition("/")[2] or op.name)
+        name = self.unique_name(_inner_name(op))
         return self.create_op("Const", [], op.attrs, name, exact_name=True, device="", site=op.site)
 
     def captured(self, tensor: Tensor) -> Tensor | None:
@@ -168,11 +167,16 @@ class Region(Graph):
         convert = getattr(obj, "_as_graph_element", None)
         if convert is not None:
             obj = convert()
+        if isinstance(obj, str):
+            obj = self._element_by_name(obj, allow_tensor, allow_operation)
         if isinstance(obj, (Tensor, Operation)) and obj.graph is not self and self.admits(obj.graph):
             return obj.graph.as_graph_element(obj, allow_tensor, allow_operation)
-        if isinstance(obj, str) and obj.partition(":")[0] not in self:
-            return self.outer.as_graph_element(obj, allow_tensor, allow_operation)
         return super().as_graph_element(obj, allow_tensor, allow_operation)
+
+    def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
+        graph: Any = super() if self.find_operation(name.partition(":")[0]) else self.outer
+        found: Tensor | Operation = graph._element_by_name(name, allow_tensor, allow_operation)
+        return found
 
     def _changed(self) -> None:
         super()._changed()
@@ -200,6 +204,11 @@ def shared_reads(graph: Graph) -> dict[Tensor, Tensor]:
     """The reads of variables that all uses in a step share, with the variables' handles."""
     reads: dict[Tensor, Tensor] = graph.root.extra("shared_reads", dict)
     return reads
+
+
+def _inner_name(op: Operation) -> str:
+    """The name within a region of what stands for an outer operation: one that leaves the program's names free."""
+    return f"{op.name.rpartition('/')[2] or op.name}/Enter"
 
 
 def _is_copied(tensor: Tensor) -> bool:
@@ -271,7 +280,7 @@ def unify_inputs(regions: Sequence[Region], parameter_count: int) -> list[Tensor
 def _input_for(region: Region, tensor: Tensor) -> Tensor:
     if tensor not in region.captures:
         variable = variable_behind(tensor)
-        region.captures[tensor] = region.add_input(tensor.dtype, tensor.shape, "unused", tensor.op.site, variable)
+        region.captures[tensor] = region.add_input(tensor.dtype, tensor.shape, "unused/Enter", tensor.op.site, variable)
     return region.captures[tensor]
 
 
@@ -297,14 +306,3 @@ def ops_within(op: Operation) -> Iterator[Operation]:
     for region in regions_of(op):
         for inner in region.get_operations():
             yield from ops_within(inner)
-
-
-def find_operation(graph: Graph, name: str) -> Operation | None:
-    """The operation of that name in a graph or, at any depth, in the regions of its operations; None if there is none.
-
-    Names are unique in a graph with its regions.
-    """
-    if name in graph:
-        return graph.get_operation_by_name(name)
-    inner = (op for outer in graph.get_operations() if outer.op_def.regions for op in ops_within(outer))
-    return next((op for op in inner if op.name == name), None)

@@ -13,6 +13,7 @@ from tfray.formats.events import Summary
 from tfray.formats.files import given_path
 from tfray.keras import backend
 from tfray.library.inspect.event_writer import FileWriter
+from tfray.library.platform import logging
 from tfray.ops.system.summary_ops import encode_image, make_histogram
 
 # fmt: off
@@ -167,14 +168,14 @@ class EarlyStopping(Callback):
 
 
 class ModelCheckpoint(Callback):
-    """Saves the weights after each epoch.
+    """Saves the model after each epoch, for `tf.keras.models.load_model`; its weights alone if it has no description.
 
     Args:
         filepath: Where to: a name in which ``{epoch:02d}``, ``{val_loss:.2f}`` and the like are filled in.
         monitor: Name of the number that says which epoch is best.
         verbose: Accepted for Keras's sake.
         save_best_only: Save only when the number has improved.
-        save_weights_only: Accepted for Keras's sake: weights are what is saved.
+        save_weights_only: Save the weights alone, for `load_weights`.
         mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
         period: Number of epochs between two saves.
     """
@@ -192,6 +193,7 @@ class ModelCheckpoint(Callback):
         self.filepath = given_path(filepath, "filepath")
         self.monitor = monitor
         self.save_best_only = save_best_only
+        self.save_weights_only = save_weights_only
         self.period = period
         self._best = _Best(monitor, mode)
 
@@ -200,7 +202,16 @@ class ModelCheckpoint(Callback):
         if (epoch + 1) % self.period:
             return
         if not self.save_best_only or (self.monitor in logs and self._best.improves(logs[self.monitor])):
-            self.model.save_weights(self.filepath.format(epoch=epoch + 1, **logs))
+            self._save(self.filepath.format(epoch=epoch + 1, **logs))
+
+    def _save(self, path: str) -> None:
+        if not self.save_weights_only:
+            try:
+                self.model.save(path)
+                return
+            except InvalidArgumentError as error:
+                logging.warning("%s has the weights of the model alone: %s", path, error.message)
+        self.model.save_weights(path)
 
 
 class LearningRateScheduler(Callback):

@@ -27,6 +27,7 @@ from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
 from tfray.keras.layers import history
 from tfray.keras.optimizers import Optimizer
+from tfray.keras.saving import load_model
 from tfray.library.inspect.graph_util import extract_sub_graph
 from tfray.library.metrics.mean_metrics import mean
 from tfray.library.variables.variables import Variable
@@ -64,19 +65,20 @@ def model_to_estimator(
 
     Args:
         keras_model: The model.
-        keras_model_path: Must be None: tfray writes no whole Keras models into files.
-        custom_objects: Accepted for TensorFlow 1's sake: it concerns models from files.
+        keras_model_path: In its place, the file that its `save` wrote.
+        custom_objects: As for `tf.keras.models.load_model`.
         model_dir: As of `tf.estimator.Estimator`.
         config: Likewise.
         checkpoint_format: ``"saver"``, ``"checkpoint"``, or None; all mean checkpoints of `tf.train.Saver`.
 
     Raises:
-        ValueError: There is no model, or it is not compiled or not built yet.
+        ValueError: There is no model, or both a model and a file; it is not compiled or not built yet.
     """
+    if (keras_model is None) == (keras_model_path is None):
+        raise ValueError("model_to_estimator needs keras_model or keras_model_path, one of the two")
     if keras_model is None:
-        if keras_model_path is not None:
-            raise ValueError("keras_model_path cannot be read: build the model, load_weights, and give keras_model")
-        raise ValueError("model_to_estimator needs keras_model")
+        with Graph().as_default():
+            keras_model = load_model(str(keras_model_path), custom_objects)
     if keras_model.optimizer is None or keras_model._loss is None:
         raise ValueError(f"model {keras_model.name!r} must be compiled, with an optimizer and a loss, to be converted")
     if not keras_model.inputs:

@@ -18,6 +18,7 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, initializers
 from tfray.keras.backend import get_session, learning_phase
+from tfray.keras.descriptions import Described
 from tfray.library.layers import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.feature_column import DenseFeatures
@@ -50,7 +51,7 @@ def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:
     return found
 
 
-class Remembering:
+class Remembering(Described):
     """A mixin: what Keras layers add to the layers of ``tf.layers``.
 
     Args:
@@ -85,6 +86,11 @@ class Remembering:
         for output in nest.flatten(outputs):
             history().setdefault(output, (self, inputs, kwargs))
         return outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer, with weights of its own."""
+        own = {"name": self.name, "trainable": self.trainable}  # type: ignore[attr-defined]
+        return {**super().get_config(), **{key: value for key, value in own.items() if self._takes(key)}}
 
     def get_weights(self) -> list[Any]:
         """Values of all variables, the trainable ones first."""
@@ -141,7 +147,7 @@ def Input(
             raise InvalidArgumentError("Input needs a shape, without the batch")
         batch_shape = (batch_size, *shape)
     tensor = placeholder(dtype or dtypes.float32, list(batch_shape), name=name or "input")
-    history()[tensor] = (InputLayer(name=tensor.op.name.replace("/", "_")), None, {})
+    history()[tensor] = (InputLayer(name=name or tensor.op.name.replace("/", "_")), None, {})
     return tensor
 
 

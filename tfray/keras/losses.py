@@ -9,6 +9,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.keras.backend import epsilon
+from tfray.keras.descriptions import Described
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn import activation_ops, cross_entropy_ops, normalization_ops
@@ -134,7 +135,7 @@ def _inside(probabilities: Tensor) -> Tensor:
     return math_ops.maximum(math_ops.minimum(probabilities, 1.0 - epsilon()), epsilon())
 
 
-class Loss:
+class Loss(Described):
     """A loss as an object: the mean over examples of a function of this module.
 
     Args:

@@ -5,22 +5,30 @@ A model adds operations to the default graph. Its training step, loss and metric
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.formats.files import failures_of, given_path
+from tfray.formats.files import given_path
 from tfray.formats.npy import read_npz
 from tfray.framework import nest
 from tfray.framework.graph import Tensor
 from tfray.keras import layers as keras_layers
+from tfray.keras import saving
+from tfray.keras.descriptions import described, restored
 from tfray.keras.layers import Input, InputLayer, Layer, history
+from tfray.keras.saving import clone_model, load_model, model_from_config, model_from_json, save_model
 from tfray.keras.training import Trainable
 from tfray.library.layers import base_layer
 
-__all__ = ["Model", "Sequential"]
+# fmt: off
+__all__ = [
+    "Model", "Sequential", "clone_model", "load_model", "model_from_config", "model_from_json", "save_model",
+]
+# fmt: on
 
 
 class Model(Trainable, Layer):
@@ -123,7 +131,8 @@ class Model(Trainable, Layer):
         known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
         for layer, arguments, settings, output in self._nodes:
             if output not in known:
-                results = layer(nest.map_structure(lambda tensor: known[tensor], arguments), **settings)
+                inner = nest.map_structure(lambda tensor: known[tensor], arguments)
+                results = layer(inner, **_exchanged(settings, known))
                 known.update(zip(_outputs_of(layer, arguments), nest.flatten(results), strict=False))
         results = [known[output] for output in self.outputs]
         return results[0] if self._single else results
@@ -159,23 +168,80 @@ class Model(Trainable, Layer):
 
     def save_weights(self, filepath: str, overwrite: bool = True) -> None:
         """Write the weights to a file, in NumPy's format ``npz``."""
-        with failures_of(given_path(filepath, "filepath")), open(filepath, "wb" if overwrite else "xb") as file:
-            np.savez(file, **{f"{i:04d}": value for i, value in enumerate(self.get_weights())})
+        saving.write_arrays(filepath, saving.numbered(self.get_weights()), overwrite)
 
     def load_weights(self, filepath: str) -> None:
-        """Read the weights that `save_weights` wrote.
+        """Read the weights that `save_weights` or `save` wrote.
 
         Raises:
             InvalidArgumentError: The file holds the weights of another model.
             DataLossError: It is damaged.
         """
-        found = read_npz(given_path(filepath, "filepath"))
-        values = [found[name] for name in sorted(found)]
+        self._set_checked_weights(saving.in_order(read_npz(given_path(filepath, "filepath"))), filepath)
+
+    def _set_checked_weights(self, values: Sequence[Any], filepath: str) -> None:
+        """Set all weights to those of a file. Raises `InvalidArgumentError` where they are of another model."""
         shapes = [value.shape for value in values]
         wanted = [tuple(variable.shape.as_list()) for variable in self.variables]
         if shapes != wanted:
             raise InvalidArgumentError(f"{filepath!r} holds weights of shapes {shapes}, the model has {wanted}")
         self.set_weights(values)
+
+    def save(
+        self, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: None = None
+    ) -> None:
+        """Write the whole model to a file; see `tf.keras.models.save_model`."""
+        save_model(self, filepath, overwrite, include_optimizer, save_format)
+
+    # -- descriptions ----------------------------------------------------------------------------
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes an equal model, with weights of its own: the layers, and how they were called.
+
+        For a derived class, these are the arguments with which the model was made.
+        """
+        if type(self) is not Model:
+            return super().get_config()
+        numbers = {tensor: number for number, tensor in enumerate(self.inputs)}
+        layers = list(dict.fromkeys(layer for layer, *_ in self._nodes))
+        calls = []
+        for layer, arguments, settings, output in self._nodes:
+            if output not in numbers:
+                for made in _outputs_of(layer, arguments):
+                    numbers[made] = len(numbers)
+                given = nest.map_structure(numbers.__getitem__, arguments)
+                further = _exchanged(settings, {tensor: {"tensor": number} for tensor, number in numbers.items()})
+                calls.append({"layer": layers.index(layer), "inputs": given, "settings": further})
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "inputs": [_described_input(tensor) for tensor in self.inputs],
+            "layers": described(layers),
+            "calls": described(calls),
+            "outputs": [numbers[output] for output in self.outputs],
+            "single": self._single,
+        }
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
+        """The model that `get_config` describes."""
+        if cls is not Model:
+            return super().from_config(config)
+        layers = restored(config["layers"], custom_objects)
+        tensors = [Input(**described_input) for described_input in config["inputs"]]
+        inputs = list(tensors)
+        for call in config["calls"]:
+            layer, arguments = layers[call["layer"]], nest.map_structure(tensors.__getitem__, call["inputs"])
+            layer(arguments, **_with_tensors(restored(call["settings"], custom_objects), tensors))
+            tensors += _outputs_of(layer, arguments)
+        outputs = [tensors[number] for number in config["outputs"]]
+        model = cls(inputs, outputs[0] if config["single"] else outputs, name=config["name"])
+        model.trainable = config["trainable"]
+        return model
+
+    def to_json(self, **kwargs: Any) -> str:
+        """The description of the model as text, for `tf.keras.models.model_from_json`; `kwargs` go to `json.dumps`."""
+        return json.dumps(described(self), **kwargs)
 
 
 class Sequential(Model):
@@ -242,10 +308,51 @@ class Sequential(Model):
             source = Input(x[0].shape[1:], dtype=x[0].dtype)
             self._connect(source, self.call(source))
 
+    def get_config(self) -> dict[str, Any]:
+        """What makes an equal model, with weights of its own: the layers, and the input, if there is one.
+
+        For a derived class, these are the arguments with which the model was made.
+        """
+        if type(self) is not Sequential:
+            return super().get_config()
+        source = _described_input(self.inputs[0]) if self.inputs else None
+        return {"name": self.name, "trainable": self.trainable, "input": source, "layers": described(self._stack)}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
+        """The model that `get_config` describes."""
+        if cls is not Sequential:
+            return super().from_config(config, custom_objects)
+        source = [] if config["input"] is None else [Input(**config["input"])]
+        model = cls([*source, *restored(config["layers"], custom_objects)], name=config["name"])
+        model.trainable = config["trainable"]
+        return model
+
     def predict_classes(self, x: Any, batch_size: int = 32) -> np.ndarray:
         """The class with the highest prediction of each example."""
         predictions: np.ndarray = self.predict(x, batch_size)
         return predictions.argmax(-1) if predictions.shape[-1] > 1 else (predictions > 0.5).astype(np.int32)
+
+
+def _exchanged(settings: dict[str, Any], tensors: Mapping[Tensor, Any]) -> Any:
+    """Further arguments of a call, with others for their tensors, as far as `tensors` has them."""
+    return nest.map_structure(lambda value: tensors.get(value, value) if isinstance(value, Tensor) else value, settings)
+
+
+def _with_tensors(value: Any, tensors: Sequence[Tensor]) -> Any:
+    """Further arguments of a call, with tensors in place of their numbers."""
+    if isinstance(value, list):
+        return [_with_tensors(item, tensors) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"tensor"}:
+        return tensors[value["tensor"]]
+    return {key: _with_tensors(item, tensors) for key, item in value.items()}
+
+
+def _described_input(tensor: Tensor) -> dict[str, Any]:
+    name = tensor.op.name.rpartition("/")[2]
+    return {"batch_shape": tensor.shape.as_list(), "dtype": tensor.dtype.name, "name": name}
 
 
 def _attribute_layers(attributes: dict[str, Any]) -> list[Any]:
@@ -278,7 +385,8 @@ def _between(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[tuple[
             )
         done.add(tensor)
         layer, arguments, settings = known[tensor]
-        for argument in nest.flatten(arguments):
+        further = (value for value in nest.flatten(settings) if isinstance(value, Tensor) and value in known)
+        for argument in (*nest.flatten(arguments), *further):
             visit(argument)
         nodes.append((layer, arguments, settings, tensor))
 

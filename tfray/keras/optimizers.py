@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation, get_default_graph
+from tfray.keras.backend import get_session
+from tfray.keras.descriptions import Described
 from tfray.library.variables.clip import clip_by_norm
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
@@ -23,7 +25,7 @@ from tfray.training.optimizers.rms_prop import RMSPropOptimizer
 __all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Nadam", "Optimizer", "RMSprop", "get"]
 
 
-class Optimizer:
+class Optimizer(Described):
     """An optimizer of ``tf.train`` whose learning rate is a variable.
 
     Args:
@@ -35,6 +37,8 @@ class Optimizer:
 
     Attributes:
         lr: The learning rate: a number, and a variable once a model is compiled.
+        weights: The optimizer's variables, once a model has a training step: the rate, and those that hold how far it
+            has come.
     """
 
     def __init__(
@@ -50,6 +54,24 @@ class Optimizer:
         self._decay = decay
         self._clipnorm = clipnorm
         self._clipvalue = clipvalue
+        self.weights: list[Any] = []
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal optimizer, with the learning rate of now."""
+        rate = get_session().run(self.lr) if hasattr(self.lr, "handle") else self.lr
+        config = {**super().get_config(), "lr": float(rate)}
+        config.pop("learning_rate", None)
+        return config
+
+    def get_weights(self) -> list[Any]:
+        """Values of `weights`."""
+        values: list[Any] = get_session().run(self.weights)
+        return values
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Set the optimizer's variables, in the order of `get_weights`."""
+        for variable, value in zip(self.weights, weights, strict=True):
+            variable.load(value, get_session())
 
     def minimize(self, loss: Any, variables: Any) -> Operation:
         """The operation that makes one step."""
@@ -63,7 +85,11 @@ class Optimizer:
                 rate = rate / (1.0 + self._decay * step)
             optimizer = self._make(rate)
             pairs = optimizer.compute_gradients(loss, variables)
-            return optimizer.apply_gradients([(self._clipped(grad), var) for grad, var in pairs], step)
+            made = optimizer.apply_gradients([(self._clipped(grad), var) for grad, var in pairs], step)
+        slots = [optimizer.get_slot(variable, name) for variable in variables for name in optimizer.get_slot_names()]
+        others = [variable for variable in optimizer.variables() if variable not in slots]
+        self.weights = [known for known in (self.lr, step, *slots, *others) if known is not None]
+        return made
 
     def _clipped(self, gradient: Any) -> Any:
         if gradient is None:
@@ -161,3 +187,8 @@ class _Given(Optimizer):
 
     def __init__(self, optimizer: TrainOptimizer) -> None:
         super().__init__(lambda rate: optimizer, 0.0)
+
+
+def of_train(optimizer: Optimizer) -> bool:
+    """Whether it is one of ``tf.train``, which cannot be described."""
+    return isinstance(optimizer, _Given)

@@ -66,6 +66,20 @@ class Trainable:
         self._loss_weights = loss_weights
         self._numbers = self._train_op = None
 
+    def _training_settings(self) -> dict[str, Any]:
+        """What `compile` was given."""
+        settings = {"optimizer": self.optimizer, "loss": self._loss, "metrics": self._metrics}
+        return {**settings, "loss_weights": self._loss_weights}
+
+    def _training_targets(self) -> list[Tensor]:
+        """Where the training step takes its targets; empty while there is no such step."""
+        return self._targets if self._train_op is not None else []
+
+    def _prepare_training(self, targets: Sequence[np.ndarray]) -> None:
+        """Make the training step for targets like these arrays, and with it the optimizer's variables."""
+        self._prepare(targets)
+        self._training_step()
+
     # -- graph -----------------------------------------------------------------------------------
 
     def _prepare(self, targets: Sequence[np.ndarray]) -> list[Tensor]:
@@ -212,8 +226,7 @@ class Trainable:
             validation_data = ([value[first:] for value in inputs], [value[first:] for value in targets])
             inputs, targets = [value[:first] for value in inputs], [value[:first] for value in targets]
             weights = None if weights is None else weights[:first]
-        self._prepare(targets)
-        self._training_step()  # makes the learning rate a variable, which callbacks may read or set
+        self._prepare_training(targets)  # makes the learning rate a variable, which callbacks may read or set
         record = History()
         params = {"epochs": epochs, "batch_size": batch_size or 32, "samples": len(inputs[0]), "verbose": verbose}
         listeners = CallbackList([record, *(callbacks or ())], self, params)

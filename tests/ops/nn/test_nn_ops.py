@@ -598,6 +598,16 @@ def test_moments(keep: bool):
     check_gradients(lambda x: list(normalization_ops.moments(x, [0, 1])), [x])
 
 
+@pytest.mark.parametrize(("keep", "shape"), [(True, (1, 3, 1, 2)), (False, (3, 2))])
+def test_moments_over_no_dimensions_leave_out_those_of_size_1(keep, shape):
+    x = grid(1, 3, 1, 2)
+    mean, variance = normalization_ops.moments(x, [], keep_dims=keep)
+    assert mean.shape == variance.shape == shape
+    values = interpret([mean, variance])
+    np.testing.assert_array_equal(values[0], x.reshape(shape))
+    np.testing.assert_array_equal(values[1], np.zeros(shape))
+
+
 def test_moments_in_half_precision():
     x = (300 + grid(64, 64)).astype(np.float16)
     mean, variance = interpret(list(normalization_ops.moments(x, [0, 1])))

@@ -111,10 +111,8 @@ class _Observation:
                 self._visit(datum, value.get() if hasattr(value, "get") else value)
 
     def _site(self, name: str) -> str:
-        try:
-            return self._graph.get_operation_by_name(name).site
-        except (KeyError, ValueError):
-            return ""  # within a branch or a loop
+        op = self._graph.find_operation(name)
+        return op.site if op is not None else ""
 
 
 def _matcher(chosen: Any) -> Callable[[TensorDatum], bool]:

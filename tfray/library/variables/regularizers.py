@@ -149,6 +149,11 @@ class Regularizer:
         """The loss of the weights `x`."""
         raise TypeError(f"{type(self).__name__} is not a regularizer by itself")
 
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Regularizer:
+        """The regularizer whose `get_config` is `config`."""
+        return cls(**config)
+
 
 class L1L2(Regularizer):
     """``l1 * sum(abs(x)) + l2 * sum(x ** 2)``.

@@ -16,7 +16,7 @@ from tfray.formats.stand_in import with_marks
 from tfray.framework.call_errors import damage_reported
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.importer import import_graph_def
+from tfray.framework.importer import given_tensors, import_graph_def
 from tfray.framework.plain_graph import PlainGraph, messages
 from tfray.library.platform import logging
 from tfray.library.variables.partitioned_variables import SaveSliceInfo
@@ -33,7 +33,7 @@ def import_meta_graph(
     meta_graph_or_file: MetaGraphDef | PathLike,
     clear_devices: bool = False,
     import_scope: str | None = None,
-    input_map: Mapping[str, Tensor] | None = None,
+    input_map: Mapping[str, Any] | None = None,
     *,
     allow: Collection[str] = (),
     **unused: Any,
@@ -45,7 +45,7 @@ def import_meta_graph(
             stands beside every checkpoint.
         clear_devices: Leave out devices.
         import_scope: Name scope for the operations.
-        input_map: Tensor name in the exported graph to the tensor of the current graph that replaces it.
+        input_map: As for `tf.import_graph_def`.
         allow: What a graph from a file may use; see `tf.import_graph_def`.
         **unused: Accepted for TensorFlow 1's sake.
 
@@ -65,10 +65,11 @@ def import_meta_graph(
     names = {node.name for node in definition.graph_def.node}
     listed = (text for each in definition.collection_def.values() for text in each.node_list.value)
     kept = [text for text in listed if text.partition(":")[0] in names]
-    plain = messages().plain_graph(definition.graph_def, kept)
+    given = given_tensors(input_map, import_scope or "")
+    plain = messages().plain_graph(definition.graph_def, kept, given)
     if clear_devices:
         clear_devices_of(plain.node)
-    return add_meta_graph(definition, plain, import_scope, input_map, allow)
+    return add_meta_graph(definition, plain, import_scope, given, allow)
 
 
 def add_meta_graph(

@@ -1,0 +1,298 @@
+"""Whole Keras models in files, and as descriptions: what is loaded predicts and trains on like what was saved."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
+
+keras = tf.keras
+layers = keras.layers
+
+
+class Scale(layers.Layer):
+    """A layer of the program's own, whose arguments nothing else tells."""
+
+    def __init__(self, start, **kwargs):
+        super().__init__(**kwargs)
+        self.start = start
+
+    def build(self, input_shape):
+        self.factor = self.add_weight("factor", [], initializer=tf.constant_initializer(self.start))
+        super().build(input_shape)
+
+    def call(self, inputs):
+        return inputs * self.factor
+
+
+class Small(keras.Model):
+    """A model of the program's own."""
+
+    def __init__(self, units):
+        super().__init__()
+        self.dense = layers.Dense(units)
+
+    def call(self, inputs):
+        return self.dense(inputs)
+
+
+def half(x):
+    return x / 2.0
+
+
+def squared(y_true, y_pred):
+    return tf.reduce_mean(tf.square(y_pred - y_true), -1)
+
+
+OWN = {"Scale": Scale, "Small": Small, "half": half, "squared": squared}
+
+
+def stack():
+    return keras.Sequential(
+        [
+            layers.Dense(
+                6,
+                activation="relu",
+                input_shape=(4,),
+                kernel_regularizer=keras.regularizers.l2(0.01),
+                kernel_initializer=keras.initializers.he_normal(seed=3),
+            ),
+            layers.BatchNormalization(),
+            layers.Dropout(0.5),
+            layers.Dense(2, tf.nn.tanh, False, name="last"),
+        ],
+        name="stack",
+    )
+
+
+def pictures():
+    return keras.Sequential(
+        [
+            keras.Input([4]),
+            layers.Reshape((4, 1, 1)),
+            layers.Conv2D(3, (2, 1), padding="same", activation=tf.nn.relu6),
+            layers.MaxPooling2D((2, 1)),
+            layers.ZeroPadding2D(((1, 0), (0, 1))),
+            layers.LeakyReLU(0.1),
+            layers.Flatten(),
+            layers.Dense(2),
+        ]
+    )
+
+
+def sequences():
+    return keras.Sequential(
+        [
+            layers.Embedding(10, 3, input_length=4),
+            layers.LSTM(3, "sigmoid", return_sequences=True, unit_forget_bias=False),
+            layers.GRU(2),
+        ]
+    )
+
+
+def branches():
+    x = keras.Input([4], name="x")
+    shared = layers.Dense(3, name="shared")
+    first, second = shared(x), shared(layers.Activation("tanh")(x))
+    joined = layers.concatenate([first, second], axis=1)
+    inner = keras.Sequential([layers.Dense(2, input_shape=(6,))])
+    return keras.Model(x, layers.Add()([inner(joined), layers.Dense(2)(first)]))
+
+
+def states():
+    """An encoder's states begin a decoder, and two outputs of one call are used."""
+    x = keras.Input([4])
+    steps = layers.Reshape((2, 2))(x)
+    _, *state = layers.LSTM(3, return_state=True)(steps)
+    decoded, _, memory = layers.LSTM(3, return_sequences=True, return_state=True)(steps, initial_state=state)
+    return keras.Model(x, layers.Dense(2)(layers.concatenate([layers.Flatten()(decoded), memory])))
+
+
+def own_parts():
+    return keras.Sequential([Scale(3.0, input_shape=(4,)), layers.Lambda(half), layers.Dense(2)])
+
+
+MODELS = [stack, pictures, sequences, branches, states, own_parts]
+
+
+def data(model):
+    random = np.random.default_rng(0)
+    x = random.integers(0, 10, (12, 4)) if model is sequences else random.normal(size=(12, 4)).astype(np.float32)
+    return x, random.normal(size=(12, 2)).astype(np.float32)
+
+
+@pytest.mark.parametrize("new_graph", [True, False])
+@pytest.mark.parametrize("build", MODELS)
+def test_a_loaded_model_predicts_as_the_saved_one(tmp_path, build, new_graph):
+    x, _ = data(build)
+    model = build()
+    path = str(tmp_path / "model.h5")
+    expected, weights, names = model.predict(x), model.get_weights(), [layer.name for layer in model.layers]
+    model.save(path)
+    with (tf.Graph() if new_graph else tf.get_default_graph()).as_default():
+        loaded = keras.models.load_model(path, OWN)
+        assert type(loaded) is type(model) and loaded.optimizer is None
+        assert [layer.name for layer in loaded.layers] == names
+        np.testing.assert_allclose(loaded.predict(x), expected, rtol=1e-6)
+        loaded.set_weights([0 * weight for weight in weights])
+        loaded.load_weights(path)
+        np.testing.assert_allclose(loaded.predict(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(model.predict(x), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "adam",
+        lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
+        lambda: keras.optimizers.RMSprop(learning_rate=0.01, decay=0.1),
+        lambda: keras.optimizers.Adagrad(0.05, clipnorm=1.0),
+    ],
+)
+@pytest.mark.parametrize("build", [branches, own_parts])
+def test_training_goes_on_where_it_was(tmp_path, build, optimizer):
+    x, y = data(build)
+    path = str(tmp_path / "model")
+    model = build()
+    loss = keras.losses.Huber(0.5) if build is branches else squared
+    model.compile(optimizer if isinstance(optimizer, str) else optimizer(), loss, metrics=["mae", squared])
+    model.fit(x, y, epochs=2, verbose=0, shuffle=False)
+    keras.backend.set_value(model.optimizer.lr, 0.02)
+    model.save(path)
+    continued, predictions = [model.train_on_batch(x, y) for _ in range(3)], model.predict(x)
+    with tf.Graph().as_default():
+        loaded = keras.models.load_model(path, OWN)
+        np.testing.assert_allclose([loaded.train_on_batch(x, y) for _ in range(3)], continued, rtol=1e-4)
+        assert loaded.metrics_names == model.metrics_names
+        np.testing.assert_allclose(loaded.predict(x), predictions, rtol=1e-3)
+        for compiled in (keras.models.load_model(path, OWN, compile=False), _saved_without_optimizer(loaded, path)):
+            assert compiled.optimizer is None
+
+
+def _saved_without_optimizer(model, path):
+    model.save(path, include_optimizer=False)
+    return keras.models.load_model(path, OWN)
+
+
+def test_a_model_without_a_training_step_is_compiled_too(tmp_path):
+    x, y = data(stack)
+    model = stack()
+    model.compile(keras.optimizers.SGD(0.25), "mse")
+    keras.models.save_model(model, str(tmp_path / "model"))
+    loaded = keras.models.load_model(str(tmp_path / "model"))
+    assert loaded.optimizer.lr == 0.25
+    assert loaded.evaluate(x, y, verbose=0) == pytest.approx(model.evaluate(x, y, verbose=0))
+    assert np.isfinite(loaded.train_on_batch(x, y))
+
+
+def test_models_that_data_have_built(tmp_path):
+    x, _ = data(stack)
+    for model in (Small(2), keras.Sequential([layers.Dense(2), Scale(2.0)])):
+        expected = model.predict(x)
+        model.save(str(tmp_path / "model"))
+        loaded = keras.models.load_model(str(tmp_path / "model"), OWN)
+        np.testing.assert_allclose(loaded.predict(x), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("build", MODELS)
+def test_descriptions_are_text_and_make_new_models(build):
+    x, _ = data(build)
+    model = build()
+    told = model.to_json(sort_keys=True)
+    again = keras.models.model_from_json(told, OWN)
+    assert [weight.shape for weight in again.get_weights()] == [weight.shape for weight in model.get_weights()]
+    assert json.loads(again.to_json())["config"]["name"] == model.name
+    copy = keras.models.clone_model(model, OWN)
+    copy.set_weights(model.get_weights())
+    np.testing.assert_allclose(copy.predict(x), model.predict(x), rtol=1e-6)
+    assert not {*copy.variables} & {*model.variables}
+
+
+def test_configurations_of_layers():
+    layer = layers.Dense(3, "relu", name="first", use_bias=False)
+    layer.trainable = False
+    config = layer.get_config()
+    assert config == {"units": 3, "activation": "relu", "name": "first", "use_bias": False, "trainable": False}
+    assert not layers.Dense.from_config(config).trainable
+    assert keras.models.model_from_config(json.loads(stack().to_json())).get_layer("last").name == "last"
+
+
+def test_checkpoints_hold_models(tmp_path):
+    x, y = data(stack)
+    whole, weights = str(tmp_path / "whole"), str(tmp_path / "weights")
+    model = stack()
+    model.compile("sgd", "mse")
+    callbacks = [
+        keras.callbacks.ModelCheckpoint(whole),
+        keras.callbacks.ModelCheckpoint(weights, save_weights_only=True),
+    ]
+    model.fit(x, y, epochs=1, verbose=0, callbacks=callbacks)
+    np.testing.assert_allclose(keras.models.load_model(whole).predict(x), model.predict(x), rtol=1e-6)
+    with pytest.raises(InvalidArgumentError, match=r"weights alone.*load_weights"):
+        keras.models.load_model(weights)
+
+
+def test_a_checkpoint_of_what_has_no_description_holds_weights(tmp_path):
+    x, y = data(stack)
+    model = keras.Sequential([layers.Lambda(lambda v: v * 2.0, input_shape=(4,)), layers.Dense(2)])
+    model.compile("sgd", "mse")
+    with pytest.raises(InvalidArgumentError, match="has no name: use a function that `def` names"):
+        model.save(str(tmp_path / "model"))
+    model.fit(x, y, epochs=1, verbose=0, callbacks=[keras.callbacks.ModelCheckpoint(str(tmp_path / "model"))])
+    before = model.get_weights()
+    model.train_on_batch(x, y)
+    model.load_weights(str(tmp_path / "model"))
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
+def test_an_optimizer_of_tf_train_is_not_saved(tmp_path):
+    model = stack()
+    model.compile(tf.train.AdamOptimizer(), "mse")
+    model.save(str(tmp_path / "model"))
+    assert keras.models.load_model(str(tmp_path / "model")).optimizer is None
+
+
+def test_files_that_cannot_be_loaded(tmp_path):
+    path = tmp_path / "model"
+    own_parts().save(str(path))
+    with pytest.raises(InvalidArgumentError, match="'Scale', which is not of tfray: give it as custom_objects"):
+        keras.models.load_model(str(path))
+    with pytest.raises(tf.errors.AlreadyExistsError):
+        own_parts().save(str(path), overwrite=False)
+    with pytest.raises(InvalidArgumentError, match="save_format is 'tf'"):
+        own_parts().save(str(path), save_format="tf")
+    with pytest.raises(InvalidArgumentError, match="is a folder"):
+        keras.models.load_model(str(tmp_path))
+    with pytest.raises(NotFoundError):
+        keras.models.load_model(str(tmp_path / "none"))
+    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    with pytest.raises(InvalidArgumentError, match="file of HDF5"):
+        keras.models.load_model(str(path))
+    path.write_bytes(b"nothing")
+    with pytest.raises(DataLossError):
+        keras.models.load_model(str(path))
+
+
+@pytest.mark.parametrize(
+    ("told", "error"),
+    [
+        (b"{", DataLossError),
+        (b"[]", DataLossError),
+        (b'{"model": {"function": "os.system"}, "inputs": []}', InvalidArgumentError),
+        (b'{"model": {"class_name": "layers.functools", "config": {}}, "inputs": []}', InvalidArgumentError),
+        (b'{"model": {"class_name": "models.load_model", "config": {}}, "inputs": []}', InvalidArgumentError),
+        (b'{"model": {"class_name": "layers.Dense", "config": {"units": 3}}, "inputs": []}', InvalidArgumentError),
+        (b'{"model": {"class_name": "layers.Dense", "config": {"wrong": 3}}, "inputs": []}', InvalidArgumentError),
+        (b'{"model": {"class_name": "models.Model", "config": {"name": "m"}}, "inputs": []}', InvalidArgumentError),
+    ],
+)
+def test_descriptions_name_public_parts_only(tmp_path, told, error):
+    np.savez(tmp_path / "model.npz", model=np.frombuffer(told, np.uint8))
+    assert zipfile.is_zipfile(tmp_path / "model.npz")
+    with pytest.raises(error):
+        keras.models.load_model(str(tmp_path / "model.npz"))

@@ -1,0 +1,71 @@
+"""Inputs of a message's operations that only the caller's `input_map` gives: the message lacks what makes them.
+
+While the message becomes a graph, placeholders stand for them. The graph then names what the message named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tfray.formats.graph_proto import GraphDef
+from tfray.framework.graph import Tensor
+from tfray.framework.plain_graph import PlainGraph
+
+
+class AbsentInputs:
+    """What `given` names and `message` lacks.
+
+    Args:
+        message: The graph.
+        given: Name of a tensor, or ``^operation``, to the tensor that replaces it.
+    """
+
+    def __init__(self, message: GraphDef, given: Mapping[str, Tensor]) -> None:
+        taken = {node.name for node in message.node}
+        absent = {key: tensor for key, tensor in given.items() if key.strip("^").partition(":")[0] not in taken}
+        self._stand_ins: dict[str, tuple[str, Tensor]] = {}
+        for key, tensor in absent.items():
+            name, _, index = key.partition(":")
+            free = f"{name.strip('^')}_{index or 'control'}"
+            while free in taken:
+                free += "_"
+            taken.add(free)
+            self._stand_ins[key] = free, tensor
+        self._used: set[str] = set()
+
+    def filled(self, message: GraphDef) -> GraphDef:
+        """The message with placeholders for what it lacks: itself, where it lacks nothing."""
+        if not self._stand_ins:
+            return message
+        whole = GraphDef()
+        whole.CopyFrom(message)
+        for node in whole.node:
+            node.input[:] = [self._filled(text) for text in node.input]
+        for name, tensor in self._stand_ins.values():
+            node = whole.node.add(name=name, op="Placeholder")
+            node.attr["dtype"].type = tensor.dtype.as_datatype_enum
+            node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+        return whole
+
+    def _filled(self, text: str) -> str:
+        mark = "^" if text.startswith("^") else ""
+        key = text if mark or ":" in text else f"{text}:0"
+        if key not in self._stand_ins:
+            return text
+        self._used.add(key)
+        return mark + self._stand_ins[key][0]
+
+    def named(self, graph: PlainGraph) -> PlainGraph:
+        """A graph that was made of the filled message, with the names of what it lacks, and without placeholders."""
+        if self._stand_ins:
+            keys = {name: key for key, (name, _) in self._stand_ins.items()}
+            graph.node = [node for node in graph.node if node.name not in keys]
+            for node in graph.node:
+                node.input = [_named(text, keys) for text in node.input]
+            graph.absent = frozenset(self._used)
+        return graph
+
+
+def _named(text: str, keys: Mapping[str, str]) -> str:
+    key = keys.get(text.strip("^").partition(":")[0])
+    return text if key is None else "^" * text.startswith("^") + key.strip("^")

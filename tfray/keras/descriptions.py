@@ -1,0 +1,143 @@
+"""Layers, optimizers, losses and models as plain data, which JSON can hold, and what that data describes.
+
+What a class of tfray's or of the program's is made with is remembered, so that `get_config` can tell it. Classes and
+functions of tfray are named by their module, ``layers.Dense``; those of a program by their bare names, for which
+`restored` is given a dictionary.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import Any, Final, Self
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.call_errors import DAMAGE, reason_of
+from tfray.framework.dtypes import DType
+from tfray.framework.tensor_shape import Dimension, TensorShape
+
+_KERAS: Final = "layers models activations initializers regularizers losses metrics optimizers"
+_MODULES: Final = {
+    **{name: f"tfray.keras.{name}" for name in _KERAS.split()},
+    "init": "tfray.library.namespaces.initializers",
+    "nn": "tfray.library.namespaces.nn",
+    "math": "tfray.library.namespaces.math",
+}
+"""Modules whose public names may stand in descriptions."""
+
+
+class Described:
+    """A mixin for classes that are described by the arguments with which they are made."""
+
+    _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """The object, which remembers the arguments."""
+        made = super().__new__(cls)
+        made._made_with = args, kwargs
+        return made
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments with which it was made, by name. What has no name is in the list ``args``."""
+        args, kwargs = self._made_with
+        parameters = list(inspect.signature(type(self)).parameters.values())
+        named = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        if len(args) > len(named):
+            return {"args": list(args), **kwargs}
+        return {**dict(zip(named, args, strict=False)), **kwargs}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes, made anew."""
+        settings = dict(config)
+        return cls(*settings.pop("args", ()), **settings)
+
+    @classmethod
+    def _takes(cls, name: str) -> bool:
+        parameters = inspect.signature(cls).parameters.values()
+        return any(p.name == name or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def described(value: Any) -> Any:
+    """A value as numbers, texts, lists and dictionaries.
+
+    Raises:
+        InvalidArgumentError: It cannot be described: a tensor, or a function without a name, for example.
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [described(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): described(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biuf":
+        return value.tolist()
+    if isinstance(value, DType):
+        return value.name
+    if isinstance(value, TensorShape):
+        return value.as_list()
+    if isinstance(value, Dimension):
+        return value.value
+    if not isinstance(value, type) and hasattr(value, "get_config"):
+        return {"class_name": _name_of(type(value)), "config": described(value.get_config())}
+    if isinstance(value, type) or inspect.isroutine(value):
+        return {"function": _name_of(value)}
+    raise InvalidArgumentError(f"{value!r} cannot be described: numbers, texts, and objects with get_config can be")
+
+
+def _name_of(value: Any) -> str:
+    name = value.__name__
+    for short, module in _MODULES.items():
+        if getattr(importlib.import_module(module), name, None) is value:
+            return f"{short}.{name}"
+    if not name.isidentifier():
+        raise InvalidArgumentError(
+            f"{value!r} cannot be described, because it has no name: use a function that `def` names, and give it as "
+            "custom_objects when the model is loaded"
+        )
+    return str(name)
+
+
+def restored(value: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """What `described` gave, as objects again.
+
+    Args:
+        value: The description.
+        custom_objects: Classes and functions of the program, by name.
+
+    Raises:
+        InvalidArgumentError: It names what is not there, or describes nothing that can be made.
+    """
+    if isinstance(value, list):
+        return [restored(item, custom_objects) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    if value.keys() == {"function"}:
+        return _named(value["function"], custom_objects)
+    if value.keys() != {"class_name", "config"}:
+        return {key: restored(item, custom_objects) for key, item in value.items()}
+    found = _named(value["class_name"], custom_objects)
+    config = restored(value["config"], custom_objects)
+    if not isinstance(found, type) or not hasattr(found, "from_config") or not isinstance(config, dict):
+        raise InvalidArgumentError(f"{value['class_name']!r} is no class that has from_config")
+    try:
+        return found.from_config(config)
+    except InvalidArgumentError:
+        raise
+    except DAMAGE as error:
+        raise InvalidArgumentError(f"{value['class_name']!r} cannot be made of {config}: {reason_of(error)}") from error
+
+
+def _named(name: Any, custom_objects: Mapping[str, Any] | None) -> Any:
+    short, _, own = str(name).rpartition(".")
+    if not short and own in (custom_objects or {}):
+        return (custom_objects or {})[own]
+    module = importlib.import_module(_MODULES[short]) if short in _MODULES else None
+    if module is None or own not in module.__all__:
+        raise InvalidArgumentError(
+            f"the model has {name!r}, which is not of tfray: give it as custom_objects={{{own!r}: ...}}"
+        )
+    return getattr(module, own)

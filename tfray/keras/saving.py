@@ -1,0 +1,166 @@
+"""Whole Keras models in files: what they are made of, their weights, and how far training has come.
+
+A file is one of NumPy's, ``npz``: the weights by number, those of the optimizer likewise, and the description of the
+model as JSON. TensorFlow writes HDF5 instead, which is not read here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.formats.files import failures_of, given_path
+from tfray.formats.npy import read_npz
+from tfray.framework.call_errors import damage_reported
+from tfray.keras.descriptions import described, restored
+from tfray.keras.optimizers import of_train
+from tfray.library.platform import logging
+
+_DESCRIPTION: Final = "model"
+_OPTIMIZER: Final = "optimizer_"
+_HDF5: Final = b"\x89HDF\r\n\x1a\n"
+"""With what files of HDF5 begin."""
+
+
+def save_model(
+    model: Any, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: None = None
+) -> None:
+    """Write a model to a file, for `load_model`: what it is made of, its weights, and the optimizer with its own.
+
+    Args:
+        model: The model.
+        filepath: The file, under any name.
+        overwrite: Whether the file may exist.
+        include_optimizer: Whether what `compile` was given, and the optimizer's variables, are written too. An
+            optimizer of ``tf.train`` is not: such a model has to be compiled again.
+        save_format: None. For TensorFlow's format of saved models, see ``tf.saved_model``.
+
+    Raises:
+        InvalidArgumentError: A part cannot be described, such as a `Lambda` layer with a function without a name; or
+            `save_format` is given.
+    """
+    if save_format is not None:
+        raise InvalidArgumentError(
+            f"save_format is {save_format!r}: tfray writes a format of its own here; tf.saved_model exports models"
+        )
+    told = {
+        "model": described(model),
+        "inputs": [[tensor.shape.as_list()[1:], tensor.dtype.name] for tensor in model.inputs],
+    }
+    arrays = numbered(model.get_weights())
+    if include_optimizer and model.optimizer is not None:
+        if of_train(model.optimizer):
+            logging.warning(
+                "the optimizer of %r is one of tf.train, and not saved: compile the loaded model", model.name
+            )
+        else:
+            told["training"] = described(model._training_settings())
+            targets = model._training_targets()
+            told["targets"] = [[tensor.shape.as_list()[1:], tensor.dtype.name] for tensor in targets]
+            arrays |= numbered(model.optimizer.get_weights() if targets else [], _OPTIMIZER)
+    arrays[_DESCRIPTION] = np.frombuffer(json.dumps(told).encode(), np.uint8)
+    write_arrays(filepath, arrays, overwrite)
+
+
+def write_arrays(filepath: str, arrays: Mapping[str, Any], overwrite: bool) -> None:
+    """Write a file ``npz`` under exactly this name. Raises `AlreadyExistsError` where it must not exist, and does."""
+    with failures_of(given_path(filepath, "filepath")), open(filepath, "wb" if overwrite else "xb") as file:
+        np.savez(file, **arrays)
+
+
+def numbered(values: Sequence[Any], prefix: str = "") -> dict[str, Any]:
+    """Arrays by number, after `prefix`."""
+    return {f"{prefix}{number:04d}": value for number, value in enumerate(values)}
+
+
+def in_order(found: Mapping[str, Any], prefix: str = "") -> list[Any]:
+    """The arrays whose names are numbers after `prefix`, in their order."""
+    names = (name for name in found if name.startswith(prefix) and name.removeprefix(prefix).isdecimal())
+    return [found[name] for name in sorted(names, key=lambda name: int(name.removeprefix(prefix)))]
+
+
+def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, compile: bool = True) -> Any:
+    """Read a model that `save_model`, or a model's `save`, wrote.
+
+    Args:
+        filepath: The file.
+        custom_objects: Classes and functions of the program that the model has, by name: layers, losses, metrics.
+        compile: Whether to compile it as it was, and go on with the optimizer's variables.
+
+    Returns:
+        The model. Training goes on where it was when it was saved.
+
+    Raises:
+        InvalidArgumentError: It holds weights alone, is a file of HDF5 or a folder, or names what is not in
+            `custom_objects`.
+        DataLossError: It is damaged.
+    """
+    filepath = given_path(filepath, "filepath")
+    with failures_of(filepath):
+        _refuse_others(filepath)
+        found = read_npz(filepath)
+    if _DESCRIPTION not in found:
+        raise InvalidArgumentError(f"{filepath!r} holds weights alone: make the model, and use its load_weights")
+    with damage_reported(f"{filepath!r}"):
+        told = json.loads(found[_DESCRIPTION].tobytes())
+        description, inputs = told["model"], [_example(*each) for each in told["inputs"]]
+        training, targets = told.get("training"), [_example(*each) for each in told.get("targets", ())]
+    model = restored(description, custom_objects)
+    if not model.inputs and inputs:
+        model._build_for(inputs)
+    model._set_checked_weights(in_order(found), filepath)
+    if compile and training is not None:
+        model.compile(**restored(training, custom_objects))
+        if targets:
+            model._prepare_training(targets)
+            model.optimizer.set_weights(in_order(found, _OPTIMIZER))
+    return model
+
+
+def _refuse_others(filepath: str) -> None:
+    if os.path.isdir(filepath):
+        raise InvalidArgumentError(f"{filepath!r} is a folder: tf.saved_model.load reads saved models")
+    with open(filepath, "rb") as file:
+        if file.read(len(_HDF5)) == _HDF5:
+            raise InvalidArgumentError(
+                f"{filepath!r} is a file of HDF5, which tfray does not read: write the weights with NumPy where it was "
+                "made, and give them to set_weights of the same model here"
+            )
+
+
+def _example(shape: list[int | None], dtype: str) -> np.ndarray:
+    """An array of one example of these sizes."""
+    return np.zeros([1, *(1 if size is None else size for size in shape)], dtype)
+
+
+def model_from_config(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """A new model of the kind that a description, such as `to_json` writes, tells of; its weights are new too.
+
+    Args:
+        config: The description.
+        custom_objects: As for `load_model`.
+
+    Raises:
+        InvalidArgumentError: It describes no model.
+    """
+    model = restored(config, custom_objects)
+    if not hasattr(model, "_training_settings"):
+        raise InvalidArgumentError(f"{config!r} describes no model")
+    return model
+
+
+def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """As `model_from_config`, from text. Raises `DataLossError` for what is no JSON."""
+    with damage_reported("the description of a model"):
+        config = json.loads(json_string)
+    return model_from_config(config, custom_objects)
+
+
+def clone_model(model: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """A new model like `model`, with weights of its own. Arguments as for `load_model`."""
+    return restored(described(model), custom_objects)
