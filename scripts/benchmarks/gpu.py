@@ -17,7 +17,8 @@ from tfray.runtime.device import cupy
 
 _PRODUCT_SIZE: Final = 8192
 _COPY_BYTES: Final = 1 << 30
-_WARM_UPS: Final = 3
+_WARM_UPS: Final = 6
+"""In the first three steps engines are chosen and kernels compiled, the fourth is captured as a CUDA graph."""
 _SAMPLES: Final = 5
 _SAMPLE_S: Final = 0.05
 """A sample is as many steps as take this long, up to `_MOST_STEPS`; the device is waited for at its end."""
