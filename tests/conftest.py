@@ -44,8 +44,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: [fixture in item.fixturenames for fixture in ("ray_nodes", "ray_stopped")])
 
 
+def pytest_collectstart():
+    """Collect no garbage while tests are collected: nearly all that is made then is kept."""
+    gc.disable()
+
+
 def pytest_collection_finish():
-    """Take the 40,000 tests out of the garbage collector's work: it would look at all of them again and again."""
+    """Take the 25,000 tests out of the garbage collector's work: it would look at all of them again and again."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
