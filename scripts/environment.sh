@@ -1,5 +1,8 @@
 # Sourced by the scripts here: a virtual environment with tfray installed in it, for editing.
 
+# Every process would compile tfray anew, and every process of tests the tests too: a quarter of a minute.
+unset PYTHONDONTWRITEBYTECODE
+
 # The first Python from 3.11 on: $PYTHON, or what is found.
 find_python() {
   local candidate

@@ -44,8 +44,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: [fixture in item.fixturenames for fixture in ("ray_nodes", "ray_stopped")])
 
 
+def pytest_collectstart():
+    """Collect no garbage while tests are collected: nearly all that is made then is kept."""
+    gc.disable()
+
+
 def pytest_collection_finish():
-    """Take the 40,000 tests out of the garbage collector's work: it would look at all of them again and again."""
+    """Take the 25,000 tests out of the garbage collector's work: it would look at all of them again and again."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
@@ -66,7 +72,7 @@ def session(graph):
 
 
 @pytest.fixture(autouse=True)
-def no_unexpected_answers(request, monkeypatch):
+def no_unexpected_answers(request):
     """No device answers what nobody asked: somebody else would wait for ever."""
     if "ray_local" not in request.fixturenames and "conducted" not in request.fixturenames:
         yield
@@ -74,8 +80,9 @@ def no_unexpected_answers(request, monkeypatch):
     from tfray.actors.links import peers
 
     unexpected = []
-    monkeypatch.setattr(peers, "report_unexpected", lambda *answer: unexpected.append(answer))
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(peers, "report_unexpected", lambda *answer: unexpected.append(answer))
+        yield
     assert not unexpected
 
 
@@ -98,6 +105,27 @@ def ray_stopped(_ray_of_the_session):
     """This process without a connection to Ray."""
     _ray_of_the_session.shutdown()
     return _ray_of_the_session
+
+
+@pytest.fixture(scope="module")
+def cluster_of_module():
+    """A function that gives the tests of a module one cluster of these jobs; who has died in it is replaced.
+
+    A process for each device takes as long to start as most tests take.
+    """
+    from tfray.actors.clusters.cluster import Cluster
+
+    started = []
+
+    def cluster_of(jobs):
+        if not started or not started[-1].connected:
+            started.append(Cluster(jobs))
+        started[-1].replace_dead()
+        return started[-1]
+
+    yield cluster_of
+    for cluster in started:
+        cluster.close()
 
 
 @pytest.fixture

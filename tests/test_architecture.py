@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -108,25 +109,38 @@ def source_files() -> dict[str, Path]:
 FILES = source_files()
 
 
-@functools.cache
-def parsed(module: str) -> ast.Module:
-    """The syntax tree of a module."""
-    return ast.parse(FILES[module].read_text())
+@dataclass
+class Source:
+    """What the tests ask of a module. Its tree is not kept: the garbage collector would visit a million nodes."""
+
+    imports: dict[str, int] = field(default_factory=dict)
+    """Names of the modules that it imports, in functions and for type checking too, each with its last line."""
+
+    functions: list[tuple[str, int, int]] = field(default_factory=list)
+    """Names of functions, where they begin, and the lines of each without its docstring."""
 
 
 @functools.cache
-def imports(module: str) -> dict[str, int]:
-    """Names of the modules that a module imports, in functions and for type checking too, each with its last line."""
-    found: dict[str, int] = {}
-    for node in ast.walk(parsed(module)):
+def source(module: str) -> Source:
+    """What is in the file of a module."""
+    found = Source()
+    for node in ast.walk(ast.parse(FILES[module].read_text())):
         if isinstance(node, ast.Import):
-            found.update((alias.name, node.lineno) for alias in node.names)
+            found.imports.update((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{FILES[module]}:{node.lineno} imports relatively"
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                found[inner if inner in FILES else node.module or ""] = node.lineno
+                found.imports[inner if inner in FILES else node.module or ""] = node.lineno
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+            found.functions.append((node.name, node.lineno, (node.end_lineno or 0) - body[0].lineno + 1))
     return found
+
+
+def imports(module: str) -> dict[str, int]:
+    """Names of the modules that a module imports, each with its last line."""
+    return source(module).imports
 
 
 def roots(module: str) -> set[str]:
@@ -268,11 +282,8 @@ def test_rooms_of_tests_share_by_support_alone():
 def test_files_and_functions_stay_small():
     for module, path in FILES.items():
         assert len(path.read_text().splitlines()) <= 800, f"{path} has more than 800 lines"
-        for node in ast.walk(parsed(module)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
-                length = (node.end_lineno or 0) - body[0].lineno + 1
-                assert length <= 80, f"{path}:{node.lineno} {node.name} has {length} lines"
+        for name, line, length in source(module).functions:
+            assert length <= 80, f"{path}:{line} {name} has {length} lines"
 
 
 # -- importing -----------------------------------------------------------------------------------------
@@ -364,7 +375,7 @@ def test_every_public_name_resolves_and_is_documented():
 
 
 def test_the_facade_only_lists_names():
-    top = parsed("tfray").body
+    top = ast.parse(FILES["tfray"].read_text()).body
     for node in [inner for each in top for inner in (each.body if isinstance(each, ast.With) else [each])]:
         allowed = isinstance(node, (ast.ImportFrom, ast.Import, ast.Assign, ast.Expr, ast.AnnAssign, ast.If))
         allowed = allowed or (isinstance(node, ast.FunctionDef) and node.name in ("__getattr__", "__dir__"))

@@ -75,6 +75,8 @@ def load(facade: str, name: str) -> Any:
         found = getattr(importlib.import_module(_LAZY_CLASSES[name]), name)
         setattr(sys.modules[facade], name, found)
         return found
+    if name.startswith("__"):  # asked for by tools, of every module
+        raise AttributeError(f"module {facade!r} has no attribute {name!r}")
     if name not in LAZY:
         raise absent(name, sys.modules[facade].__all__)
     module = importlib.import_module(LAZY[name])

@@ -318,6 +318,7 @@ def test_lost_data_is_told_and_summed_up_or_ends_the_run(ray_local, program):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_trains_on_as_many_workers_as_there_is_room_for(ray_local, program):
     address = ray_local.get_runtime_context().gcs_address
     arguments = ["--workers", "1:3", "--elastic-batch", "scaled", "--cpus-per-worker", "0.5", "--json", "h.json"]

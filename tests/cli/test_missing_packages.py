@@ -94,9 +94,11 @@ def test_without_ray_everything_runs_in_this_process(python):
     ("missing", "arguments", "remedy"),
     [
         ("ray", ["run", "program.py:build", "--no-progress"], "pip install 'tfray[ray]'"),
-        ("ray", ["timeline", "program.py:build", "--no-progress"], "pip install 'tfray[ray]'"),
-        ("ray", ["plan", "program.py:build"], "pip install 'tfray[ray]'"),
-        ("ray", ["launch", "program.py"], "pip install 'tfray[ray]'"),
+        pytest.param(
+            "ray", ["timeline", "program.py:build", "--no-progress"], "pip install 'tfray[ray]'", marks=pytest.mark.slow
+        ),
+        pytest.param("ray", ["plan", "program.py:build"], "pip install 'tfray[ray]'", marks=pytest.mark.slow),
+        pytest.param("ray", ["launch", "program.py"], "pip install 'tfray[ray]'", marks=pytest.mark.slow),
         ("ray", ["devices", "--address", "auto"], "pip install 'tfray[ray]'"),
         ("msgpack", ["run", "program.py:build", "--no-progress"], "pip install 'tfray[ray]'"),
         ("matplotlib", ["run", "program.py:build", "--local", "--plot", "x.png"], "pip install 'tfray[examples]'"),

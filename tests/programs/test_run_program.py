@@ -85,7 +85,13 @@ ENDINGS = {
 }
 
 
-@pytest.mark.parametrize("source", ENDINGS)
+QUICK = ("import sys; sys.exit('told')", "raise KeyboardInterrupt", "1/0")
+"""Of a kind each: an exit, an interrupt, an error."""
+
+
+@pytest.mark.parametrize(
+    "source", [pytest.param(source, marks=() if source in QUICK else pytest.mark.slow) for source in ENDINGS]
+)
 def test_endings_are_pythons(tmp_path, source):
     path = tmp_path / "ending.py"
     path.write_text(source)

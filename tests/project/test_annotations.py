@@ -13,16 +13,14 @@ import tfray as tf
 from tests.support import ROOT
 from tfray.framework import type_aliases
 
-TREES = [ast.parse(path.read_text()) for folder in ("ops", "tfray/library") for path in (ROOT / folder).rglob("*.py")]
-
 MOST_ANY = 0.08
 """Share of the arguments of operations and library that may be `Any`, or hold it. A third of them did once."""
 
 
 def arguments() -> Iterator[ast.arg]:
     """Every argument of every function, but for `self` and `cls`."""
-    for tree in TREES:
-        for node in ast.walk(tree):
+    for path in (path for folder in ("ops", "tfray/library") for path in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.arguments):
                 last = [argument for argument in (node.vararg, node.kwarg) if argument is not None]
                 for argument in (*node.posonlyargs, *node.args, *last, *node.kwonlyargs):

@@ -97,7 +97,7 @@ def let_go(process):
 # -- the command ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["executor", "mlp"])
+@pytest.mark.parametrize("name", ["executor", pytest.param("mlp", marks=pytest.mark.slow)])
 def test_measures_every_case(tmp_path, name):
     result = bench(name, "--quick", "--json", str(tmp_path / "lines"))
     assert result.returncode == 0, result.stderr
@@ -152,11 +152,20 @@ def tfray_side():
         yield side
 
 
+SECONDS = ("table_adagrad", "language_model_full", "autoencoder")
+"""Cases that take seconds even for one step."""
+
+
 @pytest.mark.parametrize(
     "name, case",
     [
-        *[(name, case) for name in ("input", "models", "programs") for case in cases_of(name)],
-        *[("convnets", case) for case in ("inception_v3", "resnet_50", "mobilenet")],
+        *[
+            pytest.param(name, case, marks=pytest.mark.slow if case in SECONDS else ())
+            for name in ("input", "models", "programs")
+            for case in cases_of(name)
+        ],
+        *[pytest.param("convnets", case, marks=pytest.mark.slow) for case in ("inception_v3", "resnet_50")],
+        ("convnets", "mobilenet"),
     ],
 )
 def test_a_case_runs(tfray_side, name, case):
@@ -168,7 +177,14 @@ def test_a_case_runs(tfray_side, name, case):
     assert len(block.times_ms) == 1 and block.times_ms[0] > 0 and block.processor_ms > 0
 
 
-@pytest.mark.parametrize("case", cases_of("programs"))
+QUICKEST = ("digits", "word_vectors")
+"""Programs that learn in a moment. The others learn in the same way, and take seconds."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=() if case in QUICKEST else pytest.mark.slow) for case in cases_of("programs")],
+)
 def test_a_program_learns(case):
     few = 12 if case == "meta_learning" else 2  # its tasks differ from batch to batch, and so do its losses
     with cases_of("programs")[case].open(TfrayBackend(), {}) as stretch:
@@ -176,7 +192,7 @@ def test_a_program_learns(case):
     assert np.mean(losses[-few:]) < 0.97 * np.mean(losses[:few])
 
 
-@pytest.mark.parametrize("name", ["input", "programs"])
+@pytest.mark.parametrize("name", ["input", pytest.param("programs", marks=pytest.mark.slow)])
 def test_measures_a_case_of(tmp_path, name):
     case = next(iter(cases_of(name)))
     result = bench(name, "--quick", "--case", case, "--json", str(tmp_path / "lines"))
@@ -536,9 +552,9 @@ def test_measures_the_roofline():
         ("one_hot", 4 * (4096 + 4096 * 1000), 0),
     ],
 )
-def test_operations_count_their_work(case, moved, flops):
-    with Side("tfray", sys.executable) as side:
-        assert side.open("ops", case, {}) == Work(moved, flops)
+def test_operations_count_their_work(tfray_side, case, moved, flops):
+    assert tfray_side.open("ops", case, {}) == Work(moved, flops)
+    tfray_side.close_case()
 
 
 # -- committed figures, and the page made from them ----------------------------------------------------

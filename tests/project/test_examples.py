@@ -69,7 +69,15 @@ def last_metrics(script, steps, tmp_path, *arguments):
     return json.loads(history.read_text())["history"][-1]
 
 
-@pytest.mark.parametrize("script", TRAINED)
+SLOW = ("resnet.py", "seq2seq.py", "dqn.py", "policy_gradient.py")
+"""Programs that take longer than the others of their kind."""
+
+
+def quick_and_slow(scripts):
+    return [pytest.param(script, marks=pytest.mark.slow if script in SLOW else ()) for script in scripts]
+
+
+@pytest.mark.parametrize("script", quick_and_slow(TRAINED))
 def test_a_program_with_a_trainer_learns(script, tmp_path):
     steps, name, limit = TRAINED[script]
     assert last_metrics(script, steps, tmp_path, "--local")[name] < limit
@@ -91,13 +99,14 @@ def printed_number(script, steps, pattern, capsys, *arguments):
     return float(re.findall(pattern, capsys.readouterr().out)[-1])
 
 
-@pytest.mark.parametrize("script", LOOPS)
+@pytest.mark.parametrize("script", quick_and_slow(LOOPS))
 def test_a_program_with_a_loop_learns(script, capsys):
     steps, pattern, low, high = LOOPS[script]
     assert low <= printed_number(script, steps, pattern, capsys, "--local") <= high
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_program_with_a_loop_learns_on_ray(capsys, ray_local):
     steps, pattern, low, high = LOOPS["kmeans.py"]
     assert low <= printed_number("kmeans.py", steps, pattern, capsys) <= high
@@ -214,5 +223,6 @@ def test_a_model_learns_from_queues(capsys):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_model_learns_from_queues_on_actors(capsys, ray_local):
     assert accuracy_of_input_pipeline(capsys) >= 0.9

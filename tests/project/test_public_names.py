@@ -96,8 +96,8 @@ def test_names_can_be_imported_all_at_once():
 # -- type checkers ------------------------------------------------------------------------------------------
 
 
-def pyright(*files: Path) -> list[str]:
-    """What pyright has to say on files: a line for each error. The test is skipped where it is not installed."""
+def pyright(*files: Path) -> dict[str, list[str]]:
+    """What pyright has to say on each file: a line for each error. Tests are skipped where it is not installed."""
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     command = shutil.which("basedpyright", path=places) or shutil.which("pyright", path=places)
     if command is None:
@@ -113,28 +113,37 @@ def pyright(*files: Path) -> list[str]:
     )
     found = json.loads(done.stdout)
     assert found["summary"]["filesAnalyzed"] == len(files), done.stderr
-    return [
-        f"{Path(each['file']).name}:{each['range']['start']['line'] + 1} {each['message']}"
-        for each in found["generalDiagnostics"]
-        if each["severity"] == "error"
-    ]
+    errors: dict[str, list[str]] = {path.name: [] for path in files}
+    for each in found["generalDiagnostics"]:
+        if each["severity"] == "error":
+            errors[Path(each["file"]).name].append(f"{each['range']['start']['line'] + 1} {each['message']}")
+    return errors
 
 
-def test_pyright_knows_every_public_name(tmp_path):
-    lines = [f"{path}.{name}" for path, module in NAMESPACES.items() for name in module.__all__]
-    program = tmp_path / "every_name.py"
-    listed = "\n".join(f"_ = {line}" for line in [*lines, "tf.no_such_name", "tf.contrib.no_such_name"])
+EVERY_NAME = [f"{path}.{name}" for path, module in NAMESPACES.items() for name in module.__all__]
+
+
+@pytest.fixture(scope="module")
+def errors_of_pyright(tmp_path_factory) -> dict[str, list[str]]:
+    """What pyright says on a program with every public name and two others, and on a typed one: at once, since most
+    of its time is for tfray."""
+    folder = tmp_path_factory.mktemp("pyright")
+    program, copy = folder / "every_name.py", folder / TYPED_PROGRAM.name
+    listed = "\n".join(f"_ = {line}" for line in [*EVERY_NAME, "tf.no_such_name", "tf.contrib.no_such_name"])
     program.write_text(f"import tfray as tf\n\n{listed}\n")
-    assert len(lines) > 1500
-    errors = pyright(program)
+    copy.write_text(TYPED_PROGRAM.read_text())
+    return pyright(program, copy)
+
+
+def test_pyright_knows_every_public_name(errors_of_pyright):
+    assert len(EVERY_NAME) > 1500
+    errors = errors_of_pyright["every_name.py"]
     assert [error for error in errors if "no_such_name" not in error] == []
     assert len(errors) == 2
 
 
-def test_pyright_accepts_a_typed_program(tmp_path):
-    copy = tmp_path / TYPED_PROGRAM.name
-    copy.write_text(TYPED_PROGRAM.read_text())
-    assert pyright(copy) == []
+def test_pyright_accepts_a_typed_program(errors_of_pyright):
+    assert errors_of_pyright[TYPED_PROGRAM.name] == []
 
 
 @pytest.mark.slow

@@ -52,7 +52,13 @@ def test_every_program_is_run():
     assert not [name for name, text in sources.items() if "tfray as" in text or "import tensorflow as tf" not in text]
 
 
-@pytest.mark.parametrize("script", PROGRAMS)
+QUICK = ("mnist_softmax", "char_lstm", "word2vec_projector", "q_learning", "tfrecords_by_queues")
+"""Programs that are not slow. Two others are run for a few steps by the tests below."""
+
+
+@pytest.mark.parametrize(
+    "script", [pytest.param(script, marks=() if script in QUICK else pytest.mark.slow) for script in PROGRAMS]
+)
 def test_a_program_runs_as_it_is(script, tmp_path):
     arguments, pattern, low, high = PROGRAMS[script]
     assert low <= float(re.findall(pattern, run(script, arguments, tmp_path))[-1]) <= high

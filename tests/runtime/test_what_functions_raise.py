@@ -103,7 +103,8 @@ def test_a_generator_of_a_dataset(error):
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("where", [pytest.param("opening", marks=pytest.mark.slow), "reading"])
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["opening", "reading"])
 def test_an_input_function_on_a_worker(ray_local, where):
     driver = os.getpid()
 

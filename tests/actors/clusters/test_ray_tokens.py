@@ -135,7 +135,11 @@ def test_the_token_is_shown_wherever_it_lies(head, tmp_path, mode, source):
     ("environment", "told"),
     [
         ({}, "asks for a token, and there is none in ~/.ray/auth_token: copy"),
-        ({"RAY_AUTH_MODE": "token"}, "asks for a token, and there is none in ~/.ray/auth_token: copy"),
+        pytest.param(
+            {"RAY_AUTH_MODE": "token"},
+            "asks for a token, and there is none in ~/.ray/auth_token: copy",
+            marks=pytest.mark.slow,
+        ),
         ({"RAY_AUTH_TOKEN": "b" * 64}, "refuses the one in RAY_AUTH_TOKEN"),
         ({"RAY_AUTH_TOKEN_PATH": "/nowhere/at/all"}, "there is none in /nowhere/at/all"),
         ({"RAY_AUTH_TOKEN": TOKEN, "RAY_AUTH_MODE": "disabled"}, "RAY_AUTH_MODE=disabled lets this process show none"),

@@ -87,9 +87,8 @@ def test_who_has_something_to_do_first_is_asked():
 
 
 @pytest.fixture
-def cluster(ray_local):
-    with tf.Cluster({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.1)}) as cluster:
-        yield cluster
+def cluster(ray_local, cluster_of_module):
+    return cluster_of_module({"ps": SMALL, "worker": tf.JobSpec(2, num_cpus=0.1)})
 
 
 def steps_left(cluster):
@@ -196,7 +195,7 @@ def test_a_step_times_out_before_its_waker_has_sent(cluster, tmp_path):
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("victim", [WORKER, OTHER, PS])
+@pytest.mark.parametrize("victim", [WORKER, pytest.param(OTHER, marks=pytest.mark.slow), PS])
 def test_a_death_ends_the_step_at_once(cluster, victim):
     """Of who wakes others, and of who is woken."""
     import ray

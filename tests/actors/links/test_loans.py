@@ -28,11 +28,13 @@ BYTES = 4 * ROWS * ROW
 
 
 @pytest.fixture
-def cluster(ray_local):
-    """A shard and two workers."""
+def cluster(ray_local, cluster_of_module):
+    """A shard and two workers. The tests share them: each waits until the store is as it was."""
     small = {"num_cpus": 0.1}
-    with tf.Cluster({"ps": tf.JobSpec(1, **small), "worker": tf.JobSpec(2, **small)}) as cluster:
-        yield cluster
+    cluster = cluster_of_module({"ps": tf.JobSpec(1, **small), "worker": tf.JobSpec(2, **small)})
+    before = stored_bytes(ray_local)
+    yield cluster
+    wait_for(lambda: stored_bytes(ray_local) <= before)
 
 
 def large(value):

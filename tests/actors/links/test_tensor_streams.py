@@ -429,6 +429,7 @@ def lost_by(devices, plan, has_begun):
     return record
 
 
+@pytest.mark.slow
 def test_the_steps_of_workers_on_one_node_and_a_shard_on_another(ray_nodes):
     import ray
 

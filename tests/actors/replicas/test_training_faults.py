@@ -276,6 +276,7 @@ def test_the_only_worker_dies_and_comes_back(ray_local, tmp_path):
     happens="`tf.errors.UnavailableError`, which tells how many restarts were used.",
     promise="The run ends; it does not wait for what will not come.",
 )
+@pytest.mark.slow
 def test_replacements_are_limited(ray_local, tmp_path):
     made = tf.train.Trainer(
         dense_model(OPTIMIZERS["sgd"]),
@@ -287,6 +288,7 @@ def test_replacements_are_limited(ray_local, tmp_path):
         made.fit()
 
 
+@pytest.mark.slow
 def test_without_replacements_the_others_go_on(ray_local, tmp_path):
     result = tf.train.Trainer(
         dense_model(OPTIMIZERS["sgd"]),
@@ -393,6 +395,7 @@ def test_what_on_step_takes_is_not_a_time_of_steps(ray_local, options):
     happens="Its actors end with it.",
     promise="No process and no processor of Ray stays taken.",
 )
+@pytest.mark.slow
 def test_training_leaves_nothing_behind(ray_local, tmp_path):
     free = ray_local.cluster_resources()["CPU"]
     tf.train.Trainer(
@@ -444,6 +447,7 @@ def runs_on(node, pid):
     happens="Its workers are replaced where there is room; until then the others go on.",
     promise="Every step is done once.",
 )
+@pytest.mark.slow
 def test_a_node_that_dies_takes_a_worker_with_it(ray_nodes, tmp_path):
     """The worker on the other node goes on alone, until the replacement has found room on a node that comes."""
     import ray

@@ -298,8 +298,8 @@ def fuzz(folder, examples):
 
 
 def test_mutated_models_are_refused_or_load(exported, of_old):
-    fuzz(exported, 150)
-    fuzz(of_old, 50)
+    fuzz(exported, 60)
+    fuzz(of_old, 30)
 
 
 @pytest.mark.slow
@@ -338,7 +338,7 @@ def fuzz_fields(folder, examples):
 
 
 def test_models_with_wrong_fields_are_refused_or_load(of_old):
-    fuzz_fields(of_old, 150)
+    fuzz_fields(of_old, 60)
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def test_the_end_is_told_only_of_what_has_begun():
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("mode", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_the_loss_of_a_worker_is_told(ray_local, clusters, mode):
     class Striking(Hearing):
         def on_step(self, record):

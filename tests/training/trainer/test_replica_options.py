@@ -243,7 +243,8 @@ def test_a_replica_of_bad_gradients_does_not_count(ray_local):
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("options", [{"mode": "async"}, pytest.param({"backup_workers": 1}, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"mode": "async"}, {"backup_workers": 1}])
 def test_a_step_in_which_nobody_counts_is_void(ray_local, options):
     result = fit_poisoned("skip", scaling(2, 2, **options))
     void = [record.step for record in result.history if record.members == ()]
@@ -312,7 +313,8 @@ def test_scalars_travel_as_they_are():
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("model", ["embedding", pytest.param("dense", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["embedding", "dense"])
 def test_what_travels_in_16_bits_is_rounded_and_learned(ray_local, model):
     plain = fit(model)
     rounded = fit(model, scale=scaling(2, 2, wire_dtype="bfloat16"))

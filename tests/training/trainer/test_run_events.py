@@ -91,7 +91,7 @@ def test_a_run_may_stop_when_data_is_lost_and_leaves_a_checkpoint(ray_local, tmp
             marks=pytest.mark.slow,
         ),
         (scaling((2, 3)), tf.train.array_input(*classification_data(), batch_size=24, epochs=1)),
-        (scaling(2, mode="async"), unequal(replica=0, steps=3)),
+        pytest.param(scaling(2, mode="async"), unequal(replica=0, steps=3), marks=pytest.mark.slow),
     ],
     ids=["sync", "elastic", "async"],
 )
@@ -127,7 +127,7 @@ def test_a_local_run_says_that_its_input_has_ended(lines, options):
     promise="It is not mistaken for training.",
 )
 @ray
-@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("local", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_resumed_run_without_anything_left_to_do_says_so(ray_local, lines, tmp_path, local):
     for _ in range(2):
         result = trainer(scaling(), steps=3, local=local, checkpoint_dir=tmp_path).fit()
@@ -175,6 +175,7 @@ def test_a_worker_that_is_not_replaced_loses_its_share(ray_local, lines, cluster
     promise="No part of the data is left out in silence.",
 )
 @ray
+@pytest.mark.slow
 def test_a_run_may_stop_when_a_worker_is_not_replaced(ray_local, clusters, tmp_path):
     strike = killing(ray_local, clusters, "/job:worker/task:1/device:CPU:0")
     options = {"max_worker_restarts": 0, "on_lost_data": "stop", "checkpoint_dir": tmp_path}

@@ -51,6 +51,7 @@ def test_a_trainer_logs_in_one_process(tmp_path):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_trainer_logs_on_ray(tmp_path, ray_local):
     result = trainer(scaling(workers=2), logdir=str(tmp_path)).fit()
     check_log(tmp_path, result, 12)

@@ -625,6 +625,7 @@ def test_a_run_goes_on_with_other_numbers_of_actors(ray_local, tmp_path):
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_a_lost_shard_ends_training_without_checkpoints(ray_local, clusters):
     def on_step(record):
         if record.step == 3:

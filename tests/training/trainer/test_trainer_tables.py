@@ -37,6 +37,7 @@ def test_in_this_process():
 
 
 @pytest.mark.ray
+@pytest.mark.slow
 def test_on_replicas(ray_local):
     np.testing.assert_allclose(trained(), [1, 2], rtol=1e-4)
 
