@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from math import prod
 from typing import Final, Literal, NamedTuple
 
@@ -45,11 +46,18 @@ long as their memory does."""
 _MOST_PARTS: Final = 64
 """More parts than most machines have cores only cost time."""
 
+_GRAIN: Final = 16
+"""Parts of the filters begin at multiples of this number: the vectors of the library's layouts."""
+
 _MOST_SUMS: Final = 8
 """Parts of a filters' gradient, at most: each makes a sum of its own, and these are added at the end."""
 
 _WINDOWS_PER_SUM: Final = 256
-"""Least windows of such a part: with fewer, adding the sums up would take longer than what a second thread saves."""
+"""Least windows of such a part: with fewer, adding the sums up would take longer than what a second thread saves. Then
+the filters are divided, which have sums of their own anyway."""
+
+_FILTERS_PER_PART: Final = 64
+"""Least filters of a part: the library treats 16 or 32 at once, and reads all images for each part."""
 
 _LEAST_CHANNELS: Final = 8
 """Channels of images whose gradient the library computes well."""
@@ -99,12 +107,14 @@ class _Part(NamedTuple):
         inputs: The rows that it reads of each; several images only if these are all rows.
         outputs: The rows of outputs.
         geo: Its own sizes.
+        filters: The filters whose gradient it computes.
     """
 
     images: slice
     inputs: slice
     outputs: slice
     geo: Geometry
+    filters: slice = slice(None)
 
     def of_images(self, images: Array) -> int:
         """Where the images of this part begin."""
@@ -131,7 +141,7 @@ def _is_possible(form: Form, geo: Geometry) -> bool:
             return False  # the library takes up to a thousand times as long for so few
         if geo.batch == 1 and _work(geo) >= 2 * _PART_FLOPS:
             return False  # the rows of one image cannot be divided: their windows overlap
-    return all(_convolution(form, part.geo) is not None for part in _parts(form, geo))
+    return all(_convolution(form, part.geo, geo.filters) is not None for part in _parts(form, geo))
 
 
 def convolve(
@@ -193,7 +203,7 @@ def _ready_filters(form: Form, filters: Array, parts: Sequence[_Part]) -> dict[G
     """
     ready: dict[Geometry, tuple[Primitive, int]] = {}
     for geo in dict.fromkeys(part.geo for part in parts):
-        primitive, to_chosen, size_bytes = _needed(form, geo)
+        primitive, to_chosen, size_bytes = _needed(form, geo, geo.filters)
         address = address_of(filters)
         if to_chosen is not None:
             address = aligned_scratch(f"filters{len(ready)}", size_bytes)
@@ -212,15 +222,18 @@ def convolve_backward_filters(images: Array, d_outputs: Array, geo: Geometry, ou
     """See `convolution.convolve_backward_filters`."""
     images, d_outputs = np.ascontiguousarray(images), np.ascontiguousarray(d_outputs)
     parts = _parts("filters", geo)
-    is_direct = len(parts) == 1 and out.flags.c_contiguous
-    sums = out[None] if is_direct else scratch("sums", (len(parts), *out.shape), np.dtype(np.float32))
+    count = 1 if parts[0].geo.filters < geo.filters else len(parts)
+    is_direct = count == 1 and out.flags.c_contiguous
+    sums = out[None] if is_direct else scratch("sums", (count, *out.shape), np.dtype(np.float32))
 
     def work(index: int) -> None:
         part = parts[index]
-        primitive, to_plain, size_bytes = _needed("filters", part.geo)
-        result = address_of(sums[index])
+        primitive, to_plain, size_bytes = _needed("filters", part.geo, geo.filters)
+        result = address_of(sums[index if count > 1 else 0][..., part.filters])
         address = result if to_plain is None else aligned_scratch("filters", size_bytes)
-        primitive.run(part.of_images(images), part.of_outputs(d_outputs), address)
+        # The library is slow on outputs that are not contiguous.
+        some = d_outputs if part.geo.filters == geo.filters else np.ascontiguousarray(d_outputs[..., part.filters])
+        primitive.run(part.of_images(images), part.of_outputs(some), address)
         if to_plain is not None:
             to_plain.run(address, result)
 
@@ -241,7 +254,11 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
     count = min(_MOST_PARTS, int(_work(geo) / _PART_FLOPS))
     if form == "filters":
         windows = geo.batch * geo.height.steps * geo.width.steps
-        count = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
+        by_windows = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
+        by_filters = min(count, _MOST_SUMS, geo.filters // _FILTERS_PER_PART)
+        if by_windows < 2 <= by_filters and geo.groups == 1:
+            return _parts_of_filters(geo, by_filters)
+        count = by_windows
     height = geo.height
     see_pixels = height.before < height.extent and (height.steps - 1) * height.stride - height.before < height.size
     if count <= geo.batch or form == "images" or not see_pixels:
@@ -269,32 +286,42 @@ def _part(geo: Geometry, images: slice, rows: slice) -> _Part:
     return _Part(images, inputs, rows, geo._replace(batch=batch, height=axis))
 
 
-def _needed(form: Form, geo: Geometry) -> _Convolution:
-    convolution = _convolution(form, geo)
+def _parts_of_filters(geo: Geometry, count: int) -> list[_Part]:
+    whole = _part(geo, slice(0, geo.batch), slice(0, geo.height.steps))
+    blocks = cut(geo.filters // _GRAIN, count)
+    bounds = [block.start * _GRAIN for block in blocks] + [geo.filters]
+    return [
+        whole._replace(geo=geo._replace(filters=stop - start), filters=slice(start, stop))
+        for start, stop in pairwise(bounds)
+    ]
+
+
+def _needed(form: Form, geo: Geometry, filters: int) -> _Convolution:
+    convolution = _convolution(form, geo, filters)
     assert convolution is not None  # `can_convolve` has asked
     return convolution
 
 
 @lru_cache(maxsize=1024)
-def _convolution(form: Form, geo: Geometry) -> _Convolution | None:
-    """How to compute a convolution; None where oneDNN is not there, or has no way."""
+def _convolution(form: Form, geo: Geometry, filters: int) -> _Convolution | None:
+    """How to compute a convolution with some of so many filters; None where oneDNN is not there, or has no way."""
     dnnl = library()
     if dnnl is None:
         return None
     try:
-        return _made(dnnl, form, geo)
+        return _made(dnnl, form, geo, filters)
     except Unsupported:
         return None
 
 
-def _made(dnnl: Library, form: Form, geo: Geometry) -> _Convolution:
+def _made(dnnl: Library, form: Form, geo: Geometry, all_filters: int) -> _Convolution:
     images = images_layout(dnnl, geo.batch, geo.height.size, geo.width.size, geo.channels)
     outputs = images_layout(dnnl, geo.batch, geo.height.steps, geo.width.steps, geo.filters)
     axes = geo.height, geo.width
     window = [axis.window for axis in axes]
     inputs, filters = geo.channels // geo.groups, geo.filters // geo.groups
     filter_sizes = [geo.groups, filters, inputs, *window]
-    steps = [filters, 1, geo.filters, window[1] * inputs * geo.filters, inputs * geo.filters]
+    steps = [filters, 1, all_filters, window[1] * inputs * all_filters, inputs * all_filters]
     if geo.groups == 1:
         del filter_sizes[0], steps[0]
     plain = dnnl.layout(filter_sizes, steps)

@@ -71,6 +71,16 @@ def test_equals_what_numpy_computes(form, case):
         assert len(fast_convolution._parts(form, geo)) > 1
 
 
+@pytest.mark.parametrize("filters", [128, 144, 200, 263])
+def test_the_gradient_of_filters_with_few_windows_is_computed_some_filters_at_a_time(filters):
+    geo = geometry((4, 5, 4, 600), (3, 3, 600, filters), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME")))
+    parts = fast_convolution._parts("filters", geo)
+    assert len(parts) > 1
+    assert [part.filters.start for part in parts[1:]] == [part.filters.stop for part in parts[:-1]]
+    assert (parts[0].filters.start, parts[-1].filters.stop) == (0, filters)
+    check("filters", geo)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("images", [(9, 40, 40, 64), (1, 80, 90, 64)])
 def test_large_depthwise_convolutions_equal_what_numpy_computes(form, images):
