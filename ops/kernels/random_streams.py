@@ -69,14 +69,18 @@ class RandomStream:
         if flat.size <= CHUNK:
             self.draw(lambda generator: write(generator, flat))
             return
-        with self._lock:
-            self._large_requests += 1
-            request = self._large_requests
+        _, request = self.take_request()
 
         def fill_chunk(chunk: int) -> None:
             write(self._generator(request, chunk), flat[chunk * CHUNK : (chunk + 1) * CHUNK])
 
         parallel_for(fill_chunk, -(-flat.size // CHUNK))
+
+    def take_request(self) -> tuple[Array, int]:
+        """The key, and the number of one more large request, whose chunks the caller fills."""
+        with self._lock:
+            self._large_requests += 1
+            return self._key, self._large_requests
 
     def state(self) -> dict[str, Array]:
         """Where the stream is, as one vector of uint64: for checkpoints."""

@@ -1,11 +1,13 @@
 """Random numbers: uniform, normal, gamma, Poisson and categorical draws, shuffling and cropping.
 
 Every function takes a `seed`; see `tf.set_random_seed` for how it meets the graph's. The same seeds give the
-same numbers on every device and in every process, as the numbers are always made on the host.
+same numbers on every device and in every process: they are made on the host, but for large uniform draws, which a GPU
+makes itself by the same generator.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import ml_dtypes
@@ -35,6 +37,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
 from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.elementwise import scipy_special
+from tfray.ops.kernels.gpu.device_random import can_draw, draw_uniform
 from tfray.ops.kernels.random_streams import RandomStream, normal, stream_of, uniform
 from tfray.ops.kernels.random_streams import truncated_normal as truncated
 from tfray.ops.math import math_ops
@@ -127,6 +130,11 @@ def _uniform(shape: TensorLike, low: float, high: float, dtype: DType, seed: int
 
 def _random_uniform_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
     low, width = ctx.attr("minval"), ctx.attr("maxval") - ctx.attr("minval")
+    sizes, dtype = tuple(host_ints(ctx, shape)), ctx.output_dtype()
+    if can_draw(ctx.xp, dtype, math.prod(sizes), width, low):
+        out = ctx.xp.empty(sizes, dtype) if out is None else out
+        draw_uniform(ctx.xp, stream_of(ctx), out, width, low)
+        return out
 
     def write(generator: np.random.Generator, part: Array) -> None:
         uniform(generator, part)

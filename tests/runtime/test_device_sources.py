@@ -12,7 +12,9 @@ import tfray as tf
 from tests.support.gpu.nvrtc import Compiling, Missing, zeros
 from tfray.ops.kernels.element_loops import Assignment
 from tfray.ops.kernels.gpu.device_loops import DeviceLoop, Load, Section
+from tfray.ops.kernels.gpu.device_random import draw_uniform
 from tfray.ops.kernels.precision import working_dtype
+from tfray.ops.kernels.random_streams import RandomStream
 from tfray.ops.kernels.windows import WindowAttrs
 from tfray.ops.nn import device_kernels, recurrent_ops
 from tfray.ops.nn.pooling import Pooling
@@ -99,6 +101,11 @@ def test_images(xp, dtype, layout, channels):
 def test_recurrent_cells(xp, dtype):
     for loop in (recurrent_ops._gates_loop(6, 3, dtype, 1.0), recurrent_ops._gates_grad_loop(6, 3, dtype)):
         run(xp, loop)
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:3], ids=str)
+def test_uniform_numbers(xp, dtype):
+    draw_uniform(xp, RandomStream(1, 2), zeros(9, dtype), 1.0, 0.0)
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32], ids=lambda dtype: dtype.name)

@@ -156,7 +156,7 @@ class Section:
         else:
             has_run = True
         widths = [load.width for load in self.loads if load.form in ("row", "column")]
-        return has_run and all(size % lanes == 0 for size in (self.size, *widths))
+        return has_run and self.size < 1 << 31 and all(size % lanes == 0 for size in (self.size, *widths))
 
 
 def has_loop(xp: ArrayModule, dtype: NumpyDType, size: int) -> bool:

@@ -829,6 +829,9 @@ class ElementwiseKernel:
         if len(args) != len(self.params):
             raise TypeError(f"Wrong number of arguments for {self.name!r}")
         recorder.call(self.name)
+        if self.name == "tfray_uniform":
+            _draw(*args)
+            return
         space: dict[str, Any] = dict(self.FUNCTIONS)
         for (*kind, dtype, name), value in zip(self.params, args, strict=True):
             if not kind:
@@ -868,6 +871,20 @@ class ElementwiseKernel:
                 exec(text.removesuffix(";"), space)
         if done != size:
             raise RuntimeError(f"the sections have {done} elements, and the kernel is launched for {size}")
+
+
+def _draw(key0: int, key1: int, request: int, count: int, blocks: int, *rest: Any) -> None:
+    """The kernel of `device_random`, by NumPy's own generator."""
+    steps, width, low, out = rest
+    flat = out._host.reshape(-1)
+    for chunk, first in enumerate(range(0, count, 8 * blocks)):
+        part = flat[first : first + 8 * blocks]
+        bits = np.random.Philox(key=[key0, key1], counter=[0, 0, chunk, request])
+        words = bits.random_raw(-(-part.size // 2)).view(np.uint32)[: part.size]
+        numbers = (words >> 9).astype(np.float32) / np.float32(1 << 23)
+        if steps:
+            numbers = np.floor(numbers * steps) / steps
+        part[...] = (numbers * width + low).astype(part.dtype)
 
 
 class ReductionKernel:
