@@ -33,6 +33,7 @@ from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.kernels import sums
 from tfray.ops.kernels.compiled_rows import can_compute
+from tfray.ops.kernels.gpu.device_constants import constant
 from tfray.ops.kernels.precision import is_half, widened
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import CPU_TILE_BYTES, LARGE_ELEMENTS, buffer, cut, for_each_rows, run_tiles
@@ -632,7 +633,7 @@ def _band(channels: int, radius: int, dtype: DTypeLike) -> Array:
 def _activity(ctx: KernelContext, images: Array, out: Array) -> Array:
     """Write ``bias + alpha * sum of squares of the neighbours`` to `out`."""
     xp, number = ctx.xp, images.dtype.type
-    band = xp.asarray(_band(images.shape[1], ctx.attr("depth_radius"), images.dtype))
+    band = constant(xp, _band, images.shape[1], ctx.attr("depth_radius"), images.dtype)
     squares = xp.multiply(images, images, out=buffer(xp, "squares", images.shape, images.dtype))
     matrix_product(xp, squares, band, out)
     xp.multiply(out, number(ctx.attr("alpha")), out=out)
@@ -708,7 +709,7 @@ def _lrn_grad_kernel(
     if can_compute(xp, images, d_outputs, outputs):
         return local_response(ctx, "differentiate", [d_outputs, images, outputs], out)
     d_rows, rows, y_rows, out_rows = (a.reshape(-1, images.shape[-1]) for a in (d_outputs, images, outputs, out))
-    band = xp.asarray(_band(images.shape[-1], ctx.attr("depth_radius"), images.dtype))
+    band = constant(xp, _band, images.shape[-1], ctx.attr("depth_radius"), images.dtype)
 
     def work(part: slice) -> None:
         x, result = rows[part], out_rows[part]

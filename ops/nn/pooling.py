@@ -13,6 +13,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, NumpyDType
+from tfray.ops.kernels.gpu.device_constants import constant
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, cut_tiles, image_buffer, run_tiles, shares_for, tile_bytes
 from tfray.ops.kernels.windows import Axis, WindowAttrs, image_shape, image_sizes, spatial_axes
 
@@ -146,13 +147,17 @@ def element_counts(xp: ArrayModule, pool: Pooling, dtype: NumpyDType) -> Any:
     """How many elements each window has within the image: a number, or an array that broadcasts to the outputs."""
     if not (pool.height.is_padded or pool.width.is_padded):
         return dtype.type(pool.height.window * pool.width.window)
+    return constant(xp, _counts_within, pool, dtype)
+
+
+def _counts_within(pool: Pooling, dtype: NumpyDType) -> Array:
     counts = [np.zeros(axis.steps, dtype) for axis in (pool.height, pool.width)]
     for axis, count in zip((pool.height, pool.width), counts, strict=True):
         for i in range(axis.window):
             count[axis.clipped(i)[0]] += 1
     by_window = np.outer(*counts)[..., None]
     # Repeated along NHWC's channels, so that NumPy's inner loop has one long run in place of many short ones.
-    return xp.asarray(by_window if pool.layout == "NCHW" else np.repeat(by_window, pool.channels, axis=2))
+    return by_window if pool.layout == "NCHW" else np.repeat(by_window, pool.channels, axis=2)
 
 
 def _spread_axis(source: Array, out: Array, axis: int, windows: Axis) -> None:

@@ -131,3 +131,14 @@ def test_what_reads_a_result_on_the_host_is_run_as_it_is(replays):
         for values in ([1, -1, 2, -2], [1, 1, 1, 1], [-1, -1, -1, 3], [1, 2, 3, 4], [0, 0, 0, 5], [1, 0, 1, 0]):
             assert session.run(positive, {x: values}).tolist() == [value for value in values if value > 0]
     assert not replays
+
+
+def test_a_network_whose_kernels_take_constant_tables_is_captured(replays):
+    random = np.random.default_rng(0)
+    with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [2, 6, 6, 4])
+        smooth = tf.nn.avg_pool(tf.nn.lrn(x, depth_radius=2), 3, 1, "SAME")
+        gradient = tf.gradients(smooth, x)[0]
+        for _ in range(6):
+            session.run([smooth, gradient], {x: random.normal(size=x.shape).astype(np.float32)})
+    assert len(replays) == 3
