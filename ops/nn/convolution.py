@@ -32,8 +32,9 @@ from tfray.ops.kernels.tiles import (
     tile_bytes,
 )
 from tfray.ops.kernels.windows import Axis, as_nhwc
-from tfray.ops.nn import device_convolution, device_kernels, fast_convolution
+from tfray.ops.nn import fast_convolution
 from tfray.ops.nn.conv_geometry import Geometry, mirrored
+from tfray.ops.nn.device import device_convolution, device_kernels
 
 _SERIAL_FLOPS: Final = 5e7
 """Operations below which a convolution takes half a millisecond or less, too short for a second thread to pay."""

@@ -45,8 +45,8 @@ from tfray.ops.math.axis_ops import from_front, last_axis_first
 from tfray.ops.math.comparison_ops import less_equal
 from tfray.ops.math.reduction_ops import reduce_prod, reduce_sum
 from tfray.ops.math.transcendental_ops import log1p, sigmoid
-from tfray.ops.nn import device_kernels
 from tfray.ops.nn.activation_ops import log1p_exp_formula, relu, zeros_for
+from tfray.ops.nn.device import device_kernels
 
 _LARGE_ELEMENTS: Final = 1 << 18
 """Elements from which a second thread pays. It is below `LARGE_ELEMENTS` because exponentials cost more than copies."""

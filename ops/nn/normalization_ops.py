@@ -50,7 +50,7 @@ from tfray.ops.math.arithmetic_ops import (
     subtract,
 )
 from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
-from tfray.ops.nn import device_kernels
+from tfray.ops.nn.device import device_kernels
 from tfray.ops.nn.fast_normalization import Columns, can_normalize, local_response
 
 # -- length, mean and variance -------------------------------------------------------------------------

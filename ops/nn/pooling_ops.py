@@ -30,8 +30,9 @@ from tfray.ops.kernels.windows import (
     static_image_sizes,
 )
 from tfray.ops.math.reduction_ops import reduce_max
-from tfray.ops.nn import device_kernels, fast_pooling
+from tfray.ops.nn import fast_pooling
 from tfray.ops.nn.conv_ops import either
+from tfray.ops.nn.device import device_kernels
 from tfray.ops.nn.pooling import Pooling, element_counts, first_maxima, fold, for_each_part, least, spread, window_attrs
 
 _ATTRS: Final = ("ksize", "strides", "padding", "data_format")

@@ -21,8 +21,9 @@ from tfray.ops.kernels import compiling
 from tfray.ops.kernels.gpu import cudnn
 from tfray.ops.kernels.gpu.device_products import TF32_VARIABLE
 from tfray.ops.kernels.windows import WindowAttrs
-from tfray.ops.nn import convolution, device_convolution
+from tfray.ops.nn import convolution
 from tfray.ops.nn.conv_geometry import geometry
+from tfray.ops.nn.device import device_convolution
 from tfray.runtime.device import cupy, gpu_count
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not gpu_count(), reason="needs a GPU")]

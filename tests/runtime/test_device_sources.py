@@ -16,7 +16,8 @@ from tfray.ops.kernels.gpu.device_random import draw_uniform
 from tfray.ops.kernels.precision import working_dtype
 from tfray.ops.kernels.random_streams import RandomStream
 from tfray.ops.kernels.windows import WindowAttrs
-from tfray.ops.nn import device_kernels, recurrent_ops
+from tfray.ops.nn import recurrent_ops
+from tfray.ops.nn.device import device_kernels
 from tfray.ops.nn.pooling import Pooling
 from tfray.runtime.device_groups import update_section
 
