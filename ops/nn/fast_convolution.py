@@ -1,12 +1,13 @@
 """Convolutions by oneDNN, depthwise ones too: the three forms of `convolution.py`, for float32 images in NHWC.
 
-A large convolution is cut into parts, each some images, which threads compute side by side. How it is cut depends on
-its sizes alone, and so do the sums: the number of threads does not change a result.
+A large convolution is cut into parts, each some images, or some channels where the filters are larger than the images.
+Threads compute them side by side. How it is cut depends on its sizes alone, and so do the sums: the number of threads
+does not change a result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from math import prod
@@ -47,17 +48,17 @@ _MOST_PARTS: Final = 64
 """More parts than most machines have cores only cost time."""
 
 _GRAIN: Final = 16
-"""Parts of the filters begin at multiples of this number: the vectors of the library's layouts."""
+"""Parts that make some channels begin at multiples of this number: the vectors of the library's layouts."""
 
 _MOST_SUMS: Final = 8
-"""Parts of a filters' gradient, at most: each makes a sum of its own, and these are added at the end."""
+"""Parts of a filters' gradient, at most: each makes a sum of its own, and these are added at the end. So many parts, at
+most, make some channels each."""
 
 _WINDOWS_PER_SUM: Final = 256
-"""Least windows of such a part: with fewer, adding the sums up would take longer than what a second thread saves. Then
-the filters are divided, which have sums of their own anyway."""
+"""Least windows of such a part: with fewer, adding the sums up would take longer than what a second thread saves."""
 
-_FILTERS_PER_PART: Final = 64
-"""Least filters of a part: the library treats 16 or 32 at once, and reads all images for each part."""
+_CHANNELS_PER_PART: Final = 64
+"""Least channels that a part makes: the library treats 16 or 32 at once, and reads all images for each part."""
 
 _LEAST_CHANNELS: Final = 8
 """Channels of images whose gradient the library computes well."""
@@ -107,14 +108,14 @@ class _Part(NamedTuple):
         inputs: The rows that it reads of each; several images only if these are all rows.
         outputs: The rows of outputs.
         geo: Its own sizes.
-        filters: The filters whose gradient it computes.
+        made: The filters whose outputs or gradient it makes, or the channels of the images whose gradient it makes.
     """
 
     images: slice
     inputs: slice
     outputs: slice
     geo: Geometry
-    filters: slice = slice(None)
+    made: slice = slice(None)
 
     def of_images(self, images: Array) -> int:
         """Where the images of this part begin."""
@@ -141,7 +142,7 @@ def _is_possible(form: Form, geo: Geometry) -> bool:
             return False  # the library takes up to a thousand times as long for so few
         if geo.batch == 1 and _work(geo) >= 2 * _PART_FLOPS:
             return False  # the rows of one image cannot be divided: their windows overlap
-    return all(_convolution(form, part.geo, geo.filters) is not None for part in _parts(form, geo))
+    return all(_convolution(form, part.geo, *_sizes(geo)) is not None for part in _parts(form, geo))
 
 
 def convolve(
@@ -151,16 +152,22 @@ def convolve(
     images, filters, target = map(np.ascontiguousarray, (images, filters, out))
     form: Form = "forward" if bias is None else "biased"
     parts = _parts(form, geo)
-    ready = _ready_filters(form, filters, parts)
     biases = None if bias is None else np.ascontiguousarray(bias)
-    added = () if biases is None else (address_of(biases),)
+
+    def compute(part: _Part, primitive: Primitive, filters_address: int, outputs: Array) -> None:
+        added = () if biases is None else (address_of(biases[part.made]),)
+        primitive.run(part.of_images(images), filters_address, *added, address_of(outputs))
+        if rectified:  # while it is in the cache; the library's own would make 0 of NaN
+            _rectify(outputs)
+
+    if parts[0].geo.filters < geo.filters:
+        _make_channels(form, geo, parts, filters, target, compute)
+        return _written(target, out)
+    ready = _ready_filters(form, filters, parts)
 
     def work(index: int) -> None:
         part = parts[index]
-        primitive, filters_address = ready[part.geo]
-        primitive.run(part.of_images(images), filters_address, *added, part.of_outputs(target))
-        if rectified:  # while it is in the cache; the library's own would make 0 of NaN
-            _rectify(target[part.images, part.outputs])
+        compute(part, *ready[part.geo], target[part.images, part.outputs])
 
     parallel_for(work, len(parts))
     return _written(target, out)
@@ -170,15 +177,49 @@ def convolve_backward_images(d_outputs: Array, filters: Array, geo: Geometry, ou
     """See `convolution.convolve_backward_images`."""
     d_outputs, filters, target = map(np.ascontiguousarray, (d_outputs, filters, out))
     parts = _parts("images", geo)
+
+    def compute(part: _Part, primitive: Primitive, filters_address: int, d_images: Array) -> None:
+        primitive.run(part.of_outputs(d_outputs), filters_address, address_of(d_images))
+
+    if parts[0].geo.channels < geo.channels:
+        _make_channels("images", geo, parts, filters, target, compute)
+        return _written(target, out)
     ready = _ready_filters("images", filters, parts)
 
     def work(index: int) -> None:
         part = parts[index]
-        primitive, filters_address = ready[part.geo]
-        primitive.run(part.of_outputs(d_outputs), filters_address, part.of_images(target))
+        compute(part, *ready[part.geo], target[part.images, part.inputs])
 
     parallel_for(work, len(parts))
     return _written(target, out)
+
+
+def _make_channels(
+    form: Form,
+    geo: Geometry,
+    parts: Sequence[_Part],
+    filters: Array,
+    target: Array,
+    compute: Callable[[_Part, Primitive, int, Array], None],
+) -> None:
+    """Fill `target` some channels at a time, each by filters of its own.
+
+    The library is slow on images that are not contiguous, so that parts are copied.
+    """
+
+    def work(index: int) -> None:
+        part = parts[index]
+        some = filters[:, :, part.made] if form == "images" else filters[..., part.made]
+        primitive, to_chosen, size_bytes = _needed(form, part.geo, geo)
+        address = address_of(some)
+        if to_chosen is not None:
+            address = aligned_scratch("filters", size_bytes)
+            to_chosen.run(address_of(some), address)
+        made = scratch("channels", (*target.shape[:3], part.made.stop - part.made.start), np.dtype(np.float32))
+        compute(part, primitive, address, made)
+        target[..., part.made] = made
+
+    parallel_for(work, len(parts))
 
 
 def _rectify(outputs: Array) -> None:
@@ -203,7 +244,7 @@ def _ready_filters(form: Form, filters: Array, parts: Sequence[_Part]) -> dict[G
     """
     ready: dict[Geometry, tuple[Primitive, int]] = {}
     for geo in dict.fromkeys(part.geo for part in parts):
-        primitive, to_chosen, size_bytes = _needed(form, geo, geo.filters)
+        primitive, to_chosen, size_bytes = _needed(form, geo, geo)
         address = address_of(filters)
         if to_chosen is not None:
             address = aligned_scratch(f"filters{len(ready)}", size_bytes)
@@ -228,11 +269,11 @@ def convolve_backward_filters(images: Array, d_outputs: Array, geo: Geometry, ou
 
     def work(index: int) -> None:
         part = parts[index]
-        primitive, to_plain, size_bytes = _needed("filters", part.geo, geo.filters)
-        result = address_of(sums[index if count > 1 else 0][..., part.filters])
+        primitive, to_plain, size_bytes = _needed("filters", part.geo, geo)
+        result = address_of(sums[index if count > 1 else 0][..., part.made])
         address = result if to_plain is None else aligned_scratch("filters", size_bytes)
         # The library is slow on outputs that are not contiguous.
-        some = d_outputs if part.geo.filters == geo.filters else np.ascontiguousarray(d_outputs[..., part.filters])
+        some = d_outputs if part.geo.filters == geo.filters else np.ascontiguousarray(d_outputs[..., part.made])
         primitive.run(part.of_images(images), part.of_outputs(some), address)
         if to_plain is not None:
             to_plain.run(address, result)
@@ -251,14 +292,12 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
 
     Rows are not divided where windows may lie in the padding alone.
     """
+    if (parts := _parts_of_channels(form, geo)) is not None:
+        return parts
     count = min(_MOST_PARTS, int(_work(geo) / _PART_FLOPS))
     if form == "filters":
         windows = geo.batch * geo.height.steps * geo.width.steps
-        by_windows = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
-        by_filters = min(count, _MOST_SUMS, geo.filters // _FILTERS_PER_PART)
-        if by_windows < 2 <= by_filters and geo.groups == 1:
-            return _parts_of_filters(geo, by_filters)
-        count = by_windows
+        count = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
     height = geo.height
     see_pixels = height.before < height.extent and (height.steps - 1) * height.stride - height.before < height.size
     if count <= geo.batch or form == "images" or not see_pixels:
@@ -286,42 +325,57 @@ def _part(geo: Geometry, images: slice, rows: slice) -> _Part:
     return _Part(images, inputs, rows, geo._replace(batch=batch, height=axis))
 
 
-def _parts_of_filters(geo: Geometry, count: int) -> list[_Part]:
+def _parts_of_channels(form: Form, geo: Geometry) -> list[_Part] | None:
+    """The parts of a convolution with more filters than images: each makes some of the channels, of all images.
+
+    Most of the time goes into reading filters, and into bringing them into the library's layout.
+    """
+    dimension = "channels" if form == "images" else "filters"
+    channels = getattr(geo, dimension)
+    elements = geo.depth * geo.filters
+    copied = prod(geo.images_shape if form == "images" else geo.outputs_shape)
+    work = geo.flops + _FLOPS_PER_BYTE * 4 * 2 * elements
+    count = min(_MOST_SUMS, channels // _CHANNELS_PER_PART, int(work / _PART_FLOPS))
+    if geo.groups > 1 or count < 2 or elements < copied:
+        return None
     whole = _part(geo, slice(0, geo.batch), slice(0, geo.height.steps))
-    blocks = cut(geo.filters // _GRAIN, count)
-    bounds = [block.start * _GRAIN for block in blocks] + [geo.filters]
+    bounds = [block.start * _GRAIN for block in cut(channels // _GRAIN, count)] + [channels]
     return [
-        whole._replace(geo=geo._replace(filters=stop - start), filters=slice(start, stop))
+        whole._replace(geo=geo._replace(**{dimension: stop - start}), made=slice(start, stop))
         for start, stop in pairwise(bounds)
     ]
 
 
-def _needed(form: Form, geo: Geometry, filters: int) -> _Convolution:
-    convolution = _convolution(form, geo, filters)
+def _sizes(geo: Geometry) -> tuple[int, int]:
+    return geo.channels, geo.filters
+
+
+def _needed(form: Form, geo: Geometry, whole: Geometry) -> _Convolution:
+    convolution = _convolution(form, geo, *_sizes(whole))
     assert convolution is not None  # `can_convolve` has asked
     return convolution
 
 
 @lru_cache(maxsize=1024)
-def _convolution(form: Form, geo: Geometry, filters: int) -> _Convolution | None:
-    """How to compute a convolution with some of so many filters; None where oneDNN is not there, or has no way."""
+def _convolution(form: Form, geo: Geometry, channels: int, filters: int) -> _Convolution | None:
+    """How to compute a convolution, with a part of so many channels and filters; None where oneDNN has no way."""
     dnnl = library()
     if dnnl is None:
         return None
     try:
-        return _made(dnnl, form, geo, filters)
+        return _made(dnnl, form, geo, channels // geo.groups, filters)
     except Unsupported:
         return None
 
 
-def _made(dnnl: Library, form: Form, geo: Geometry, all_filters: int) -> _Convolution:
+def _made(dnnl: Library, form: Form, geo: Geometry, all_inputs: int, all_filters: int) -> _Convolution:
     images = images_layout(dnnl, geo.batch, geo.height.size, geo.width.size, geo.channels)
     outputs = images_layout(dnnl, geo.batch, geo.height.steps, geo.width.steps, geo.filters)
     axes = geo.height, geo.width
     window = [axis.window for axis in axes]
     inputs, filters = geo.channels // geo.groups, geo.filters // geo.groups
     filter_sizes = [geo.groups, filters, inputs, *window]
-    steps = [filters, 1, all_filters, window[1] * inputs * all_filters, inputs * all_filters]
+    steps = [filters, 1, all_filters, window[1] * all_inputs * all_filters, all_inputs * all_filters]
     if geo.groups == 1:
         del filter_sizes[0], steps[0]
     plain = dnnl.layout(filter_sizes, steps)

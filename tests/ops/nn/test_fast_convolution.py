@@ -71,14 +71,27 @@ def test_equals_what_numpy_computes(form, case):
         assert len(fast_convolution._parts(form, geo)) > 1
 
 
-@pytest.mark.parametrize("filters", [128, 144, 200, 263])
-def test_the_gradient_of_filters_with_few_windows_is_computed_some_filters_at_a_time(filters):
-    geo = geometry((4, 5, 4, 600), (3, 3, 600, filters), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME")))
-    parts = fast_convolution._parts("filters", geo)
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("channels", "filters"), [(600, 128), (130, 520), (263, 311)])
+def test_where_the_filters_are_larger_than_the_images_some_channels_are_made_at_a_time(form, channels, filters):
+    shape = (3, 3, channels, filters)
+    geo = geometry((4, 5, 4, channels), shape, WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME")))
+    parts = fast_convolution._parts(form, geo)
     assert len(parts) > 1
-    assert [part.filters.start for part in parts[1:]] == [part.filters.stop for part in parts[:-1]]
-    assert (parts[0].filters.start, parts[-1].filters.stop) == (0, filters)
-    check("filters", geo)
+    assert [part.made.start for part in parts[1:]] == [part.made.stop for part in parts[:-1]]
+    assert (parts[0].made.start, parts[-1].made.stop) == (0, channels if form == "images" else filters)
+    check(form, geo)
+
+
+@pytest.mark.parametrize("rectified", [False, True])
+def test_a_bias_goes_to_the_channels_of_its_part(rectified):
+    geo = geometry((2, 3, 3, 500), (3, 3, 500, 200), WindowAttrs("NHWC", (2, 2), (1, 1), ("SAME", "SAME")))
+    assert len(fast_convolution._parts("biased", geo)) > 1
+    images, filters, _ = arrays_of(geo)
+    bias = np.random.default_rng(1).normal(size=200).astype(np.float32)
+    found = convolution.convolve_biased(np, images, filters, bias, geo, rectified=rectified)
+    expected = computed("forward", geo, images.astype(np.float64), filters.astype(np.float64), None) + bias
+    np.testing.assert_allclose(found, np.maximum(expected, 0) if rectified else expected, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("form", FORMS)
