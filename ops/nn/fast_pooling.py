@@ -26,6 +26,9 @@ from tfray.ops.nn.pooling import Pooling
 _PART_BYTES: Final = 3 << 20
 """Least memory of a part: about a third of a millisecond on one core."""
 
+_PART_PIXELS: Final = 1 << 20
+"""Least pixels that the windows of a part look at, each as often as windows see it: about as long."""
+
 _MOST_PARTS: Final = 64
 """More parts than most machines have cores only cost time."""
 
@@ -123,7 +126,9 @@ def _written(target: Array, out: Array) -> Array:
 def _parts(pool: Pooling) -> list[slice]:
     """The images of each part."""
     size_bytes = 4 * (prod(pool.images_shape) + prod(pool.outputs_shape))
-    return cut(pool.batch, max(1, min(pool.batch, _MOST_PARTS, size_bytes // _PART_BYTES)))
+    looked_at = prod(pool.outputs_shape) * pool.height.window * pool.width.window
+    count = max(size_bytes // _PART_BYTES, looked_at // _PART_PIXELS)
+    return cut(pool.batch, max(1, min(pool.batch, _MOST_PARTS, count)))
 
 
 def _needed(kind: Kind, pool: Pooling) -> _Primitives:
