@@ -16,7 +16,10 @@ a GPU (`device_convolution.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Final
+
+import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
@@ -101,10 +104,26 @@ def padded_part(xp: ArrayModule, images: Array, geo: Geometry, tile: Tile, dtype
 # -- the three products --------------------------------------------------------------------------------
 
 
+def _is_product(xp: ArrayModule, geo: Geometry, *arrays: Array) -> bool:
+    """Whether a convolution is best computed as one product of matrices, with the filters as they lie.
+
+    It is where each output depends on one pixel and the filters are larger than the images: bringing filters into a
+    layout of their own would take longer than the product.
+    """
+    if xp is not np or geo.layout != "NHWC" or not geo.is_pointwise or geo.groups > 1 or geo.is_empty:
+        return False
+    if any(array.dtype.char not in "fd" or not array.flags.c_contiguous for array in arrays):
+        return False
+    return geo.depth * geo.filters >= prod(geo.images_shape) + prod(geo.outputs_shape)
+
+
 def convolve(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out: Array | None = None) -> Array:
     """Convolve images with filters ``[height, width, channels, filters]``; the outputs have `outputs_shape`."""
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
+    if _is_product(xp, geo, images, filters, out):
+        _convolve_pointwise(xp, images, filters.reshape(geo.depth, geo.filters), geo, out)
+        return out
     if device_convolution.can_convolve(xp, "forward", geo, images, filters):
         return device_convolution.convolve(xp, images, filters, geo, out)
     if fast_convolution.can_convolve(xp, "forward", geo, images, filters):
@@ -133,7 +152,9 @@ def convolve_biased(
     """See `convolve`. A bias for each filter is added, and ``max(x, 0)`` of the sums taken if they are `rectified`."""
     if out is None:
         out = xp.empty(geo.outputs_shape, images.dtype)
-    if fast_convolution.can_convolve(xp, "biased", geo, images, filters, bias):
+    if not _is_product(xp, geo, images, filters, out) and fast_convolution.can_convolve(
+        xp, "biased", geo, images, filters, bias
+    ):
         return fast_convolution.convolve(images, filters, geo, out, bias, rectified=rectified)
     convolve(xp, images, filters, geo, out)
     if device_kernels.has_kernels(xp, out, bias) and out.flags.c_contiguous:
@@ -190,6 +211,10 @@ def convolve_backward_filters(
     """Gradient of the filters, ``[height, width, channels, filters]``."""
     if out is None:
         out = xp.empty((geo.height.window, geo.width.window, geo.channels, geo.filters), images.dtype)
+    if _is_product(xp, geo, images, d_outputs, out):
+        pixels, d_pixels = images.reshape(-1, geo.channels), d_outputs.reshape(-1, geo.filters)
+        matrix_product(xp, pixels.T, d_pixels, out.reshape(geo.channels, geo.filters))
+        return out
     if device_convolution.can_convolve(xp, "filters", geo, images, d_outputs):
         return device_convolution.convolve_backward_filters(xp, images, d_outputs, geo, out)
     if fast_convolution.can_convolve(xp, "filters", geo, images, d_outputs):
@@ -238,6 +263,10 @@ def convolve_backward_images(
     """Gradient of the images, of `images_shape`."""
     if out is None:
         out = xp.empty(geo.images_shape, d_outputs.dtype)
+    if _is_product(xp, geo, d_outputs, filters, out):
+        matrix = filters.reshape(geo.channels, geo.filters)
+        matrix_product(xp, d_outputs.reshape(-1, geo.filters), matrix.T, out.reshape(-1, geo.channels))
+        return out
     if device_convolution.can_convolve(xp, "images", geo, d_outputs, filters):
         return device_convolution.convolve_backward_images(xp, d_outputs, filters, geo, out)
     if fast_convolution.can_convolve(xp, "images", geo, d_outputs, filters):

@@ -83,6 +83,22 @@ def test_where_the_filters_are_larger_than_the_images_some_channels_are_made_at_
     check(form, geo)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_pointwise_convolutions_with_large_filters_are_products(dtype):
+    geo = geometry((2, 3, 2, 260), (1, 1, 260, 310), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "VALID")))
+    images, filters, d_outputs = arrays_of(geo, dtype)
+    pixels, matrix, d_pixels = images.reshape(12, 260), filters[0, 0], d_outputs.reshape(12, 310)
+    bias = np.random.default_rng(1).normal(size=310).astype(dtype)
+    assert convolution._is_product(np, geo, images, filters)
+    np.testing.assert_array_equal(computed("forward", geo, images, filters, None).reshape(12, 310), pixels @ matrix)
+    np.testing.assert_array_equal(
+        computed("images", geo, None, filters, d_outputs).reshape(12, 260), d_pixels @ matrix.T
+    )
+    np.testing.assert_array_equal(computed("filters", geo, images, None, d_outputs)[0, 0], pixels.T @ d_pixels)
+    found = convolution.convolve_biased(np, images, filters, bias, geo, rectified=True)
+    np.testing.assert_allclose(found.reshape(12, 310), np.maximum(pixels @ matrix + bias, 0), rtol=1e-5)
+
+
 @pytest.mark.parametrize("rectified", [False, True])
 def test_a_bias_goes_to_the_channels_of_its_part(rectified):
     geo = geometry((2, 3, 3, 500), (3, 3, 500, 200), WindowAttrs("NHWC", (2, 2), (1, 1), ("SAME", "SAME")))
