@@ -1,7 +1,7 @@
 """Uniform numbers that a GPU draws are those that a CPU draws.
 
 Where there is no GPU, ``tests/support/gpu/check.sh tests tests/devices/test_device_random.py`` runs them on a stand-in,
-which draws by NumPy's generator: that proves keys, requests and chunks, and nothing about the kernel.
+which draws by NumPy's generator: that proves keys, requests and chunks. With ``--xp cupy`` the kernel itself is run.
 """
 
 from __future__ import annotations
