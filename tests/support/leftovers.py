@@ -40,11 +40,34 @@ def processes():
 
 def stored_bytes(ray):
     """Bytes of objects in the stores of all nodes that live."""
+    return sum(each.store_stats.object_store_bytes_used for each in _stats_of_nodes(ray))
+
+
+def _stats_of_nodes(ray, with_references=False):
     from ray._private.internal_api import node_stats
 
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    stats = [node_stats(node["NodeManagerAddress"], node["NodeManagerPort"], False) for node in nodes]
-    return sum(each.store_stats.object_store_bytes_used for each in stats)
+    return [node_stats(node["NodeManagerAddress"], node["NodeManagerPort"], with_references) for node in nodes]
+
+
+def wait_for_store(ray, at_most):
+    """Wait until the stores hold no more than so many bytes. If they go on to, say who refers to what is there."""
+    try:
+        wait_for(lambda: stored_bytes(ray) <= at_most)
+    except AssertionError:
+        held = stored_bytes(ray)
+        gc.collect()
+        if stored_bytes(ray) <= at_most:
+            raise AssertionError("objects of the store were held by a cycle of references") from None
+        referred = [
+            f"process {worker.pid}: object {each.object_id.hex()[:16]} of {each.object_size} bytes, "
+            f"{each.local_ref_count} references, pinned: {each.pinned_in_memory}"
+            for node in _stats_of_nodes(ray, with_references=True)
+            for worker in node.core_workers_stats
+            for each in worker.object_refs
+        ]
+        found = f"the store holds {held} bytes, {at_most} were expected; this process is {os.getpid()}"
+        raise AssertionError("\n".join([found, *referred])) from None
 
 
 def threads():

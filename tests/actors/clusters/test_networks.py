@@ -18,7 +18,7 @@ pytest.importorskip("ray")
 
 import tfray as tf
 from tests.support.chaos_training import BATCH, linear_model, noisy_data
-from tests.support.leftovers import actor_processes, open_sockets, stored_bytes, threads
+from tests.support.leftovers import actor_processes, open_sockets, stored_bytes, threads, wait_for_store
 from tests.support.links import hosts
 from tests.support.processes import PATIENCE_S, free_port, wait_for
 from tests.support.training_models import classification_data, scaling
@@ -562,7 +562,7 @@ def test_ten_minutes_of_cuts_kills_and_returns(whole, clusters, tmp_path):
     wait_for(lambda: not actor_processes())
     clusters.clear()
     gc.collect()
-    wait_for(lambda: stored_bytes(ray) <= held[2])
+    wait_for_store(ray, held[2])
     wait_for(lambda: len(threads()) <= held[1])
     assert len(open_sockets()) <= held[0], open_sockets()
     assert resident_bytes() < held[3] + (200 << 20)

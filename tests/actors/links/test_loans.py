@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.leftovers import stored_bytes
+from tests.support.leftovers import stored_bytes, wait_for_store
 from tests.support.processes import PATIENCE_S, wait_for
 from tfray.actors.links.frames import PackedTensor
 from tfray.actors.links.messages import Answer, Hello, Loan, Returned, StepKey, StepRequest, Unmap, plain, read
@@ -34,7 +34,7 @@ def cluster(ray_local, cluster_of_module):
     cluster = cluster_of_module({"ps": tf.JobSpec(1, **small), "worker": tf.JobSpec(2, **small)})
     before = stored_bytes(ray_local)
     yield cluster
-    wait_for(lambda: stored_bytes(ray_local) <= before)
+    wait_for_store(ray_local, before)
 
 
 def large(value):
@@ -251,7 +251,7 @@ def test_a_tensor_that_changes_its_size_takes_no_more_room_the_longer_it_does(ra
         np.testing.assert_array_equal(tensor.buffer.array(tensor.dtype, tensor.shape), np.full(size, 7, np.uint8))
         del tensor
     buffers.clear()
-    wait_for(lambda: stored_bytes(ray_local) <= before)
+    wait_for_store(ray_local, before)
     for size in sizes[:20]:
         buffers.write("edge", np.zeros(size, np.uint8))
     wait_for(lambda: stored_bytes(ray_local) - before <= 3 * (1 << 22))
@@ -356,7 +356,7 @@ def test_an_object_in_use_is_let_go_when_it_is_given_back_after_all_were_dropped
     buffers.clear()
     held = stored_bytes(ray_local)
     del tensor
-    wait_for(lambda: stored_bytes(ray_local) <= held - BYTES)
+    wait_for_store(ray_local, held - BYTES)
 
 
 def test_borrowed_memory_is_returned_with_the_last_array_in_it(ray_local):

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("ray")
 
 import tfray as tf
-from tests.support.leftovers import stored_bytes
+from tests.support.leftovers import stored_bytes, wait_for_store
 from tests.support.processes import PATIENCE_S, wait_for
 from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.actors.links import peers as peers_module
@@ -87,7 +87,7 @@ def loans(ray_local):
     loans.buffers.clear()
     del loans
     gc.collect()
-    wait_for(lambda: stored_bytes(ray_local) <= before)
+    wait_for_store(ray_local, before)
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def devices(ray_local):
     devices.clear()
     del device
     gc.collect()
-    wait_for(lambda: stored_bytes(ray_local) <= before)
+    wait_for_store(ray_local, before)
 
 
 @pytest.fixture
