@@ -29,7 +29,7 @@ def sufficient_statistics(
 
     Args:
         x: Shape ``[...]``, a float dtype.
-        axes: The dimensions to sum over, an integer vector (a list).
+        axes: The dimensions to sum over: a list of integers or an integer vector.
         shift: What to subtract from `x` first, broadcast to its shape: near the mean it saves digits. None for nothing.
         keep_dims: Leave the dimensions in place, with size 1.
         name: Name scope of the operations.
@@ -38,7 +38,12 @@ def sufficient_statistics(
     Returns:
         The number of elements, a scalar; the sum of ``x - shift`` and the sum of its squares, of the shape of `x`
         without the dimensions; and `shift`.
+
+    Raises:
+        TypeError: `axes` is a single number.
     """
+    if not isinstance(axes, Tensor):
+        axes = list(axes)
     if keepdims is not None and keep_dims is not None:
         raise InvalidArgumentError("moments: give keepdims or keep_dims (its old name), not both")
     keep = bool(keepdims if keep_dims is None else keep_dims)

@@ -628,10 +628,13 @@ def _find(cumulative: Array, points: Array, found: Array) -> None:
         row_found[:] = row.searchsorted(row_points, "right")
 
 
-def _multinomial_shape(op: Operation) -> list[TensorShape]:
+def classes_shape(op: Operation) -> list[TensorShape]:
+    """The shape of classes drawn for logits, the first input; the second one says how many for each row."""
     logits = op.inputs[0].shape.with_rank(2)
     op.inputs[1].shape.assert_has_rank(0)
     count = constant_value(op.inputs[1])
+    if count is not None and count < 0:
+        raise InvalidArgumentError(f"{op.type}: cannot draw {count} samples")
     return [TensorShape([logits.sizes[0], None if count is None else int(count)])]
 
 
@@ -643,7 +646,7 @@ MULTINOMIAL = register(
         host_inputs=("num_samples",),
         attrs=("seed", "seed2"),
         types={"T": dtypes.REAL, "output_dtype": dtypes.INDICES},
-        shape=_multinomial_shape,
+        shape=classes_shape,
         kernels=on_every_device(_multinomial_kernel),
         gradient=not_differentiable,
         stateful=True,

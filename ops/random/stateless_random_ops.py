@@ -11,7 +11,6 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -21,7 +20,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.array_ops import host_int, host_ints, index_tensor, sizes_from_input
 from tfray.ops.kernels.random_streams import RandomStream, normal, truncated_normal, uniform
 from tfray.ops.math import math_ops
-from tfray.ops.random.random_ops import draw_classes
+from tfray.ops.random.random_ops import classes_shape, draw_classes
 
 if TYPE_CHECKING:
     from tfray.ops.kernels.random_streams import Writer
@@ -238,10 +237,8 @@ def _stateless_multinomial_kernel(ctx: KernelContext, logits: Array, num_samples
 
 
 def _stateless_multinomial_shape(op: Operation) -> list[TensorShape]:
-    op.inputs[1].shape.assert_has_rank(0)
     op.inputs[2].shape.assert_is_compatible_with([2])
-    count = constant_value(op.inputs[1])
-    return [TensorShape([op.inputs[0].shape.with_rank(2).sizes[0], None if count is None else int(count)])]
+    return classes_shape(op)
 
 
 STATELESS_MULTINOMIAL = register(

@@ -644,3 +644,16 @@ def test_bins_of_a_histogram_are_as_exact_as_its_values():
 @pytest.mark.parametrize("low", [2.0, [2.0]])
 def test_of_bounds_in_the_wrong_order_the_lower_one_holds(x, low):
     assert run(tf.clip_by_value(tf.constant(x), low, 1.0)).ravel().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda: tf.random.categorical([[0.0, 1.0]], -1), ValueError),
+        (lambda: tf.random.stateless_categorical([[0.0, 1.0]], -1, [1, 2]), ValueError),
+        (lambda: tf.nn.sufficient_statistics([[0.0, 1.0]], 1), TypeError),
+    ],
+)
+def test_arguments_that_cannot_work_are_refused_when_the_graph_is_built(call, error):
+    with pytest.raises(error):
+        call()
