@@ -26,7 +26,7 @@ from tfray.ops.arrays.shape_ops import cast, expand_dims, invert_permutation, sh
 from tfray.ops.linalg.decomposition_ops import adjoint, svd
 from tfray.ops.linalg.norm_ops import norm
 from tfray.ops.linalg.solve_ops import DECOMPOSABLE, matrix_triangular_solve, refuses_bad_matrices, square_matrices
-from tfray.ops.math.arithmetic_ops import multiply, realdiv
+from tfray.ops.math.arithmetic_ops import multiply, realdiv, truediv
 from tfray.ops.math.comparison_ops import greater
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_max, reduce_sum
@@ -329,7 +329,8 @@ def normalize(
     """Divide a tensor by its norm.
 
     Args:
-        tensor: Shape ``[...]``, a float or complex dtype.
+        tensor: Shape ``[...]``, a float or complex dtype. Integers are divided as by `truediv`, where `ord` is 1 or
+            infinite.
         ord: As for `norm`: a number, or a name.
         axis: An integer for norms of vectors along that dimension, or two integers for norms of matrices in those
             dimensions. None takes all elements as one vector.
@@ -341,7 +342,7 @@ def normalize(
     with get_default_graph().name_scope(name or "normalize"):
         tensor = convert_to_tensor(tensor)
         length = cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
-        return realdiv(tensor, length), length
+        return truediv(tensor, length), length
 
 
 def matrix_rank(

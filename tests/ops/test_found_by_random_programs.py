@@ -657,3 +657,18 @@ def test_of_bounds_in_the_wrong_order_the_lower_one_holds(x, low):
 def test_arguments_that_cannot_work_are_refused_when_the_graph_is_built(call, error):
     with pytest.raises(error):
         call()
+
+
+def test_integers_are_normalised_to_floats():
+    x = tf.constant([[1, -2, 0], [3, 4, 5]])
+    divided, length = tf.linalg.normalize(x, 1)
+    assert (divided.dtype, length.dtype) == (tf.float64, tf.int32)
+    found = run([divided, length])
+    np.testing.assert_allclose(found[0], np.array([[1, -2, 0], [3, 4, 5]]) / 15)
+    assert found[1].tolist() == [[15]]
+
+
+@pytest.mark.parametrize("dtype", [tf.int8, tf.uint16, tf.int64])
+def test_frames_of_integers_are_added_up(dtype):
+    frames = tf.constant([[1, 2, 0], [3, 4, 5]], dtype)
+    assert run(tf.signal.overlap_and_add(frames, 2)).tolist() == [1, 2, 3, 4, 5]
