@@ -3,7 +3,8 @@
 There is one Send per tensor and destination device, however many consumers stand there. A control edge between devices
 becomes an edge that carries an empty tensor. Small constants are copied to each device that uses them. Edges whose
 Sends have the same blocking ancestors can leave at the same time: they form a *group*. They are sent together, and the
-receiving device waits for all of them at once.
+receiving device waits for all of them at once. A large tensor is a group of its own: it leaves as soon as it is there,
+and whoever needs only what has come goes on, while others are under way.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tfray.framework.region import Region, ops_within, regions_of
 from tfray.framework.traversal import predecessors
 from tfray.runtime.edge_key import EdgeKey
 from tfray.runtime.plan import Partition
+from tfray.runtime.rendezvous import LARGE_BYTES
 
 MAX_COPIED_CONSTANT_BYTES: Final = 1 << 16
 """64 KiB. A constant up to this size is put on each device that uses it; a larger one is sent from one device."""
@@ -72,7 +74,7 @@ class _Partitioner:
         self._copies: dict[tuple[Operation, str], Operation] = {}
         self._received: dict[tuple[Tensor | tuple[Operation, str], str], Tensor] = {}
         self._groups: dict[Operation, frozenset[int]] = {}
-        self._group_numbers: dict[tuple[str, frozenset[int]] | Operation, int] = {}
+        self._group_numbers: dict[tuple[str, frozenset[int], Operation | None] | Operation, int] = {}
         self._split: dict[Operation, SplitOperation] = {}
         self._extra: dict[Operation, list[Operation]] = {}
         for earlier, later in extra_edges:
@@ -182,7 +184,8 @@ class _Partitioner:
 
     def _group(self, origin: Operation) -> int:
         """The group of the edges that leave `origin`: those with the same device and blocking ancestors."""
-        key = (self._placement[origin], self._groups[origin])
+        is_large = any(map(_is_large, origin.outputs))
+        key = (self._placement[origin], self._groups[origin], origin if is_large else None)
         return self._group_numbers.setdefault(key, len(self._group_numbers))
 
     def _wait_number(self, op: Operation) -> int:
@@ -449,6 +452,11 @@ def _recreate(op: Operation, graph: Graph, device: str) -> Operation:
 def may_be_narrowed(tensor: Tensor) -> bool:
     """Whether a tensor may be sent in fewer bits: float32 but no scalar, which may be a learning rate or the like."""
     return tensor.dtype is dtypes.float32 and tensor.shape.rank != 0
+
+
+def _is_large(tensor: Tensor) -> bool:
+    count = tensor.shape.num_elements()
+    return count is not None and count * tensor.dtype.size >= LARGE_BYTES
 
 
 def _cast(tensor: Tensor, dtype: DType, origin: Operation) -> Tensor:

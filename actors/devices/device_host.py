@@ -22,6 +22,7 @@ import numpy as np
 
 from tfray.actors.devices.combining import Combinations, Told
 from tfray.actors.devices.device_metrics import SentBytes
+from tfray.actors.devices.parked_steps import ParkedSteps
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep
 from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
@@ -125,7 +126,7 @@ class DeviceHost:
         self._results: dict[str, Outcome] = {}
         self._ledgers: defaultdict[str, tuple[Ledger, Ledger]] = defaultdict(lambda: (Ledger(), Ledger()))
         """By driver: the ledger of its steps, and that of steps that serve replicas; `StepKey.serves` is the index."""
-        self._parked: dict[StepKey, list[Callable[[], None]]] = {}
+        self._parked = ParkedSteps()
         self._inputs: dict[PlanId, ReadInput] = {}
         self._drivers: dict[str, Link] = {}
         self._senders: dict[Link, str] = {}
@@ -186,7 +187,7 @@ class DeviceHost:
             feeds: The values to feed.
             call: The driver's `StepCall`, if it came over a link: to pass it on to the devices that this one wakes.
         """
-        self._await_turn(request)
+        self._await_turn(plan_id, request)
         trace = DeviceTrace(self.device, request.trace) if request.trace else None
         record: StepRecord | None = None
         try:
@@ -211,21 +212,29 @@ class DeviceHost:
         finally:
             self._finish(request, record)
 
-    def _await_turn(self, request: StepRequest) -> None:
-        """Wait until the step `request.after` is over on this device."""
+    def _await_turn(self, plan_id: PlanId, request: StepRequest) -> None:
+        """Wait until a step may begin after the step `request.after`."""
         turn = threading.Event()
-        if not self._park(request, turn.set):
+        if not self._park(plan_id, request, turn.set):
             turn.wait()  # `leave` ends the wait if the driver leaves, or its link closes
 
-    def _park(self, request: StepRequest, go_on: Callable[[], None]) -> bool:
-        """Whether a step may begin now. If not, `go_on` is called later, when it may."""
+    def _park(self, plan_id: PlanId, request: StepRequest, go_on: Callable[[], None]) -> bool:
+        """Whether a step may begin now. If not, `go_on` is called later, when it may.
+
+        It begins when the step before it on this device is over; if they may overlap, when that one has begun.
+        """
         if request.after is None:
             return True
         step = StepKey(request.step.driver, request.after)
+        registered = self.plans.get(plan_id)
+        overlaps = registered is not None and registered.plan.releases.keys != ()
         with self._lock:
             if self._ledgers[step.driver][step.serves].is_over(request.after):
                 return True
-            self._parked.setdefault(step, []).append(go_on)
+            before = self.steps.get(step)
+            if overlaps and before is not None and before.plan is registered:
+                return True
+            self._parked.add(step, go_on, overlaps)
             return False
 
     def _plan(self, plan_id: PlanId) -> RegisteredPlan:
@@ -253,15 +262,17 @@ class DeviceHost:
         with suppress(StepVoid):
             if trace is None:
                 record.step = step = Step(number, rendezvous, deadline, mailbox)
+                step.released = record.release
                 with closing(registered.begin(step, fed, mailbox)) as execution:
                     fetched = execution.run()
                 registered.ran(execution)
             else:
                 traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
                 record.step = traced
+                traced.released = record.release
                 fetched = traced.run(registered.plan.traced(), fed)
         ran = time.perf_counter_ns()
-        while not _may_end(request, record):
+        while not record.may_end(request):
             mailbox.take(deadline, "replicas")
         if request.replica is not None:
             # A replica has delivered only when the shards hold what it sent: afterwards it may die without loss.
@@ -299,6 +310,7 @@ class DeviceHost:
                 return
             record = self._begin(registered, request, call.packed)
             step = Step(request.step.number, record.rendezvous, None, record.mailbox)
+            step.released = record.release
             execution = registered.begin(step, fed, record.mailbox)
         except BaseException as error:  # noqa: BLE001 (whatever went wrong is for the driver to raise)
             self._finish(request, None)
@@ -319,7 +331,7 @@ class DeviceHost:
             self._finish(request, record)
             self._answer_step(call, outcome)
 
-        prompt = record.prompt = PromptStep(execution, record.mailbox, lambda: _may_end(request, record), end)
+        prompt = record.prompt = PromptStep(execution, record.mailbox, lambda: record.may_end(request), end)
         defer(prompt.advance)
 
     def _run_straight(self, registered: RegisteredPlan, call: _Call, feeds: Sequence[Any]) -> list[Any]:
@@ -364,8 +376,8 @@ class DeviceHost:
         return ObjectRendezvous(request, self.peers, self.device.to_host, call, plan.partition.wakes, combine=combine)
 
     def _begin(self, registered: RegisteredPlan, request: StepRequest, call: bytes | None) -> StepRecord:
-        plan = registered.plan
-        arrived: list[tuple[str, Any]] = []
+        plan, step, arrived = registered.plan, request.own, list[tuple[str, Any]]()
+        parked: list[Callable[[], None]] = []
         with self._lock:
             self._admit(request)
             record = self._record(request.own) or StepRecord()
@@ -378,14 +390,23 @@ class DeviceHost:
                 keys = [op.attr("key") for op in plan.recvs if op.attr("source") == REPLICA_DEVICE]
                 record.members = request.members if record.members is None else record.members
                 record.check_reopened()
-                record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys))
+                record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys), plan.releases.units)
                 arrived = [item for replicas, items in record.early for item in record.contribute(replicas, items)]
                 record.early.clear()
+            if plan.releases.keys:
+                before = None if request.after is None else self.steps.get(StepKey(step.driver, request.after))
+                if before is None:
+                    record.take_released(plan.releases.keys)
+                else:
+                    before.overlap(record)
+                parked = self._parked.begun(step)
         record.check_lost()
         for device in self._gone.get(request.step.driver, ()):
             record.lose(device)
         if arrived:
             record.hand_over(arrived)
+        for go_on in parked:
+            go_on()
         return record
 
     def _finish(self, request: StepRequest, record: StepRecord | None) -> None:
@@ -394,13 +415,17 @@ class DeviceHost:
         with self._lock:
             known = self.steps.pop(step, None)
             self._ledgers[step.driver][step.serves].finish(step.number)
-            parked = self._parked.pop(step, ()) if self._parked else ()
+            parked = self._parked.over(step)
         if record is not None and record.rendezvous is not None:
             self._sent.add(record.rendezvous.sent_bytes)
             record.rendezvous.close()
         for go_on in parked:
             go_on()
-        if known is not None and known.over is not None:
+        if known is None:
+            return
+        if known.later is not None and known.plan is not None:
+            known.later.take_released(known.plan.plan.releases.keys)
+        if known.over is not None:
             known.over.set()
 
     def _failed(self, request: StepRequest, record: StepRecord | None, error: OpError) -> None:
@@ -412,6 +437,8 @@ class DeviceHost:
                 self._failures.setdefault(driver, ErrorReport.of(error))
                 if record is not None and record.may_be_half_done:
                     self._half_done.add(driver)
+            if record is not None and record.later is not None:
+                record.later.end(error)
 
     def _record(self, step: StepKey) -> StepRecord | None:
         """The record of a step, made if there is none; None if the step is over. Call with the lock held."""
@@ -471,7 +498,7 @@ class DeviceHost:
                     step_call = StepCall.from_bytes(packed)
                     self._drivers[step_call.request.step.driver] = link
                     call = _Call(link, step_call, packed, tensors)
-                    if step_call.request.after is None or self._park(step_call.request, lambda: self._start(call)):
+                    if self._park(step_call.plan_id, step_call.request, lambda: self._start(call)):
                         self._start(call)
                 case Hello(device):
                     self._senders[link] = device
@@ -720,7 +747,7 @@ class DeviceHost:
         with self._lock:
             self._ledgers[driver] = Ledger(EVERY_STEP), Ledger(EVERY_STEP)
             records = [record for step, record in self.steps.items() if step.driver == driver]
-            parked = [each for step in list(self._parked) if step.driver == driver for each in self._parked.pop(step)]
+            parked = self._parked.of_driver(driver)
         for record in records:
             record.end(CancelledError(reason, device=self.device.name))
         for go_on in parked:
@@ -757,12 +784,6 @@ def _missed(rendezvous: ObjectRendezvous, timeout_s: float | None) -> str:
             raise
         return error.device
     return ""
-
-
-def _may_end(request: StepRequest, record: StepRecord) -> bool:
-    """Whether a step may end once its plan has run. A shard's may not while members are undecided: replicas that join
-    until then need its tensors, even if they send it none."""
-    return record.members is not None or not request.receivers or request.serves
 
 
 def _teller(link: Link, number: int) -> Told:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
 
 from tfray.actors.devices.prompt_step import PromptStep
 from tfray.actors.devices.registered_plan import RegisteredPlan
-from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
+from tfray.actors.devices.replica_inbox import Contributed, ReplicaInbox, StepVoid
+from tfray.actors.links.messages import StepRequest
 from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import defer
 from tfray.errors import OpError, UnavailableError
 from tfray.ops.system.replica_ops import Contributions
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
+
+_RELEASED: Final = np.zeros(0, np.uint8)
 
 
 class StepRecord:
@@ -36,6 +41,9 @@ class StepRecord:
         """Devices from which nothing more comes."""
         self.over: threading.Event | None = None
         """Set when it is over, if somebody waits for that."""
+        self.later: StepRecord | None = None
+        """The next step, if it has begun before this one is over."""
+        self._released: list[str] = []
 
     def lose(self, sender: str) -> None:
         """Nothing more comes from a device, because the connection from it is lost. End the step if it waits for that.
@@ -64,20 +72,21 @@ class StepRecord:
         if self.inbox is None:
             self.early.append((replicas, items))
             return []
-        return self._combinable(self.inbox.add(replicas, items))
+        return _combinable(self.inbox.add(replicas, items))
 
     def commit(self, members: Sequence[int]) -> list[tuple[str, Any]]:
         """Set the replicas that count. Returns the same."""
-        return [] if self.inbox is None else self._combinable(self.inbox.commit(members))
+        return [] if self.inbox is None else _combinable(self.inbox.commit(members))
 
-    def _combinable(self, items: list[tuple[str, list[Any]]]) -> list[tuple[str, Any]]:
-        assert self.inbox is not None
-        return [(key, Contributions(values, self.inbox.replicas)) for key, values in items]
+    def may_end(self, request: StepRequest) -> bool:
+        """Whether it may end once its plan has run. A shard's may not while members are undecided: replicas that join
+        until then need its tensors, even if they send it none."""
+        return self.members is not None or not request.receivers or request.serves
 
     @property
     def may_be_half_done(self) -> bool:
         """Whether it may have changed something, and not everything. Call it of a step that has failed."""
-        return self.plan is not None and (self.inbox is None or self.inbox.is_complete)
+        return self.plan is not None and (self.inbox is None or self.inbox.is_complete or self.inbox.has_begun)
 
     @property
     def may_have_contributions(self) -> bool:
@@ -90,6 +99,22 @@ class StepRecord:
             self.mailbox.abort(StepVoid())
         elif items:
             self.mailbox.deliver(items)
+
+    def release(self, key: str) -> None:
+        """Let the next step have what this one has released; see `runtime.releases`. On the thread of this step."""
+        self._released.append(key)
+        if self.later is not None:  # in this order, and in the opposite one below: so nothing is missed
+            self.later.take_released([key])
+
+    def overlap(self, later: StepRecord) -> None:
+        """Note the next step, which has begun: it takes what this one has released, and what it still will."""
+        self.later = later
+        later.take_released(self._released.copy())
+
+    def take_released(self, keys: Iterable[str]) -> None:
+        """Take what the step before has released. What comes twice counts once."""
+        self.mailbox.deliver([(key, _RELEASED) for key in keys])
+        self.advance()
 
     def end(self, error: OpError) -> None:
         """Make the step raise `error`, whether it waits or computes."""
@@ -107,3 +132,7 @@ class StepRecord:
         """Carry on a prompt step, once all messages that are there have been put into their mailboxes."""
         if self.prompt is not None:
             defer(self.prompt.advance)
+
+
+def _combinable(items: list[tuple[str, Contributed]]) -> list[tuple[str, Any]]:
+    return [(key, Contributions(values, values.replicas)) for key, values in items]

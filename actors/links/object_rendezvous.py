@@ -26,6 +26,7 @@ from tfray.errors import AbortedError, DeadlineExceededError, UnavailableError
 from tfray.framework.tensor_list import TensorList
 from tfray.placement.replicate import REPLICA_DEVICE, serving_device
 from tfray.runtime.edge_key import EdgeKey
+from tfray.runtime.rendezvous import LARGE_BYTES
 
 
 @dataclass
@@ -135,18 +136,23 @@ class ObjectRendezvous:
         self._lock = threading.Lock()  # the step's thread sends, the message thread lets replicas join
 
     def send(self, key: str, destination: str, value: Any) -> None:
-        """Queue a copy of a tensor: it leaves with `flush`. The caller may overwrite the tensor at once."""
+        """Queue a copy of a tensor: it leaves with `flush`, or at once if it is large, with what was queued before it.
+
+        The caller may overwrite the tensor as soon as this returns.
+        """
         item = (key, self._packed(key, destination, value))
         size_bytes = getattr(value, "nbytes", 0)
         if destination != REPLICA_DEVICE:
             self.sent_bytes += size_bytes
             self._outbox.setdefault(destination, []).append(item)
-            return
-        with self._lock:
-            self._broadcast.append(item)
-            self.sent_bytes += size_bytes * len(self._receivers)
-            for receiver in self._receivers:
-                self._outbox.setdefault(receiver, []).append(item)
+        else:
+            with self._lock:
+                self._broadcast.append(item)
+                self.sent_bytes += size_bytes * len(self._receivers)
+                for receiver in self._receivers:
+                    self._outbox.setdefault(receiver, []).append(item)
+        if size_bytes >= LARGE_BYTES:
+            self.flush()
 
     def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array to compute the tensor of that edge into, before `send`. It is in the store if it will be lent."""

@@ -11,6 +11,7 @@ import math
 import time
 import uuid
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -108,6 +109,7 @@ class ReplicaDriver:
         examples_per_replica: Examples that a replica reads for a step, for metrics; 0 if it is not known.
         skips_bad: Whether the shards leave out members whose gradients are not finite.
         combines: Whether replicas of one node combine what they contribute, before it goes to shards on other nodes.
+        overlaps: Whether shards update each large variable, and send it back, as soon as its gradients are there.
     """
 
     def __init__(
@@ -127,9 +129,10 @@ class ReplicaDriver:
         examples_per_replica: int = 0,
         skips_bad: bool = False,
         combines: bool = True,
+        overlaps: bool = True,
     ) -> None:
         self._skips_bad = skips_bad
-        self._combines = combines and protocol.collective
+        self._overlaps, self._combines = overlaps and protocol.collective, combines and protocol.collective
         self._combiners: dict[int, dict[int, Combiner]] = {}
         """By open step and replica: where the replica's contributions are combined."""
         self._cluster = cluster
@@ -389,12 +392,13 @@ class ReplicaDriver:
     # -- set-up ----------------------------------------------------------------------------------
 
     def _register_shards(self) -> None:
-        calls = {}
-        plans = [(part.device, self._plan_id, part) for part in self._compiled.shards]
-        plans += [(part.device, self._plan_id, part) for part in self._compiled.standbys.values()]
+        # A shard's step may begin before the one before it is over, unless a standby has to agree on what it has done.
+        replica = REPLICA_DEVICE if self._overlaps and not self._standbys else ""
+        parts = [*self._compiled.shards, *self._compiled.standbys.values()]
+        plans = [(part.device, self._plan_id, replace(part, replica=replica)) for part in parts]
         plans += [(shard, self._serving_id, part) for shard, part in self._compiled.serving.items()]
-        for device, plan_id, part in plans:
-            calls[register(self._cluster.actor(device), plan_id, part, self._functions)] = device
+        actor, functions = self._cluster.actor, self._functions
+        calls = {register(actor(device), plan_id, part, functions): device for device, plan_id, part in plans}
         for ref, device in calls.items():
             unpack(ref, device, self._faults.step_timeout_s)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
@@ -42,8 +44,8 @@ def sufficient_statistics(
     Raises:
         TypeError: `axes` is a single number.
     """
-    if not isinstance(axes, Tensor):
-        axes = list(axes)
+    if isinstance(axes, (int, np.integer)) or (isinstance(axes, np.ndarray) and not axes.ndim):
+        raise TypeError(f"sufficient_statistics: axes must be a list of dimensions, not {axes!r}")
     if keepdims is not None and keep_dims is not None:
         raise InvalidArgumentError("moments: give keepdims or keep_dims (its old name), not both")
     keep = bool(keepdims if keep_dims is None else keep_dims)

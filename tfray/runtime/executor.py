@@ -49,6 +49,7 @@ class PlanRun:
         self._suspended: list[tuple[Segment, Attempt]] = []
         self._missing = set(plan.recv_slots)
         self._unfinished = len(plan.segments)
+        self._holders = plan.holders.copy() if plan.holders else plan.holders
         for slot, value in zip(plan.feed_slots, feeds, strict=True):
             self._values[slot] = value
 
@@ -139,8 +140,15 @@ class PlanRun:
         if segment.sends and step.rendezvous is not None:
             step.rendezvous.flush()
         self._unfinished -= 1
+        for key in segment.releases:
+            self._release(key)
         for follower in segment.followers:
             self._count_down(follower)
+
+    def _release(self, key: str) -> None:
+        self._holders[key] -= 1
+        if not self._holders[key] and self._step.released is not None:
+            self._step.released(key)
 
     @property
     def _has_no_other(self) -> bool:

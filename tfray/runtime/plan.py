@@ -27,6 +27,7 @@ from tfray.ops.system.replica_ops import Contributions
 from tfray.runtime.codegen import CompiledBody
 from tfray.runtime.device import Device
 from tfray.runtime.host_values import host_values
+from tfray.runtime.releases import Releases, find_releases
 from tfray.runtime.segment_body import Body, depends_on_input_shapes, generic_body, specialize
 
 MAX_SPECIALIZATIONS: Final = 8
@@ -51,6 +52,7 @@ class Partition:
             there, see `replica_ops.replica_reduce`. It has all edges to a shard, or none of them.
         also_from: By device from which it receives tensors: another that sends the same, by the same keys. Whichever
             comes first counts.
+        replica: Of a shard whose steps may overlap: the device that stands for its replicas. See `runtime.releases`.
     """
 
     device: str
@@ -62,6 +64,7 @@ class Partition:
     wakes: list[str] = field(default_factory=list)
     reductions: dict[str, str] = field(default_factory=dict)
     also_from: dict[str, str] = field(default_factory=dict)
+    replica: str = ""
 
     @property
     def only_sends(self) -> bool:
@@ -101,6 +104,7 @@ class Partition:
             self.wakes,
             self.reductions,
             self.also_from,
+            self.replica,
         )
 
     @classmethod
@@ -123,6 +127,7 @@ class Segment:
         last_read_slots: Slots of received tensors that no other segment needs. They are emptied once it has run.
         waits: Number of earlier segments and Recv operations that it waits for.
         followers: Segments that wait for it.
+        releases: What is released once it and others have run; see `Releases.keys`.
     """
 
     def __init__(self, index: int, ops: list[Operation]) -> None:
@@ -139,6 +144,7 @@ class Segment:
         self.last_read_slots: list[int] = []
         self.waits = 0
         self.followers: list[Segment] = []
+        self.releases: list[str] = []
         self.body: Body
         self._by_shapes = False
         self._compiled: dict[Any, CompiledBody] = {}
@@ -204,6 +210,8 @@ class Plan:
         waits: Whether an operation other than Recv may have to wait.
         receives_in_regions: Whether a branch or a loop waits for other devices.
         initial_waits: For each segment, the number of deliveries and earlier segments that it waits for.
+        releases: What its steps release to one another, on a shard whose steps may overlap.
+        holders: By what is released: the number of segments that must have run before.
     """
 
     @making_much()
@@ -223,11 +231,15 @@ class Plan:
         self.optimize = partition.optimize
         self._sends_copy = sends_copy
         self._sent_in_place_bytes = sent_in_place_bytes
-        self._slots: dict[Tensor, int] = {}
+        self._slots: dict[Tensor | str, int] = {}
         self._fed = {self._fed_tensor(name): name for name in partition.feeds}
         self._fetched = [partition.graph.get_tensor_by_name(name) for name in partition.fetches]
+        self.releases = Releases()
+        if partition.replica and device.type == "CPU":  # on a GPU, kernels of a segment may run after its end
+            self.releases = find_releases(partition.graph, partition.device, partition.replica)
         self.segments = self._cut_into_segments()
         self._connect()
+        self.holders = Counter(key for segment in self.segments for key in segment.releases)
         self.feed_slots = [self._slot(tensor) for tensor in self._fed]
         self.fetch_slots = [self._slot(tensor) for tensor in self._fetched]
         self.slot_count = len(self._slots)
@@ -275,8 +287,8 @@ class Plan:
     def _fed_tensor(self, name: str) -> Tensor:
         return self.partition.graph.get_operation_by_name(name).outputs[0]
 
-    def _slot(self, tensor: Tensor) -> int:
-        return self._slots.setdefault(tensor, len(self._slots))
+    def _slot(self, value: Tensor | str) -> int:
+        return self._slots.setdefault(value, len(self._slots))
 
     def _cut_into_segments(self) -> list[Segment]:
         """Group operations by their blocking ancestors: a mask with a bit per Recv group or operation that waits."""
@@ -293,6 +305,8 @@ class Plan:
             mask = 0
             for earlier in predecessors(op):
                 mask |= self._mask[earlier]
+            for key in self.releases.of_ops.get(op, ()):
+                mask |= 1 << group_bits.setdefault(key, len(group_bits))
             if op.type == "Recv":
                 mask |= 1 << group_bits.setdefault((op.attr("source"), op.attr("group")), len(group_bits))
                 self.recvs.append(op)
@@ -305,12 +319,14 @@ class Plan:
                 else:
                     by_mask[mask].ops.append(op)
             self._mask[op] = mask
+        self._release_bits = {key: 1 << group_bits[key] for key in self.releases.keys if key in group_bits}
         self._segment_of = {op: segment for segment in by_mask.values() for op in segment.ops}
         return list(by_mask.values())
 
     def _connect(self) -> None:
         """Find what each segment takes, gives and waits for."""
         self.recv_slots: dict[str, int] = {op.attr("key"): self._slot(op.outputs[0]) for op in self.recvs}
+        self.recv_slots |= {key: self._slot(key) for key in self._release_bits}
         self.recv_segments: dict[str, list[Segment]] = {key: [] for key in self.recv_slots}
         fetched = set(self._fetched)
         for segment in self.segments:
@@ -324,9 +340,11 @@ class Plan:
             for other in earlier - {segment}:
                 other.followers.append(segment)
                 segment.waits += 1
-            for recv in self._awaited(segment):
-                self.recv_segments[recv.attr("key")].append(segment)
+            for key in self._awaited(segment):
+                self.recv_segments[key].append(segment)
                 segment.waits += 1
+            touched = self.releases.of_ops
+            segment.releases = sorted(frozenset().union(*(touched.get(op, ()) for op in segment.ops)))
         received = {op.outputs[0] for op in self.recvs} - fetched
         readers = Counter(tensor for segment in self.segments for tensor in segment.inputs)
         for segment in self.segments:
@@ -337,10 +355,11 @@ class Plan:
             segment.outputs = [t for op in segment.ops for t in op.outputs if t in used_later]
             segment.output_slots = [self._slot(tensor) for tensor in segment.outputs]
 
-    def _awaited(self, segment: Segment) -> list[Operation]:
-        """Every Recv whose group is an ancestor of the segment."""
+    def _awaited(self, segment: Segment) -> list[str]:
+        """The keys of every Recv whose group is an ancestor of the segment, and of what it waits to be released."""
         mask = self._mask[segment.ops[0]]
-        return [recv for recv in self.recvs if self._mask[recv] | mask == mask]
+        received = [recv.attr("key") for recv in self.recvs if self._mask[recv] | mask == mask]
+        return received + [key for key, bit in self._release_bits.items() if bit & mask]
 
     @making_much()
     def compile(self, segment: Segment, body: Body) -> CompiledBody:

@@ -155,6 +155,7 @@ class Step:
         is_alone: Whether nothing else in the step could run if that segment were left.
         runs: The plans that the thread of the step advances. `_hold` goes on with them while a branch or a loop waits.
         held: What some operations take and others give back, by the method ``release``; the end of the step does, too.
+        released: Called with each key of the plan's `Releases` once everything that holds it has run, if anybody cares.
     """
 
     # `_attempts`: what operations wait for, by operation name. `_inbox`: tensors for a `receive` still to come.
@@ -172,6 +173,7 @@ class Step:
         "is_alone",
         "mailbox",
         "may_have_ended",
+        "released",
         "rendezvous",
         "runs",
         "suspends",
@@ -193,6 +195,7 @@ class Step:
         self.is_alone = False
         self.runs: Sequence[Run] = ()
         self.held: set[Any] = set()
+        self.released: Callable[[str], None] | None = None
         self._error: OpError | None = None
         self._calls: list[Call] = []
         self._attempts: dict[str, Attempt] = {}

@@ -99,7 +99,7 @@ def test_what_several_replicas_contribute_together_counts_for_all_of_them():
     inbox = ReplicaInbox(["a"], [0, 1, 2])
     assert inbox.add((1, 2), [("a", 12)]) == []
     ((key, contributions),) = inbox.add((0,), [("a", 0)])
-    assert (key, contributions, inbox.replicas) == ("a", [0, 12], 3)
+    assert (key, contributions, contributions.replicas) == ("a", [0, 12], 3)
 
 
 def test_it_counts_as_a_whole_if_one_of_them_is_a_member():
@@ -108,7 +108,7 @@ def test_it_counts_as_a_whole_if_one_of_them_is_a_member():
     inbox.add((2, 3), [("a", 23)])
     inbox.add((4, 5), [("a", 45)])
     ((_, contributions),) = inbox.commit([0, 1, 2])
-    assert contributions == [1, 23] and inbox.replicas == 4
+    assert contributions == [1, 23] and contributions.replicas == 4
 
 
 @given(st.permutations([((0, 1), 1), ((1,), 10), ((0,), 20), ((2,), 2)]))
@@ -117,7 +117,7 @@ def test_who_contributes_alone_and_together_counts_once(events):
     inbox = ReplicaInbox(["a"], [0, 1, 2])
     handed_over = [given for replicas, value in events for given in inbox.add(replicas, [("a", value)])]
     ((_, contributions),) = handed_over
-    assert contributions in ([1, 2], [20, 10, 2]) and inbox.replicas == 3
+    assert contributions in ([1, 2], [20, 10, 2]) and contributions.replicas == 3
 
 
 def test_who_has_not_sent_everything_together_counts_alone():
@@ -126,3 +126,38 @@ def test_who_has_not_sent_everything_together_counts_alone():
     inbox.add((0,), [("a", 0), ("b", 0)])
     handed_over = inbox.add((1,), [("a", 10), ("b", 10)])
     assert handed_over == [("a", [0, 10]), ("b", [0, 10])]
+
+
+UNITS = [frozenset(["a"]), frozenset(["indices", "rows"])]
+
+
+def test_units_are_handed_over_one_by_one():
+    inbox = ReplicaInbox(["a", "indices", "rows"], [0, 1], units=UNITS)
+    assert inbox.add((0,), [("a", 1), ("rows", 2)]) == []
+    assert inbox.add((1,), [("a", 10)]) == [("a", [1, 10])]
+    assert inbox.has_begun and not inbox.is_complete
+    assert inbox.add((1,), [("rows", 20), ("indices", 30)]) == []
+    assert inbox.add((0,), [("indices", 3)]) == [("indices", [3, 30]), ("rows", [2, 20])]
+    assert inbox.is_complete
+
+
+def test_a_unit_that_a_member_has_not_completed_does_without_it():
+    inbox = ReplicaInbox(["a", "indices", "rows"], [0, 1], units=UNITS)
+    inbox.add((0,), [("a", 1), ("indices", 3), ("rows", 2)])
+    inbox.add((1,), [("indices", 30), ("a", 10)])
+    ((first, _), (second, values)) = inbox.commit([0])
+    assert (first, second, values, values.replicas) == ("indices", "rows", [2], 1)
+
+
+def test_who_takes_up_a_step_completes_the_units_that_are_left():
+    inbox = ReplicaInbox(["a", "indices", "rows"], [0], units=UNITS)
+    assert inbox.add((0,), [("a", 1), ("indices", 3)]) == [("a", [1])]
+    assert inbox.commit([]) == []
+    assert inbox.add((1,), [("a", 100), ("indices", 7), ("rows", 8)]) == []
+    assert inbox.commit([1]) == [("indices", [7]), ("rows", [8])]
+
+
+def test_with_a_verdict_all_is_one_unit():
+    inbox = ReplicaInbox(["a", "b", "v"], [0], "v", [frozenset(["a"]), frozenset(["b", "v"])])
+    assert inbox.add((0,), [("a", 1), ("b", 2)]) == []
+    assert len(inbox.add((0,), [("v", [True])])) == 3

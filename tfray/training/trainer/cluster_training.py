@@ -342,6 +342,7 @@ class ClusterTraining:
             examples_per_replica=model.batch_size * run.accumulate,
             skips_bad=run.bad_gradients == "skip",
             combines=scaling.combine_on_nodes,
+            overlaps=scaling.overlap_updates,
         )
 
     def _compiled(self) -> CompiledReplicaStep:

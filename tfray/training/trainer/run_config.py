@@ -71,6 +71,12 @@ class ScalingConfig:
             sums are the same but for rounding, which depends on which workers share a node. With backup workers, a
             node's gradients count together: a step may average more than ``workers - backup_workers``. Asynchronous
             runs, `wire_dtype` ``"float16"`` and runs that skip bad gradients never combine them.
+        overlap_updates: Whether parameter servers update each variable of a mebibyte or more as soon as all its
+            gradients are there, and send it back while those of other variables are still under way. A worker that
+            dies in the middle of sending then counts for the variables of which it has sent everything; the others do
+            without it. Each update is made once all the same. Without overlap, such a worker counts for nothing on the
+            servers to which it has not sent everything. Asynchronous runs, runs with `replicated_shards` and those that
+            skip bad gradients never overlap updates.
         scheduling_strategy: Ray's scheduling strategy for workers, such as ``"SPREAD"``. A mapping has one for the job
             ``"worker"`` and one for ``"ps"``; see `JobSpec.scheduling_strategy`.
         start_timeout_s: Seconds to wait for Ray to find room for all actors.
@@ -93,6 +99,7 @@ class ScalingConfig:
     parameter_server_resources: Mapping[str, NonNegative] = field(default_factory=dict)
     wire_dtype: WireDtype | None = None
     combine_on_nodes: bool = True
+    overlap_updates: bool = True
     replicated_shards: bool = False
     store_bytes: Positive | None = None
 
