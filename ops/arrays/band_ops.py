@@ -137,7 +137,8 @@ def _matrix_sizes(low: int, high: int, rows: int, columns: int, longest: int) ->
     rows, columns = least_rows if rows == -1 else rows, least_columns if columns == -1 else columns
     if rows < least_rows or columns < least_columns or (rows != least_rows and columns != least_columns):
         raise ValueError(f"diagonals {low} to {high}, the longest of {longest}, are not those of {rows} x {columns}")
-    _check_band(low, high, rows, columns)
+    if longest:
+        _check_band(low, high, rows, columns)
     return rows, columns
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any, Final
 
 import numpy as np
@@ -398,6 +399,6 @@ def _shifted(x: TensorLike, axes: Axes | None, name: str, by: Callable[[TensorLi
         if isinstance(axes, Tensor):
             axes.shape.with_rank_at_most(1)
             return roll(x, by(gather(shape(x), axes)), axes)
-        along = list(range(len(x.shape.sizes))) if axes is None else list(np.ravel(axes))
+        along = list(range(len(x.shape.sizes))) if axes is None else list(map(index, np.ravel(axes)))
         sizes = shape(x)
-        return roll(x, stack([by(sizes[int(axis)]) for axis in along]), [int(axis) for axis in along])
+        return roll(x, stack([by(sizes[axis]) for axis in along]), along)

@@ -238,12 +238,11 @@ NTH_ELEMENT = register(
 # -- searching -----------------------------------------------------------------------------------------
 
 
-@none_is_default
 def searchsorted(
     sorted_sequence: TensorLike,
     values: TensorLike,
     side: str = "left",
-    out_type: DTypeLike = dtypes.int32,
+    out_type: DTypeLike | None = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Find where values would go into sorted rows.
@@ -260,7 +259,8 @@ def searchsorted(
     """
     if side not in ("left", "right"):
         raise InvalidArgumentError(f"searchsorted: side is {side!r}, expected 'left' or 'right'")
-    return add_op(SEARCH_SORTED, sorted_sequence, values, name=name, side=side, out_type=as_dtype(out_type))
+    out_type = dtypes.int32 if out_type is None else as_dtype(out_type)
+    return add_op(SEARCH_SORTED, sorted_sequence, values, name=name, side=side, out_type=out_type)
 
 
 def _search_sorted_kernel(ctx: KernelContext, rows: Array, values: Array) -> Array:

@@ -324,7 +324,7 @@ SPARSE = tf.SparseTensorValue([[0, 0], [0, 1]], [1, 2], [1, 2])
         (tf.image.extract_glimpse, (X, [2, 2], [[0.0, 0.0]]), ["centered", "normalized"]),
         (tf.image.crop_and_resize, (X, [[0.0, 0.0, 2.0, 1.0]], [0], [2, 2]), ["method", "extrapolation_value"]),
         (tf.argmax, (X[0, 0],), ["output_type"]),
-        (tf.searchsorted, ([1, 2], [2]), ["side", "out_type"]),
+        (tf.searchsorted, ([1, 2], [2]), ["out_type"]),
         (tf.histogram_fixed_width, ([1.0], [0.0, 2.0], 2), ["dtype"]),
         (tf.nn.embedding_lookup, ([X[0, 0]], [0]), ["partition_strategy"]),
         (tf.argmin, (X[0, 0],), ["output_type"]),
@@ -652,6 +652,9 @@ def test_of_bounds_in_the_wrong_order_the_lower_one_holds(x, low):
         (lambda: tf.random.categorical([[0.0, 1.0]], -1), ValueError),
         (lambda: tf.random.stateless_categorical([[0.0, 1.0]], -1, [1, 2]), ValueError),
         (lambda: tf.nn.sufficient_statistics([[0.0, 1.0]], 1), TypeError),
+        (lambda: tf.signal.ifftshift([[0.0, 1.0]], 1.5), TypeError),
+        (lambda: tf.searchsorted([[1, 3]], [[2]], side=None), ValueError),
+        (lambda: tf.nn.conv1d_transpose(np.zeros((2, 5, 1)), np.zeros((2, 3, 1)), -1, 1), TypeError),
     ],
 )
 def test_arguments_that_cannot_work_are_refused_when_the_graph_is_built(call, error):
@@ -672,3 +675,8 @@ def test_integers_are_normalised_to_floats():
 def test_frames_of_integers_are_added_up(dtype):
     frames = tf.constant([[1, 2, 0], [3, 4, 5]], dtype)
     assert run(tf.signal.overlap_and_add(frames, 2)).tolist() == [1, 2, 3, 4, 5]
+
+
+def test_matrices_of_an_empty_diagonal_beside_the_main_one():
+    assert run(tf.matrix_diag(np.zeros((1, 0), np.float32), k=-1)).tolist() == [[[0.0]]]
+    assert run(tf.matrix_diag(np.zeros((2, 0), np.float32), k=2)).tolist() == np.zeros((2, 2, 2)).tolist()

@@ -53,6 +53,10 @@ SOURCES = (*FLOATS, "float32", "float32", *INTS, "bool", "string")
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5, "complex64": 2e-5, "float64": 1e-7, "complex128": 1e-7}
 
 
+LOOSE = {"linalg.expm": 20.0}
+"""By function whose results TensorFlow rounds more coarsely: how many times the tolerance holds for it. Its exponential
+of a matrix of float32, of norm 5, is off by 1e-4 of the value in float64; that of SciPy by 7e-7."""
+
 LIMIT_S = 30.0
 """How long either side may take for a program."""
 
@@ -457,8 +461,9 @@ def _difference_when_run(
     if call["function"] == "cast" and any(not _fits_byte(x) for x in inputs):
         return None
     least = max([1e-3, *map(_largest, inputs)]) if call["function"].startswith(SUMS) else 1e-3
+    loose = LOOSE.get(call["function"], 1.0)
     for number, mine, other in zip(call["results"], ours["values"], theirs["values"], strict=False):
-        says = _unequal(decoded(mine), decoded(other), is_nan_given, least=least)
+        says = _unequal(decoded(mine), decoded(other), is_nan_given, loose, least)
         if says is None and number in whole:  # in the whole program it is computed in other ways
             says = _unequal(whole[number], decoded(other), is_nan_given, loose=10.0, least=least)
         if says:
