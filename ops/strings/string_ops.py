@@ -118,6 +118,8 @@ def string_format(
         >>> session.run(tf.strings.format("x: {}", tf.range(9)))
         b'x: [0 1 2 ... 6 7 8]'
     """
+    if isinstance(inputs, (int, float, complex, np.generic)):
+        raise TypeError(f"strings.format: inputs must be a tensor or a list of tensors, not {inputs!r}")
     tensors = list(inputs) if isinstance(inputs, (list, tuple)) else [convert_to_tensor(inputs)]
     expected = template.count(placeholder)
     if expected != len(tensors):

@@ -11,6 +11,10 @@ import pytest
 import tfray as tf
 
 
+def table_of_words(default):
+    return tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a", "b"], [1, 2]), default)
+
+
 def run(fetches, feeds=None):
     with tf.Session() as session:
         return session.run(fetches, feeds)
@@ -654,6 +658,8 @@ def test_of_bounds_in_the_wrong_order_the_lower_one_holds(x, low):
         (lambda: tf.nn.sufficient_statistics([[0.0, 1.0]], 1), TypeError),
         (lambda: tf.signal.ifftshift([[0.0, 1.0]], 1.5), TypeError),
         (lambda: tf.searchsorted([[1, 3]], [[2]], side=None), ValueError),
+        (lambda: tf.strings.format("{}", 1.5), TypeError),
+        (lambda: table_of_words([1, 2]).lookup(tf.constant(["a"])), ValueError),
         (lambda: tf.nn.conv1d_transpose(np.zeros((2, 5, 1)), np.zeros((2, 3, 1)), -1, 1), TypeError),
     ],
 )

@@ -292,6 +292,7 @@ class InitializableLookupTableBase(LookupInterface):
         return use_resource(lookup_ops.LOOKUP_TABLE_SIZE, self.resource_handle, name=name or f"{self.name}_Size")
 
     def _find(self, keys: Tensor) -> Tensor:
+        self._default.shape.assert_has_rank(0)
         inputs = self._check_keys(keys), self._default
         return use_resource(lookup_ops.LOOKUP_TABLE_FIND, self.resource_handle, *inputs)
 
