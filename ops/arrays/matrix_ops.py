@@ -8,13 +8,13 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import MASK_TYPES, zeros_like
-from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor
+from tfray.ops.arrays.shape_ops import cast, host_int
 from tfray.ops.kernels.precision import choose
 
 _TYPES: Final = {"T": (*dtypes.NUMERIC, dtypes.bool_)}
@@ -242,7 +242,10 @@ def matrix_band_part(
     Returns:
         Same shape and dtype as `input`.
     """
-    lower, upper = (cast(index_tensor(number), dtypes.int64) for number in (num_lower, num_upper))
+    lower, upper = (
+        cast(number, dtypes.int64) if isinstance(number, Tensor) else convert_to_tensor(number, dtypes.int64)
+        for number in (num_lower, num_upper)
+    )
     return add_op(MATRIX_BAND_PART, input, lower, upper, name=name)
 
 

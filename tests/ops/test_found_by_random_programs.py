@@ -659,6 +659,8 @@ def test_of_bounds_in_the_wrong_order_the_lower_one_holds(x, low):
         (lambda: tf.signal.ifftshift([[0.0, 1.0]], 1.5), TypeError),
         (lambda: tf.searchsorted([[1, 3]], [[2]], side=None), ValueError),
         (lambda: tf.strings.format("{}", 1.5), TypeError),
+        (lambda: tf.signal.frame(np.zeros((3, 4)), 3, -4, pad_end=True), ValueError),
+        (lambda: tf.matrix_band_part(np.zeros((3, 4)), 1, 1.5), TypeError),
         (lambda: table_of_words([1, 2]).lookup(tf.constant(["a"])), ValueError),
         (lambda: tf.nn.conv1d_transpose(np.zeros((2, 5, 1)), np.zeros((2, 3, 1)), -1, 1), TypeError),
     ],
