@@ -269,7 +269,7 @@ class DeviceHost:
             else:
                 traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
                 record.step = traced
-                traced.released = record.release
+                traced.released, trace.arrivals = record.release, record.arrivals
                 fetched = traced.run(registered.plan.traced(), fed)
         ran = time.perf_counter_ns()
         while not record.may_end(request):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from tfray.actors.links.object_rendezvous import ObjectRendezvous
 from tfray.actors.links.peer_link import defer
 from tfray.errors import OpError, UnavailableError
 from tfray.ops.system.replica_ops import Contributions
-from tfray.runtime.rendezvous import Mailbox
+from tfray.runtime.rendezvous import LARGE_BYTES, Mailbox
 from tfray.runtime.step import Step
 
 _RELEASED: Final = np.zeros(0, np.uint8)
@@ -44,6 +45,8 @@ class StepRecord:
         self.later: StepRecord | None = None
         """The next step, if it has begun before this one is over."""
         self._released: list[str] = []
+        self.arrivals: dict[str, int] = {}
+        """By key of its edge: when a large tensor had come, by `time.perf_counter_ns`."""
 
     def lose(self, sender: str) -> None:
         """Nothing more comes from a device, because the connection from it is lost. End the step if it waits for that.
@@ -67,8 +70,14 @@ class StepRecord:
                 if source in self.plan.inner_sources:
                     self.end(error)
 
+    def _note_arrival(self, items: Iterable[tuple[str, Any]]) -> None:
+        for key, value in items:
+            if getattr(value, "nbytes", 0) >= LARGE_BYTES:
+                self.arrivals[key] = time.perf_counter_ns()
+
     def contribute(self, replicas: tuple[int, ...], items: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         """Take contributions of replicas. Returns what is to be handed over, once the members have sent everything."""
+        self._note_arrival(items)
         if self.inbox is None:
             self.early.append((replicas, items))
             return []
@@ -98,6 +107,7 @@ class StepRecord:
         if self.inbox is not None and self.inbox.is_void:
             self.mailbox.abort(StepVoid())
         elif items:
+            self._note_arrival(items)
             self.mailbox.deliver(items)
 
     def release(self, key: str) -> None:

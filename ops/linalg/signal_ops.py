@@ -82,9 +82,9 @@ def frame(
         step.shape.assert_has_rank(0)
         samples = shape(signal)[along]
         if pad_end:
-            known = [constant_value(each) for each in (samples, step)]
-            if all(value is not None for value in known) and known[0] >= -known[1] > 0:
-                raise ValueError(f"frame: steps of {known[1]} in {known[0]} samples make no frames")
+            count, by = constant_value(samples), constant_value(step)
+            if count is not None and by is not None and count >= -by > 0:
+                raise ValueError(f"frame: steps of {by} in {count} samples make no frames")
             frames = -floordiv(-samples, step)
             missing = maximum((frames - 1) * step + length - samples, 0)
             pad_value = convert_to_tensor(pad_value, signal.dtype)

@@ -172,7 +172,7 @@ def conv1d_transpose(
     Returns:
         Shape `output_shape`.
     """
-    if not isinstance(output_shape, Tensor) and not np.ndim(output_shape):
+    if isinstance(output_shape, (int, np.integer)):
         raise TypeError(f"conv1d_transpose: output_shape must be a list of 3 numbers, not {output_shape!r}")
     layout = {"NWC": "NHWC", "NCW": "NCHW"}.get(data_format, data_format)
     if layout not in ("NHWC", "NCHW"):

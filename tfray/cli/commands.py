@@ -40,7 +40,7 @@ from tfray.errors import NotFoundError, OpError
 from tfray.formats.files import failures_of, is_folder
 from tfray.library.inspect.graph_tree import show as show_graph
 from tfray.library.inspect.profile_tables import show as show_profile
-from tfray.library.inspect.step_spans import merged
+from tfray.library.inspect.step_spans import merged, overlap
 from tfray.library.inspect.timeline import Timeline
 from tfray.ops.kernels.cpu_threads import thread_count
 from tfray.placement.contributions import BAD_GRADIENTS, WIRE_DTYPES
@@ -474,6 +474,13 @@ def timeline(target: str, settings: Sequence[str], chosen: str, output: Path, **
         outputs.write(target, trainer, records, None, {})
         click.echo(f"step {last}:")
         show_profile(traces[-1])
+        found = overlap(traces)
+        if found.sending_s:
+            step, computing, sending = (f"{s * 1e3:.1f} ms" for s in (found.step_s, found.computing_s, found.sending_s))
+            click.echo(
+                f"{len(traces)} steps of {step}, with {computing} of computing and {sending} of sending in each:"
+            )
+            click.echo(f"a step takes {found.share:.2f} times as long as the longer of the two")
 
 
 def _parse_steps(chosen: str) -> tuple[int, int]:

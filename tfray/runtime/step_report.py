@@ -50,14 +50,15 @@ def run_metadata(records: Sequence[DeviceRecord]) -> RunMetadata:
 
 def _node(span: Span, epoch_ns: int, thread: int) -> NodeExecStats:
     op, start, duration = span.op, span.start + epoch_ns, span.end - span.start
+    ready = start if span.arrived is None else span.arrived + epoch_ns
     node = NodeExecStats(
         node_name=op.name,
         timeline_label=f"{op.name} = {op.type}({op.label})",
         thread_id=thread,
         all_start_micros=start // 1000,
         all_start_nanos=start,
-        scheduled_micros=start // 1000,
-        scheduled_nanos=start,
+        scheduled_micros=ready // 1000,
+        scheduled_nanos=ready,
         op_end_rel_micros=-(-duration // 1000),
         op_end_rel_nanos=duration,
         all_end_rel_micros=-(-duration // 1000),

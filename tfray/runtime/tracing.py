@@ -62,12 +62,21 @@ class Output(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A stretch of time of one device."""
+    """A stretch of time of one device.
+
+    Attributes:
+        op: What it did.
+        start: When it began.
+        end: When it ended.
+        outputs: What that returned.
+        arrived: When the tensor of a Recv had come, if it is large and came from another process.
+    """
 
     op: TracedOp
     start: int
     end: int
     outputs: tuple[Output, ...] = ()
+    arrived: int | None = None
 
 
 @dataclass
@@ -122,6 +131,7 @@ class DeviceTrace:
         waited: Whether the step has waited since the last Recv within a branch or a loop.
         resumed: When the wait of the last such Recv ended; 0 if it did not wait.
         called: Name of the operation whose Python function was called last, and when the function began and ended.
+        arrivals: By key of its edge: when a large tensor had come from another process.
     """
 
     clock = staticmethod(time.perf_counter_ns)
@@ -142,6 +152,7 @@ class DeviceTrace:
         self.resumed = 0
         self.waited = False
         self.called: tuple[str, int, int] | None = None
+        self.arrivals: Mapping[str, int] = {}
         self.start = self.end = time.perf_counter_ns()
 
     def _synchronized(self) -> int:
@@ -232,7 +243,8 @@ class DeviceTrace:
             freed = [self._freed.get((number, index)) for index in range(len(measured))]
             dtypes = op.dtypes or ("",) * len(measured)
             outputs = [Output(*each) for each in zip(dtypes, *zip(*measured, strict=True), freed, strict=False)]
-            spans.append(Span(op, start, end, tuple(outputs) if measured else ()))
+            arrived = self.arrivals.get(op.label) if op.type == "Recv" else None
+            spans.append(Span(op, start, end, tuple(outputs) if measured else (), arrived))
         name = self._device.name
         return DeviceRecord(
             name,
@@ -324,6 +336,7 @@ def shifted(record: DeviceRecord, offset: int) -> DeviceRecord:
                 output._replace(freed=None if output.freed is None else output.freed + offset)
                 for output in span.outputs
             ),
+            None if span.arrived is None else span.arrived + offset,
         )
         for span in record.spans
     ]

@@ -18,8 +18,11 @@ from tfray.formats.step_stats import (
     NodeExecStats,
     StepStats,
 )
-from tfray.library.inspect.step_spans import coverage, flows, merged, peak_memory, spans_of
+from tfray.library.inspect.step_spans import coverage, flows, merged, overlap, peak_memory, spans_of
 from tfray.library.inspect.timeline import Timeline
+from tfray.runtime.step_report import run_metadata
+from tfray.runtime.traced_op import TracedOp
+from tfray.runtime.tracing import DeviceRecord, Span
 
 
 def node(name, kind, start, end, arguments="", thread=1, memory=()):
@@ -301,3 +304,39 @@ def test_tensorflows_names_of_what_a_profile_is():
         found = tf.profiler.profile(graph, options=tf.profiler.ProfileOptionBuilder({"output": "none"}).build())
     assert isinstance(found, tf.profiler.GraphNodeProto) and found.total_parameters == 12
     assert tf.profiler.MultiGraphNodeProto is tf.profiler.GraphNodeProto
+
+
+# -- computing and sending -----------------------------------------------------------------------------
+
+MS = 1_000_000
+EDGE = "w:0 /ps -> /worker"
+
+
+def step_of(begins_ms, *spans):
+    """A recorded step: (device, type, key, start, end, arrival) for each span, in milliseconds from its beginning."""
+    records = []
+    for device, kind, key, start, end, arrived in spans:
+        at = [None if ms is None else (begins_ms + ms) * MS for ms in (start, end, arrived)]
+        span = Span(TracedOp(f"{kind}_{key}_{start}", kind, key), at[0], at[1], (), at[2])
+        records.append(DeviceRecord(device, "host", (1, "t"), at[0], at[1], [span]))
+    return run_metadata(records)
+
+
+def test_how_far_computing_and_sending_overlap():
+    steps = [
+        step_of(
+            begins,
+            ("/ps", "Send", EDGE, 0, 1, None),
+            ("/worker", "Recv", EDGE, 60, 61, 51),  # it had come before it was taken
+            ("/worker", "MatMul", "x", 10, 40, None),
+            ("/worker", "MatMul", "y", 30, 50, None),
+            ("/ps", "ApplyAdam", "w", 70, 80, None),
+        )
+        for begins in (0, 100)
+    ]
+    found = overlap(steps)
+    assert found.step_s == pytest.approx(0.1, rel=1e-3)
+    assert found.computing_s == pytest.approx(0.04, rel=1e-3)
+    assert found.sending_s == pytest.approx(0.05, rel=1e-3)
+    assert found.share == pytest.approx(2.0, rel=1e-3)
+    assert overlap([tf.RunMetadata()]).share == 0

@@ -32,6 +32,7 @@ class StepSpan:
         allocated_bytes: The part of `output_bytes` that was newly allocated.
         self_ns: Its duration, less that of the spans inside it, in nanoseconds.
         shapes: Shapes of its outputs.
+        ready_ns: When it could begin: when the tensor of a Recv had come. It is `start_ns` where that is not known.
     """
 
     name: str
@@ -45,6 +46,7 @@ class StepSpan:
     allocated_bytes: int = 0
     self_ns: int = 0
     shapes: list[list[int]] = field(default_factory=list)
+    ready_ns: int = 0
 
     @property
     def duration_ns(self) -> int:
@@ -106,6 +108,7 @@ def _span(node: NodeExecStats, device: str) -> StepSpan:
         output_bytes=sum(each.allocation_description.requested_bytes for each in descriptions),
         allocated_bytes=sum(memory.total_bytes for memory in node.memory),
         shapes=[[int(dim.size) for dim in each.shape.dim] for each in descriptions],
+        ready_ns=int(node.scheduled_nanos or node.scheduled_micros * 1000) or start,
     )
 
 
@@ -139,16 +142,70 @@ def flows(spans: Iterable[StepSpan]) -> list[tuple[StepSpan, StepSpan]]:
     return [(sent, received) for sent, received in found if received.start_ns >= sent.start_ns]
 
 
+@dataclass(frozen=True)
+class Overlap:
+    """How far devices compute while tensors travel between them.
+
+    Attributes:
+        step_s: Seconds from the beginning of one step to that of the next.
+        computing_s: Seconds in which operations ran in a step, on the device on which that is most.
+        sending_s: Seconds in which tensors travelled in a step, from one device to another: the most of any two.
+        share: Time of a step over the longer of the two. It is 1 where one is hidden behind the other.
+    """
+
+    step_s: float
+    computing_s: float
+    sending_s: float
+
+    @property
+    def share(self) -> float:
+        """See above; 0 where nothing was recorded."""
+        longer = max(self.computing_s, self.sending_s)
+        return self.step_s / longer if longer else 0.0
+
+
+def overlap(steps: Sequence[RunMetadata | StepStats]) -> Overlap:
+    """How computing and sending overlap in recorded steps that followed each other. Steps may overlap, too."""
+    each = [spans_of(step) for step in steps]
+    begins = [min((span.start_ns for span in spans if not span.name.startswith("_")), default=0) for spans in each]
+    spans = [span for spans in each for span in spans]
+    if not spans:
+        return Overlap(0.0, 0.0, 0.0)
+    first, last = begins[0], max(span.end_ns for span in spans)
+    whole = (begins[-1] - first) / (len(steps) - 1) if len(steps) > 1 else last - first
+    computing: dict[str, list[tuple[int, int]]] = {}
+    sending: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for span in spans:
+        if span.is_operation and span.type not in ("Send", "Recv"):
+            computing.setdefault(span.device, []).append((span.start_ns, span.end_ns))
+    for recorded in each:
+        for sent, received in flows(recorded):
+            ends = sent.end_ns, max(received.ready_ns, sent.end_ns)
+            sending.setdefault((sent.device, received.device), []).append(ends)
+    count = len(steps) * 1e9
+    return Overlap(
+        whole / 1e9,
+        max(map(_covered, computing.values()), default=0) / count,
+        max(map(_covered, sending.values()), default=0) / count,
+    )
+
+
+def _covered(spans: Iterable[tuple[int, int]]) -> int:
+    """The time that spans cover, all together."""
+    covered = reached = 0
+    for start, end in sorted(spans):
+        covered += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return covered
+
+
 def coverage(spans: Sequence[StepSpan]) -> dict[str, float]:
     """For each device, the share of time with at least one span, between its first and its last span."""
     parts: dict[str, float] = {}
     for device in dict.fromkeys(span.device for span in spans):
-        own = sorted((span.start_ns, span.end_ns) for span in spans if span.device == device)
-        covered, reached = 0, own[0][0]
-        for start, end in own:
-            covered += max(0, end - max(start, reached))
-            reached = max(reached, end)
-        parts[device] = covered / (reached - own[0][0]) if reached > own[0][0] else 1.0
+        own = [(span.start_ns, span.end_ns) for span in spans if span.device == device]
+        length = max(end for _, end in own) - min(start for start, _ in own)
+        parts[device] = _covered(own) / length if length else 1.0
     return parts
 
 
