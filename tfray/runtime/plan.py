@@ -75,7 +75,7 @@ class Partition:
         """Whether nothing in it can run before another device has sent something."""
         if self.feeds:
             return False
-        fetched = {self.graph.get_tensor_by_name(name).op for name in self.fetches}
+        fetched = {self.graph.tensor_named(name).op for name in self.fetches}
         awaiting: set[Operation] = set()
         for op in self.graph.get_operations():
             if op.type == "Recv" or any(earlier in awaiting for earlier in predecessors(op)):
@@ -225,7 +225,7 @@ class Plan:
         self._sent_in_place_bytes = sent_in_place_bytes
         self._slots: dict[Tensor, int] = {}
         self._fed = {self._fed_tensor(name): name for name in partition.feeds}
-        self._fetched = [partition.graph.get_tensor_by_name(name) for name in partition.fetches]
+        self._fetched = [partition.graph.tensor_named(name) for name in partition.fetches]
         self.segments = self._cut_into_segments()
         self._connect()
         self.feed_slots = [self._slot(tensor) for tensor in self._fed]

@@ -475,7 +475,7 @@ def test_updates_check_shapes_while_running():
 def test_updates_need_initialised_variables():
     var = Variable([1.0], name="w")
     train_op = GradientDescentOptimizer(0.1).apply_gradients([(constant([1.0]), var)])
-    with Session() as session, pytest.raises(FailedPreconditionError, match="'w' is not initialised"):
+    with Session() as session, pytest.raises(FailedPreconditionError, match="uninitialized value w"):
         session.run(train_op)
 
 
