@@ -621,13 +621,6 @@ def test_a_reader_lists_tensors_as_tensorflow_does(path):
         reader.get_tensor("x")
 
 
-def test_a_state_file_without_a_checkpoint_is_refused(tmp_path):
-    assert tf.train.get_checkpoint_state(tmp_path) is None
-    (tmp_path / "checkpoint").write_text("")
-    with pytest.raises(ValueError, match="Invalid checkpoint state"):
-        tf.train.get_checkpoint_state(tmp_path)
-
-
 def test_files_that_are_no_meta_graphs(tmp_path):
     for kind in (OSError, NotFoundError):
         with pytest.raises(kind, match="does not exist"):
