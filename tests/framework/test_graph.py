@@ -439,3 +439,8 @@ def test_a_cycle_of_control_inputs_is_an_error_and_no_hang():
     a.op.add_control_inputs([b.op])
     with tf.Session() as session, pytest.raises(InvalidArgumentError, match="cycle"):
         session.run(b)
+
+
+def test_a_shape_shows_its_dimensions_as_in_tensorflow_1():
+    assert repr(tf.TensorShape([1, None])) == "TensorShape([Dimension(1), Dimension(None)])"
+    assert repr(tf.TensorShape(None)) == "TensorShape(None)" and str(tf.TensorShape([1, None])) == "(1, ?)"
