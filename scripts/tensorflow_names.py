@@ -62,6 +62,8 @@ python.client.timeline *=timeline
 python.debug *=debug
 python.estimator *=estimator
 python.framework.common_shapes broadcast_shape=broadcast_static_shape
+python.framework.device @tfray.programs.internal_names.merge_device DeviceSpec
+python.framework.function @tfray.library.functions.traced_function.Defun
 python.framework.graph_io write_graph=train.write_graph
 python.framework.load_library load_op_library
 python.framework.ops get_collection_ref get_default_session

@@ -40,8 +40,8 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
     from tfray.formats.meta_graph_proto import MetaGraphDef, TensorInfo
     from tfray.formats.step_stats import RunMetadata
     from tfray.formats.tensor_proto import make_ndarray, make_tensor_proto
-    from tfray.framework import graph as _graph
     from tfray.framework import op_def as _op_def
+    from tfray.framework import plain_graph as _plain_graph
     from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
     from tfray.framework.device_spec import DeviceSpec
     from tfray.framework.dtypes import (
@@ -716,7 +716,7 @@ if not _typing.TYPE_CHECKING:  # to type checkers, a name that is not listed doe
         return _lazy_modules.load(__name__, name)
 
 
-_graph.draw_with("tfray.library.inspect.notebook")
+_plain_graph.draw_with("tfray.library.inspect.notebook")
 _op_def.load_later("tfray.ops.families")
 with _bulk.making_much():
     _lazy_modules.publish(_sys.modules[__name__])

@@ -8,7 +8,8 @@
     │   └── ArgumentError         an argument that a function cannot work with; also a TypeError
     ├── DeadlineExceededError     a step or a wait ran past its timeout
     ├── NotFoundError             a name, file or device that does not exist
-    │   └── NoCheckpointError     there is no checkpoint of a path; also a ValueError
+    │   ├── NoCheckpointError     there is no checkpoint of a path; also a ValueError
+    │   └── NoFileError           there is no graph or model at a path; also an OSError
     ├── AlreadyExistsError        a name or resource that exists already
     ├── PermissionDeniedError     a file or link that may not be used
     ├── UnauthenticatedError      a peer that did not present the cluster's key
@@ -20,6 +21,7 @@
     ├── InternalError             an invariant of tfray itself does not hold
     ├── UnavailableError          a device actor, or the cluster, is gone
     └── DataLossError             corrupt data
+        └── UnreadableError       a file that holds no graph or model; also an OSError
 
 The kinds are those of TensorFlow 1 (`tf.errors`), with its codes and its constructor, `(node_def, op, message)`. Each
 error knows the operation, the device and the line of the user's program that created the operation, and survives
@@ -40,10 +42,10 @@ __all__ = [
     "INVALID_ARGUMENT", "NOT_FOUND", "OK", "OUT_OF_RANGE", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
     "UNAUTHENTICATED", "UNAVAILABLE", "UNIMPLEMENTED", "UNKNOWN", "AbortedError", "AlreadyExistsError",
     "ArgumentError", "CancelledError", "ClosedError", "DataLossError", "DeadlineExceededError",
-    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NoCheckpointError", "NotFoundError", "OpError",
-    "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError",
-    "UnimplementedError", "UnknownError", "error_code_from_exception_type", "exception_type_from_error_code",
-    "raise_exception_on_not_ok_status",
+    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NoCheckpointError", "NoFileError",
+    "NotFoundError", "OpError", "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError",
+    "UnauthenticatedError", "UnavailableError", "UnimplementedError", "UnknownError", "UnreadableError",
+    "error_code_from_exception_type", "exception_type_from_error_code", "raise_exception_on_not_ok_status",
 ]
 # fmt: on
 
@@ -203,6 +205,10 @@ class NoCheckpointError(NotFoundError, ValueError):
     """There is no checkpoint of a path. Also a `ValueError`, which TensorFlow raises."""
 
 
+class NoFileError(NotFoundError, OSError):
+    """There is no graph or model at a path. Also an `OSError`, which TensorFlow raises."""
+
+
 class AlreadyExistsError(OpError):
     """A name or resource that exists already."""
 
@@ -267,6 +273,10 @@ class DataLossError(OpError):
     """Corrupt data."""
 
     _CODE = DATA_LOSS
+
+
+class UnreadableError(DataLossError, OSError):
+    """A file that holds no graph or model. Also an `OSError`, which TensorFlow raises."""
 
 
 _KINDS: Final = {

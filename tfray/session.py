@@ -678,8 +678,11 @@ def _fed_tensor(graph: Graph, feed: Any) -> Tensor:
     except (KeyError, TypeError, ValueError) as error:
         raise ArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
     assert isinstance(tensor, Tensor)
+    tensor = graph.value_of(tensor)
     if not graph.is_feedable(tensor):
-        raise InvalidArgumentError(f"{tensor!r} cannot be fed: it is a handle; feed the variable's value")
+        is_handle = tensor.dtype in (dtypes.resource, dtypes.variant)
+        why = "it is a handle; feed the variable's value" if is_handle else "prevent_feeding was called on it"
+        raise InvalidArgumentError(f"{tensor!r} may not be fed: {why}")
     return tensor
 
 
@@ -721,24 +724,21 @@ class _Structure:
             element = self._graph.as_graph_element(fetch)
         except (KeyError, TypeError, ValueError) as error:
             raise ArgumentError(f"cannot fetch {fetch!r}: {error.args[0]}") from error
+        if not self._graph.is_fetchable(element):
+            raise InvalidArgumentError(f"{element!r} may not be fetched: prevent_fetching was called on it")
         if isinstance(element, Operation):
             self.operations.append(element)
             return lambda values: None
         if element.dtype is dtypes.resource:
-            element = self._value_of_handle(element)
+            element = self._graph.value_of(element)
+        if element.dtype is dtypes.resource:
+            raise InvalidArgumentError(f"cannot fetch {element.name!r}: it is a handle and nothing reads its value")
         index = len(self.tensors)
         self.tensors.append(element)
         if element.op.type == "GetSessionHandle":
             session, dtype = self._session, element.op.inputs[0].dtype
             return lambda values: TensorHandle(values[index], dtype, session)
         return lambda values: values[index]
-
-    def _value_of_handle(self, handle: Tensor) -> Tensor:
-        """The value read for a variable whose name was fetched: ``"w:0"`` names its handle."""
-        for op in handle.consumers():
-            if op.op_def.access == "read" and len(op.inputs) == 1 and op.outputs[0].dtype is not dtypes.bool_:
-                return op.outputs[0]
-        raise InvalidArgumentError(f"cannot fetch {handle.name!r}: it is a handle and nothing reads its value")
 
 
 def _as_mapping(kind: type[dict[Any, Any]], items: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:

@@ -66,12 +66,15 @@ def handle_of(ref: VariableOrHandle) -> tuple[Tensor, DType, TensorShape]:
     """The handle of a variable, and the dtype and static shape of its value.
 
     Args:
-        ref: A `tf.Variable`, or the handle that `variable_handle` made.
+        ref: A `tf.Variable`, the handle that `variable_handle` made, or the value that `Graph.get_tensor_by_name` gives
+            for a variable's name.
 
     Raises:
         InvalidArgumentError: `ref` is neither.
     """
     if isinstance(ref, Tensor):
+        if ref.op.type == "ReadVariable":
+            ref = ref.op.inputs[0]
         if ref.op.type == "Variable":
             return ref, ref.op.attrs["dtype"], ref.op.attrs["shape"]
     elif isinstance(getattr(ref, "handle", None), Tensor):

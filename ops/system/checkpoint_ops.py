@@ -127,7 +127,7 @@ def _piece(name: str, array: TensorLike, part: Part) -> Piece:
 
 def _uninitialized(resource: StoredVariable) -> FailedPreconditionError:
     return FailedPreconditionError(
-        f"variable {resource.name!r} cannot be saved: it is not initialised; run its initializer, or leave it out "
+        f"Attempting to save uninitialized value {resource.name}: run its initializer, or leave it out "
         "of the Saver's var_list"
     )
 

@@ -113,7 +113,7 @@ def test_a_canned_model_goes_on_from_another(tmp_path):
 def test_what_makes_no_sense(trained, tmp_path):
     with pytest.raises(ValueError, match="nothing"):
         started(Settings(trained.model_dir, ".*", None, {"nothing": "weights"}), tmp_path)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="has shape"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Shape of variable weights"):
         started(trained.model_dir, tmp_path, shape=(5, 2))
     with pytest.raises(ValueError, match="warm_start_from"):
         started(3.5, tmp_path)

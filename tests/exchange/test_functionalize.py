@@ -223,7 +223,7 @@ TURNING = (
         ),
         (
             [*PLACEHOLDERS, ("s", "Switch", "x p", T), ("s", "Switch", "x p", T)],
-            "two operations of the graph are called 's'",
+            "Node 's' is not unique",
         ),
         (
             [*PLACEHOLDERS, ("a", "Identity", "b", T), ("b", "Identity", "a", T), ("s", "Switch", "a p", T)],

@@ -81,10 +81,13 @@ def test_operations_come_in_any_order_and_take_defaults():
     ("nodes", "said"),
     [
         ([("a", "Add", ["b", "b"], {"T": FLOAT}), ("b", "Identity", ["a"], {"T": FLOAT})], "in a circle"),
-        ([("a", "Identity", ["b"], {"T": FLOAT})], "'b' of 'a' is not a tensor"),
-        ([ZERO, ("a", "Identity", ["zero:1"], {"T": FLOAT})], "'zero:1' of 'a' is not a tensor"),
+        ([("a", "Identity", ["b"], {"T": FLOAT})], "Node 'a': Unknown input node 'b'"),
+        (
+            [ZERO, ("a", "Identity", ["zero:1"], {"T": FLOAT})],
+            "'a': Connecting to invalid output 1 of source",
+        ),
         ([ZERO, ("a", "Identity", ["zero", "zero"], {"T": FLOAT})], "'a' .* is not a valid Identity"),
-        ([("a", "NoOp", ["^b"], {})], "control input 'b'"),
+        ([("a", "NoOp", ["^b"], {})], r"Node 'a': Unknown input node '\^b'"),
         ([("a", "Placeholder", [], {})], "attribute dtype of Placeholder is missing"),
         ([("a", "PartitionedCall", [], {"f": {"func": {"name": "f"}}, "Tin": LIST, "Tout": LIST})], "no function 'f'"),
     ],
@@ -198,8 +201,8 @@ def test_attributes_of_another_kind_are_named(attr, value, message):
 @pytest.mark.parametrize(
     ("nodes", "message"),
     [
-        ([ZERO, ZERO], "two operations of the graph are called 'zero'"),
-        ([ZERO, ("y", "Identity", [""], {"T": FLOAT})], "input '' of 'y'"),
+        ([ZERO, ZERO], "Node 'zero' is not unique"),
+        ([ZERO, ("y", "Identity", [""], {"T": FLOAT})], "Node 'y': Unknown input node ''"),
         ([("y", "Tfray>Sort", [], {"_tfray": {"s": b"[1"}})], "'_tfray': it is no JSON"),
         ([("y", "Identity", [], {"_tfray": {"s": b"{}"}})], "does not tell op, input"),
         ([ZERO, ("y", "Split", ["zero", "zero"], {"T": FLOAT, "num_split": {"i": 1 << 40}})], "Split"),

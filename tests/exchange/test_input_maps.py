@@ -68,12 +68,12 @@ def test_what_the_graph_lacks_is_given(session, given, absent, keys, expected):
 @pytest.mark.parametrize(
     ("absent", "keys", "message"),
     [
-        (("a",), {"w:0": "x"}, "input 'a' of 'b' is not a tensor of the graph"),
-        (("parts",), {"a": "x", "parts:0": "y"}, "input 'parts:1' of 'c'"),
-        (("a",), {"a:0": "x", "nothing:0": "x"}, "input_map: nothing:0: graph_def neither has nor uses"),
-        (("a",), {"a:0": "x", "nothing": "x", "a:1": "x"}, "input_map: a:1, nothing:0: "),
-        ((), {"a:0": "x", "c:1": "x"}, "input_map: c:1: "),
-        ((), {"a:0": "x", "^nothing": "x"}, r"input_map: \^nothing: "),
+        (("a",), {"w:0": "x"}, "Node 'b': Unknown input node 'a'"),
+        (("parts",), {"a": "x", "parts:0": "y"}, "Node 'c': Unknown input node 'parts:1'"),
+        (("a",), {"a:0": "x", "nothing:0": "x"}, r"not found in graph_def: \[nothing:0\]: it neither has nor uses"),
+        (("a",), {"a:0": "x", "nothing": "x", "a:1": "x"}, r"not found in graph_def: \[a:1, nothing:0\]"),
+        ((), {"a:0": "x", "c:1": "x"}, r"not found in graph_def: \[c:1\]"),
+        ((), {"a:0": "x", "^nothing": "x"}, r"not found in graph_def: \[\^nothing\]"),
     ],
 )
 def test_what_is_neither_given_nor_used_is_named(given, absent, keys, message):
@@ -87,7 +87,7 @@ def test_an_operation_waits_for_what_is_given(session, given):
         signal = tf.identity(given["x"])
     graph = _without(_graph(), "a")
     tensors = {"a:0": given["x"], "w:0": given["x"]}
-    with pytest.raises(ValueError, match=r"control input '\^?a' of 'c' is not in the graph"):
+    with pytest.raises(ValueError, match=r"Node 'c': Unknown input node '\^a'"):
         tf.import_graph_def(graph, tensors)
     (c,) = tf.import_graph_def(graph, {**tensors, "^a": signal}, ["c"])
     assert c.control_inputs == [signal.op]

@@ -144,6 +144,8 @@ def handles_as_text(nodes):
         older = tensorflow_op(node.op.removesuffix("V2"))
         if older is not None:
             node.op = older.name
+            if node.op == "MutableDenseHashTable":
+                node.input[:] = node.input[:1]  # it knew no key for what is deleted
             for attr in set(node.attr) - set(older.attrs):
                 del node.attr[attr]
 

@@ -225,8 +225,9 @@ def branching_graph():
         lambda: grown,
         name="choose",
     )
+    rows = tf.map_fn(lambda row: tf.reduce_max(row) * tf.reduce_sum(x), grown, name="rows")
     with tf.control_dependencies([chosen]):
-        tf.identity(tf.map_fn(lambda row: tf.reduce_max(row) * tf.reduce_sum(x), grown, name="rows"), name="end")
+        tf.identity(rows, name="end")
     tf.constant(np.zeros(1000, np.float32), name="large")
     return tf.get_default_graph()
 

@@ -174,6 +174,66 @@ def test_an_operation_knows_its_parts():
     assert op in x.graph.get_operations()
     with pytest.raises(ValueError, match="nonsense"):
         op.get_attr("nonsense")
+    assert [dim.size for dim in x.op.get_attr("shape").dim] == [-1, 3]
+    image = tf.nn.conv2d(tf.ones([1, 2, 2, 1]), tf.ones([1, 1, 1, 1]), [1, 1, 1, 1], "SAME")
+    assert image.op.get_attr("padding") == b"SAME"
+
+
+def test_an_operation_knows_the_line_that_made_it():
+    ((file, line, function, text),) = tf.no_op().traceback
+    assert (file, function) == (__file__, "test_an_operation_knows_the_line_that_made_it")
+    assert line and "tf.no_op().traceback" in text
+
+
+def test_the_name_of_a_variable_stands_for_its_value():
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="v")
+    named = tf.get_default_graph().get_tensor_by_name("v:0")
+    assert named.shape == [2, 2] and named.dtype is tf.float32
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(2 * named[0]).tolist() == [2, 4]
+        assert session.run(tf.gradients(v * v, named)[0]).tolist() == [[2, 4], [6, 8]]
+        for key in (named, "v:0", v):
+            assert session.run(v + 1.0, {key: np.zeros((2, 2))}).tolist() == [[1, 1], [1, 1]]
+        session.run(tf.assign(named, np.ones((2, 2))))
+        assert session.run(v).tolist() == [[1, 1], [1, 1]]
+
+
+def test_what_may_not_be_fed_or_fetched():
+    graph = tf.get_default_graph()
+    x = tf.constant(1.0)
+    y = x + 1.0
+    graph.prevent_feeding(x)
+    graph.prevent_fetching(y.op)
+    assert not graph.is_feedable(x) and graph.is_fetchable(x) and not graph.is_fetchable(y)
+    with tf.Session() as session:
+        with pytest.raises(ValueError, match="may not be fed"):
+            session.run(x, {x: 2.0})
+        for each in (y, y.op):
+            with pytest.raises(ValueError, match="may not be fetched"):
+                session.run(each)
+        assert session.run(y * 1.0) == 2
+
+
+def test_what_takes_a_result_of_the_scope_has_waited():
+    a, b = tf.constant(1.0), tf.constant(2.0)
+    with tf.control_dependencies([a.op]):
+        c = tf.negative(b)
+        d = tf.negative(c)
+        e = tf.negative(a)
+        with tf.control_dependencies([b.op]):
+            f = c + a
+    waited_for = [each.op.control_inputs for each in (c, d, e, f)]
+    assert waited_for == [[a.op], [], [], [b.op]]
+
+
+def test_a_result_of_the_scope_waits_when_it_is_a_constant():
+    v = tf.Variable(0.0, use_resource=True)
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        result = tf.identity(tf.constant(3.0)) * 2.0
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(result) == 6 and session.run(v) == 1
 
 
 def test_creation_sites_are_the_users_lines():
@@ -379,3 +439,8 @@ def test_a_cycle_of_control_inputs_is_an_error_and_no_hang():
     a.op.add_control_inputs([b.op])
     with tf.Session() as session, pytest.raises(InvalidArgumentError, match="cycle"):
         session.run(b)
+
+
+def test_a_shape_shows_its_dimensions_as_in_tensorflow_1():
+    assert repr(tf.TensorShape([1, None])) == "TensorShape([Dimension(1), Dimension(None)])"
+    assert repr(tf.TensorShape(None)) == "TensorShape(None)" and str(tf.TensorShape([1, None])) == "(1, ?)"

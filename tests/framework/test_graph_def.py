@@ -336,3 +336,98 @@ def test_device_scopes_apply_to_what_is_imported(case):
     (branch,) = (op for op in imported.get_operations() if op.type in ("Cond", "If"))
     inner = [op for region in branch.attrs.values() if isinstance(region, Region) for op in region.get_operations()]
     assert [op.device for op in inner if op.type == "Mul"] == [f"{of_others}/device:CPU:0"]
+
+
+# -- beside what is there already ----------------------------------------------------------------------
+
+
+def test_names_that_the_graph_has_get_numbers():
+    graph = _message(("A", "Placeholder", []), ("B", "Identity", ["A"]))
+    made = [tf.import_graph_def(graph, return_elements=["A", "B"], name=name) for name in ("", "", "A", "A/", "A/")]
+    names = [[op.name for op in ops] for ops in made]
+    assert names == [["A", "B"], ["A_1", "B_1"], ["A_2/A", "A_2/B"], ["A/A", "A/B"], ["A/A_1", "A/B_1"]]
+    assert all(b.inputs == (a.outputs[0],) for a, b in made)
+    (op,) = tf.import_graph_def(_message(("A_1", "Placeholder", [])), return_elements=[b"A_1"], name="")
+    assert op.name == "A_1_1" and tf.constant(0.0, name="A").op.name == "A_3"
+    with tf.name_scope("outer"), tf.name_scope("inner"):
+        tf.constant(0.0, name="c")
+    names = ["outer", "inner", "outer/inner"]
+    ops = tf.import_graph_def(_message(*((name, "Placeholder", []) for name in names)), return_elements=names, name="")
+    assert [op.name for op in ops] == ["outer_1", "inner", "outer/inner_1"]
+
+
+def test_an_import_waits_for_the_scope_around_it():
+    before = tf.no_op()
+    with tf.control_dependencies([before]):
+        a, b = tf.import_graph_def(_message(("A", "NoOp", []), ("B", "NoOp", ["^A"])), return_elements=["A", "B"])
+    assert a.control_inputs == [before] and b.control_inputs == [a, before]
+
+
+def test_an_operation_goes_with_any_other_that_has_a_device():
+    graph = _message(("A", "NoOp", []), ("B", "NoOp", []), ("C", "NoOp", []))
+    graph.node[2].attr["_class"].list.s.extend([b"loc:@A", b"loc:@B"])
+    with tf.device(lambda op: "/device:GPU:0" if op.name.endswith("B") else ""):
+        ops = tf.import_graph_def(graph, return_elements=["A", "B", "C"])
+    assert [op.device for op in ops] == ["", "/device:GPU:0", "/device:GPU:0"]
+
+
+def test_versions_of_graphs():
+    graph = _message(("A", "NoOp", []))
+    graph.versions.producer, graph.versions.min_consumer = 24, 12
+    tf.import_graph_def(graph)
+    found = tf.get_default_graph().graph_def_versions
+    assert (found.producer, found.min_consumer) == (24, 12)
+    assert tf.get_default_graph().as_graph_def().versions == graph.versions
+    graph.versions.producer, graph.versions.min_consumer = 21, 0
+    tf.import_graph_def(graph)
+    found = tf.get_default_graph().graph_def_versions
+    assert (found.producer, found.min_consumer) == (21, 12)
+    for field, value, message in [("producer", -1, "below min producer"), ("min_consumer", 1 << 30, "above current")]:
+        wrong = _message(("A", "NoOp", []))
+        setattr(wrong.versions, field, value)
+        with pytest.raises(ValueError, match=message):
+            tf.import_graph_def(wrong)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([("A", "Placeholder", []), ("B", "NoOp", ["A"])], "expected inputs '' do not match 1 inputs"),
+        ([("A", "Placeholder", []), ("B", "Add", ["A"])], "expected inputs 'float32, float32' do not match 1 inputs"),
+        (
+            [("A", "Shape", ["X"]), ("X", "Placeholder", []), ("B", "Neg", ["A"])],
+            "passed int32 .* expected float32",
+        ),
+    ],
+)
+def test_inputs_that_do_not_fit_the_type_are_refused(nodes, message):
+    with pytest.raises(ValueError, match=message):
+        tf.import_graph_def(_message(*nodes))
+
+
+def test_shapes_that_a_graph_tells():
+    graph = _message(("X", "Placeholder", []), ("Y", "Neg", ["X"]), ("Z", "L2Loss", ["X"]))
+    dims = graph.node[1].attr["_output_shapes"].list.shape.add().dim
+    dims.add(size=2), dims.add(size=-1)
+    (y,) = tf.import_graph_def(graph, return_elements=["Y:0"])
+    assert y.shape.as_list() == [2, None]
+    graph.node[2].attr["_output_shapes"].list.shape.add().dim.add(size=43)
+    with pytest.raises(ValueError, match=r"inconsistent .* output #0"):
+        tf.import_graph_def(graph)
+
+
+def test_a_value_to_replace_a_tensor_needs_a_scope():
+    graph = _message(("X", "Placeholder", []))
+    tf.import_graph_def(graph, {"X": tf.constant(1.0)}, name="")
+    with pytest.raises(ValueError, match="non-empty `name`"):
+        tf.import_graph_def(graph, {"X": 1.0}, name="")
+
+
+def _message(*nodes):
+    """The message of a graph of float32, of ``(name, type, inputs)``."""
+    graph = tf.GraphDef()
+    for name, op, inputs in nodes:
+        node = graph.node.add(name=name, op=op, input=inputs)
+        if op != "NoOp":
+            node.attr["dtype" if op == "Placeholder" else "T"].type = 1
+    return graph

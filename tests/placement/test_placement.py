@@ -449,9 +449,9 @@ def test_a_control_edge_carries_an_empty_tensor_and_orders():
         v = tf.Variable(1.0, name="v")
         update = state_ops.assign_add(v, 1.0, name="update")
     with tf.device(WORKER):
-        w = tf.Variable(1.0, name="w")
+        w, one = tf.Variable(1.0, name="w"), tf.constant(1.0)
         with tf.control_dependencies([update.op]):
-            done = state_ops.assign_add(w, 1.0, name="done").op
+            done = state_ops.assign_add(w, one, name="done").op
     parts = compiled([done])
     (send,) = ops_of(parts[PS], "Send")
     assert send.attrs["key"].startswith("^update ")

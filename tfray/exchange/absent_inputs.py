@@ -26,7 +26,7 @@ class AbsentInputs:
         self._stand_ins: dict[str, tuple[str, Tensor]] = {}
         for key, tensor in absent.items():
             name, _, index = key.partition(":")
-            free = f"{name.strip('^')}_{index or 'control'}"
+            free = f"{name.lstrip('^$')}_{index or 'control'}"
             while free in taken:
                 free += "_"
             taken.add(free)

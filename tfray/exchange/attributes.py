@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
-from tfray.exchange.op_table import REQUIRED, TensorFlowOp
-from tfray.formats.graph_proto import AttrValue, NameAttrList
+from tfray.exchange.op_table import REQUIRED, TensorFlowOp, operation_type
+from tfray.formats.graph_proto import AttrValue, GraphDef, NameAttrList, NodeDef
 from tfray.formats.large_contents import Contents
 from tfray.formats.tensor_proto import DTYPE_NUMBERS, REFERENCE, TensorShapeProto, constant_message, make_ndarray
 from tfray.framework import dtypes
@@ -98,6 +98,19 @@ def attrs_of(definition: TensorFlowOp, given: Mapping[str, AttrValue], bound: Ma
     if missing:
         raise InvalidArgumentError(f"attribute {', '.join(missing)} of {definition.name} is missing")
     return attrs
+
+
+def leave_out_defaults(message: GraphDef) -> None:
+    """Take those attributes out of a graph that have their defaults: an older TensorFlow may not know them."""
+    bodies: list[Iterable[NodeDef]] = [message.node, *(function.node_def for function in message.library.function)]
+    for node in (node for body in bodies for node in body):
+        definition = operation_type(node.op)
+        for attr in definition.attrs.values() if definition else ():
+            if attr.default is not REQUIRED and attr.name in node.attr:
+                default = AttrValue()
+                write_attr(default, attr.type, attr.default)
+                if node.attr[attr.name] == default:
+                    del node.attr[attr.name]
 
 
 def _checked(definition: TensorFlowOp, name: str, value: AttrValue) -> Any:

@@ -17,7 +17,7 @@ import tfray.exchange.saver_rules
 import tfray.exchange.sparse_rules
 import tfray.exchange.table_rules  # noqa: F401  (declares rules)
 from tfray.errors import DataLossError, InvalidArgumentError, OpError, UnimplementedError
-from tfray.exchange.attributes import attrs_of, dtype_of, read_attr
+from tfray.exchange.attributes import attrs_of, dtype_of, read_attr, shape_of
 from tfray.exchange.dataset_rules import without_datasets
 from tfray.exchange.flow_rules import call
 from tfray.exchange.functionalize import functionalize
@@ -236,7 +236,9 @@ class _Body:
                 attrs = attrs_of(definition, message.attr, self.bound)
                 node = Node(self, name, message.op, attrs, inputs, device, [*self.controls, *controls], definition)
                 node.extra |= self._colocated(message)
+                _check_inputs(node, message)
                 made = imported(node)
+                _take_shapes(message, made)
         except RecursionError:
             raise
         except OpError as error:
@@ -273,7 +275,7 @@ class _Body:
 
     def _waited_for(self, name: str, message: NodeDef) -> list[Operation]:
         if name not in self.ends:
-            raise InvalidArgumentError(f"control input {name!r} of {message.name!r} is not in the graph")
+            raise InvalidArgumentError(f"Node {message.name!r}: Unknown input node '^{name}'")
         return self.ends[name]
 
     def value(self, text: str, message: NodeDef) -> Imported:
@@ -285,7 +287,12 @@ class _Body:
             start, count = self.named.get(name, {}).get(rest[0], (0, 0))
             index = start + index if 0 <= index < count else -1
         if values is None or not 0 <= index < len(values):
-            raise InvalidArgumentError(f"input {text!r} of {message.name!r} is not a tensor of the graph")
+            if values is None or len(rest) != 1 or not rest[0].isdecimal():
+                raise InvalidArgumentError(f"Node {message.name!r}: Unknown input node {text!r}")
+            raise InvalidArgumentError(
+                f"Node {message.name!r}: Connecting to invalid output {index} of source node {name} which has "
+                f"{len(values)} outputs"
+            )
         return values[index]
 
     # -- functions ---------------------------------------------------------------------------------
@@ -393,6 +400,44 @@ class _Body:
         return results, effects
 
 
+def _check_inputs(node: Node, message: NodeDef) -> None:
+    """Raise `InvalidArgumentError` unless a node has as many inputs as its type, and of those dtypes."""
+    assert node.definition is not None
+    wanted = [number for arg in node.definition.inputs for number in arg.dtypes(message, node.definition.attrs)]
+    if len(wanted) != len(node.given):
+        listed = ", ".join(dtype_of(number).name for number in wanted)
+        raise InvalidArgumentError(
+            f"NodeDef expected inputs '{listed}' do not match {len(node.given)} inputs specified"
+        )
+    for index, (number, value) in enumerate(zip(wanted, node.given, strict=True)):
+        dtype = dtype_of(number)
+        if isinstance(value, Tensor) and _differ(value.dtype, dtype):
+            raise InvalidArgumentError(
+                f"Input {index} of node {node.name} was passed {value.dtype.name} from {value.name} incompatible with "
+                f"expected {dtype.name}."
+            )
+
+
+def _differ(given: DType, wanted: DType) -> bool:
+    """Whether a tensor of one dtype cannot stand for another: what is no array here may be anything there."""
+    return given is not wanted and not {given, wanted} & {dtypes.resource, dtypes.variant}
+
+
+def _take_shapes(message: NodeDef, made: Sequence[Imported]) -> None:
+    """Give the tensors that were made of a node the shapes that it tells."""
+    if "_output_shapes" not in message.attr:
+        return
+    for index, (tensor, proto) in enumerate(zip(made, message.attr["_output_shapes"].list.shape, strict=False)):
+        if isinstance(tensor, Tensor) and tensor.dtype not in (dtypes.resource, dtypes.variant):
+            try:
+                tensor.set_shape(shape_of(proto))
+            except ValueError as error:
+                raise InvalidArgumentError(
+                    f"Node {message.name!r} has an _output_shapes attribute inconsistent with the GraphDef for output "
+                    f"#{index}: {reason_of(error)}"
+                ) from error
+
+
 def _not_valid(message: NodeDef, error: Exception) -> str:
     return f"operation {message.name!r} of the imported graph is not a valid {message.op}: {reason_of(error)}"
 
@@ -424,7 +469,7 @@ def _ordered(nodes: Iterable[NodeDef], known: Mapping[str, Any]) -> Iterator[Nod
     waiting: dict[str, NodeDef] = {}
     for node in nodes:
         if waiting.setdefault(node.name, node) is not node:
-            raise InvalidArgumentError(f"two operations of the graph are called {node.name!r}")
+            raise InvalidArgumentError(f"Node {node.name!r} is not unique: two operations have this name")
     done: set[str] = set(known)
     for first in list(waiting.values()):
         stack = [first]

@@ -65,7 +65,7 @@ def read_nodes(messages: Iterable[Any]) -> list[Node]:
     nodes: dict[str, Node] = {}
     for message in messages:
         if message.name in nodes:
-            raise InvalidArgumentError(f"two operations of the graph are called {message.name!r}")
+            raise InvalidArgumentError(f"Node {message.name!r} is not unique: two operations have this name")
         nodes[message.name] = Node(message.name, message.op, message)
     for node in nodes.values():
         for text in node.message.input:

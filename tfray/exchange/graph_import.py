@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from tfray.bulk import making_much
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.exchange import own_graphs
-from tfray.formats.graph_proto import GraphDef
+from tfray.formats.graph_proto import PRODUCER, GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef, SavedModel
+from tfray.formats.stand_in import with_marks
 from tfray.framework import importer
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.plain_graph import PlainGraph, messages, messages_by
 
 
@@ -35,7 +37,9 @@ def import_graph_def(
             ``^operation`` is what operations wait for. `graph_def` may lack what makes the tensors.
         return_elements: Names in `graph_def` of operations and tensors to return. Of TensorFlow 1's control flow, what
             stands within a branch (and the index that a Merge gives) is there only if it is named here.
-        name: Prefix of the new names; ``import`` when None, none at all when ``""``.
+        name: Prefix of the new names; ``import`` when None, none at all when ``""``. One that ends in ``/`` is taken as
+            it is; any other is made unique below the current scope. An operation whose name the graph has already gets
+            a number.
         op_dict: Not used, as in TensorFlow 1.
         producer_op_list: Not used: tfray knows the definitions of TensorFlow's operation types.
         allow: What operations that come from a file or other bytes may use: ``"files"`` (to read and write them),
@@ -50,11 +54,31 @@ def import_graph_def(
             not fit its type; `input_map` names what the graph neither has nor uses.
     """
     plain: Any = graph_def
-    return_elements = None if return_elements is None else list(return_elements)
+    if not isinstance(graph_def, (PlainGraph, GraphDef)):
+        raise ArgumentError(f"graph_def must be a GraphDef proto, not {graph_def!r}")
+    elements = None if return_elements is None else [importer.as_text(each) for each in return_elements]
     if isinstance(graph_def, GraphDef):
+        _take_versions(graph_def)
         input_map = importer.given_tensors(input_map, name)
-        plain = messages().plain_graph(graph_def, return_elements or (), input_map)
-    return importer.import_graph_def(plain, input_map, return_elements, name, allow=allow)
+        plain = messages().plain_graph(graph_def, elements or (), input_map)
+    return importer.import_graph_def(plain, input_map, elements, name, allow=allow)
+
+
+def _take_versions(message: GraphDef) -> None:
+    """Note the versions of a graph. Raises `InvalidArgumentError` where they are too old or too new."""
+    versions = with_marks(message).versions
+    if versions.producer < 0:
+        raise InvalidArgumentError(
+            f"GraphDef producer version {versions.producer} below min producer 0 supported by TensorFlow 1.15.  Please "
+            "regenerate your graph."
+        )
+    if versions.min_consumer > PRODUCER:
+        raise InvalidArgumentError(
+            f"GraphDef min consumer version {versions.min_consumer} above current version {PRODUCER} for TensorFlow "
+            "1.15.  Please upgrade TensorFlow."
+        )
+    graph = get_default_graph()
+    graph.take_versions(versions.producer, versions.min_consumer, is_first=not graph.get_operations())
 
 
 messages_by("tfray.exchange.graph_messages")

@@ -9,9 +9,10 @@ from typing import Any
 from tfray.bulk import making_much
 from tfray.exchange import own_graphs
 from tfray.exchange.absent_inputs import AbsentInputs
+from tfray.exchange.attributes import leave_out_defaults
 from tfray.exchange.from_tensorflow import from_tensorflow
 from tfray.exchange.to_tensorflow import node_of, to_tensorflow
-from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.graph_proto import PRODUCER, GraphDef, NodeDef, VersionDef
 from tfray.formats.stand_in import contents_of, with_marks
 from tfray.framework.allowed_uses import all_nodes, reach_of
 from tfray.framework.call_errors import damage_reported
@@ -22,8 +23,10 @@ from tfray.framework.region import ops_within
 
 
 @making_much()
-def graph_message(graph: Graph | PlainGraph, add_shapes: bool = False) -> GraphDef:
+def graph_message(graph: Graph | PlainGraph, add_shapes: bool = False, strip_default_attrs: bool = False) -> GraphDef:
     """The message of a graph, with the static shapes of outputs in ``_output_shapes`` if `add_shapes`.
+
+    With `strip_default_attrs` it has no attributes that have their defaults.
 
     A graph that was made in this process may use what it likes when it is imported again, as long as the message stays
     as it is.
@@ -33,10 +36,18 @@ def graph_message(graph: Graph | PlainGraph, add_shapes: bool = False) -> GraphD
         is_loaded = any(node.is_loaded for node, _ in all_nodes(graph.node))
         graph = from_graph_def(graph)
     message = to_tensorflow(graph, add_shapes)
+    if strip_default_attrs:
+        leave_out_defaults(with_marks(message))
     reaching = any(op.op_def.reach is not None for outer in graph.get_operations() for op in ops_within(outer))
     if reaching and not is_loaded:
         own_graphs.remember(message)
     return message
+
+
+def versions_message(graph: Graph) -> VersionDef:
+    """The versions that the message of a graph has."""
+    producer, min_consumer = graph.versions or (PRODUCER, 0)
+    return VersionDef(producer=producer, min_consumer=min_consumer)
 
 
 def node_message(op: Operation) -> NodeDef:

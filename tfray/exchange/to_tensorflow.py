@@ -28,7 +28,7 @@ from tfray.exchange.exports import EXPORTS, export
 from tfray.exchange.import_rules import RULES, Rule, importable, target_of
 from tfray.exchange.node import FUNCTIONS
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, REQUIRED, TensorFlowArg, TensorFlowOp, tensorflow_op
-from tfray.formats.graph_proto import GraphDef, NodeDef
+from tfray.formats.graph_proto import PRODUCER, GraphDef, NodeDef
 from tfray.formats.large_contents import WORTHWHILE_BYTES, Contents
 from tfray.formats.message import stand_in_of
 from tfray.formats.stand_in import with_marks
@@ -39,9 +39,6 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.op_def import OpDef, lookup, registered_ops, variant_name
 from tfray.ops.arrays.slice_ops import key_items
 
-PRODUCER: Final = 2119
-"""The version of the form of graphs that is written: that of TensorFlow 2.21 and earlier ones."""
-
 
 def to_tensorflow(graph: Graph, add_shapes: bool = False) -> GraphDef:
     """The message with which TensorFlow describes a graph; `add_shapes` adds the static shapes of outputs.
@@ -51,7 +48,7 @@ def to_tensorflow(graph: Graph, add_shapes: bool = False) -> GraphDef:
     `check_for_tensorflow` tells whether there is any.
     """
     message = with_marks(GraphDef())
-    message.versions.producer = PRODUCER
+    message.versions.producer, message.versions.min_consumer = graph.versions or (PRODUCER, 0)
     ops = graph.get_operations()
     constant_bytes = sum(op.attrs["value"].nbytes for op in ops if op.type == "Const")
     contents = Contents() if constant_bytes >= WORTHWHILE_BYTES else None

@@ -306,7 +306,7 @@ def find_tensor(checkpoint: CheckpointFiles, name: str) -> TensorEntry:
     close = difflib.get_close_matches(name, checkpoint.tensors, n=3)
     known = close or (list(checkpoint.tensors) if len(checkpoint.tensors) <= 8 else [])
     hint = f"; it has {', '.join(known)}" if known else f"; it has {len(checkpoint.tensors)} others"
-    raise NotFoundError(f"checkpoint {checkpoint.prefix} has no tensor {name!r}{hint}")
+    raise NotFoundError(f"Key {name} not found in checkpoint {checkpoint.prefix}{hint}")
 
 
 def assemble(

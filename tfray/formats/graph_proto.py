@@ -10,6 +10,9 @@ from typing import Final
 from tfray.formats.message import Enumeration, Field, Message
 from tfray.formats.tensor_proto import DATA_TYPE, DtypeAndShape, TensorProto, TensorShapeProto
 
+PRODUCER: Final = 2119
+"""The version of the form of graphs that is written: that of TensorFlow 2.21 and earlier ones."""
+
 
 class AttrList(Message):
     """The values of an attribute that is a list, in the field for their kind."""

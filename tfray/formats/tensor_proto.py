@@ -48,6 +48,11 @@ DATA_TYPE: Final = Enumeration(
 )
 
 
+def type_name(number: int) -> str:
+    """The name that messages have for the number of a dtype, such as ``DT_FLOAT``."""
+    return f"DT_{_TYPE_NAMES.split()[number]}"
+
+
 class TensorShapeDim(Message):
     """One dimension: its ``size``, -1 for unknown, and ``name``."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 import sysconfig
 import traceback
@@ -90,3 +91,11 @@ def failing_site(error: BaseException) -> str:
         return ""
     frame, line = frames[-1]
     return f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
+
+
+def frame_of(site: str) -> tuple[str, int, str, str]:
+    """The parts of what `user_site` gives: file, line and function, and the text of the line."""
+    place, _, function = site.partition(", in ")
+    file, _, line = place.rpartition(":")
+    number = int(line) if line.isdecimal() else 0
+    return file, number, function, linecache.getline(file, number).strip()

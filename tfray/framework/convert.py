@@ -30,8 +30,8 @@ def register_tensor_conversion_function(
 
     Args:
         base_type: Type or types to convert.
-        conversion_func: ``function(value, dtype=None, name=None, as_ref=False)`` returning a `Tensor`, or None
-            to leave the value to the next function.
+        conversion_func: ``function(value, dtype=None, name=None, as_ref=False)`` returning a `Tensor`, or None or
+            `NotImplemented` to leave the value to the next function.
         priority: Lower runs earlier.
 
     Raises:
@@ -64,6 +64,7 @@ def convert_to_tensor(
 
     Raises:
         ArgumentError: The value does not convert to `dtype`, or a list is ragged. It is a `TypeError` and `ValueError`.
+        RuntimeError: A registered function returns something else than a tensor.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     preferred_dtype = preferred_dtype if dtype_hint is None else dtype_hint
@@ -112,8 +113,10 @@ def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor | None
     for _, base_type, function in _CONVERSIONS:
         if isinstance(value, base_type):
             tensor = function(value, dtype=dtype, name=name, as_ref=False)
-            if tensor is not None:
+            if isinstance(tensor, Tensor):
                 return tensor
+            if tensor is not None and tensor is not NotImplemented:
+                raise RuntimeError(f"conversion function {function!r} returned {tensor!r}, which is no tensor")
     if isinstance(value, (list, tuple)) and contains_tensor(value):
         return _pack(value, dtype, name)
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,3 +55,32 @@ def session_or_default(session: Any, graph: object) -> Any:
     if session.graph is not graph:
         raise ValueError("the default session runs another graph: pass session=")
     return session
+
+
+class ControlScope:
+    """A ``control_dependencies``.
+
+    Args:
+        ops: What new operations wait for.
+
+    Attributes:
+        made: The operations that were made under it: what takes their outputs has no need to wait itself.
+    """
+
+    def __init__(self, ops: Iterable[Any]) -> None:
+        self.ops = list(ops)
+        self.made: set[Any] = set()
+
+
+def controls_for(scopes: Iterable[ControlScope], inputs: Iterable[Any]) -> Iterator[Any]:
+    """What an operation that takes these tensors waits for because of the scopes around it."""
+    needed = {tensor.op for tensor in inputs}
+    for scope in scopes:
+        if scope.made.isdisjoint(needed):  # otherwise what it takes has waited already
+            yield from (op for op in scope.ops if op not in needed)
+
+
+def made_under(scopes: Iterable[ControlScope], op: Any) -> None:
+    """Note that an operation was made under the scopes."""
+    for scope in scopes:
+        scope.made.add(op)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -11,15 +10,15 @@ from typing import Any, Final, TypeVar
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes, op_def
-from tfray.framework.call_site import user_site
-from tfray.framework.default_stack import DefaultStack, session_or_default
+from tfray.framework.call_site import frame_of, user_site
+from tfray.framework.default_stack import ControlScope, DefaultStack, controls_for, made_under, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
 from tfray.framework.graph_keys import GraphCollections
 from tfray.framework.op_def import OpDef
-from tfray.framework.plain_graph import PlainGraph, PlainNode, messages
-from tfray.framework.signature import output_dtypes, resolve_attrs
+from tfray.framework.plain_graph import PlainGraph, PlainNode, drawn, messages
+from tfray.framework.signature import attr_for_users, instead_of, output_dtypes, resolve_attrs
 from tfray.framework.tensor_operators import TensorOperators
 from tfray.framework.tensor_operators import register_operator as register_operator
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
@@ -27,9 +26,6 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
 ErrorT = TypeVar("ErrorT", bound=InvalidArgumentError)
 
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
-
-_FLOW_PART: Final = re.compile(r"(.*/)?(Switch|switch_[tf]|Merge|Enter|Exit|NextIteration|LoopCond)(_\d+)?")
-"""Names of operations of TensorFlow 1's control flow."""
 
 
 class Tensor(TensorOperators["Tensor"]):
@@ -205,11 +201,21 @@ class Operation:
         return self.attrs[name]
 
     def get_attr(self, name: str) -> Any:
-        """Value of an attribute. Raises `ValueError` when there is none of that name."""
+        """Value of an attribute as TensorFlow gives it: text as bytes, a shape as a message; an array is an array.
+
+        Raises `ValueError` when there is none of that name.
+        """
         if name not in self.attrs:
             known = ", ".join(sorted(self.attrs)) or "none"
-            raise ValueError(f"operation {self.name!r} ({self.type}) has no attribute {name!r}; it has {known}")
-        return self.colocation_groups() if name == "_class" else self.attrs[name]
+            raise ValueError(
+                f"Operation {self.name!r} has no attr named {name!r}. It is of type {self.type}, and has {known}"
+            )
+        return self.colocation_groups() if name == "_class" else attr_for_users(self.attrs[name])
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """The line of the user's program that made it: ``[(file, line, function, text of the line)]``."""
+        return [frame_of(self.site)]
 
     @property
     def placed_with(self) -> list[str]:
@@ -266,7 +272,7 @@ class Graph(GraphCollections):
         self._op_count = 0
         self._name_scope = ""
         self._devices: list[str | DeviceFunction] = []
-        self._control: list[list[Operation]] = []
+        self._control: list[ControlScope] = []
         self._colocation: list[str] = []
         self._attr_scope: dict[str, Any] = {}
         self._gradient_overrides: dict[str, str] = {}
@@ -307,13 +313,26 @@ class Graph(GraphCollections):
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor ``operation:index``, within branches and loops too. What stands there cannot be fetched or fed.
 
+        The name of a variable stands for its value, as in TensorFlow 1: it gives the tensor that reads the variable.
+
         Raises:
             KeyError: There is none; see `get_operation_by_name`.
             ValueError: The name is malformed.
         """
+        return self.value_of(self.tensor_named(name))
+
+    def tensor_named(self, name: str) -> Tensor:
+        """The tensor ``operation:index``, that of a variable's handle too. Raises as `get_tensor_by_name`."""
         element = self._element_by_name(name, allow_tensor=True, allow_operation=False)
         assert isinstance(element, Tensor)
         return element
+
+    def value_of(self, tensor: Tensor) -> Tensor:
+        """The tensor that reads a variable, for the variable's handle; any other tensor, and one that nothing reads."""
+        for op in tensor.consumers() if tensor.dtype is dtypes.resource else ():
+            if op.op_def.access == "read" and len(op.inputs) == 1 and op.outputs[0].dtype is not dtypes.bool_:
+                return op.outputs[0]
+        return tensor
 
     def find_operation(self, name: str) -> Operation | None:
         """The operation of that name here or, at any depth, within branches and loops; None if there is none."""
@@ -359,32 +378,22 @@ class Graph(GraphCollections):
             raise ValueError(f"{name!r} names a tensor: an operation name has no colon")
         op = self.find_operation(op_name)
         if op is None:
-            raise KeyError(f"the graph has no operation {op_name!r}{self._instead_of(op_name)}")
+            raise KeyError(f"the graph has no operation {op_name!r}{instead_of(op_name, self._ops_within())}")
         if not colon:
             return op
         if int(index) >= len(op.outputs):
-            raise KeyError(f"operation {op_name!r} has {len(op.outputs)} outputs: there is no {name!r}")
+            raise KeyError(f"operation {op_name!r} only has {len(op.outputs)} outputs: there is no {name!r}")
         return op.outputs[int(index)]
-
-    def _instead_of(self, name: str) -> str:
-        """What an error says about the name of an operation that is not there."""
-        if _FLOW_PART.fullmatch(name):
-            return (
-                "; TensorFlow 1 makes such operations of branches and loops, which are one operation each here: "
-                "use their results, such as cond/Merge and while/Exit"
-            )
-        import difflib  # only errors need it
-
-        names = [op.name for op in self._ops_within()]
-        # What an imported graph has within a branch or a loop is named below the operation of the branch or the loop.
-        close = [known for known in names if known.endswith(f"/{name}")][:3] or difflib.get_close_matches(name, names)
-        return f"; close names are {', '.join(close)}" if close else ""
 
     def is_feedable(self, tensor: Tensor) -> bool:
         """Whether a value may be fed for `tensor`: not for a handle, nor for what stands within a branch or a loop."""
-        return tensor.dtype not in (dtypes.resource, dtypes.variant) and self.admits(tensor.graph)
+        is_value = tensor.dtype not in (dtypes.resource, dtypes.variant)
+        return is_value and tensor not in self._not_fed and self.admits(tensor.graph)
 
-    is_fetchable = is_feedable
+    def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
+        """Whether a tensor or operation may be fetched: not what stands within a branch or a loop."""
+        op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return op not in self._not_fetched and self.admits(op.graph)
 
     def as_plain(self) -> PlainGraph:
         """This graph as plain data."""
@@ -403,10 +412,7 @@ class Graph(GraphCollections):
 
     def _repr_html_(self) -> str | None:
         """This graph as HTML for a notebook; None (the notebook then shows `repr`) if no module draws graphs."""
-        if _drawing_module is None:
-            return None
-        html: str = importlib.import_module(_drawing_module).graph_html(self)
-        return html
+        return drawn(self)
 
     def as_default(self) -> Any:
         """Context manager under which new operations go to this graph."""
@@ -454,7 +460,7 @@ class Graph(GraphCollections):
                 raise InvalidArgumentError(f"{op_type}: {_not_a_name(name or '', 'an operation')}", site=site)
             if name in self._ops:
                 raise InvalidArgumentError(f"the graph has an operation {name!r} already", op_name=name, site=site)
-            self._names[name.lower()] = self._names.get(name.lower(), 0) + 1
+            self._names.setdefault(name.lower(), 1)
         elif name and name.endswith("/") and name[:-1] not in self._ops:
             name = name[:-1]  # the name of a scope is free for this: `name_scope` has reserved it
         else:
@@ -473,8 +479,7 @@ class Graph(GraphCollections):
             raise blame(str(error), InvalidArgumentError) from error
         resolved = resolve_attrs(definition, inputs, dict(attrs or {}), partial(blame, kind=ArgumentError))
         if not exact_name:
-            for scope in self._control:
-                control.update(dict.fromkeys(self.own_controls(scope)))
+            control.update(dict.fromkeys(self.own_controls(controls_for(self._control, inputs))))
             if self._colocation:
                 resolved["_class"] = list(dict.fromkeys([*resolved.get("_class", ()), *self._colocation]))
             for key, value in self._attr_scope.items():
@@ -486,6 +491,7 @@ class Graph(GraphCollections):
         for tensor, shape in zip(op.outputs, shapes, strict=True):
             tensor._shape = as_shape(shape)
         self._ops[name] = op
+        made_under([] if exact_name else self._control, op)
         self._count_op()
         for tensor in inputs:
             self._consumers.setdefault(tensor, []).append(op)
@@ -526,7 +532,7 @@ class Graph(GraphCollections):
     @property
     def has_control_scope(self) -> bool:
         """Whether new operations run after others, because of a `control_dependencies` here or around this region."""
-        return any(self._control)
+        return any(scope.ops for scope in self._control)
 
     def admits(self, graph: Graph) -> bool:
         """Whether tensors of `graph` may be used here: it is this graph, or, for a region, a graph around this one."""
@@ -605,14 +611,17 @@ class Graph(GraphCollections):
                 device = canonical_name(str(scope(op) or ""))
         return device
 
-    def apply_device_scopes(self, op: Operation) -> None:
-        """Ask for the devices of the current scopes, too, for an operation that was made outside of them.
+    def apply_scopes(self, op: Operation) -> None:
+        """Put an operation that was made outside of the current scopes of devices and controls into them.
 
         One that is to share another operation's device asks for what that one asks for, as in TensorFlow.
         """
+        op._control_inputs.update(dict.fromkeys(self.own_controls(controls_for(self._control, op.inputs))))
+        made_under(self._control, op)
         if self._devices:
             others = [name for name in op.attrs.get("_class", ()) if name != op.name and name in self._ops]
-            op._device = self._ops[others[0]].device if others else self._device_for(op, op.device)
+            devices = filter(None, (self._ops[name].device for name in others))
+            op._device = next(devices, "") if others else self._device_for(op, op.device)
 
     def ask_for_devices(self, devices: Mapping[Operation, str]) -> None:
         """Ask for other devices for operations, by names that may be partial."""
@@ -703,7 +712,7 @@ class Graph(GraphCollections):
     @contextmanager
     def _controlled(self, controls: list[Operation] | None) -> Iterator[None]:
         outer = self._control
-        self._control = [] if controls is None else [*outer, controls]
+        self._control = [] if controls is None else [*outer, ControlScope(controls)]
         try:
             yield
         finally:
@@ -718,7 +727,7 @@ class Graph(GraphCollections):
         outer, outer_devices = self._colocation, self._devices
         if op is None and not ignore_existing:
             raise ValueError("colocate_with takes an operation; None, with ignore_existing, drops enclosing scopes")
-        self._colocation = [] if ignore_existing else outer
+        self._colocation, self._devices = [] if ignore_existing else outer, []
         if op is not None:
             target = _as_operation(self, op)
             self._colocation = [*self._colocation, target.name]
@@ -754,15 +763,6 @@ class Graph(GraphCollections):
         if key not in self._extra:
             self._extra[key] = factory()
         return self._extra[key]
-
-
-_drawing_module: str | None = None
-
-
-def draw_with(module: str) -> None:
-    """Let the function ``graph_html`` of `module`, imported when first needed, draw graphs in notebooks."""
-    global _drawing_module
-    _drawing_module = module
 
 
 # -- the default graph ---------------------------------------------------------------------------------

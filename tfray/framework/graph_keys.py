@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from tfray.framework.plain_graph import messages
+
 
 class GraphKeys:
     """Standard names of graph collections, as in TensorFlow 1.
@@ -57,11 +59,14 @@ class GraphKeys:
 
 
 class GraphCollections:
-    """The collections of a graph, and whether the graph may still be changed."""
+    """The collections of a graph, its versions, whether it may still be changed, and what of it may be run."""
 
     def __init__(self) -> None:
         self._collections: dict[str, list[Any]] = {}
         self._finalized = False
+        self._not_fed: set[Any] = set()
+        self._not_fetched: set[Any] = set()
+        self._versions: tuple[int, int] | None = None
 
     @property
     def finalized(self) -> bool:
@@ -78,7 +83,9 @@ class GraphCollections:
 
     def _check_not_finalized(self, change: str) -> None:
         if self._finalized:
-            raise RuntimeError(f"the graph is finalized: {change}; build it before the session starts")
+            raise RuntimeError(
+                f"Graph is finalized and cannot be modified: {change}; build it before the session starts"
+            )
 
     def add_to_collection(self, name: str, value: Any) -> None:
         """Append `value` to the collection `name`. Raises `RuntimeError` when the graph is finalized."""
@@ -102,6 +109,11 @@ class GraphCollections:
         """The collection itself: changing the list changes the graph's collection."""
         return self._collections.setdefault(name, [])
 
+    @property
+    def collections(self) -> list[str]:
+        """Names of all collections, also of those that are empty."""
+        return list(self._collections)
+
     def get_all_collection_keys(self) -> list[str]:
         """Names of the collections that are not empty."""
         return [name for name, values in self._collections.items() if values]
@@ -110,3 +122,35 @@ class GraphCollections:
         """Empty the collection. Raises `RuntimeError` when the graph is finalized."""
         self._check_not_finalized(f"the collection {name!r} cannot be emptied")
         self._collections.pop(name, None)
+
+    # -- what may be run -------------------------------------------------------------------------
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Let no value be fed for a tensor."""
+        self._not_fed.add(tensor)
+
+    def prevent_fetching(self, op: Any) -> None:
+        """Let neither an operation nor its outputs be fetched."""
+        self._not_fetched.add(op)
+
+    # -- versions --------------------------------------------------------------------------------
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The versions of TensorFlow's form of graphs, a ``VersionDef``: of which one this is, and who may read it.
+
+        Those of an imported graph stay with it. It is a copy: changing it changes nothing.
+        """
+        return messages().versions_message(self)
+
+    def take_versions(self, producer: int, min_consumer: int, is_first: bool) -> None:
+        """Note the versions of a graph whose operations are to be added: the first ones, or beside others."""
+        if not is_first:
+            own = self.graph_def_versions
+            producer, min_consumer = min(producer, own.producer), max(min_consumer, own.min_consumer)
+        self._versions = producer, min_consumer
+
+    @property
+    def versions(self) -> tuple[int, int] | None:
+        """Those that `take_versions` has noted: of the producer, and the least of consumers."""
+        return self._versions

@@ -39,7 +39,9 @@ def import_graph_def(
         input_map: Tensor name in `graph_def` to the tensor of the current graph that replaces it, or the value.
             ``^operation`` is what operations wait for. `graph_def` may lack what makes the tensors.
         return_elements: Names in `graph_def` of operations and tensors to return.
-        name: Prefix of the new names; ``import`` when None, none at all when ``""``.
+        name: Prefix of the new names; ``import`` when None, none at all when ``""``. One that ends in ``/`` is taken as
+            it is; any other is made unique below the current scope. An operation whose name the graph has already gets
+            a number.
         allow: What operations that come from a file or other bytes may use: ``"files"`` (to read and write them),
             ``"python"`` (functions of this process). A graph that was made in this process may use what it likes.
             Savers need no permission: they use the path that they are given.
@@ -52,36 +54,75 @@ def import_graph_def(
     replaced = given_tensors(input_map, name)
     nodes = checked_nodes(graph_def.node, allow, given=replaced)
     made = _add_nodes(nodes, graph_def.seed, replaced, "import" if name is None else name, in_scopes=True)
-    elements = None if return_elements is None else [made.element(element) for element in return_elements]
+    elements = None if return_elements is None else [made.element(as_text(element)) for element in return_elements]
     if unknown := sorted(made.unknown() - set(graph_def.absent)):
-        raise InvalidArgumentError(f"input_map: {', '.join(unknown)}: graph_def neither has nor uses what these name")
+        raise InvalidArgumentError(
+            f"Attempted to map inputs that were not found in graph_def: [{', '.join(unknown)}]: it neither has nor "
+            "uses what these name"
+        )
     return elements
 
 
 def given_tensors(input_map: Mapping[str, Any] | None, name: str | None) -> dict[str, Tensor]:
-    """An `input_map` with whole names of tensors, ``name:index``, and with tensors for all values."""
+    """An `input_map` with whole names of tensors, ``name:index``, and with tensors for all values.
+
+    Raises:
+        InvalidArgumentError: There is a value that is no tensor, and no scope for the one that it becomes.
+    """
     scope = "import/" if name is None else name and f"{name.rstrip('/')}/"
     given = {}
     for key, value in (input_map or {}).items():
         if not isinstance(value, Tensor):
+            if not scope:
+                raise InvalidArgumentError(
+                    "tf.import_graph_def() requires a non-empty `name` if `input_map` contains non-Tensor values: "
+                    f"{key!r} is to be {value!r}"
+                )
             with get_default_graph().name_scope(f"{scope}_inputs/"):
                 value = convert_to_tensor(value)
-        given[_tensor_name(key)] = value
+        given[tensor_name(as_text(key))] = value
     return given
+
+
+def as_text(name: str | bytes) -> str:
+    """A name that may be bytes."""
+    return name.decode() if isinstance(name, bytes) else name
 
 
 def _add_nodes(
     nodes: Sequence[PlainNode], seed: int | None, replaced: Mapping[str, Tensor], name: str, in_scopes: bool = False
 ) -> _Importer:
     graph = get_default_graph()
-    prefix = graph.unique_name(name) + "/" if name else ""
+    prefix = name if name.endswith("/") else graph.unique_name(name) + "/" if name else ""
     if graph.seed is None and not graph.get_operations():
         graph.seed = seed
-    made = _Importer(graph, prefix, replaced, in_scopes=in_scopes)
+    renamed = _renamed(nodes, prefix, graph) if in_scopes else {}
+    made = _Importer(graph, prefix, replaced, in_scopes=in_scopes, renamed=renamed)
     for node in nodes:
         made.add(node)
     made.add_late_controls(nodes)
     return made
+
+
+def _renamed(nodes: Sequence[PlainNode], prefix: str, graph: Graph) -> dict[str, str]:
+    """New names of those nodes whose names are those of operations or scopes that the graph has."""
+    if not graph.get_operations():
+        return {}
+    scopes: set[str] = set()
+    for op in graph.get_operations():
+        scope = op.name.rpartition("/")[0]
+        while scope and scope not in scopes:
+            scopes.add(scope)
+            scope = scope.rpartition("/")[0]
+    taken = [node.name for node in nodes if prefix + node.name in graph or prefix + node.name in scopes]
+    others = {prefix + node.name for node in nodes}
+    renamed = {}
+    with graph.name_scope(None):
+        for name in taken:
+            renamed[name] = graph.unique_name(prefix + name)
+            while renamed[name] in others:
+                renamed[name] = graph.unique_name(prefix + name)
+    return renamed
 
 
 def inlined(
@@ -149,7 +190,9 @@ class _Importer:
         replaced: Mapping[str, Tensor],
         names: Collection[str] | None = None,
         in_scopes: bool = False,
+        renamed: Mapping[str, str] | None = None,
     ) -> None:
+        self._renamed = renamed or {}
         self._graph = graph
         self._prefix = prefix
         self._replaced = replaced
@@ -176,13 +219,13 @@ class _Importer:
     def _create(self, node: PlainNode, inputs: list[Tensor], controls: list[Operation]) -> Operation:
         attrs = dict(node.attr)
         if "_class" in attrs:
-            attrs["_class"] = [self._prefix + name if self._local(name) else name for name in attrs["_class"]]
+            attrs["_class"] = [self._new_name(name) if self._local(name) else name for name in attrs["_class"]]
         attrs.update((key, self._region(value)) for key, value in attrs.items() if isinstance(value, PlainRegion))
         op = self._graph.create_op(
             node.op,
             inputs,
             attrs,
-            self._prefix + node.name,
+            self._new_name(node.name),
             control_inputs=controls,
             exact_name=True,
             device=canonical_name(node.device),
@@ -191,8 +234,11 @@ class _Importer:
         for tensor, shape in zip(op.outputs, node.shapes, strict=False):
             tensor.set_shape(shape)
         if self._in_scopes:
-            self._graph.apply_device_scopes(op)
+            self._graph.apply_scopes(op)
         return op
+
+    def _new_name(self, name: str) -> str:
+        return self._renamed.get(name) or self._prefix + name
 
     def unknown(self) -> set[str]:
         """Names of what is to be replaced, which nothing uses, and which the graph that is added has not."""
@@ -244,7 +290,7 @@ class _Importer:
         return self._replaced[key].op
 
     def _input(self, text: str, node: PlainNode) -> Tensor:
-        text = _tensor_name(text)
+        text = tensor_name(text)
         tensor = self._given_or_own(text)
         if tensor is None:
             raise InvalidArgumentError(f"input {text!r} of {node.name!r} is not an earlier tensor of the graph")
@@ -265,9 +311,19 @@ class _Importer:
     def element(self, name: str) -> Tensor | Operation:
         element = self._given_or_own(name) if ":" in name else self._ops.get(name)
         if element is None:
-            raise InvalidArgumentError(f"{name!r} was asked for and is not in the imported graph")
+            raise InvalidArgumentError(self._not_returned(name))
         return element
 
+    def _not_returned(self, name: str) -> str:
+        if name.count(":") > 1:
+            return f"Cannot convert {name!r} to a tensor name."
+        op_name, colon, index = name.partition(":")
+        op = self._ops.get(op_name)
+        if op is not None:
+            return f"Invalid return output {index} of node {op_name!r}, which has {len(op.outputs)} output(s)"
+        return f"Requested return {'tensor' if colon else 'node'} {name!r} not found in graph def"
 
-def _tensor_name(name: str) -> str:
+
+def tensor_name(name: str) -> str:
+    """The whole name of a tensor, ``name:index``."""
     return name if ":" in name or name.startswith("^") else f"{name}:0"

@@ -29,6 +29,21 @@ def messages_by(module: str) -> None:
     _messages = module
 
 
+_drawing = ""
+
+
+def draw_with(module: str) -> None:
+    """Let the function ``graph_html`` of `module`, imported when first needed, draw graphs in notebooks."""
+    global _drawing
+    _drawing = module
+
+
+def drawn(graph: Any) -> str | None:
+    """A graph as HTML; None if no module draws graphs."""
+    html: str | None = importlib.import_module(_drawing).graph_html(graph) if _drawing else None
+    return html
+
+
 def messages() -> Any:
     """That module. It stands above this one, and is loaded when it is needed."""
     return importlib.import_module(_messages)

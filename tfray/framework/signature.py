@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from tfray.errors import ArgumentError
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DType
 from tfray.framework.op_def import Argument, OpDef
+from tfray.framework.tensor_shape import TensorShape
 
 MAX_OUTPUTS: Final = 1 << 15
 """Most outputs of one operation: an attribute of a loaded graph cannot ask for more objects than memory holds."""
@@ -110,3 +112,29 @@ def output_dtypes(definition: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
         else:
             result.extend(value)
     return result
+
+
+def attr_for_users(value: Any) -> Any:
+    """The value of an attribute as TensorFlow gives it: text as bytes, shapes as messages."""
+    if isinstance(value, list):
+        return [attr_for_users(each) for each in value]
+    return value.encode() if isinstance(value, str) else value.as_proto() if isinstance(value, TensorShape) else value
+
+
+_FLOW_PART: Final = re.compile(r"(.*/)?(Switch|switch_[tf]|Merge|Enter|Exit|NextIteration|LoopCond)(_\d+)?")
+"""Names of operations of TensorFlow 1's control flow."""
+
+
+def instead_of(name: str, known: Iterable[Any]) -> str:
+    """What an error says about the name of an operation that is not among the `known` ones."""
+    if _FLOW_PART.fullmatch(name):
+        return (
+            "; TensorFlow 1 makes such operations of branches and loops, which are one operation each here: "
+            "use their results, such as cond/Merge and while/Exit"
+        )
+    import difflib  # only errors need it
+
+    names = [op.name for op in known]
+    # What an imported graph has within a branch or a loop is named below the operation of the branch or the loop.
+    close = [each for each in names if each.endswith(f"/{name}")][:3] or difflib.get_close_matches(name, names)
+    return f"; close names are {', '.join(close)}" if close else ""

@@ -322,7 +322,7 @@ class TensorShape:
         return hash(self._sizes)
 
     def __repr__(self) -> str:
-        return f"TensorShape({None if self._sizes is None else list(self._sizes)})"
+        return f"TensorShape({self.dims})"
 
     def __str__(self) -> str:
         if self._sizes is None:

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 
 from tfray.config import ConfigProto
 from tfray.formats.message import Field, Message
-from tfray.framework.graph import Tensor
+from tfray.framework import device_spec
+from tfray.framework.device_spec import DeviceSpec, canonical_name
+from tfray.framework.graph import Operation, Tensor
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.shape_ops import identity
@@ -62,6 +64,12 @@ def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str
 def unchanged(*args: Any, **kwargs: Any) -> Callable[[_Decorated], _Decorated]:
     """A decorator that changes nothing: what TensorFlow marks as public or deprecated with it is used as it is."""
     return lambda decorated: decorated
+
+
+def merge_device(spec: str | DeviceSpec | None) -> Callable[[Operation], str]:
+    """A function for `tf.device` that asks for what `spec` says where nothing inside it asks for another."""
+    device = canonical_name(str(spec or ""))
+    return lambda op: device_spec.merge_device(device, op.device)
 
 
 def scalar() -> TensorShape:

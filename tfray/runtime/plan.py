@@ -78,7 +78,7 @@ class Partition:
         """Whether nothing in it can run before another device has sent something."""
         if self.feeds:
             return False
-        fetched = {self.graph.get_tensor_by_name(name).op for name in self.fetches}
+        fetched = {self.graph.tensor_named(name).op for name in self.fetches}
         awaiting: set[Operation] = set()
         for op in self.graph.get_operations():
             if op.type == "Recv" or any(earlier in awaiting for earlier in predecessors(op)):
@@ -233,7 +233,7 @@ class Plan:
         self._sent_in_place_bytes = sent_in_place_bytes
         self._slots: dict[Tensor | str, int] = {}
         self._fed = {self._fed_tensor(name): name for name in partition.feeds}
-        self._fetched = [partition.graph.get_tensor_by_name(name) for name in partition.fetches]
+        self._fetched = [partition.graph.tensor_named(name) for name in partition.fetches]
         self.releases = Releases()
         if partition.replica and device.type == "CPU":  # on a GPU, kernels of a segment may run after its end
             self.releases = find_releases(partition.graph, partition.device, partition.replica)

@@ -81,7 +81,7 @@ class VariableResource:
         """The array itself, not a copy. Raises `FailedPreconditionError` before initialisation."""
         if self.array is None:
             raise FailedPreconditionError(
-                f"variable {self.name!r} is not initialised: run tf.global_variables_initializer() "
+                f"Attempting to use uninitialized value {self.name}: run tf.global_variables_initializer() "
                 f"(or restore a checkpoint) in this session first"
             )
         return self.array

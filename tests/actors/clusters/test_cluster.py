@@ -281,7 +281,7 @@ def test_an_uninitialised_variable_is_named(session):
         v = tf.Variable(1.0, name="v_forgotten")
     with tf.device(WORKER):
         y = v * 2
-    with pytest.raises(FailedPreconditionError, match="'v_forgotten' is not initialised") as caught:
+    with pytest.raises(FailedPreconditionError, match="uninitialized value v_forgotten") as caught:
         session.run(y)
     assert caught.value.device == PS and __file__ in caught.value.site
     assert caught.value.op_name == "v_forgotten/read"

@@ -103,7 +103,7 @@ def test_a_random_initial_value_is_drawn_once_per_initialisation(session):
 
 def test_reading_before_initialisation_names_the_variable(session):
     v = Variable(1.0, name="weights")
-    with pytest.raises(FailedPreconditionError, match="'weights' is not initialised"):
+    with pytest.raises(FailedPreconditionError, match="uninitialized value weights"):
         session.run(v)
 
 

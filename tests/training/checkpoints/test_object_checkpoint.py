@@ -218,7 +218,7 @@ def test_what_cannot_be_warm_started_is_refused(session, trained):
         tf.train.warm_start(trained, 3)
     with pytest.raises(ValueError, match="no variable that is to be warm-started"):
         tf.train.warm_start(trained, ["weights"], None, {"another": "weights"})
-    with pytest.raises(ValueError, match="no tensor 'unknown'"):
+    with pytest.raises(ValueError, match="Tensor unknown is not found"):
         tf.train.warm_start(trained, "unknown")
     with pytest.raises(ValueError, match="axis is 2"):
         tf.train.VocabInfo("a", 1, 0, "b", axis=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -103,10 +104,119 @@ def test_the_builder_of_tensorflow_1(tmp_path):
         assert session.run("old/y:0", {"old/x:0": [1, 1]}).tolist() == [2, 3]
     with pytest.raises(tf.errors.NotFoundError, match="train"):
         tf.saved_model.load_model(tmp_path / "model", tags=["gpu"])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="there already"):
-        tf.saved_model.builder.SavedModelBuilder(tmp_path / "model")
-    with pytest.raises(tf.errors.NotFoundError, match="no saved model"):
-        tf.saved_model.load_model(tmp_path)
+    for kind in (tf.errors.InvalidArgumentError, AssertionError):
+        with pytest.raises(kind, match="there already"):
+            tf.saved_model.builder.SavedModelBuilder(tmp_path / "model")
+    for kind in (tf.errors.NotFoundError, OSError):
+        with pytest.raises(kind, match="SavedModel file does not exist at"):
+            tf.saved_model.load_model(tmp_path)
+    with tf.Session() as session, pytest.raises(RuntimeError, match="has no graph with the tags"):
+        tf.saved_model.loader.load(session, ["gpu"], tmp_path / "model")
+    (tmp_path / "model" / "saved_model.pbtxt").write_text("nonsense")
+    with tf.Session() as session, pytest.raises(OSError, match=r"Cannot parse file .*saved_model\.pbtxt"):
+        tf.saved_model.loader.load(session, SERVE, tmp_path / "model")
+
+
+def _named(**fields):
+    return tf.saved_model.signature_def_utils.build_signature_def({"x": tf.TensorInfo(**fields)}, {}, "method")
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"signature_def_map": {KEY: _named(dtype=1)}}, AssertionError),
+        ({"signature_def_map": {KEY: _named(name="x:0")}}, AssertionError),
+        ({"signature_def_map": {"__saved_model_init_op": _named(name="x:0", dtype=1)}}, KeyError),
+        ({"main_op": "v"}, TypeError),
+        ({"saver": 3}, TypeError),
+    ],
+)
+def test_what_a_builder_refuses(tmp_path, given, kind):
+    builder = tf.saved_model.builder.SavedModelBuilder(tmp_path / "model")
+    tf.Variable(1.0, name="v")
+    with pytest.raises(AssertionError, match="with its variables first"):
+        builder.add_meta_graph(SERVE)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(kind):
+            builder.add_meta_graph_and_variables(session, SERVE, **given)
+        builder.add_meta_graph_and_variables(session, SERVE)
+        with pytest.raises(AssertionError, match="added already"):
+            builder.add_meta_graph_and_variables(session, ["again"])
+        tf.add_to_collection("saved_model_main_op", tf.no_op())
+        with pytest.raises(ValueError, match="to run after loading already"):
+            builder.add_meta_graph(["again"], main_op=tf.no_op())
+
+
+def test_a_later_graph_may_have_variables_that_nothing_was_saved_of(tmp_path):
+    builder = tf.saved_model.builder.SavedModelBuilder(tmp_path / "model")
+    for name, add in [("v", None), ("w", builder.add_meta_graph)]:
+        with tf.Graph().as_default(), tf.Session() as session:
+            session.run(tf.Variable(1.0, name=name).initializer)
+            builder.add_meta_graph_and_variables(session, ["v"]) if add is None else add(["w"])
+    builder.save()
+    with (
+        tf.Graph().as_default(),
+        tf.Session() as session,
+        pytest.raises(tf.errors.NotFoundError, match="Key w not found"),
+    ):
+        tf.saved_model.loader.load(session, ["w"], tmp_path / "model")
+
+
+def test_a_model_with_a_saver_and_without_defaults(tmp_path):
+    v = tf.Variable(2.0, name="v")
+    tf.complex(v, 1.0, name="c")
+    tf.add_to_collection("mine", v)
+    builder = tf.saved_model.builder.SavedModelBuilder(tmp_path / "model")
+    with tf.Session() as session:
+        session.run(v.initializer)
+        saver = tf.train.Saver({"other": v}, name="named")
+        builder.add_meta_graph_and_variables(session, SERVE, saver=saver, strip_default_attrs=True)
+        builder.add_meta_graph(["whole"], saver=saver)
+    builder.save()
+    stripped, whole = tf.saved_model.read_saved_model(tmp_path / "model").meta_graphs
+    for graph, there in [(stripped, set()), (whole, {"T", "Tout"})]:
+        (node,) = (node for node in graph.graph_def.node if node.name == "c")
+        assert {"T", "Tout"} & set(node.attr) == there
+        assert graph.meta_info_def.stripped_default_attrs is not bool(there) and graph.meta_info_def.tensorflow_version
+    assert tf.train.list_variables(str(tmp_path / "model" / "variables" / "variables")) == [("other", [])]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.loader.load(session, SERVE, tmp_path / "model", input_map={"v/read:0": tf.constant(5.0)})
+        assert session.run(["c:0", tf.get_collection("mine")]) == [5 + 1j, [2.0]]
+
+
+def test_assets_of_one_name_are_numbered(tmp_path):
+    paths = [tmp_path / folder / "words.txt" for folder in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(path.parent.name)
+    assets = [tf.constant(str(path), name=f"asset_{index}") for index, path in enumerate([*paths, paths[0]])]
+    with tf.Session() as session:
+        builder = tf.saved_model.builder.SavedModelBuilder(tmp_path / "model")
+        builder.add_meta_graph_and_variables(session, SERVE, assets_collection=assets)
+        builder.save()
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.loader.load(session, SERVE, tmp_path / "model")
+        names = [os.path.basename(name) for name in session.run([f"asset_{index}:0" for index in range(3)])]
+    assert names == [b"words.txt", b"words.txt_1", b"words.txt"]
+    assert (tmp_path / "model" / "assets" / "words.txt_1").read_text() == "b"
+
+
+def test_signatures_are_of_the_dtypes_that_servers_ask_for():
+    text, number = tf.placeholder(tf.string, name="text"), tf.placeholder(tf.float32, name="number")
+    of = tf.saved_model.signature_def_utils
+    assert of.regression_signature_def(text, number).outputs["outputs"].name == "number:0"
+    assert sorted(of.classification_signature_def(text, text, number).outputs) == ["classes", "scores"]
+    for function, args in [
+        (of.regression_signature_def, (None, number)),
+        (of.regression_signature_def, (number, number)),
+        (of.regression_signature_def, (text, text)),
+        (of.classification_signature_def, (text, number, number)),
+        (of.classification_signature_def, (text, None, None)),
+        (of.classification_signature_def, (text, text, "scores")),
+    ]:
+        with pytest.raises(ValueError):
+            function(*args)
 
 
 def test_assets_and_what_runs_after_loading(tmp_path):

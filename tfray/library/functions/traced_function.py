@@ -31,6 +31,7 @@ from tfray.gradients import custom_gradient
 from tfray.library.input.function_effects import has_effect, with_effects
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.arrays.tuple_ops import identity_n
 
 _VARIABLES = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES)
@@ -449,12 +450,13 @@ class Defun:
             dtypes with which it is called.
         **kwargs: ``func_name``: name of the function. ``grad_func``: a function, mostly a `Defun`, from the arguments
             and the gradients of the results to those of the arguments. ``python_grad_func``: ``f(op, *gradients)``
-            instead, where `op` has the call's `inputs` and `outputs`. ``out_names``, ``shape_func``,
-            ``capture_by_value``, ``noinline``: accepted; results have the shapes that follow from the arguments.
+            instead, where `op` has the call's `inputs` and `outputs`. ``out_names``: as many as there are results.
+            ``shape_func``, ``capture_by_value``, ``noinline``: accepted; results have the shapes that follow from the
+            arguments.
 
     Raises:
         ValueError: There is another argument, or both kinds of gradient functions; or the function has another number
-            of parameters than there are types.
+            of parameters than there are types, or parameters with defaults.
     """
 
     _OPTIONS = ("func_name", "grad_func", "python_grad_func", "out_names", "shape_func", "capture_by_value", "noinline")
@@ -474,7 +476,9 @@ class Defun:
             raise ValueError(f"function {func!r} must be callable")
         parameters = inspect.signature(func).parameters.values()
         takes_any = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
-        required = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+        required = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        if any(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in parameters):
+            raise ValueError("Functions with argument defaults or keywords arguments are not supported by Defun")
         count = len(self._input_types)
         if count and not takes_any and not len(required) <= count <= len(parameters):
             raise ValueError(f"the function takes {len(required)} arguments, but {count} types are given")
@@ -504,6 +508,7 @@ class DefinedFunction:
         self.python_grad_func: Callable[..., Any] | None = options.get("python_grad_func")
         self._grad_func: Callable[..., Any] | None = options.get("grad_func")
         self._func = func
+        self._options = options
         self._fixed = fixed
         self._traced: weakref.WeakKeyDictionary[Graph, dict[Any, ConcreteFunction]] = weakref.WeakKeyDictionary()
 
@@ -545,18 +550,31 @@ class DefinedFunction:
                 ]
                 return inputs, self._func(*inputs)
 
-            traced[key] = _trace(self.name, build)
+            traced[key] = self._checked(_trace(self.name, build))
         return traced[key]
+
+    def _checked(self, traced: ConcreteFunction) -> ConcreteFunction:
+        results, names = nest.flatten(traced.structured_outputs), self._options.get("out_names")
+        if traced.structured_outputs is not None and any(result is None for result in results):
+            raise ValueError(f"Function {self.name} can not return None.")
+        if names and len(names) != len(results):
+            raise ValueError(
+                f"{self.name}: output names must be either empty or equal in size to outputs: there are {len(names)} "
+                f"names and {len(results)} results"
+            )
+        return traced
 
     def __call__(self, *args: object, **kwargs: Any) -> Any:
         """Call it: one result, or a tuple of several, or the operation where there is none.
 
         Args:
             *args: Tensors.
-            **kwargs: ``name``, a name scope of the call; ``noinline``, accepted.
+            **kwargs: ``name``, that of the operation with the results, and of the scope of what the function adds;
+                ``noinline``, accepted.
 
         Raises:
-            ValueError: There are more or fewer arguments than types.
+            ValueError: There are more or fewer arguments than types; or the function returns None among others, or not
+                as many results as it has ``out_names``.
         """
         name = kwargs.pop("name", None) or self.name
         kwargs.pop("noinline", None)
@@ -565,12 +583,12 @@ class DefinedFunction:
         types = self.declared_input_types
         if self._fixed and len(args) != len(types):
             raise ValueError(f"{self.name} expects {len(types)} arguments, got {len(args)}")
-        with get_default_graph().name_scope(name):
+        with get_default_graph().name_scope(name) as scope:
             tensors = [convert_to_tensor(arg, types[index] if self._fixed else None) for index, arg in enumerate(args)]
             concrete = self._concrete([tensor.dtype for tensor in tensors])
             if self._grad_func is None and self.python_grad_func is None:
-                return _one_or_tuple(concrete._call(tensors))
-            return _one_or_tuple(self._with_gradient(concrete, tensors))
+                return _of_call(concrete._call(tensors), scope)
+            return _of_call(self._with_gradient(concrete, tensors), scope)
 
     def _with_gradient(self, concrete: ConcreteFunction, tensors: Sequence[Tensor]) -> Any:
         @custom_gradient
@@ -591,8 +609,9 @@ class DefinedFunction:
         return call(*identity_n(list(tensors)) if tensors else [])
 
 
-def _one_or_tuple(results: object) -> Any:
+def _of_call(results: object, scope: str) -> Any:
+    """The results of a call, as those of one operation that has the call's name."""
     if isinstance(results, Operation):
-        return results
+        return group(results, name=scope)
     leaves = nest.flatten(results)
-    return leaves[0] if len(leaves) == 1 else tuple(leaves)
+    return identity(leaves[0], name=scope) if len(leaves) == 1 else tuple(identity_n(leaves, name=scope))

@@ -2,6 +2,8 @@
 
 import platform
 
+from tfray.formats.graph_proto import PRODUCER
+
 __all__ = [
     "COMPILER_VERSION",
     "CXX11_ABI_FLAG",
@@ -22,8 +24,8 @@ COMPILER_VERSION = platform.python_compiler()
 CXX11_ABI_FLAG = 0
 MONOLITHIC_BUILD = 0
 
-GRAPH_DEF_VERSION = 27
-"""Version of the form in which graphs are written for TensorBoard, in TensorFlow's counting."""
+GRAPH_DEF_VERSION = PRODUCER
+"""Version of the form in which graphs are written, in TensorFlow's counting."""
 
 GRAPH_DEF_VERSION_MIN_CONSUMER = 0
 GRAPH_DEF_VERSION_MIN_PRODUCER = 0

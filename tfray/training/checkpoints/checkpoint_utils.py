@@ -10,6 +10,7 @@ from tfray.formats import files
 from tfray.formats.checkpoint import CheckpointFiles
 from tfray.formats.files import PathLike, given_path
 from tfray.formats.open_checkpoint import open_checkpoint
+from tfray.formats.tensor_proto import type_name
 from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.variables.partitioned_variables import PartitionedVariable
@@ -55,8 +56,11 @@ class CheckpointReader:
         return {name: entry.dtype for name, entry in self._checkpoint.tensors.items()}
 
     def debug_string(self) -> bytes:
-        """A line for every tensor."""
-        lines = [f"{e.name} ({e.dtype.name}) {list(e.shape)}" for e in self._checkpoint.tensors.values()]
+        """A line for every tensor, such as ``weights (DT_FLOAT) [2,3]``."""
+        lines = [
+            f"{entry.name} ({type_name(entry.dtype.as_datatype_enum)}) [{','.join(map(str, entry.shape))}]"
+            for entry in self._checkpoint.tensors.values()
+        ]
         return "\n".join(lines).encode()
 
 
@@ -125,12 +129,12 @@ def init_from_checkpoint(ckpt_dir_or_file: PathLike, assignment_map: Mapping[str
             whole = variable.shape if info is None else TensorShape(info.full_shape)
             if name not in entries:
                 raise InvalidArgumentError(
-                    f"checkpoint {path} has no tensor {name!r} for variable {variable.op.name!r}"
+                    f"Tensor {name} is not found in checkpoint {path}: it is for variable {variable.op.name!r}"
                 )
             if not whole.is_compatible_with(entries[name].shape):
                 raise InvalidArgumentError(
-                    f"tensor {name!r} of checkpoint {path} has shape {list(entries[name].shape)}, variable "
-                    f"{variable.op.name!r} has {whole}"
+                    f"Shape of variable {variable.op.name} ({whole}) doesn't match with shape of tensor {name} "
+                    f"({list(entries[name].shape)}) of checkpoint {path}"
                 )
             _set_initializer(variable, path, name)
 

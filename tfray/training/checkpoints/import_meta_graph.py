@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from tfray.errors import DataLossError
+from tfray.errors import DataLossError, InvalidArgumentError, NoFileError, NotFoundError, UnreadableError
 from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
@@ -16,12 +16,12 @@ from tfray.formats.stand_in import with_marks
 from tfray.framework.call_errors import damage_reported
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.importer import given_tensors, import_graph_def
+from tfray.framework.importer import as_text, given_tensors, import_graph_def, tensor_name
 from tfray.framework.plain_graph import PlainGraph, messages
 from tfray.library.platform import logging
 from tfray.library.variables.partitioned_variables import SaveSliceInfo
 from tfray.library.variables.variables import Variable
-from tfray.training.checkpoints.meta_graph import clear_devices_of
+from tfray.training.checkpoints.meta_graph import UNBOUND, VARIABLES, clear_devices_of
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.threads.queue_runner import QueueRunner
 
@@ -44,7 +44,7 @@ def import_meta_graph(
         meta_graph_or_file: What `export_meta_graph` returned, or a file of it in any form: one ending in ``.meta``
             stands beside every checkpoint.
         clear_devices: Leave out devices.
-        import_scope: Name scope for the operations.
+        import_scope: Name scope for the operations, below the current one.
         input_map: As for `tf.import_graph_def`.
         allow: What a graph from a file may use; see `tf.import_graph_def`.
         **unused: Accepted for TensorFlow 1's sake.
@@ -53,10 +53,12 @@ def import_meta_graph(
         The graph's saver; one of all variables if it has none, and None if it has no variables either.
 
     Raises:
-        NotFoundError: There is no such file.
+        NoFileError: There is no such file.
         PermissionDeniedError: Operations use what is not in `allow`.
         UnimplementedError: Operation types have no equivalent; the error names each.
-        DataLossError: It is damaged, or no meta graph.
+        UnreadableError: The file is damaged, or holds no meta graph.
+        DataLossError: The message is damaged.
+        ValueError: `input_map` lacks what the graph takes from outside of the scope that was exported.
     """
     message: Any = meta_graph_or_file
     if not isinstance(message, MetaGraphDef):
@@ -65,31 +67,45 @@ def import_meta_graph(
     names = {node.name for node in definition.graph_def.node}
     listed = (text for each in definition.collection_def.values() for text in each.node_list.value)
     kept = [text for text in listed if text.partition(":")[0] in names]
-    given = given_tensors(input_map, import_scope or "")
+    unbound = definition.collection_def[UNBOUND].bytes_list.value if UNBOUND in definition.collection_def else ()
+    there = {tensor_name(as_text(key)) for key in input_map or ()}
+    if missing := [name for text in unbound if tensor_name(name := text.decode()) not in there]:
+        raise InvalidArgumentError(
+            f"Graph contains unbound inputs: {', '.join(missing)}. Must provide these inputs through input_map."
+        )
+    scope = new_scope(import_scope)
+    given = given_tensors(input_map, scope)
     plain = messages().plain_graph(definition.graph_def, kept, given)
     if clear_devices:
         clear_devices_of(plain.node)
-    return add_meta_graph(definition, plain, import_scope, given, allow)
+    return add_meta_graph(definition, plain, scope, given, allow)
+
+
+def new_scope(name: str | None) -> str:
+    """A new name scope below the current one, with its slash; the current one itself where there is no name."""
+    graph = get_default_graph()
+    if not name:
+        return f"{graph.get_name_scope()}/".lstrip("/")
+    return f"{graph.unique_name(name.rstrip('/'))}/"
 
 
 def add_meta_graph(
     definition: MetaGraphDef,
     plain: PlainGraph,
-    import_scope: str | None,
+    scope: str,
     input_map: Mapping[str, Tensor] | None = None,
     allow: Collection[str] = (),
 ) -> Saver | None:
-    """Add the graph `plain` with the collections of a meta graph; see `import_meta_graph`."""
+    """Add the graph `plain` with the collections of a meta graph in a `new_scope`; see `import_meta_graph`."""
     graph = get_default_graph()
-    scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else ""
     import_graph_def(plain, input_map, name=scope, allow=allow)
     with damage_reported("the meta graph"):
         return _add_collections(definition, graph, scope)
 
 
 def _add_collections(definition: MetaGraphDef, graph: Graph, scope: str) -> Saver | None:
-    members = _Members(graph, scope.rstrip("/") + "/" if scope else "")
-    for name, collection in sorted(definition.collection_def.items(), key=lambda item: item[0] not in _VARIABLES):
+    members = _Members(graph, scope)
+    for name, collection in sorted(definition.collection_def.items(), key=lambda item: item[0] not in VARIABLES):
         if name not in _CONTEXTS:
             for member in members.of(name, collection):
                 graph.add_to_collection(name, member)
@@ -99,15 +115,19 @@ def _add_collections(definition: MetaGraphDef, graph: Graph, scope: str) -> Save
 
 
 def read_meta_graph(path: PathLike) -> MetaGraphDef:
-    """The meta graph in a file, also as text. Raises `NotFoundError` or `DataLossError`."""
-    with octets_of(path) as contents:
-        try:
+    """The meta graph in a file, also as text. Raises `NoFileError` or `UnreadableError`."""
+    name = files.as_path(path)
+    try:
+        with octets_of(path) as contents:
             message: MetaGraphDef = message_of_file(MetaGraphDef, contents)
-        except DataLossError as error:
-            raise DataLossError(f"{files.as_path(path)}: {error.message}") from error
-        if not with_marks(message).HasField("graph_def"):
-            raise DataLossError(f"{files.as_path(path)}: these {len(contents)} bytes are no meta graph")
-        return message
+            size = len(contents)
+    except NotFoundError as error:
+        raise NoFileError(f"File {name} does not exist: {error.message}") from error
+    except DataLossError as error:
+        raise UnreadableError(f"Cannot parse file {name}: {error.message}") from error
+    if not with_marks(message).HasField("graph_def"):
+        raise UnreadableError(f"Cannot parse file {name}: its {size} bytes are no meta graph")
+    return message
 
 
 class _Members:
@@ -165,17 +185,8 @@ def _raw(members: _Members, data: bytes) -> bytes:
     return data
 
 
-_VARIABLES: Final = (
-    GraphKeys.GLOBAL_VARIABLES,
-    GraphKeys.TRAINABLE_VARIABLES,
-    GraphKeys.LOCAL_VARIABLES,
-    GraphKeys.MODEL_VARIABLES,
-    GraphKeys.MOVING_AVERAGE_VARIABLES,
-    GraphKeys.METRIC_VARIABLES,
-    GraphKeys.GLOBAL_STEP,
-)
 _READERS: Final[Mapping[str, Callable[[_Members, bytes], Any]]] = {
-    **dict.fromkeys(_VARIABLES, _Members._variable),
+    **dict.fromkeys(VARIABLES, _Members._variable),
     GraphKeys.SAVERS: _Members._saver,
     GraphKeys.QUEUE_RUNNERS: _Members._queue_runner,
 }

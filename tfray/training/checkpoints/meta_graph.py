@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from tfray import errors
-from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.errors import DataLossError
 from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef, QueueRunnerDef, SaveSliceInfoDef, VariableDef
+from tfray.formats.stand_in import with_marks
 from tfray.framework.arguments import abbreviated
 from tfray.framework.call_errors import DAMAGE, fields_of, reason_of
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, messages
+from tfray.library.platform.version import GIT_VERSION, VERSION
 from tfray.library.variables.variables import Variable
 from tfray.training.threads.queue_runner import QueueRunner
 
@@ -26,9 +28,28 @@ JSON_VERSION: Final = 1
 """Version of the form in which tfray once wrote meta graphs."""
 
 
-def meta_graph_bytes(graph: Graph, saver_def: SaverDef | None) -> bytes:
+UNBOUND: Final = "unbound_inputs"
+"""The collection of the inputs that a meta graph lacks."""
+
+UNBOUND_PREFIX: Final = "$unbound_inputs_"
+
+VARIABLES: Final = (
+    GraphKeys.GLOBAL_VARIABLES,
+    GraphKeys.TRAINABLE_VARIABLES,
+    GraphKeys.LOCAL_VARIABLES,
+    GraphKeys.MODEL_VARIABLES,
+    GraphKeys.MOVING_AVERAGE_VARIABLES,
+    GraphKeys.METRIC_VARIABLES,
+    GraphKeys.GLOBAL_STEP,
+)
+"""Collections of variables. In those of a program's own, variables stand by their names alone."""
+
+
+def meta_graph_bytes(graph: Graph, saver_def: SaverDef | None, strip_default_attrs: bool = False) -> bytes:
     """The contents of the file ``.meta`` beside a checkpoint."""
-    return export_meta_graph(graph=graph, saver_def=saver_def).SerializeToString()
+    return export_meta_graph(
+        graph=graph, saver_def=saver_def, strip_default_attrs=strip_default_attrs
+    ).SerializeToString()
 
 
 def export_meta_graph(
@@ -57,24 +78,31 @@ def export_meta_graph(
             out.
         as_text: Write the file as the text of a message.
         graph: The graph; the default graph when None.
-        export_scope: Export only operations under this name scope, without it in their names.
+        export_scope: Export only operations under this name scope, without it in their names. Tensors of others that
+            they take become inputs that the importing program has to give: ``$unbound_inputs_`` and their names, listed
+            in the collection ``unbound_inputs``.
         clear_devices: Leave out devices.
         clear_extraneous_savers: Leave out savers but that of `saver_def`.
-        strip_default_attrs: Accepted for TensorFlow 1's sake.
+        strip_default_attrs: Leave out attributes that have their defaults.
         save_debug_info: Accepted for TensorFlow 1's sake.
     """
     graph = graph or get_default_graph()
     prefix = export_scope.rstrip("/") + "/" if export_scope else ""
     made = MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
+    describe(made, strip_default_attrs)
     if graph_def is not None:
         made.graph_def.CopyFrom(graph_def)
     else:
         plain = graph.as_plain()
+        outside = _Outside(graph, prefix)
         if prefix:
-            plain.node = [_within(node, prefix) for node in plain.node if node.name.startswith(prefix)]
+            nodes = [outside.without(node) for node in plain.node if node.name.startswith(prefix)]
+            plain.node = [*outside.placeholders(), *nodes]
         if clear_devices:
             clear_devices_of(plain.node)
-        made.graph_def.CopyFrom(messages().graph_message(plain))
+        message = messages().graph_message(plain, strip_default_attrs=strip_default_attrs)
+        outside.name_in(with_marks(message), made)
+        made.graph_def.CopyFrom(message)
     for name in graph.get_all_collection_keys() if collection_list is None else collection_list:
         if not (clear_extraneous_savers and name == GraphKeys.SAVERS):
             add_collection(made, name, graph.get_collection(name), prefix)
@@ -84,18 +112,68 @@ def export_meta_graph(
     return made
 
 
-def _within(node: PlainNode, prefix: str) -> PlainNode:
-    outside = [text for text in node.input if not text.removeprefix("^").startswith(prefix)]
-    if any(not text.startswith("^") for text in outside):
-        raise InvalidArgumentError(
-            f"operation {node.name!r} takes {outside[0]!r}, which is outside of scope {prefix!r}: export a larger scope"
-        )
-    inputs = [text for text in node.input if text not in outside]
-    attrs = dict(node.attr)
-    if "_class" in attrs:
-        attrs["_class"] = [name.removeprefix(prefix) for name in attrs["_class"] if name.startswith(prefix)]
-    renamed = [("^" if text[0] == "^" else "") + text.removeprefix("^").removeprefix(prefix) for text in inputs]
-    return PlainNode(node.name.removeprefix(prefix), node.op, renamed, node.device, attrs, node.site, node.shapes)
+def describe(made: MetaGraphDef, strip_default_attrs: bool) -> None:
+    """Say in a meta graph what has made it, unless it says so already."""
+    info = made.meta_info_def
+    info.tensorflow_version = info.tensorflow_version or VERSION
+    info.tensorflow_git_version = info.tensorflow_git_version or GIT_VERSION
+    info.stripped_default_attrs = info.stripped_default_attrs or strip_default_attrs
+
+
+class _Outside:
+    """The tensors that operations of a scope take from outside of it. Until the message is made, placeholders stand for
+    them.
+
+    Args:
+        graph: The graph.
+        prefix: The scope, with its slash.
+    """
+
+    def __init__(self, graph: Graph, prefix: str) -> None:
+        self._graph = graph
+        self._prefix = prefix
+        self._names: dict[str, str] = {}
+
+    def without(self, node: PlainNode) -> PlainNode:
+        """An operation without the scope in its names. It does not wait for those outside."""
+        inputs = [new for text in node.input if (new := self._renamed(text)) is not None]
+        attrs = dict(node.attr)
+        if "_class" in attrs:
+            attrs["_class"] = [
+                name.removeprefix(self._prefix) for name in attrs["_class"] if name.startswith(self._prefix)
+            ]
+        name = node.name.removeprefix(self._prefix)
+        return PlainNode(name, node.op, inputs, node.device, attrs, node.site, node.shapes)
+
+    def _renamed(self, text: str) -> str | None:
+        name = text.removeprefix("^")
+        if name.startswith(self._prefix):
+            return text[: len(text) - len(name)] + name.removeprefix(self._prefix)
+        if name != text:
+            return None
+        if name not in self._names:
+            free = f"unbound_input_{len(self._names)}"
+            while self._prefix + free in self._graph:
+                free += "_"
+            self._names[name] = free
+        return f"{self._names[name]}:0"
+
+    def placeholders(self) -> Iterator[PlainNode]:
+        """What stands for the tensors."""
+        for text, name in self._names.items():
+            tensor = self._graph.tensor_named(text)
+            yield PlainNode(name, "Placeholder", attr={"dtype": tensor.dtype, "shape": tensor.shape})
+
+    def name_in(self, message: GraphDef, made: MetaGraphDef) -> None:
+        """Take the placeholders out of a message, and list in the meta graph what its operations take instead."""
+        unbound = {name: f"{UNBOUND_PREFIX}{text.removesuffix(':0')}" for text, name in self._names.items()}
+        for index in reversed(range(len(message.node))):
+            if message.node[index].name in unbound:
+                del message.node[index]
+        for node in message.node:
+            node.input[:] = [unbound.get(text, text) for text in node.input]
+        if unbound:
+            made.collection_def[UNBOUND].bytes_list.value[:] = [name.encode() for name in unbound.values()]
 
 
 def clear_devices_of(nodes: Iterable[PlainNode]) -> None:
@@ -112,19 +190,19 @@ def clear_devices_of(nodes: Iterable[PlainNode]) -> None:
 
 def add_collection(message: MetaGraphDef, name: str, members: Iterable[Any], prefix: str = "") -> None:
     """Add a collection to a meta graph: those members that are of the kind of the first, and within a scope."""
-    found = [each for member in members if (each := _message_of(member, prefix)) is not None]
+    found = [each for member in members if (each := _message_of(member, prefix, name)) is not None]
     for kind, value in found:
         if kind == found[0][0]:
             getattr(message.collection_def[name], kind).value.append(value)
 
 
-def _message_of(member: Any, prefix: str) -> tuple[str, Any] | None:
+def _message_of(member: Any, prefix: str, collection: str) -> tuple[str, Any] | None:
     """The list for a member of a collection and its form there; None for one that has none, or is out of scope."""
     if isinstance(member, (Tensor, Operation, Variable)) and not member.name.startswith(prefix):
         return None
     if isinstance(member, Tensor) and member.op.op_def.access == "update":
         member = member.op  # in TensorFlow what changes a variable returns nothing
-    if isinstance(member, (Tensor, Operation)):
+    if isinstance(member, (Tensor, Operation)) or (isinstance(member, Variable) and collection not in VARIABLES):
         return "node_list", member.name.removeprefix(prefix)
     if isinstance(member, (Variable, QueueRunner)) or hasattr(member, "as_saver_def"):
         definition = member.to_proto(prefix)

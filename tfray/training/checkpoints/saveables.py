@@ -44,7 +44,7 @@ def saveables_of(var_list: Any) -> list[Saveable]:
 
     Raises:
         TypeError: Something in it cannot be saved.
-        ValueError: Two of them have the same name.
+        ValueError: Two of them have the same name, or one has two names.
     """
     if isinstance(var_list, Mapping):
         found = [saveable for name, value in var_list.items() for saveable in _named(value, name)]
@@ -52,7 +52,11 @@ def saveables_of(var_list: Any) -> list[Saveable]:
         found = [saveable for value in var_list for saveable in _named(value, None)]
     unique: dict[Tensor, Saveable] = {}
     for saveable in found:
-        unique.setdefault(saveable.handle, saveable)
+        if unique.setdefault(saveable.handle, saveable).name != saveable.name:
+            raise ValueError(
+                f"The same saveable will be restored with two names: {saveable.handle.op.name}: as "
+                f"{unique[saveable.handle].name!r} and as {saveable.name!r}"
+            )
     _check_names(list(unique.values()))
     return list(unique.values())
 
@@ -84,7 +88,8 @@ def _check_names(saveables: Iterable[Saveable]) -> None:
         other = seen.setdefault(saveable.name, saveable)
         if other is not saveable and (other.part is None or saveable.part is None):
             raise ValueError(
-                f"two variables would be saved as {saveable.name!r}: {other.handle.name} and {saveable.handle.name}; "
+                f"At least two variables have the same name: {saveable.name}: {other.handle.name} and "
+                f"{saveable.handle.name}; "
                 "give one of them another name with a dictionary as var_list"
             )
 

@@ -35,21 +35,22 @@ from tfray.framework.call_errors import damage_reported
 from tfray.framework.dtypes import string
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.framework.importer import from_graph_def
+from tfray.framework.importer import from_graph_def, given_tensors
 from tfray.framework.plain_graph import PlainGraph, messages
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
 from tfray.library.variables.variables import Variable, global_variables_initializer, local_variables_initializer
 from tfray.ops.arrays.grouping_ops import group
 from tfray.session import Session
-from tfray.training.checkpoints.import_meta_graph import add_meta_graph
-from tfray.training.checkpoints.meta_graph import add_collection, clear_devices_of
+from tfray.training.checkpoints.import_meta_graph import add_meta_graph, new_scope
+from tfray.training.checkpoints.meta_graph import add_collection, clear_devices_of, describe
 from tfray.training.checkpoints.saved_model_files import (
     ASSETS,
     FILE_NAME,
     INIT_OP,
     MAIN_OP,
     TEXT_FILE_NAME,
+    TRAIN_OP,
     VALUES,
     folder_of,
     maybe_saved_model_directory,
@@ -123,6 +124,14 @@ VARIABLES_DIRECTORY: Final[str] = constants.VARIABLES_DIRECTORY
 VARIABLES_FILENAME: Final[str] = constants.VARIABLES_FILENAME
 
 
+class MisuseError(InvalidArgumentError, AssertionError):
+    """A model cannot be written as it is asked for. Also an `AssertionError`, which TensorFlow raises."""
+
+
+class NoGraphError(NotFoundError, RuntimeError):
+    """A model has no graph of such tags. Also a `RuntimeError`, which TensorFlow raises."""
+
+
 # -- writing -------------------------------------------------------------------------------------------
 
 
@@ -133,13 +142,13 @@ class SavedModelBuilder:
         export_dir: The folder, which must not be there.
 
     Raises:
-        InvalidArgumentError: The folder exists already.
+        AssertionError: The folder exists already. It is an `InvalidArgumentError` too, as the others below.
     """
 
     def __init__(self, export_dir: PathLike) -> None:
         self._folder = folder_of(export_dir)
         if files.exists(self._folder) and not (files.is_folder(self._folder) and not files.list_folder(self._folder)):
-            raise InvalidArgumentError(f"{self._folder} is there already: export to a new folder")
+            raise MisuseError(f"{self._folder} is there already: export to a new folder")
         self._model = SavedModel(saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION)
         self._values: dict[str, Any] | None = None
         self._pieces: list[Piece] = []
@@ -168,12 +177,20 @@ class SavedModelBuilder:
             legacy_init_op: Another name for `main_op`.
             clear_devices: Leave out devices.
             main_op: Operation to run after loading.
-            strip_default_attrs: Accepted for TensorFlow 1 programs.
-            saver: Accepted for TensorFlow 1 programs: the model has a saver of its own.
+            strip_default_attrs: Leave out attributes that have their defaults.
+            saver: What saves and restores the variables: it says which, and their names in the model.
+
+        Raises:
+            AssertionError: The variables have been added already, or a tensor of a signature lacks its name or dtype.
+            KeyError: A signature has a name that saved models use themselves.
+            TypeError: `main_op` is no operation, or `saver` is no `Saver`.
+            ValueError: The graph has an operation to run after loading already.
         """
         if self._values is not None:
-            raise InvalidArgumentError("the variables have been added already: use add_meta_graph for further graphs")
-        variables = _variables_of(sess.graph)
+            raise MisuseError("the variables have been added already: use add_meta_graph for further graphs")
+        _check_signatures(signature_def_map or {})
+        _check_main_op(main_op or legacy_init_op, sess.graph)
+        variables = _variables_of(sess.graph, saver)
         self._values = sess.run(variables) if variables else {}
         for name, variable in variables.items():
             info, array = variable._save_slice_info, np.asarray(self._values[name])
@@ -181,7 +198,10 @@ class SavedModelBuilder:
                 self._pieces.append(Piece.whole(name, array))
             else:
                 self._pieces.append(Piece(info.full_name, array, info.full_shape, info.var_offset))
-        self._add(sess.graph, tags, signature_def_map, assets_collection, main_op or legacy_init_op, clear_devices)
+        main_op = main_op or legacy_init_op
+        self._add(
+            sess.graph, tags, signature_def_map, assets_collection, main_op, clear_devices, strip_default_attrs, saver
+        )
 
     def add_meta_graph(
         self,
@@ -197,12 +217,10 @@ class SavedModelBuilder:
     ) -> None:
         """Add a graph that uses the variables already there; see `add_meta_graph_and_variables`."""
         if self._values is None:
-            raise InvalidArgumentError("add a graph with its variables first: add_meta_graph_and_variables")
+            raise MisuseError("add a graph with its variables first: add_meta_graph_and_variables")
         graph = graph or get_default_graph()
-        missing = sorted(set(_variables_of(graph)) - set(self._values))
-        if missing:
-            raise InvalidArgumentError(f"the graph has variables without values here: {', '.join(missing[:5])}")
-        self._add(graph, tags, signature_def_map, assets_collection, main_op or legacy_init_op, clear_devices)
+        main_op = main_op or legacy_init_op
+        self._add(graph, tags, signature_def_map, assets_collection, main_op, clear_devices, strip_default_attrs, saver)
 
     def add_frozen_graph(
         self, graph_def: PlainGraph, tags: Iterable[str], signature_def_map: Mapping[str, SignatureDef]
@@ -218,29 +236,40 @@ class SavedModelBuilder:
         assets: Sequence[Tensor] | None,
         main_op: Operation | None,
         clear_devices: bool,
+        strip_default_attrs: bool,
+        saver: object,
     ) -> None:
+        _check_main_op(main_op, graph)
         plain = graph.as_plain()
         if clear_devices:
             clear_devices_of(plain.node)
         copy = from_graph_def(plain)  # gets a saver, which the program's own graph need not have
-        variables = _variables_of(graph)
+        variables = _variables_of(graph, saver)
         made = MetaGraphDef()
-        if variables:
+        describe(made, strip_default_attrs)
+        if isinstance(saver, Saver):
+            made.saver_def.CopyFrom(saver.as_saver_def())
+        elif variables:
             with copy.as_default():
                 copies = [_copied(variable) for variable in variables.values()]
                 made.saver_def.CopyFrom(Saver(copies, write_format=TENSORFLOW).as_saver_def())
-        made.graph_def.CopyFrom(self._kept(copy.as_graph_def()))
+        made.graph_def.CopyFrom(self._kept(messages().graph_message(copy, strip_default_attrs=strip_default_attrs)))
         for name in graph.get_all_collection_keys():
             add_collection(made, name, graph.get_collection(name))
         if main_op is not None:
             made.collection_def[MAIN_OP].node_list.value[:] = [main_op.name]
         for tensor in assets or ():
-            path = _asset_path(tensor)
-            name = os.path.basename(path)
-            if self._assets.setdefault(name, path) != path:
-                raise InvalidArgumentError(f"two assets are called {name}: {path} and {self._assets[name]}")
+            name = self._asset_name(_asset_path(tensor))
             made.asset_file_def.append(AssetFileDef(tensor_info=TensorInfo(name=tensor.name), filename=name))
         self._append(made, tags, signatures)
+
+    def _asset_name(self, path: str) -> str:
+        """The name of a file in the model's folder: that which it has, and a number where another file has that."""
+        name, count = os.path.basename(path), 0
+        while self._assets.setdefault(name, path) != path:
+            count += 1
+            name = f"{os.path.basename(path)}_{count}"
+        return name
 
     def _kept(self, graph_def: GraphDef) -> GraphDef:
         """A graph with marks of its large constants, which stay where they are until the model is written."""
@@ -249,6 +278,7 @@ class SavedModelBuilder:
         return marked
 
     def _append(self, made: MetaGraphDef, tags: Iterable[str], signatures: Mapping[str, SignatureDef] | None) -> None:
+        _check_signatures(signatures or {})
         made.meta_info_def.tags.extend(sorted(tags))
         for name, signature in (signatures or {}).items():
             made.signature_def[name].CopyFrom(signature)
@@ -288,7 +318,33 @@ def _copied(variable: Variable) -> Variable:
     return copy
 
 
-def _variables_of(graph: Graph) -> dict[str, Variable]:
+def _check_main_op(main_op: object, graph: Graph) -> None:
+    if main_op is None:
+        return
+    if not isinstance(main_op, Operation):
+        raise TypeError(f"main_op is to be an Operation, not {main_op!r}; tf.group makes one of a tensor")
+    for name in (MAIN_OP, _LEGACY_INIT_OP):
+        if graph.get_collection(name):
+            raise ValueError(f"the graph has an operation to run after loading already, in the collection {name!r}")
+
+
+def _check_signatures(signatures: Mapping[str, SignatureDef]) -> None:
+    for name, signature in signatures.items():
+        if name in (INIT_OP, TRAIN_OP):
+            raise KeyError(f"a signature may not be called {name!r}: saved models use that name themselves")
+        for key, info in (*signature.inputs.items(), *signature.outputs.items()):
+            kind = info.WhichOneof("encoding")
+            if kind is None or (kind != "composite_tensor" and not info.dtype):
+                raise MisuseError(f"tensor {key!r} of signature {name!r} is to have a name and a dtype")
+
+
+def _variables_of(graph: Graph, saver: object = None) -> dict[str, Variable]:
+    """The variables of a graph, or those that a saver saves, by their names in checkpoints."""
+    if saver is not None:
+        if not isinstance(saver, Saver):
+            raise TypeError(f"saver is to be a tf.train.Saver, not {saver!r}")
+        if (listed := saver.variables()) is not None:
+            return listed
     keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES)
     return {variable.op.name: variable for key in keys for variable in graph.get_collection(key)}
 
@@ -389,6 +445,8 @@ def load(
     import_scope: str | None = None,
     *,
     allow: Collection[str] = (),
+    input_map: Mapping[str, Any] | None = None,
+    clear_devices: bool = False,
     **saver_kwargs: Any,
 ) -> MetaGraphDef:
     """Add a saved model to a session's graph, and set its variables.
@@ -402,29 +460,35 @@ def load(
         import_scope: Name scope for the operations.
         allow: What its operations may use besides its own assets: ``"files"`` (to read and write them), ``"python"``
             (functions of this process). In TensorFlow a model may read and write any file.
+        input_map: As for `tf.import_graph_def`.
+        clear_devices: Leave out devices.
         **saver_kwargs: Accepted for TensorFlow 1 programs.
 
     Returns:
         What was loaded; its ``signature_def`` names inputs and outputs.
 
     Raises:
-        NotFoundError: There is no model, or none with these tags.
+        NotFoundError: There is no model, or none with these tags; or it has no value of a variable. The first is an
+            `OSError` too, the second a `RuntimeError`.
         PermissionDeniedError: Operations use what is not in `allow`; the error lists them.
         UnimplementedError: Operation types have no equivalent; the error names each.
-        DataLossError: A file is damaged.
+        DataLossError: A file is damaged; that of the graphs: an `OSError` too.
     """
     folder = folder_of(export_dir)
     model = read_saved_model(folder)
     found = _with_tags(with_marks(model).meta_graphs, tags, folder)
-    prefix = f"{import_scope.rstrip('/')}/" if import_scope else ""
     with damage_reported(f"the graph in {folder}"), sess.graph.as_default():
+        prefix = new_scope(import_scope)
         if found.HasField("object_graph_def"):
             found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
-        plain = messages().plain_graph(found.graph_def, [name.partition(":")[0] for name in _names(found)])
+        given = given_tensors(input_map, prefix)
+        plain = messages().plain_graph(found.graph_def, [name.partition(":")[0] for name in _names(found)], given)
+        if clear_devices:
+            clear_devices_of(plain.node)
         assets = _set_assets(plain, found, folder)
         inputs = {info.name for signature in found.signature_def.values() for info in signature.inputs.values()}
         plain.node = [replace(n, is_loaded=False) for n in checked_nodes(plain.node, allow, assets, inputs)]
-        add_meta_graph(found, plain, import_scope, allow=allow)
+        add_meta_graph(found, plain, prefix, given, allow)
         _set_variables(sess, found, prefix, f"{folder}/{VALUES}")
         main_op = _main_op_of(found)
         if main_op:
@@ -483,7 +547,7 @@ def _with_tags(graphs: Iterable[MetaGraphDef], tags: Collection[str], folder: st
         if set(each.meta_info_def.tags) == set(tags):
             return each
     there = " and ".join(str(list(each.meta_info_def.tags)) for each in graphs) or "none"
-    raise NotFoundError(f"{folder} has no graph with the tags {sorted(tags)}; it has {there}")
+    raise NoGraphError(f"{folder} has no graph with the tags {sorted(tags)}; it has {there}")
 
 
 def _set_assets(graph: PlainGraph, found: MetaGraphDef, folder: str) -> set[str]:

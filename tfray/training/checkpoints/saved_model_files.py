@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import DataLossError, NotFoundError, OpError
+from tfray.errors import NoFileError, OpError, UnreadableError
 from tfray.formats import files
 from tfray.formats.files import PathLike
 from tfray.formats.large_contents import FileOctets, octets_of
@@ -37,6 +37,8 @@ VALUES: Final = "variables/variables"
 MAIN_OP: Final = "saved_model_main_op"
 INIT_OP: Final = "__saved_model_init_op"
 """A signature of TensorFlow 2: its output is the operation to run after loading."""
+TRAIN_OP: Final = "__saved_model_train_op"
+"""A signature of TensorFlow 2: its output is the operation that trains."""
 
 _STORED: Final = "stored constant"
 
@@ -56,8 +58,8 @@ def read_saved_model(export_dir: PathLike) -> SavedModel:
     """The graphs of a saved model, without the values of variables.
 
     Raises:
-        NotFoundError: There is none.
-        DataLossError: It is damaged.
+        NoFileError: There is none.
+        UnreadableError: It is damaged.
     """
     folder = folder_of(export_dir)
     for name in FILE_NAMES:
@@ -68,13 +70,15 @@ def read_saved_model(export_dir: PathLike) -> SavedModel:
             try:
                 model = _parsed(name, contents, folder)
             except OpError as error:
-                raise DataLossError(f"{path} is damaged: {error.message}") from error
+                raise UnreadableError(f"Cannot parse file {path}: it is damaged: {error.message}") from error
             except DAMAGE as error:
-                raise DataLossError(f"{path} is no saved model: {reason_of(error)}") from error
+                raise UnreadableError(f"Cannot parse file {path}: it is no saved model: {reason_of(error)}") from error
             if not with_marks(model).meta_graphs:
-                raise DataLossError(f"{path} is damaged: there is no graph in its {len(contents)} bytes")
+                raise UnreadableError(
+                    f"Cannot parse file {path}: it is damaged: there is no graph in its {len(contents)} bytes"
+                )
             return model
-    raise NotFoundError(f"there is no saved model in {folder}: {folder}/{FILE_NAME} does not exist")
+    raise NoFileError(f"SavedModel file does not exist at: {folder}/{FILE_NAME}: there is no saved model in {folder}")
 
 
 def _parsed(name: str, contents: bytes | FileOctets, folder: str) -> SavedModel:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import NoCheckpointError, NotFoundError
+from tfray.errors import InvalidArgumentError, NoCheckpointError, NotFoundError, OpError
 from tfray.formats import checkpoint_folder, files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
@@ -19,6 +19,7 @@ from tfray.formats.files import PathLike, absolute, as_path, given_path
 from tfray.formats.write_formats import TENSORFLOW, TFRAY, check_write_format
 from tfray.framework.arguments import Count, NonNegative, checked
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import source_ops
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.arrays.shape_ops import identity
@@ -33,6 +34,15 @@ SCOPE: Final = "save"
 """Name scope of the operations."""
 
 _NO_RECORDS: Final = b"[]"
+
+_LACKS_NAME: Final = (
+    "Restoring from checkpoint failed. This is most likely due to a Variable name or other graph key that is missing "
+    "from the checkpoint. "
+)
+_OTHER_GRAPH: Final = (
+    "Restoring from checkpoint failed. This is most likely due to a mismatch between the current graph and the graph "
+    "from the checkpoint. "
+)
 
 
 class Saver:
@@ -53,7 +63,7 @@ class Saver:
         restore_sequentially: Accepted for TensorFlow 1's sake.
         saver_def: Instead of making operations, use those that it names in the current graph.
         builder: Accepted for TensorFlow 1's sake.
-        defer_build: Make the operations with `build`, or when they are first needed.
+        defer_build: Make the operations with `build`, before anything is saved.
         allow_empty: Accept that there is nothing to save.
         write_version: Accepted for TensorFlow 1's sake: version 1, which it calls deprecated, is read but not written.
         pad_step_number: Write the global step in names of files with eight digits.
@@ -129,7 +139,7 @@ class Saver:
         self._snapshot_names: tuple[str, str] | None = None
         self._snapshots: str | None = None
         """Beginning of the names of the memory for snapshots on devices."""
-        self._meta_graph: tuple[Graph, int, bytes] | None = None
+        self._meta_graph: tuple[tuple[Graph, int, bool], bytes] | None = None
         self.saver_def: SaverDef | None = saver_def
         self._is_empty = False
         if saver_def is None and not defer_build:
@@ -147,7 +157,7 @@ class Saver:
         var_list = default_saveables() if self._var_list is None else self._var_list
         saveables = saveables_of(var_list)
         if not saveables and not self._allow_empty:
-            raise ValueError("there are no variables to save: make them first, or pass allow_empty=True")
+            raise ValueError("No variables to save: make them first, or pass allow_empty=True")
         self._is_empty = not saveables and not self._takes_arrays
         self.names = frozenset(saveable.name for saveable in saveables)
         keep = self._retention
@@ -234,7 +244,7 @@ class Saver:
             meta_graph_suffix: Suffix of the file of the graph; None when there is none, to be written or deleted.
             write_meta_graph: Whether to write the graph as well.
             write_state: Whether to update the file that names the newest checkpoint.
-            strip_default_attrs: Accepted for TensorFlow 1's sake.
+            strip_default_attrs: Leave attributes that have their defaults out of the file of the graph.
             save_debug_info: Accepted for TensorFlow 1's sake.
             metric: How good the model is, for ``best_to_keep``.
             arrays: Further arrays to save by name, for a saver that ``takes_arrays``.
@@ -246,15 +256,20 @@ class Saver:
             NotFoundError: The folder does not exist and cannot be made.
             FailedPreconditionError: A variable is not initialised.
             OpError: An earlier save in the background has failed.
+            RuntimeError: `build` has not been called on a saver that was made with ``defer_build``.
+            ValueError: `latest_filename` has folders, or is that of the checkpoint.
         """
-        self.build()
+        if self.saver_def is None:
+            raise RuntimeError("call build() before save(): the saver was made with defer_build=True")
         if self._is_empty:
             return None
         latest_filename = latest_filename or checkpoint_management.STATE_FILE
+        if os.path.basename(latest_filename) != latest_filename:
+            raise ValueError(f"latest_filename is a name without folders, not {latest_filename!r}")
         path = self._path_for(sess, save_path, global_step)
         folder = os.path.dirname(path)
         if write_state and os.path.basename(path) == latest_filename:
-            raise ValueError(f"{path!r} is the name of the file that names checkpoints: choose another path")
+            raise ValueError(f"{path!r} collides with the file that names checkpoints: choose another path")
 
         def finish() -> None:
             if write_state:
@@ -270,7 +285,7 @@ class Saver:
             begin = None
             if write_meta_graph and meta_graph_suffix is not None:
                 meta = checkpoint_management.meta_graph_filename(path, meta_graph_suffix)
-                begin = partial(files.write_bytes, meta, self._graph_bytes(sess))
+                begin = partial(files.write_bytes, meta, self._graph_bytes(sess, strip_default_attrs))
             self._run_save(sess, path, arrays, begin, finish)
         return path
 
@@ -341,11 +356,11 @@ class Saver:
         )
         self._retention.write_metrics(folder)
 
-    def _graph_bytes(self, sess: Any) -> bytes:
-        graph = sess.graph
-        if self._meta_graph is None or self._meta_graph[:2] != (graph, graph.version):
-            self._meta_graph = graph, graph.version, meta_graph_bytes(graph, self.as_saver_def())
-        return self._meta_graph[2]
+    def _graph_bytes(self, sess: Any, strip_default_attrs: bool) -> bytes:
+        wanted = sess.graph, sess.graph.version, strip_default_attrs
+        if self._meta_graph is None or self._meta_graph[0] != wanted:
+            self._meta_graph = wanted, meta_graph_bytes(sess.graph, self.as_saver_def(), strip_default_attrs)
+        return self._meta_graph[1]
 
     def export_meta_graph(
         self,
@@ -367,7 +382,15 @@ class Saver:
             export_scope=export_scope,
             clear_devices=clear_devices,
             clear_extraneous_savers=clear_extraneous_savers,
+            strip_default_attrs=strip_default_attrs,
         )
+
+    def variables(self) -> dict[str, Variable] | None:
+        """The variables that it saves, by their names in checkpoints; None where that is all of the graph."""
+        if self._var_list is None:
+            return None
+        listed = self._var_list.items() if isinstance(self._var_list, Mapping) else ((None, v) for v in self._var_list)
+        return {name or each.op.name: each for name, each in listed if isinstance(each, Variable)}
 
     # -- restoring -------------------------------------------------------------------------------
 
@@ -387,7 +410,10 @@ class Saver:
         self.build()
         self.wait()
         if save_path is None:
-            raise ValueError("save_path is None: tf.train.latest_checkpoint gives None when there is no checkpoint")
+            raise ValueError(
+                "Can't load save_path when it is None: tf.train.latest_checkpoint gives None where there is no "
+                "checkpoint"
+            )
         if self._is_empty:
             return
         definition = self.as_saver_def()
@@ -396,21 +422,23 @@ class Saver:
         try:
             sess.run(restore, {definition.filename_tensor_name: path})
         except NotFoundError as error:
-            if checkpoint_management.checkpoint_exists(path):
-                raise
-            raise NoCheckpointError(
-                None, error.op, error.message, op_name=error.op_name, device=error.device, site=error.site
-            ) from error
+            is_there = checkpoint_management.checkpoint_exists(path)
+            why = _LACKS_NAME if is_there else f"The passed save_path is not a valid checkpoint: {save_path!r}: "
+            raise _explained(error, type(error) if is_there else NoCheckpointError, why) from error
+        except InvalidArgumentError as error:
+            raise _explained(error, type(error), _OTHER_GRAPH) from error
 
     # -- what is kept ----------------------------------------------------------------------------
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """Paths of the checkpoints that are not yet deleted, oldest first."""
-        return [each.path for each in self._retention.kept]
+        """Paths of the checkpoints that are not yet deleted, oldest first; none where all are kept."""
+        return [each.path for each in self._retention.kept] if self._retention.max_to_keep else []
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Say which checkpoints there are, oldest first, all as old as can be."""
+        """Say which checkpoints there are, oldest first, all as old as can be. `AssertionError` unless it is a list."""
+        if not isinstance(last_checkpoints, list):
+            raise AssertionError(f"last_checkpoints is to be a list, not {last_checkpoints!r}")
         self._retention.replace([(path, float("inf")) for path in last_checkpoints])
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
@@ -436,6 +464,11 @@ class Saver:
         if found:
             self._retention.read_metrics(os.path.dirname(found[-1][0]))
             checkpoint_folder.clear_away(found[-1][0], series=True, also=checkpoint_management.OWN_FILES)
+
+
+def _explained(error: OpError, kind: type[OpError], why: str) -> OpError:
+    """An error of restoring, with what is likely to be the reason."""
+    return kind(None, error.op, why + error.message, op_name=error.op_name, device=error.device, site=error.site)
 
 
 def _is_number(value: Any) -> bool:

@@ -70,7 +70,17 @@ def predict_signature_def(inputs: Mapping[str, Tensor], outputs: Mapping[str, Te
 def classification_signature_def(
     examples: Tensor, classes: Tensor | None = None, scores: Tensor | None = None
 ) -> SignatureDef:
-    """The signature of a classifier of serialized examples."""
+    """The signature of a classifier of serialized examples.
+
+    Args:
+        examples: Strings.
+        classes: Strings, names of classes; or None.
+        scores: float32, a score for each class; or None.
+
+    Raises:
+        ValueError: There are neither classes nor scores, or something is no tensor of such a dtype.
+    """
+    _check_tensors({"examples": (examples, string)}, {"classes": (classes, string), "scores": (scores, float32)})
     results = {
         signature_constants.CLASSIFY_OUTPUT_CLASSES: classes,
         signature_constants.CLASSIFY_OUTPUT_SCORES: scores,
@@ -83,10 +93,29 @@ def classification_signature_def(
 
 
 def regression_signature_def(examples: Tensor, predictions: Tensor) -> SignatureDef:
-    """The signature of a regression on serialized examples."""
+    """The signature of a regression on serialized examples.
+
+    Args:
+        examples: Strings.
+        predictions: float32.
+
+    Raises:
+        ValueError: One of them is no tensor of such a dtype.
+    """
+    _check_tensors({"examples": (examples, string), "predictions": (predictions, float32)})
     inputs = {signature_constants.REGRESS_INPUTS: build_tensor_info(examples)}
     outputs = {signature_constants.REGRESS_OUTPUTS: build_tensor_info(predictions)}
     return build_signature_def(inputs, outputs, signature_constants.REGRESS_METHOD_NAME)
+
+
+def _check_tensors(
+    needed: Mapping[str, tuple[object, DType]], optional: Mapping[str, tuple[object, DType]] | None = None
+) -> None:
+    for name, (tensor, dtype) in (*needed.items(), *(optional or {}).items()):
+        if tensor is None and name in needed:
+            raise InvalidArgumentError(f"{name} cannot be None")
+        if tensor is not None and (not isinstance(tensor, Tensor) or tensor.dtype != dtype):
+            raise InvalidArgumentError(f"{name} is to be a tensor of {dtype.name}, not {tensor!r}")
 
 
 def is_valid_signature(signature_def: SignatureDef) -> bool:
