@@ -457,7 +457,7 @@ def _count_up_to_kernel(ctx: KernelContext, resource: StoredVariable) -> Array:
         array = resource.read()
         before = ctx.to_host(array).copy()
         if before >= ctx.attr("limit"):
-            raise OutOfRangeError(f"variable {resource.name!r} has reached {ctx.attr('limit')}")
+            raise OutOfRangeError(f"Reached limit of {ctx.attr('limit')}: variable {resource.name!r}")
         array += 1
         return ctx.asarray(before)
 

@@ -81,6 +81,7 @@ class VariableResource:
         """The array itself, not a copy. Raises `FailedPreconditionError` before initialisation."""
         if self.array is None:
             raise FailedPreconditionError(
+                f"Attempting to use uninitialized value {self.name}: "
                 f"variable {self.name!r} is not initialised: run tf.global_variables_initializer() "
                 f"(or restore a checkpoint) in this session first"
             )

@@ -363,7 +363,7 @@ def test_convolutions_as_functions_share_variables_and_hold_constraints(name):
     settings = for_kernels(name, constraint=tf.nn.relu, initializer=tf.ones_initializer())
     first = layer(inputs, 4, 3, bias_constraint=lambda bias: bias * 0 + 0.25, name="layer", **settings)
     second = layer(inputs, 4, 3, name="layer", reuse=True)
-    with pytest.raises(ValueError, match="exists already"):
+    with pytest.raises(ValueError, match="already exists, disallowed"):
         layer(inputs, 4, 3, name="layer")
     train_op = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(first))
     with tf.Session() as session:
