@@ -351,7 +351,8 @@ def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
         return in_order(ctx, tensor).reshape(sizes)
     except ValueError as error:
         raise InvalidArgumentError(
-            f"cannot reshape a tensor of shape {tensor.shape} ({tensor.size} elements) to {sizes}"
+            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape is {sizes}, which "
+            f"{tensor.shape} does not fit"
         ) from error
 
 
@@ -382,12 +383,18 @@ def _reshape_shape(op: Operation) -> list[TensorShape]:
     known = math.prod(size for size in result.sizes if size is not None)
     missing = result.sizes.count(None)
     if missing == 0 and known != count:
-        raise ValueError(f"cannot reshape {count} elements to {result}")
+        raise ValueError(
+            f"Cannot reshape a tensor with {count} elements to shape {result}: Input to reshape is a tensor with "
+            f"{count} values, but the requested shape has {known}"
+        )
     if missing == 1 and not known and count:
-        raise ValueError(f"cannot reshape {count} elements to {result}, which holds none")
+        raise ValueError(f"Cannot reshape a tensor with {count} elements to shape {result}, which holds none")
     if missing == 1 and known:
         if count % known:
-            raise ValueError(f"cannot reshape {count} elements to {result}: {count} is no multiple of {known}")
+            raise ValueError(
+                f"Cannot reshape a tensor with {count} elements to shape {result}: Dimension size must be evenly "
+                f"divisible by {known} but is {count}"
+            )
         return [TensorShape([count // known if size is None else size for size in result.sizes])]
     return [result]
 
@@ -491,14 +498,19 @@ def expand_dims(
     Returns:
         The shape of `input` with a size of 1 at `axis`.
 
+    Raises:
+        ValueError: Both `axis` and `dim` are given, or neither.
+
     Examples:
         >>> session.run(tf.expand_dims([1, 2], 1))
         array([[1],
                [2]], dtype=int32)
     """
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'axis' and 'dim' in expand_dims: they are one argument")
     axis = dim if axis is None else axis
     if axis is None:
-        raise InvalidArgumentError("expand_dims needs an axis")
+        raise InvalidArgumentError("Must specify an axis argument to tf.expand_dims()")
     return add_op(EXPAND_DIMS, input, index_tensor(axis), name=name)
 
 

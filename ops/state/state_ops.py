@@ -286,7 +286,7 @@ def assign(
     """Set a variable.
 
     Args:
-        ref: The variable, of any shape.
+        ref: The variable, of any shape, or a part of it such as ``v[1:]``.
         value: Its new value, of the variable's shape unless `validate_shape` is False.
         validate_shape: Require the shape of the variable (the default). Otherwise it takes that of `value`.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
@@ -303,6 +303,9 @@ def assign(
         >>> session.run(tf.assign(v, [3.0, 4.0]))
         array([3., 4.], dtype=float32)
     """
+    if isinstance(ref, Tensor) and hasattr(ref, "assign"):
+        part: Tensor = ref.assign(value, name=name)  # of a variable, made by indexing it
+        return part
     return add_access(ASSIGN, ref, value, name=name, validate_shape=validate_shape is not False)
 
 

@@ -240,6 +240,11 @@ def test_scatter_by_full_indices_adds_repeated_ones_and_checks():
         v.scatter_nd_add([[1, 1, 1]], [1.0])
 
 
+def test_assigning_a_part():
+    v = Variable([[1, 2], [3, 4]])
+    assert run_initialized(state_ops.assign(v[:, 1], [5, 6])).tolist() == [[1, 5], [3, 6]]
+
+
 @pytest.mark.parametrize(
     ("method", "expected"),
     [
