@@ -350,10 +350,8 @@ def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
     try:
         return in_order(ctx, tensor).reshape(sizes)
     except ValueError as error:
-        raise InvalidArgumentError(
-            f"Input to reshape is a tensor with {tensor.size} values, but the requested shape is {sizes}, which "
-            f"{tensor.shape} does not fit"
-        ) from error
+        said = f"Input to reshape is a tensor with {tensor.size} values, but the requested shape is {sizes}"
+        raise InvalidArgumentError(f"{said}, which {tensor.shape} does not fit") from error
 
 
 def in_order(ctx: KernelContext, array: Array) -> Array:
@@ -382,19 +380,12 @@ def _reshape_shape(op: Operation) -> list[TensorShape]:
         return [result]
     known = math.prod(size for size in result.sizes if size is not None)
     missing = result.sizes.count(None)
+    refusal = f"Cannot reshape a tensor with {count} elements to shape {result}"
     if missing == 0 and known != count:
-        raise ValueError(
-            f"Cannot reshape a tensor with {count} elements to shape {result}: Input to reshape is a tensor with "
-            f"{count} values, but the requested shape has {known}"
-        )
-    if missing == 1 and not known and count:
-        raise ValueError(f"Cannot reshape a tensor with {count} elements to shape {result}, which holds none")
+        raise ValueError(f"{refusal} (Input to reshape is a tensor with {count} values)")
+    if missing == 1 and (count % known if known else count):
+        raise ValueError(f"{refusal}: Dimension size must be evenly divisible by {known} but is {count}")
     if missing == 1 and known:
-        if count % known:
-            raise ValueError(
-                f"Cannot reshape a tensor with {count} elements to shape {result}: Dimension size must be evenly "
-                f"divisible by {known} but is {count}"
-            )
         return [TensorShape([count // known if size is None else size for size in result.sizes])]
     return [result]
 
@@ -506,11 +497,9 @@ def expand_dims(
         array([[1],
                [2]], dtype=int32)
     """
-    if axis is not None and dim is not None:
-        raise ValueError("Cannot specify both 'axis' and 'dim' in expand_dims: they are one argument")
+    if (axis is None) == (dim is None):
+        raise ValueError("Must specify an axis argument" if dim is None else "Cannot specify both 'axis' and 'dim'")
     axis = dim if axis is None else axis
-    if axis is None:
-        raise InvalidArgumentError("Must specify an axis argument to tf.expand_dims()")
     return add_op(EXPAND_DIMS, input, index_tensor(axis), name=name)
 
 

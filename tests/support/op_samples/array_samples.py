@@ -537,7 +537,7 @@ ERRORS = [
     OpError("Reshape", array_ops.reshape, [grid(2, 3), np.float64([2, 3])], "float64 is not supported"),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(4)], "is a tensor with 6 values", at_run=True),
     OpError("Reshape", array_ops.reshape, [grid(0, 3), ints(0, 2, -1)], "cannot infer the size", at_run=True),
-    OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(0, -1)], "which holds none"),
+    OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(0, -1)], "evenly divisible by 0 but is 6"),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(-2, 3)], "at most one -1", at_run=True),
     OpError("Squeeze", lambda x: array_ops.squeeze(x, 1), [grid(1, 3)], "its size is not 1"),
     OpError("Squeeze", lambda x: array_ops.squeeze(x, 2), [grid(1, 3)], r"axis = 2 not in \[-2, 2\)"),
