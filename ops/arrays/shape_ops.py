@@ -497,10 +497,10 @@ def expand_dims(
         array([[1],
                [2]], dtype=int32)
     """
-    if (axis is None) == (dim is None):
-        raise ValueError("Must specify an axis argument" if dim is None else "Cannot specify both 'axis' and 'dim'")
-    axis = dim if axis is None else axis
-    return add_op(EXPAND_DIMS, input, index_tensor(axis), name=name)
+    given = [value for value in (axis, dim) if value is not None]
+    if len(given) != 1:
+        raise ValueError("Cannot specify both 'axis' and 'dim'" if given else "Must specify an axis argument")
+    return add_op(EXPAND_DIMS, input, index_tensor(given[0]), name=name)
 
 
 def _expand_dims_kernel(ctx: KernelContext, input: Array, dim: Array) -> Array:
