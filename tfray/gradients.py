@@ -266,7 +266,7 @@ def _check_target(y: Tensor, graph: Graph) -> None:
 def _is_zero(unconnected_gradients: Any) -> bool:
     value = getattr(unconnected_gradients, "value", unconnected_gradients)
     if value not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):
-        raise InvalidArgumentError(f"gradients: unconnected_gradients is {value!r}, expected 'none' or 'zero'")
+        raise InvalidArgumentError(f"Unknown value for unconnected_gradients: {value!r}; expected 'none' or 'zero'")
     return value == UnconnectedGradients.ZERO
 
 
@@ -290,7 +290,7 @@ def _initial_gradients(targets: Sequence[Tensor], grad_ys: Any) -> list[Gradient
 
 def _initial_gradient(y: Tensor, d_y: Any, index: int) -> Gradient:
     if y.dtype.is_complex and d_y is None:
-        raise ArgumentError(f"gradients: {y!r} is complex: pass the gradient with respect to it in grad_ys")
+        raise ArgumentError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype!r}): {y!r} is one")
     if y.dtype in (dtypes.bool_, dtypes.string) and (d_y is not None or y.dtype is dtypes.string):
         raise ArgumentError(f"gradients: {y!r} is {y.dtype.name}, and only numbers have gradients")
     if d_y is None:

@@ -383,7 +383,7 @@ def _broadcast_args_kernel(ctx: KernelContext, s0: Array, s1: Array) -> Array:
     try:
         return ctx.xp.array(np.broadcast_shapes(tuple(first), tuple(second)), s0.dtype)
     except ValueError as error:
-        raise InvalidArgumentError(f"shapes {first} and {second} cannot be broadcast together") from error
+        raise InvalidArgumentError(f"Incompatible shapes: {first} vs. {second}") from error
 
 
 def _broadcast_args_shape(op: Operation) -> list[TensorShape]:
@@ -536,11 +536,12 @@ def _select_shape(op: Operation) -> list[TensorShape]:
     result = x.merge_with(y)
     if condition.rank is None or condition.rank == 0:
         return [result]
-    if condition.rank == 1 and result.rank is not None and result.rank != 1:
-        if result.rank == 0:
-            raise ValueError(f"condition {condition} does not fit values of shape {result}")
-        return [result.merge_with([condition[0], *[None] * (result.rank - 1)])]
-    return [result if condition.rank == 1 else result.merge_with(condition)]
+    if condition.rank > 1:
+        return [result.merge_with(condition)]
+    if result.rank == 0:
+        raise ValueError(f"condition {condition} does not fit values of shape {result}")
+    rows = None if result.rank is None else [condition[0], *[None] * (result.rank - 1)]
+    return [result.merge_with(rows)]
 
 
 def _select_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

@@ -12,7 +12,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import (
     Array,
@@ -48,11 +48,11 @@ def check_indices(ctx: KernelContext, indices: Array, size: int) -> None:
         return
     wrong = first_outside(indices, size)
     if wrong is not None:
-        raise InvalidArgumentError(f"index {wrong} is not in [0, {size})")
+        raise InvalidArgumentError(wrong)
 
 
-def first_outside(indices: Array, size: int) -> int | None:
-    """The first of some indices, in host memory, that is not in ``[0, size)``; None if there is none."""
+def first_outside(indices: Array, size: int) -> str | None:
+    """What is wrong with the first of some indices, in host memory, that is not in ``[0, size)``; None if none is."""
     if indices.ndim == 1 and 0 < indices.size <= _FEW:
         few = indices.tolist()
         if min(few) >= 0 and max(few) < size:
@@ -60,7 +60,9 @@ def first_outside(indices: Array, size: int) -> int | None:
     # Read as unsigned, a negative index is larger than any size: one comparison finds both kinds of error.
     if np.maximum.reduce(indices.view(_UNSIGNED[indices.dtype.itemsize]), axis=None) < size:
         return None
-    return int(indices[(indices < 0) | (indices >= size)].flat[0])
+    place = tuple(np.argwhere((indices < 0) | (indices >= size))[0].tolist())
+    where = f"[{','.join(map(str, place))}]" if place else ""
+    return f"indices{where} = {indices[place]} is not in [0, {size})"
 
 
 _FEW: Final = 64
@@ -334,7 +336,11 @@ def _linear_indices(ctx: KernelContext, indices: Array, sizes: Sequence[int]) ->
     """Row-major positions of the coordinates ``indices[..., :]`` in a tensor of shape `sizes`."""
     places = ctx.xp.zeros(indices.shape[:-1], np.int64)
     for i, size in enumerate(sizes):
-        check_indices(ctx, indices[..., i], size)
+        if ctx.xp is np and indices.size and first_outside(indices[..., i], size) is not None:
+            place = np.argwhere((indices[..., i] < 0) | (indices[..., i] >= size))[0].tolist()
+            raise InvalidArgumentError(
+                f"indices{place} = {indices[tuple(place)].tolist()} does not index into param shape {list(sizes)}"
+            )
         places = places * size + indices[..., i]
     return places
 
@@ -354,7 +360,10 @@ def _gather_nd_shape(op: Operation) -> list[TensorShape]:
     if depth is None or params.rank is None:
         return [UNKNOWN]
     if depth > params.rank:
-        raise ValueError(f"{depth} coordinates do not fit params of shape {params}")
+        raise ValueError(
+            f"index innermost dimension length must be <= params rank; {depth} coordinates do not fit params of shape "
+            f"{params}"
+        )
     return [indices[:-1].concatenate(params[depth:])]
 
 
@@ -475,8 +484,12 @@ def boolean_mask(
     with get_default_graph().name_scope(name):
         tensor, mask = convert_to_tensor(tensor), convert_to_tensor(mask)
         first, rank = late_index(0 if axis is None else axis, 0, "boolean_mask: axis"), mask.shape.rank
-        if not rank:
-            raise InvalidArgumentError(f"boolean_mask needs a mask of known rank, at least 1, not {mask!r}")
+        if rank is None:
+            raise InvalidArgumentError(
+                f"boolean_mask: Number of mask dimensions must be specified, even if some sizes are None: {mask!r}"
+            )
+        if rank == 0:
+            raise InvalidArgumentError(f"boolean_mask: mask cannot be scalar: {mask!r}")
         is_late = isinstance(first, Tensor)
         if not is_late and first < 0:
             first = normalize_axis(first, len(tensor.shape.sizes))
@@ -488,3 +501,6 @@ def boolean_mask(
             count = reshape(size_of(mask), [1])
             tensor = reshape(tensor, concat([sizes[:first], count, sizes[first + rank :]], 0))
         return gather(tensor, kept, axis=first)
+
+
+register_operator("mask", boolean_mask)

@@ -179,7 +179,7 @@ def unstack(value: TensorLike, num: int | None = None, axis: int = 0, name: str 
         if value.shape.rank is not None:
             num = value.shape.sizes[normalize_axis(axis, value.shape.rank)]
         if num is None:
-            raise InvalidArgumentError(f"unstack: num is needed, for dimension {axis} of {value!r} is not known")
+            raise InvalidArgumentError(f"Cannot infer num from shape {value.shape}: unstack needs it for {value!r}")
     if value.shape.rank == 1 and value.dtype in dtypes.INDICES:
         entries = known_entries(value)
         if entries is not None and any(entry is not None for entry in entries) and len(entries) == num:

@@ -352,7 +352,7 @@ def reverse(tensor: TensorLike, axis: TensorLike, name: str | None = None) -> Te
 def _reverse_kernel(ctx: KernelContext, tensor: Array) -> Array:
     axes = {normalize_axis(axis, tensor.ndim) for axis in ctx.attr("axis")}
     if len(axes) < len(ctx.attr("axis")):
-        raise InvalidArgumentError(f"reverse: axes {ctx.attr('axis')} name one dimension twice")
+        raise InvalidArgumentError(_twice(ctx.attr("axis"), tensor.ndim))
     reversed_view = tensor[tuple(slice(None, None, -1 if i in axes else None) for i in range(tensor.ndim))]
     if ctx.xp is not np or tensor.ndim - 2 not in axes or not 1 < tensor.shape[-1] <= _FEW_CHANNELS:
         return reversed_view
@@ -367,10 +367,16 @@ _FEW_CHANNELS: Final = 8
 """Up to so many elements behind a reversed axis, copying them one place after the other is faster than together."""
 
 
+def _twice(axes: Sequence[int], rank: int) -> str:
+    places = [normalize_axis(axis, rank) for axis in axes]
+    wrong = next(place for place in places if places.count(place) > 1)
+    return f"reverse: axis {wrong} specified more than once: {list(axes)}"
+
+
 def _reverse_shape(op: Operation) -> list[TensorShape]:
     shape, axes = op.inputs[0].shape, op.attr("axis")
     if shape.rank is not None and len({normalize_axis(axis, shape.rank) for axis in axes}) < len(axes):
-        raise ValueError(f"reverse: axes {axes} name one dimension twice")
+        raise ValueError(_twice(axes, shape.rank))
     return [shape]
 
 
@@ -435,7 +441,10 @@ def _reverse_sequence_kernel(ctx: KernelContext, input: Array, seq_lengths: Arra
     if seq_lengths.shape != (input.shape[batch],) or (
         xp is np and seq_lengths.size and (seq_lengths.max() > steps or seq_lengths.min() < 0)
     ):
-        raise InvalidArgumentError(f"reverse_sequence: lengths do not fit the batch or the time of shape {input.shape}")
+        raise InvalidArgumentError(
+            f"reverse_sequence: seq_lens do not fit shape {input.shape}: they must be as many as the batch, "
+            "and <= its steps"
+        )
     step, length = xp.arange(steps), seq_lengths[:, None]
     source = xp.where(step < length, length - 1 - step, step)
     rows = xp.moveaxis(input, (batch, time), (0, 1))

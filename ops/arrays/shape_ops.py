@@ -350,9 +350,8 @@ def _reshape_kernel(ctx: KernelContext, tensor: Array, shape: Array) -> Array:
     try:
         return in_order(ctx, tensor).reshape(sizes)
     except ValueError as error:
-        raise InvalidArgumentError(
-            f"cannot reshape a tensor of shape {tensor.shape} ({tensor.size} elements) to {sizes}"
-        ) from error
+        said = f"Input to reshape is a tensor with {tensor.size} values, but the requested shape is {sizes}"
+        raise InvalidArgumentError(f"{said}, which {tensor.shape} does not fit") from error
 
 
 def in_order(ctx: KernelContext, array: Array) -> Array:
@@ -381,13 +380,12 @@ def _reshape_shape(op: Operation) -> list[TensorShape]:
         return [result]
     known = math.prod(size for size in result.sizes if size is not None)
     missing = result.sizes.count(None)
+    refusal = f"Cannot reshape a tensor with {count} elements to shape {result}"
     if missing == 0 and known != count:
-        raise ValueError(f"cannot reshape {count} elements to {result}")
-    if missing == 1 and not known and count:
-        raise ValueError(f"cannot reshape {count} elements to {result}, which holds none")
+        raise ValueError(f"{refusal} (Input to reshape is a tensor with {count} values)")
+    if missing == 1 and (count % known if known else count):
+        raise ValueError(f"{refusal}: Dimension size must be evenly divisible by {known} but is {count}")
     if missing == 1 and known:
-        if count % known:
-            raise ValueError(f"cannot reshape {count} elements to {result}: {count} is no multiple of {known}")
         return [TensorShape([count // known if size is None else size for size in result.sizes])]
     return [result]
 
@@ -491,15 +489,18 @@ def expand_dims(
     Returns:
         The shape of `input` with a size of 1 at `axis`.
 
+    Raises:
+        ValueError: Both `axis` and `dim` are given, or neither.
+
     Examples:
         >>> session.run(tf.expand_dims([1, 2], 1))
         array([[1],
                [2]], dtype=int32)
     """
-    axis = dim if axis is None else axis
-    if axis is None:
-        raise InvalidArgumentError("expand_dims needs an axis")
-    return add_op(EXPAND_DIMS, input, index_tensor(axis), name=name)
+    given = [value for value in (axis, dim) if value is not None]
+    if len(given) != 1:
+        raise ValueError("Cannot specify both 'axis' and 'dim'" if given else "Must specify an axis argument")
+    return add_op(EXPAND_DIMS, input, index_tensor(given[0]), name=name)
 
 
 def _expand_dims_kernel(ctx: KernelContext, input: Array, dim: Array) -> Array:

@@ -21,6 +21,7 @@ from tfray.framework.arguments import none_is_default
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.tensor_operators import operate
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import SliceKey, TensorLike, VariableOrHandle
 from tfray.ops.arrays.shape_ops import cast, host_int, host_ints, index_tensor, known_entries, sizes_from_input
@@ -102,8 +103,9 @@ class _KeyWriter:
             bound = index_tensor(value)
             if bound.dtype not in dtypes.INDICES or bound.shape.rank not in (None, 0):
                 raise ArgumentError(
-                    f"StridedSlice: {value!r} is not an index: expected an integer, a scalar tensor, a slice, "
-                    "tf.newaxis or `...`; tf.gather takes many indices, tf.boolean_mask masks"
+                    "StridedSlice: Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
+                    f"tf.int32/tf.int64 tensors are valid indices, got {value!r}; "
+                    "tf.gather takes many indices"
                 ) from None
             self.bounds.append(bound)
             return "$"
@@ -131,7 +133,8 @@ def getitem(tensor: Tensor, key: SliceKey, var: Any = None) -> Tensor:
     Args:
         tensor: Any shape and dtype.
         key: An integer, a slice, ``...``, `tf.newaxis`, or a tuple of these. Integers and bounds of slices may be
-            scalar int32 or int64 tensors. For lists of indices there is `tf.gather`, for masks `tf.boolean_mask`.
+            scalar int32 or int64 tensors. Or a mask, a bool tensor or array: then it is `tf.boolean_mask`. For lists of
+            indices there is `tf.gather`.
         var: The variable whose value `tensor` is. The result then has the method ``assign``, which sets the part.
 
     Returns:
@@ -140,6 +143,9 @@ def getitem(tensor: Tensor, key: SliceKey, var: Any = None) -> Tensor:
     Raises:
         InvalidArgumentError: An integer is out of range, or there are more items than dimensions.
     """
+    if isinstance(key, (Tensor, np.ndarray)) and key.dtype == (dtypes.bool_ if isinstance(key, Tensor) else bool):
+        masked: Tensor = operate("mask", tensor, key)
+        return masked
     writer = _KeyWriter()
     for item in key if isinstance(key, (tuple, list)) else (key,):
         writer.add(item)
@@ -333,7 +339,7 @@ def _sizes_of_part(source: TensorShape, key: tuple[Any, ...]) -> Iterator[int | 
     if source.rank is None or taken > source.rank:
         raise ValueError(f"{_key_text(key)} indexes {taken} dimensions of {source}")
     if sum(item is Ellipsis for item in key) > 1:
-        raise ValueError(f"{_key_text(key)} has more than one ellipsis")
+        raise ValueError(f"{_key_text(key)} has more than one ellipsis: Multiple ellipses not allowed")
     rest = source.rank - taken
     sizes = iter(source.sizes)
     for item in key if Ellipsis in key else (*key, Ellipsis):
@@ -360,7 +366,7 @@ def _size_of_slice(size: int | None, item: slice) -> int | None:
 
 def _check_index(index: Any, size: int | None) -> None:
     if size is not None and index is not _BOUND and not -size <= index < size:
-        raise ValueError(f"index {index} is out of range for a dimension of size {size}")
+        raise ValueError(f"slice index {index} of a dimension of size {size} out of bounds")
 
 
 def _strided_slice_value(op: Operation) -> list[int | None] | None:

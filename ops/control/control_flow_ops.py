@@ -8,7 +8,7 @@ one operation here. TensorFlow 1 instead adds Switch, Merge, Enter, Exit and Nex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,12 +19,13 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.effects import updates_within
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.region import Region, building, shared_reads, unify_inputs
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, as_shape
 from tfray.framework.type_aliases import Structure, TensorLike
-from tfray.ops.arrays.shape_ops import IDENTITY, identity
+from tfray.ops.arrays.shape_ops import IDENTITY, cast, identity
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math.comparison_ops import equal, logical_and, logical_not
 from tfray.ops.math.reduction_ops import reduce_any
@@ -137,7 +138,7 @@ def cond(
     if not callable(then) or not callable(orelse):
         raise TypeError("cond takes two functions, true_fn and false_fn")
     if isinstance(pred, bool):
-        raise TypeError("pred must be a tensor, not a Python bool: use a Python `if`")
+        raise TypeError("pred must not be a Python bool, but a tensor: use a Python `if`")
     graph = get_default_graph()
     with graph.name_scope(name or "cond") as scope:
         pred = convert_to_tensor(pred, dtypes.bool_)
@@ -190,15 +191,35 @@ def _returned_value(value: TensorLike) -> Any:
 def _check_branches(first: _Branch, second: _Branch) -> None:
     try:
         nest.assert_same_structure(first.structure, second.structure)
-        if len(first.region.outputs) != len(second.region.outputs):
-            raise ValueError("they return objects of other kinds")
+        for index, (one, other) in enumerate(_leaf_pairs(first, second)):
+            if len(nest.flatten(one, True)) != len(nest.flatten(other, True)) or _kind(one) is not _kind(other):
+                raise ValueError(f"Cannot reconcile tf.cond {index}-th outputs: {one!r} and {other!r}")
     except (ValueError, TypeError) as error:
         raise ArgumentError(f"cond: true_fn and false_fn must return the same structure: {error}") from None
+    _widen_row_indices(first, second)
     for index, (a, b) in enumerate(zip(first.region.outputs, second.region.outputs, strict=True)):
         if a.dtype is not b.dtype:
             raise ArgumentError(
                 f"cond: result {index} is {a.dtype.name} from true_fn and {b.dtype.name} from false_fn; use tf.cast"
             )
+
+
+def _leaf_pairs(first: _Branch, second: _Branch) -> Iterator[tuple[Any, Any]]:
+    return zip(nest.flatten(first.structure), nest.flatten(second.structure), strict=True)
+
+
+def _kind(value: Any) -> type:
+    return type(value) if nest.is_composite(value) else Tensor
+
+
+def _widen_row_indices(first: _Branch, second: _Branch) -> None:
+    """Where one branch has int64 indices of its rows and the other int32, those become int64 too, as in TensorFlow."""
+    for one, other in _leaf_pairs(first, second):
+        if isinstance(one, IndexedSlices) and one.indices.dtype is not other.indices.dtype:
+            region, narrow = (first.region, one) if one.indices.dtype is dtypes.int32 else (second.region, other)
+            indices = region.own(narrow.indices)
+            with region.as_default():
+                region.outputs = [cast(each, dtypes.int64) if each is indices else each for each in region.outputs]
 
 
 def add_cond(pred: Tensor, then: Region, orelse: Region, name: str | None = None) -> Operation:
@@ -287,7 +308,9 @@ def case(
         functions = [function for _, function in pairs]
         if default is None:
             # Without a default, the last function is also the branch for "none holds", and an assertion fails then.
-            checks.append(Assert(reduce_any(predicates), ["case: no predicate holds:", *predicates], 10))
+            checks.append(
+                Assert(reduce_any(predicates), ["Input error: None of conditions evaluated as True:", *predicates], 10)
+            )
             default = functions.pop()
             predicates.pop()
         with graph.control_dependencies(checks):
@@ -359,7 +382,9 @@ def _at_most_one(predicates: list[Tensor]) -> Operation:
     for pred in predicates[1:]:
         clash = clash if pred is predicates[1] else reduce_any([clash, logical_and(seen, pred)])
         seen = reduce_any([seen, pred])
-    return Assert(logical_not(clash), ["case: more than one predicate holds:", *predicates], 10)
+    return Assert(
+        logical_not(clash), ["Input error: exclusive=True: more than 1 conditions evaluated as True:", *predicates], 10
+    )
 
 
 # -- while_loop ----------------------------------------------------------------------------------------
@@ -474,27 +499,24 @@ class _Loop:
             self._shapes = [TensorShape([]), *self._shapes]
 
     def _invariant_shapes(self, loop_vars: Structure, invariants: Any) -> list[TensorShape]:
-        shapes = [tensor.shape for tensor in self._initial]
-        if invariants is None:
-            return shapes
-        given = nest.flatten_up_to(self._structure, invariants)
-        if any(nest.is_composite(value) for value in nest.flatten(self._structure)):
-            values = nest.flatten(self._structure)
-            given = [
-                shape
-                for value, invariant in zip(values, given, strict=True)
-                for shape in _composite_invariants(value, invariant)
-            ]
-        checked = []
-        for tensor, invariant in zip(self._initial, given, strict=True):
-            shape = tensor.shape if invariant is None else as_shape(invariant)
+        values = nest.flatten(self._structure)
+        given = [None] * len(values) if invariants is None else nest.flatten_up_to(self._structure, invariants)
+        shapes = [
+            shape
+            for value, invariant in zip(values, given, strict=True)
+            for shape in _component_invariants(value, invariant)
+        ]
+        for tensor, shape in zip(self._initial, shapes, strict=True):
             if not _is_wider(shape, tensor.shape):
-                raise ValueError(f"while_loop: the shape invariant {shape} does not admit {tensor.shape} of {tensor!r}")
-            checked.append(shape)
-        return checked
+                raise ValueError(
+                    f"while_loop: the shape invariant {shape} is not compatible with the initial shape {tensor.shape} "
+                    f"of {tensor!r}"
+                )
+        return shapes
 
     def build(self, graph: Graph, scope: str, swap_memory: bool, back_prop: bool) -> Operation:
-        self._initial = _named(self._initial, "Enter")
+        entering = self._initial
+        self._initial = _named(entering, "Enter")
         condition, body = Region(graph), Region(graph)
         with building(condition, scope):
             parameters = self._parameters(condition, "Merge")
@@ -502,7 +524,7 @@ class _Loop:
         with building(body, scope):
             parameters = self._parameters(body, "Identity")
             body.outputs = [body.own(tensor) for tensor in self._advance(parameters)]
-        self._check_shapes(body)
+        _check_shapes(entering, body)
         _read_in_every_turn([condition, body])
         return add_while(condition, body, self._initial, scope, swap_memory=swap_memory, back_prop=back_prop)
 
@@ -543,17 +565,20 @@ class _Loop:
         flat = tensors if self._limit is None else tensors[1:]
         return nest.pack_sequence_as(self._structure, flat, expand_composites=True)
 
-    def _check_shapes(self, body: Region) -> None:
-        for tensor, following in zip(body.inputs, body.outputs, strict=False):
-            if not _is_wider(tensor.shape, following.shape):
-                raise ValueError(
-                    f"while_loop: a variable of shape {tensor.shape} has shape {following.shape} after an iteration "
-                    f"({following!r}, made at {following.op.site}); say which sizes change with shape_invariants"
-                )
-
     def packed(self, op: Operation, is_counted: bool) -> Any:
         results = op.outputs[0 if is_counted else 1 : 1 + len(self._initial)]
         return self._user_structure(_named(results, "Exit")[is_counted:])
+
+
+def _check_shapes(entering: Sequence[Tensor], body: Region) -> None:
+    for tensor, within, following in zip(entering, body.inputs, body.outputs, strict=False):
+        if not _is_wider(within.shape, following.shape):
+            raise ValueError(
+                f"while_loop: Input tensor {tensor.name!r} enters the loop with shape {within.shape}, but has shape "
+                f"{following.shape} after one iteration. To allow the shape to vary across iterations, use the "
+                "`shape_invariants` argument of tf.while_loop to specify a less-specific shape. What follows it is "
+                f"{following!r}, made at {following.op.site}"
+            )
 
 
 def _read_in_every_turn(regions: Sequence[Region]) -> None:
@@ -579,14 +604,18 @@ def _as_initial(value: TensorLike) -> Any:
     return value if nest.is_composite(value) else convert_to_tensor(value)
 
 
-def _composite_invariants(value: Any, invariant: Any) -> list[Any]:
+def _component_invariants(value: Any, invariant: Any) -> list[TensorShape]:
+    """The shapes that the tensors of a loop variable keep: `invariant` is a shape, a `TypeSpec`, or None."""
+    of_spec = getattr(invariant, "component_shapes", None)
+    if of_spec is not None:
+        if not invariant.is_compatible_with(value):
+            raise TypeError(f"while_loop: the shape invariant {invariant!r} is not compatible with {value!r}")
+        return list(of_spec())
+    shape = None if invariant is None else as_shape(invariant)
     if not nest.is_composite(value):
-        return [invariant]
-    components = value._to_components()
-    if invariant is None:
-        return [None] * len(components)
-    given = getattr(value, "_component_invariants", None)
-    return given(invariant) if given is not None else [None] * len(components)
+        return [value.shape if shape is None else shape]
+    of_value = getattr(value, "_component_invariants", None)
+    return list(of_value(shape)) if of_value is not None else [part.shape for part in value._to_components()]
 
 
 def _next_value(value: TensorLike, old: Tensor) -> Tensor:

@@ -100,7 +100,7 @@ def _element_of(part: Tensor, whole: SparseTensor) -> SparseTensor:
 
 def _checked_function(fn: object, what: str) -> None:
     if not callable(fn):
-        raise TypeError(f"{what}: fn must be a function, not {fn!r}")
+        raise TypeError(f"{what}: fn must be callable, not {fn!r}")
 
 
 def map_fn(

@@ -28,6 +28,10 @@ class TypeSpec:
         """The description of a value. Raises `TypeError` or `ValueError` for one of another kind."""
         raise NotImplementedError
 
+    def component_shapes(self) -> list[TensorShape]:
+        """Shapes of the tensors of which such a value consists."""
+        raise NotImplementedError
+
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Whether a value, or each value that a description describes, may be one that this one describes."""
         if not isinstance(spec_or_value, TypeSpec):
@@ -117,6 +121,9 @@ class TensorSpec(TypeSpec):
     def value_type(self) -> type:
         return Tensor
 
+    def component_shapes(self) -> list[TensorShape]:
+        return [self.shape]
+
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
         """The description of what has the shape, dtype and name of `spec`."""
@@ -154,6 +161,9 @@ class SparseTensorSpec(TypeSpec):
     @property
     def value_type(self) -> type:
         return SparseTensor
+
+    def component_shapes(self) -> list[TensorShape]:
+        return [TensorShape([None, self.shape.rank]), TensorShape([None]), TensorShape([self.shape.rank])]
 
     @classmethod
     def from_value(cls, value: Any) -> SparseTensorSpec:
@@ -195,6 +205,11 @@ class IndexedSlicesSpec(TypeSpec):
     def value_type(self) -> type:
         return IndexedSlices
 
+    def component_shapes(self) -> list[TensorShape]:
+        values = self.indices_shape.concatenate(self.shape[1:])
+        dense = [] if self.dense_shape_dtype is None else [TensorShape([self.shape.rank])]
+        return [values, self.indices_shape, *dense]
+
     @classmethod
     def _of(cls, value: Any) -> IndexedSlicesSpec:
         if not isinstance(value, IndexedSlices):
@@ -225,6 +240,9 @@ class TensorArraySpec(TypeSpec):
     @property
     def value_type(self) -> type:
         return TensorArray
+
+    def component_shapes(self) -> list[TensorShape]:
+        return [TensorShape([])]
 
     @classmethod
     def from_value(cls, value: TensorArray) -> TensorArraySpec:

@@ -107,7 +107,7 @@ def _sampled(
 def _check_classes(true_classes: Array, classes: int) -> None:
     wrong = first_outside(true_classes, classes) if true_classes.size else None
     if wrong is not None:
-        raise InvalidArgumentError(f"true class {wrong} is not in [0, {classes})")
+        raise InvalidArgumentError(f"true classes: {wrong}")
 
 
 def _candidates_shape(op: Operation) -> list[TensorShape]:

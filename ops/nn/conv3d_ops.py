@@ -202,7 +202,9 @@ def _conv3d_backprop_input_kernel(ctx: KernelContext, sizes: Array, filters: Arr
 def _conv3d_backprop_input_shape(op: Operation) -> list[TensorShape]:
     layout = op.attr("data_format")
     batch = volume_sizes(op.inputs[2].shape.with_rank(5).sizes, layout)[0]
-    channels = op.inputs[1].shape.with_rank(5).sizes[3]
+    filters = op.inputs[1].shape.with_rank(5)
+    channels, filtered = filters.sizes[3:]
+    op.inputs[2].shape.assert_is_compatible_with(volume_shape([None, None, None, None, filtered], layout))
     return [sizes_from_input(op, 0).merge_with(volume_shape([batch, None, None, None, channels], layout))]
 
 

@@ -348,9 +348,9 @@ def _by_name_only(
 ) -> tuple[TensorLike, TensorLike]:
     """Labels and logits, which must both be given, and by name."""
     if sentinel is not None:
-        raise InvalidArgumentError(f"{op}: pass labels= and logits= by name, as their order is easily confused")
+        raise InvalidArgumentError(f"Only call `{op}` with named arguments (labels=..., logits=..., ...)")
     if labels is None or logits is None:
-        raise InvalidArgumentError(f"{op}: both labels and logits are required")
+        raise InvalidArgumentError(f"{op}: Both labels and logits must be provided")
     return labels, logits
 
 
@@ -418,7 +418,7 @@ def _rows_of(tensor: Tensor) -> Tensor:
     if tensor.shape.rank == 2:
         return tensor
     if tensor.shape.rank == 0:
-        raise InvalidArgumentError(f"cross entropy: {tensor!r} is a scalar, expected at least rank 1")
+        raise InvalidArgumentError(f"cross entropy: Logits cannot be scalars - received shape {tensor.shape}")
     columns = None if tensor.shape.rank is None else tensor.shape.sizes[-1]
     if columns:
         return reshape(tensor, [-1, columns])

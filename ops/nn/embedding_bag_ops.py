@@ -55,7 +55,7 @@ def embedding_lookup_sparse(
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in COMBINERS:
-        raise ValueError(f"combiner must be 'mean', 'sqrtn' or 'sum', not {combiner!r}")
+        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', not {combiner!r}")
     ids = as_sparse(sp_ids, "sp_ids")
     weights = None if sp_weights is None else as_sparse(sp_weights, "sp_weights")
     if weights is not None:

@@ -17,7 +17,7 @@ from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype, zeros_like
-from tfray.ops.arrays.shape_ops import cast, identity
+from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels import sums
 from tfray.ops.kernels.gpu.device_loops import has_loop
@@ -302,11 +302,11 @@ def dropout(
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_floating:
-        raise InvalidArgumentError(f"dropout: x has dtype {x.dtype.name}, expected a float dtype")
+        raise InvalidArgumentError(f"dropout: x has to be a floating point tensor, not {x.dtype.name}")
     with get_default_graph().name_scope(name or "dropout"):
         dropped = _drop_rate(x, keep_prob, rate)
         if isinstance(dropped, float) and dropped == 0:
-            return identity(x)
+            return x
         threshold = convert_to_tensor(dropped, x.dtype)
         numbers = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         kept = cast(greater_equal(numbers, threshold), x.dtype)

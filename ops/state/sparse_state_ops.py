@@ -49,9 +49,7 @@ def check_rows(ctx: KernelContext, indices: Array, count: int, name: str) -> Non
         return
     wrong = first_outside(indices, count)
     if wrong is not None:
-        raise InvalidArgumentError(
-            f"row {wrong} is not in [0, {count}), the rows of variable {name!r}", op_name=ctx.op_name
-        )
+        raise InvalidArgumentError(f"{wrong}, the rows of variable {name!r}", op_name=ctx.op_name)
 
 
 # -- gathering -----------------------------------------------------------------------------------------

@@ -289,7 +289,7 @@ def assign(
     """Set a variable.
 
     Args:
-        ref: The variable, of any shape.
+        ref: The variable, of any shape, or a part of it such as ``v[1:]``.
         value: Its new value, of the variable's shape unless `validate_shape` is False.
         validate_shape: Require the shape of the variable (the default). Otherwise it takes that of `value`.
         use_locking: Accepted for TensorFlow 1's sake: updates never interleave.
@@ -306,6 +306,9 @@ def assign(
         >>> session.run(tf.assign(v, [3.0, 4.0]))
         array([3., 4.], dtype=float32)
     """
+    if isinstance(ref, Tensor) and hasattr(ref, "assign"):
+        part: Tensor = ref.assign(value, name=name)  # of a variable, made by indexing it
+        return part
     return add_access(ASSIGN, ref, value, name=name, validate_shape=validate_shape is not False)
 
 
@@ -460,7 +463,7 @@ def _count_up_to_kernel(ctx: KernelContext, resource: StoredVariable) -> Array:
         array = resource.read()
         before = ctx.to_host(array).copy()
         if before >= ctx.attr("limit"):
-            raise OutOfRangeError(f"variable {resource.name!r} has reached {ctx.attr('limit')}")
+            raise OutOfRangeError(f"Reached limit of {ctx.attr('limit')}: variable {resource.name!r}")
         array += 1
         return ctx.asarray(before)
 

@@ -170,7 +170,8 @@ def _called(ctx: KernelContext, inputs: Sequence[Array]) -> list[Array]:
     values = list(results) if isinstance(results, (list, tuple)) else [results] if wanted else []
     if len(values) != len(wanted) and wanted:
         raise InvalidArgumentError(
-            f"py_func: the function {_function_name(token)!r} returned {len(values)} values, expected {len(wanted)}"
+            f"py_func: the function {_function_name(token)!r} returns {len(values)} values, but expects to see "
+            f"{len(wanted)} values"
         )
     return [
         _result(token, index, value, dtype) for index, (value, dtype) in enumerate(zip(values, wanted, strict=False))
@@ -190,8 +191,8 @@ def _result(token: str, index: int, value: TensorLike, dtype: DType) -> Array:
         return make_array(value, dtype)
     except InvalidArgumentError as error:
         raise InvalidArgumentError(
-            f"py_func: value {index} that the function {_function_name(token)!r} returned is not "
-            f"{dtype.name}: {error.message}"
+            f"py_func: {index}-th value returned by the function {_function_name(token)!r} is of another type, but "
+            f"expects {dtype.name}: {error.message}"
         ) from error
 
 

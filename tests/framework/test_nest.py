@@ -79,7 +79,7 @@ def test_map_structure():
     ],
 )
 def test_differences_are_found(a, b, error):
-    with pytest.raises(error, match="differ"):
+    with pytest.raises(error, match="don't have the same nested structure"):
         nest.assert_same_structure(a, b)
 
 

@@ -222,6 +222,17 @@ def test_what_tensorflow_keeps_to_itself(tf):
 
     v = tfray.Variable(1)
     after = control_flow_ops.with_dependencies([v.assign(5)], tfray.constant(2))
+    with tfray.device("/cpu:0"):
+        w = tfray.Variable([[1.0], [2.0]], name="w")
+    reference = control_flow_ops.with_dependencies([w.initializer], w._ref(), name="initialised")
+    assert (reference.op.colocation_groups(), reference.op.name) == ([b"loc:@w"], "initialised")
+    rows = control_flow_ops.with_dependencies([w.initializer], tfray.IndexedSlices(w, tfray.constant([1])))
+    with tfray.Session() as session:
+        with pytest.raises(tfray.errors.FailedPreconditionError, match="Attempting to use uninitialized value w"):
+            session.run(w)
+        assert session.run(rows.values).tolist() == [[1], [2]]
+        assert session.run(control_flow_ops.with_dependencies([w.assign_add([[1], [1]])], 7)) == 7
+        assert session.run(reference).tolist() == [[1], [2]]
     with tfray.Session() as session:
         session.run(v.initializer)
         assert session.run(after) == 2 and session.run(v) == 5

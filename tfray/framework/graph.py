@@ -385,10 +385,10 @@ class Graph(GraphCollections):
             raise KeyError(f"operation {op_name!r} only has {len(op.outputs)} outputs: there is no {name!r}")
         return op.outputs[int(index)]
 
-    def is_feedable(self, tensor: Tensor) -> bool:
+    def is_feedable(self, tensor: Tensor | Operation) -> bool:
         """Whether a value may be fed for `tensor`: not for a handle, nor for what stands within a branch or a loop."""
-        is_value = tensor.dtype not in (dtypes.resource, dtypes.variant)
-        return is_value and tensor not in self._not_fed and self.admits(tensor.graph)
+        is_handle = isinstance(tensor, Tensor) and tensor.dtype in (dtypes.resource, dtypes.variant)
+        return not is_handle and tensor not in self._not_fed and self.admits(tensor.graph)
 
     def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
         """Whether a tensor or operation may be fetched: not what stands within a branch or a loop."""
@@ -457,7 +457,7 @@ class Graph(GraphCollections):
         site = site or user_site()
         if exact_name:
             if not name or not _NAME.fullmatch(name):
-                raise InvalidArgumentError(f"{op_type}: {_not_a_name(name or '', 'an operation')}", site=site)
+                raise InvalidArgumentError(f"{op_type}: {_not_a_name(name or '', 'node name')}", site=site)
             if name in self._ops:
                 raise InvalidArgumentError(f"the graph has an operation {name!r} already", op_name=name, site=site)
             self._names.setdefault(name.lower(), 1)
@@ -466,7 +466,7 @@ class Graph(GraphCollections):
         else:
             wanted = (name or op_type).rstrip("/")
             if not self._may_be_named(wanted):
-                raise InvalidArgumentError(f"{op_type}: {_not_a_name(wanted, 'an operation')}", site=site)
+                raise InvalidArgumentError(f"{op_type}: {_not_a_name(wanted, 'node name')}", site=site)
             name = self.unique_name(wanted)
 
         def blame(message: str, kind: type[ErrorT]) -> ErrorT:
@@ -667,7 +667,7 @@ class Graph(GraphCollections):
             scope = name
         else:
             if not self._may_be_named(name):
-                raise ValueError(_not_a_name(name, "a scope"))
+                raise ValueError(_not_a_name(name, "scope name"))
             scope = self.unique_name(name) + "/"
         self._name_scope = scope
         try:
@@ -790,7 +790,7 @@ def reset_default_graph() -> None:
 
 
 def _not_a_name(name: str, what: str) -> str:
-    return f"{name!r} is not the name of {what}: use letters, digits, '.', '-', '_' and '/', and begin with a letter"
+    return f"{name!r} is not a valid {what}: use letters, digits, '.', '-', '_' and '/', and begin with a letter"
 
 
 def _as_operation(graph: Graph, element: Any) -> Operation:

@@ -73,6 +73,20 @@ class IndexedSlices:
         """The tensors that a session feeds for this object. An `IndexedSlicesValue` or tuple holds their values."""
         return [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
 
+    def _to_components(self) -> list[Tensor]:
+        """Its tensors, which branches and loops pass on in its place."""
+        return [convert_to_tensor(part) for part in self._feed_parts()]
+
+    def _with_components(self, components: Sequence[Tensor]) -> IndexedSlices:
+        """The same of other tensors."""
+        return IndexedSlices(*components)
+
+    def _component_invariants(self, invariant: TensorShape | None) -> list[TensorShape]:
+        """The shapes that its tensors keep in a loop. `invariant` is that of `values`."""
+        values = self.values.shape if invariant is None else invariant
+        rows = self.indices.shape if invariant is None else values[:1]
+        return [values, rows, TensorShape([values.rank])][: len(self._feed_parts())]
+
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)
 

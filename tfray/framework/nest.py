@@ -112,17 +112,23 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
         expand_composites: Accepted for symmetry: composites count as leaves of equal kind.
     """
     if is_nested(nest1) != is_nested(nest2):
-        raise ArgumentError(f"the structures differ: {nest1!r} and {nest2!r}")
+        raise ArgumentError(_differ("", nest1, nest2))
     if not is_nested(nest1):
         return
-    if check_types and isinstance(nest1, Mapping) != isinstance(nest2, Mapping):
-        raise ArgumentError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}")
-    if check_types and not isinstance(nest1, Mapping) and type(nest1) is not type(nest2):
-        raise ArgumentError(f"the structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}")
-    if len(nest1) != len(nest2) or (isinstance(nest1, Mapping) and set(nest1) != set(nest2)):
-        raise ArgumentError(f"the structures differ: {nest1!r} and {nest2!r}")
+    are_mappings = isinstance(nest1, Mapping), isinstance(nest2, Mapping)
+    if check_types and (are_mappings[0] != are_mappings[1] or (not are_mappings[0] and type(nest1) is not type(nest2))):
+        raise ArgumentError(_differ(" (not the same sequence type)", nest1, nest2))
+    if len(nest1) != len(nest2):
+        raise ArgumentError(_differ(" (not the same number of elements)", nest1, nest2))
+    if isinstance(nest1, Mapping) and set(nest1) != set(nest2):
+        raise ArgumentError(_differ(" (not the same set of keys)", nest1, nest2))
     for a, b in zip(_children(nest1), _children(nest2), strict=True):
         assert_same_structure(a, b, check_types, expand_composites)
+
+
+def _differ(why: str, nest1: Any, nest2: Any) -> str:
+    """TensorFlow's words, and which two structures they are about."""
+    return f"The two structures don't have the same nested structure{why}: {nest1!r} and {nest2!r}"
 
 
 def _children(structure: Any) -> list[Any]:

@@ -62,5 +62,5 @@ def from_attr(name: str) -> ShapeFunction:
 def normalize_axis(axis: int, rank: int) -> int:
     """`axis` counted from the front. Raises `InvalidArgumentError` when it is out of range."""
     if not -rank <= axis < rank:
-        raise InvalidArgumentError(f"axis {axis} is out of range for rank {rank}")
+        raise InvalidArgumentError(f"axis = {axis} not in [{-rank}, {rank}): it is out of valid range")
     return axis + rank if axis < 0 else axis

@@ -141,6 +141,14 @@ class SparseTensor:
         """A sparse tensor of other tensors."""
         return SparseTensor(*components)
 
+    def _component_invariants(self, invariant: TensorShape | None) -> list[TensorShape]:
+        """The shapes that its tensors keep in a loop: it may have another number of elements after each turn.
+
+        `invariant` is the shape of `dense_shape`.
+        """
+        rank = (self._dense_shape.shape if invariant is None else invariant.with_rank(1)).sizes[0]
+        return [TensorShape([None, rank]), TensorShape([None]), TensorShape([rank])]
+
     def __repr__(self) -> str:
         parts = f"indices={self._indices!r} values={self._values!r} dense_shape={self._dense_shape!r}"
         return f"<tf.SparseTensor {parts}>"

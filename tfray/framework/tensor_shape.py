@@ -224,23 +224,32 @@ class TensorShape:
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
         """Raise `ValueError` when no concrete shape fits both."""
         if not self.is_compatible_with(other):
-            raise ValueError(f"shapes {self} and {TensorShape(other)} are incompatible")
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible: {self._difference(other)}")
+
+    def _difference(self, other: ShapeLike) -> str:
+        """Why no concrete shape fits both."""
+        theirs = TensorShape(other).sizes
+        if len(self.sizes) != len(theirs):
+            return f"Shape must be rank {len(theirs)} but is rank {len(self.sizes)}"
+        pairs = list(zip(self.sizes, theirs, strict=True))
+        axis = next(axis for axis, (a, b) in enumerate(pairs) if a is not None and b is not None and a != b)
+        return f"Dimension {axis} in both shapes must be equal, but are {pairs[axis][0]} and {pairs[axis][1]}"
 
     def assert_is_fully_defined(self) -> None:
         """Raise `ValueError` when a size is not known."""
         if not self.is_fully_defined():
-            raise ValueError(f"shape {self} is not fully known")
+            raise ValueError(f"Shape {self} is not fully defined")
 
     def assert_has_rank(self, rank: int) -> None:
         """Raise `ValueError` when the rank is known and is not `rank`."""
         if self.rank not in (None, rank):
-            raise ValueError(f"shape {self} must have rank {rank}")
+            raise ValueError(f"Shape must be rank {rank} but is rank {self.rank}: Shape {self} must have rank {rank}")
 
     def assert_same_rank(self, other: ShapeLike) -> None:
         """Raise `ValueError` when both ranks are known and differ."""
         other = TensorShape(other)
         if self.rank is not None and other.rank is not None and self.rank != other.rank:
-            raise ValueError(f"shapes {self} and {other} must have the same rank")
+            raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
         """Combine what both shapes know. Raises `ValueError` when they contradict each other."""
@@ -266,13 +275,17 @@ class TensorShape:
     def with_rank_at_least(self, rank: int) -> TensorShape:
         """This shape. Raises `ValueError` when it has a lower rank."""
         if self.rank is not None and self.rank < rank:
-            raise ValueError(f"shape {self} must have rank {rank} at least")
+            raise ValueError(
+                f"Shape must be at least rank {rank} but is rank {self.rank}: {self} must have rank at least {rank}"
+            )
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
         """This shape. Raises `ValueError` when it has a higher rank."""
         if self.rank is not None and self.rank > rank:
-            raise ValueError(f"shape {self} must have rank {rank} at most")
+            raise ValueError(
+                f"Shape must be at most rank {rank} but is rank {self.rank}: {self} must have rank at most {rank}"
+            )
         return self
 
     def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
@@ -411,5 +424,8 @@ def broadcast_shapes(first: TensorShape, second: TensorShape) -> TensorShape:
             # A known size above 1 wins: the other can only be that size or 1.
             sizes.append(b if a is None else a)
         else:
-            raise ValueError(f"shapes {first} and {second} cannot be broadcast together")
+            raise ValueError(
+                f"Incompatible shapes for broadcasting: {first} and {second}. Dimensions must be equal, but are {a} "
+                f"and {b}"
+            )
     return TensorShape(sizes)

@@ -8,11 +8,14 @@ from typing import Any, TypeVar
 from tfray.config import ConfigProto
 from tfray.formats.message import Field, Message
 from tfray.framework import device_spec
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.device_spec import DeviceSpec, canonical_name
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.dtypes import resource
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.shape_ops import identity
+from tfray.ops.state.state_ops import read_variable
 from tfray.runtime.device import cpu_device_count, local_device_names
 
 _Decorated = TypeVar("_Decorated")
@@ -55,10 +58,21 @@ def list_local_devices(session_config: ConfigProto | None = None) -> list[Any]:
     ]
 
 
-def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str | None = None) -> Tensor:
-    """`output_tensor`, once the operations and tensors of `dependencies` are done. It keeps its shape."""
-    with control_dependencies(list(dependencies)):
-        return identity(output_tensor, name=name)
+def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str | None = None) -> Any:
+    """`output_tensor`, once the operations and tensors of `dependencies` are done. It keeps its shape and its device.
+
+    Of the reference of a variable (what its method ``_ref`` returns) it is the value.
+    """
+    graph = get_default_graph()
+    if not hasattr(output_tensor, "op"):
+        output_tensor = convert_to_tensor(output_tensor)
+    with (
+        graph.name_scope(name or "control_dependency") as scope,
+        graph.colocate_with(getattr(output_tensor, "values", output_tensor)),
+        control_dependencies(list(dependencies)),
+    ):
+        is_reference = isinstance(output_tensor, Tensor) and output_tensor.dtype is resource
+        return read_variable(output_tensor, scope) if is_reference else identity(output_tensor, name=scope)
 
 
 def unchanged(*args: Any, **kwargs: Any) -> Callable[[_Decorated], _Decorated]:

@@ -363,7 +363,7 @@ def test_convolutions_as_functions_share_variables_and_hold_constraints(name):
     settings = for_kernels(name, constraint=tf.nn.relu, initializer=tf.ones_initializer())
     first = layer(inputs, 4, 3, bias_constraint=lambda bias: bias * 0 + 0.25, name="layer", **settings)
     second = layer(inputs, 4, 3, name="layer", reuse=True)
-    with pytest.raises(ValueError, match="exists already"):
+    with pytest.raises(ValueError, match="already exists, disallowed"):
         layer(inputs, 4, 3, name="layer")
     train_op = tf.train.GradientDescentOptimizer(1.0).minimize(tf.reduce_sum(first))
     with tf.Session() as session:
@@ -705,8 +705,43 @@ def test_input_spec_is_checked(expected, shape, fits):
     if fits:
         assert _Expecting(**expected)(x) is x
     else:
-        with pytest.raises(ValueError, match="InputSpec"):
+        with pytest.raises(ValueError, match=r"is incompatible with the layer: expected|needs a defined rank"):
             _Expecting(**expected)(x)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (
+            lambda: tf.layers.dense(tf.placeholder(tf.float32, [4, None]), 2),
+            "The last dimension of the inputs",
+        ),
+        (lambda: tf.layers.conv2d(unknown_channels(), 2, 3), "The channel dimension of the inputs"),
+        (lambda: tf.layers.separable_conv2d(unknown_channels(), 2, 3), "The channel dimension of the inputs"),
+        (
+            lambda: tf.nn.rnn_cell.GRUCell(2)(tf.placeholder(tf.float32, [4, None]), tf.ones([4, 2])),
+            "Expected inputs.shape",
+        ),
+        (lambda: tf.nn.dropout(tf.constant([1, 2]), 0.5), "floating point tensor"),
+        (
+            lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.constant(0), logits=tf.constant(1.0)),
+            "Logits cannot be scalars",
+        ),
+        (
+            lambda: tf.nn.conv3d_transpose(
+                tf.ones([1, 2, 2, 2, 3]), tf.ones([1, 1, 1, 2, 4]), [1, 2, 2, 2, 2], [1] * 5
+            ),
+            "must be equal, but are 3 and 4",
+        ),
+    ],
+)
+def test_refusals_of_networks_have_the_words_of_tensorflow(make, match):
+    with pytest.raises(ValueError, match=match):
+        make()
+
+
+def unknown_channels():
+    return tf.placeholder(tf.float32, [5, 7, 9, None])
 
 
 def test_layers_in_the_style_of_keras_have_variables_of_their_own():

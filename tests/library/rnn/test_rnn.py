@@ -141,7 +141,7 @@ def test_variables_are_shared_between_calls():
         tf.nn.dynamic_rnn(rnn_cell.GRUCell(4), x, dtype=tf.float32)
     tf.nn.dynamic_rnn(cell, x, dtype=tf.float32)
     assert len(tf.global_variables()) == 4
-    with pytest.raises(ValueError, match="exists already"):
+    with pytest.raises(ValueError, match="already exists, disallowed"):
         tf.nn.dynamic_rnn(rnn_cell.GRUCell(4), x, dtype=tf.float32)
 
 
@@ -158,7 +158,7 @@ def test_variables_are_shared_between_calls():
                 rnn_cell.GRUCell(4), tf.placeholder(tf.float32, [2, 3, None]), dtype=tf.float32
             ),
             ValueError,
-            "must be known",
+            "must be accessible via shape inference",
         ),
         (lambda x: tf.nn.static_rnn(rnn_cell.GRUCell(4), x, dtype=tf.float32), TypeError, "list with the input"),
         (lambda x: tf.nn.static_rnn(rnn_cell.GRUCell(4), [], dtype=tf.float32), ValueError, "no inputs"),

@@ -138,12 +138,15 @@ def test_older_form():
 
 def test_making_a_variable_twice_says_where_it_was_made():
     get_variable("v", [1])
-    with pytest.raises(ValueError, match=r"'v' exists already, made at .*test_variable_scope.py:\d+.* reuse=True"):
+    with pytest.raises(
+        ValueError,
+        match=r"Variable v already exists, disallowed. It was made at .*test_variable_scope.py:\d+.* reuse=True",
+    ):
         get_variable("v", [1])
 
 
 def test_finding_a_variable_that_does_not_exist_says_what_to_do():
-    with variable_scope("a", reuse=True), pytest.raises(ValueError, match=r"'a/v' does not exist.*AUTO_REUSE"):
+    with variable_scope("a", reuse=True), pytest.raises(ValueError, match=r"a/v does not exist.*AUTO_REUSE"):
         get_variable("v", [1])
 
 
@@ -175,7 +178,7 @@ def test_reuse_variables_holds_until_the_scope_is_left():
 @pytest.mark.parametrize(("shape", "dtype"), [([2], dtypes.float32), ([1], dtypes.float64)])
 def test_shared_variables_must_have_the_same_form(shape, dtype):
     get_variable("v", [1])
-    with variable_scope("", reuse=True), pytest.raises(ValueError, match="asked for is"):
+    with variable_scope("", reuse=True), pytest.raises(ValueError, match="Trying to share variable"):
         get_variable("v", shape, dtype)
 
 
@@ -216,10 +219,10 @@ def test_what_computes_the_initial_value_is_tied_to_the_variable():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({}, "fully known shape"),
-        ({"shape": [None, 3]}, "fully known shape"),
+        ({}, "initializer passed is not valid"),
+        ({"shape": [None, 3]}, "initializer passed is not valid"),
         ({"shape": [3], "initializer": np.ones(3)}, "give no shape"),
-        ({"dtype": dtypes.float64, "initializer": np.ones(3, np.float32)}, "initial value is float32"),
+        ({"dtype": dtypes.float64, "initializer": np.ones(3, np.float32)}, "don't match"),
     ],
 )
 def test_refused_initial_values(kwargs, message):
@@ -331,17 +334,37 @@ def test_partitioned_variable_from_a_value_and_its_updates():
         assert session.run(whole.as_tensor()).tolist() == (np.arange(10.0) - 2).reshape(2, 5).tolist()
 
 
+def test_a_scope_without_a_name_adds_a_slash():
+    with variable_scope("outer"), variable_scope(""):
+        assert get_variable("v", []).name == "outer//v:0"
+
+
+def test_what_scopes_refuse():
+    with (
+        pytest.raises(TypeError, match="auxiliary_name_scope must be True or False"),
+        variable_scope("scope", auxiliary_name_scope="no"),
+    ):
+        pass
+    with pytest.raises(ValueError, match="'_' is not a valid scope name"), variable_scope("_"):
+        pass
+    with pytest.raises(ValueError, match="custom_getter passed to get_variable is not callable: 3"):
+        get_variable("v", [], custom_getter=3)
+
+
 def test_partitioned_variables_are_shared():
     partitioner = fixed_size_partitioner(2)
     whole = get_variable("v", [4], partitioner=partitioner)
     with variable_scope("", reuse=True):
         assert get_variable("v", [4], partitioner=partitioner) is whole
         assert get_variable("v", [4]) is whole
-        with pytest.raises(ValueError, match="asked for is"):
+        with pytest.raises(ValueError, match="Trying to share variable"):
             get_variable("v", [5])
+        with pytest.raises(ValueError, match=r"partitions \[1\] and found partitions \[2\]"):
+            get_variable("v", [4], partitioner=fixed_size_partitioner(1))
+    assert whole.as_tensor().name == "v:0"
     with pytest.raises(ValueError, match="was made in parts"):
         get_variable("v", [4])
-    with pytest.raises(ValueError, match="exists already"):
+    with pytest.raises(ValueError, match="already exists, disallowed"):
         get_variable("v", [4], partitioner=partitioner)
     get_variable("w", [4])
     with variable_scope("", reuse=AUTO_REUSE), pytest.raises(ValueError, match="made without a partitioner"):

@@ -305,7 +305,7 @@ def test_no_cast_from_or_to_strings():
 
 
 def test_unstack_needs_a_number():
-    with pytest.raises(InvalidArgumentError, match="num is needed"):
+    with pytest.raises(InvalidArgumentError, match="Cannot infer num from shape"):
         tf.unstack(placeholder("float32", [None, 3]))
     assert len(tf.unstack(placeholder("float32", [None, 3]), axis=-1)) == 3
 
@@ -597,3 +597,47 @@ def test_where_v2_broadcasts_as_numpy(condition, x, y):
     mask = np.broadcast_to(condition, expected.shape)
     for d, value, chosen in ((d_x, x, mask), (d_y, y, ~mask)):
         assert np.shape(interpret(d, feeds)) == value.shape and np.sum(interpret(d, feeds)) == chosen.sum()
+
+
+@pytest.mark.parametrize("mask", [[True, False, True], [[True, False], [False, False], [True, True]]])
+@pytest.mark.parametrize("of", [np.array, constant])
+def test_masks_are_indices(mask, of):
+    x = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(interpret(constant(x)[of(mask)]), x[np.array(mask)])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda x: x["name"], TypeError, "Only integers, slices"),
+        (lambda x: x[[0.5]], TypeError, "Only integers, slices"),
+        (lambda x: x[..., 0, ...], ValueError, "Multiple ellipses not allowed"),
+        (lambda x: x[7], ValueError, "slice index 7 .* out of bounds"),
+        (lambda x: x[constant(True)], ValueError, "mask cannot be scalar"),
+        (lambda x: x[placeholder("bool")], ValueError, "Number of mask dimensions must be specified"),
+        (lambda x: tf.reverse(x, [-30]), ValueError, "is out of valid range"),
+        (lambda x: tf.reverse(x, [0, -2]), ValueError, "axis 0 specified more than once"),
+        (lambda x: tf.stack([x, x], axis=4), ValueError, r"axis = 4 not in \[-3, 3\)"),
+        (lambda x: tf.where([True, False], [1, 2, 3], [4, 5, 6]), ValueError, "must be equal, but are 3 and 2"),
+        (lambda x: tf.expand_dims(x, axis=0, dim=0), ValueError, "Cannot specify both 'axis' and 'dim'"),
+        (lambda x: tf.reshape(x, [4, -1]), ValueError, "must be evenly divisible by 4 but is 6"),
+        (lambda x: tf.pad(x, [1, 2]), ValueError, "Shape must be rank 2 but is rank 1"),
+        (lambda x: tf.gather_nd(x, [[0, 0, 0]]), ValueError, "index innermost dimension length must be <= params rank"),
+    ],
+)
+def test_refusals_have_the_words_of_tensorflow(make, error, match):
+    with pytest.raises(error, match=match):
+        make(constant(np.zeros((3, 2))))
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: tf.gather([[0, 1], [2, 3]], [[0, 7]]), r"indices\[0,1\] = 7 is not in \[0, 2\)"),
+        (lambda: tf.gather([5, 6], -1), r"indices = -1 is not in \[0, 2\)"),
+        (lambda: tf.gather_nd([0, 1, 2], [[0], [7]]), r"indices\[1\] = \[7\] does not index into param shape \[3\]"),
+    ],
+)
+def test_wrong_indices_are_told_with_their_places(make, match):
+    with pytest.raises(InvalidArgumentError, match=match):
+        interpret(make())

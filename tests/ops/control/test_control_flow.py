@@ -187,7 +187,7 @@ def test_case_without_default_fails_when_nothing_holds():
     x = tf.placeholder(tf.int32, [])
     y = tf.case([(x < 0, lambda: -x), (x < 10, lambda: x)])
     assert run(y, {x: -3}) == 3 and run(y, {x: 7}) == 7
-    with pytest.raises(InvalidArgumentError, match="no predicate holds"):
+    with pytest.raises(InvalidArgumentError, match="None of conditions evaluated as True"):
         run(y, {x: 70})
 
 
@@ -196,7 +196,7 @@ def test_exclusive_case_fails_when_two_hold():
     y = tf.case([(x < 0, lambda: -x), (x < 10, lambda: x), (x > 8, lambda: x)], default=lambda: x * 0, exclusive=True)
     assert run(y, {x: 4}) == 4 and run(y, {x: 12}) == 12
     for value in (-1, 9):
-        with pytest.raises(InvalidArgumentError, match="more than one predicate holds"):
+        with pytest.raises(InvalidArgumentError, match="more than 1 conditions"):
             run(y, {x: value})
 
 
@@ -373,8 +373,82 @@ def test_invariants_beside_a_tensor_array():
 
 
 def test_an_invariant_must_admit_the_initial_value():
-    with pytest.raises(ValueError, match="does not admit"):
+    with pytest.raises(ValueError, match="is not compatible with the initial shape"):
         tf.while_loop(lambda a: True, lambda a: a, [tf.zeros([2])], shape_invariants=[tf.TensorShape([3])])
+
+
+def sparse():
+    return tf.SparseTensor([[0], [3]], [1.0, 2.0], [10])
+
+
+def grown(x):
+    """`x` with one element more."""
+    return tf.SparseTensor(tf.concat([x.indices, [[9]]], 0), tf.concat([x.values, [5.0]], 0), x.dense_shape)
+
+
+def of_higher_rank(x):
+    zeros = tf.zeros_like(x.indices[:, :1])
+    return tf.SparseTensor(tf.concat([x.indices, zeros], 1), x.values, tf.concat([x.dense_shape, [1]], 0))
+
+
+@pytest.mark.parametrize(
+    ("change", "invariant", "rank"),
+    [
+        (grown, None, 1),
+        (grown, tf.TensorShape([1]), 1),
+        (grown, tf.SparseTensorSpec([None]), 1),
+        (of_higher_rank, tf.TensorShape([None]), None),
+        (of_higher_rank, tf.TensorShape(None), None),
+    ],
+)
+def test_sparse_variables_of_loops_change_their_number_of_elements(change, invariant, rank):
+    invariants = None if invariant is None else [tf.TensorSpec([], tf.int32), invariant]
+    _, y = tf.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, change(x)), [0, sparse()], invariants)
+    assert [part.shape.as_list() for part in (y.indices, y.values, y.dense_shape)] == [[None, rank], [None], [rank]]
+    indices, values, dense_shape = run(y)
+    if rank == 1:
+        assert (indices.ravel().tolist(), values.tolist(), dense_shape.tolist()) == ([0, 3, 9, 9], [1, 2, 5, 5], [10])
+    else:
+        assert indices.tolist() == [[0, 0, 0], [3, 0, 0]] and dense_shape.tolist() == [10, 1, 1]
+
+
+def test_slices_are_results_of_branches_and_variables_of_loops():
+    pred, values = tf.placeholder(tf.bool, []), tf.constant([[1.0], [2.0]])
+    narrow, wide = tf.constant([3, 1]), tf.constant([0, 2], tf.int64)
+    rows = tf.cond(pred, lambda: tf.IndexedSlices(values * 2, narrow), lambda: tf.IndexedSlices(values, wide))
+    assert rows.indices.dtype is tf.int64 and rows.dense_shape is None
+    assert [part.tolist() for part in run(rows, {pred: True})[:2]] == [[[2], [4]], [3, 1]]
+    assert [part.tolist() for part in run(rows, {pred: False})[:2]] == [[[1], [2]], [0, 2]]
+
+    start = tf.IndexedSlices(values, narrow, tf.constant([4, 1]))
+    body = lambda i, x: (i + 1, tf.IndexedSlices(x.values * 2, x.indices, x.dense_shape))  # noqa: E731
+    _, end = tf.while_loop(lambda i, x: i < 3, body, [0, start])
+    assert end.values.shape.as_list() == [2, 1]
+    assert [part.tolist() for part in run(end)] == [[[8], [16]], [3, 1], [4, 1]]
+    assert run(tf.gradients(end.values, values)[0]).tolist() == [[8], [8]]
+    _, end = tf.while_loop(lambda i, x: i < 3, body, [0, start], [tf.TensorShape([]), tf.TensorShape([None, 1])])
+    assert [end.values.shape.as_list(), end.indices.shape.as_list()] == [[None, 1], [None]]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda x: tf.cond(tf.less(1, 2), lambda: x, lambda: x.values), ValueError, "Cannot reconcile tf.cond 0-th"),
+        (lambda x: loop_of(tf.constant([1]), tf.SparseTensorSpec([None])), TypeError, "is not compatible with"),
+        (lambda x: loop_of(x, tf.TensorSpec(None, tf.int32)), TypeError, "is not compatible with"),
+        (lambda x: loop_of(x, tf.TensorShape([5])), ValueError, "is not compatible with"),
+        (lambda x: loop_of(x, None, of_higher_rank), ValueError, "after one iteration. To allow the shape to vary"),
+        (lambda x: loop_of(x, "foo"), TypeError, "foo"),
+    ],
+)
+def test_what_invariants_and_composites_refuse(make, error, match):
+    with pytest.raises(error, match=match):
+        make(sparse())
+
+
+def loop_of(x, invariant, change=lambda x: x):
+    invariants = None if invariant is None else [tf.TensorShape([]), invariant]
+    return tf.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, change(x)), [0, x], invariants)
 
 
 def test_unknown_shapes():

@@ -63,7 +63,7 @@ def test_results_of_different_shapes_need_infer_shape_false():
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
-        (lambda: map_fn(3, [1]), TypeError, "must be a function"),
+        (lambda: map_fn(3, [1]), TypeError, "must be callable"),
         (lambda: map_fn(lambda e: e, tf.constant(1)), InvalidArgumentError, "is a scalar"),
         (lambda: map_fn(lambda e: e, (tf.zeros([2]), tf.zeros([3]))), InvalidArgumentError, "2 and 3 elements"),
         (lambda: map_fn(lambda e: tf.cast(e, tf.int32), tf.zeros([2])), TypeError, "expected is float32"),
@@ -128,7 +128,7 @@ def test_fold_without_elements():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: foldl(3, [1.0]), "must be a function"),
+        (lambda: foldl(3, [1.0]), "must be callable"),
         (lambda: scan(lambda a, e: (a, e), tf.zeros([3])), "another structure"),
         (lambda: foldr(lambda a, e: tf.cast(a, tf.int32), tf.zeros([3])), "expected is float32"),
     ],

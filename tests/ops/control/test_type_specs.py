@@ -102,5 +102,5 @@ def test_nested_structures_are_public():
     assert tf.nest.flatten({"b": 1, "a": [2, 3]}) == [2, 3, 1]
     assert tf.nest.map_structure(lambda a, b: a + b, [1, (2,)], [3, [4]], check_types=False) == [4, (6,)]
     for error in (TypeError, ValueError):
-        with pytest.raises(error, match="differ"):
+        with pytest.raises(error, match="same sequence type"):
             tf.nest.map_structure(lambda a, b: a + b, [1, (2,)], [3, [4]])

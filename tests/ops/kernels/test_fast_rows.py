@@ -154,9 +154,9 @@ def test_a_row_that_does_not_exist_is_named(wrong):
         train = tf.train.AdagradOptimizer(0.1).apply_gradients([(slices, variable)])
         session.run(tf.global_variables_initializer())
         for fetch in (tf.gather(variable, indices), tf.scatter_add(variable, indices, rows), train):
-            with pytest.raises(InvalidArgumentError, match=rf"row {wrong} is not in \[0, 50\)"):
+            with pytest.raises(InvalidArgumentError, match=rf"= {wrong} is not in \[0, 50\)"):
                 session.run(fetch)
-        with pytest.raises(InvalidArgumentError, match=rf"index {wrong} is not in \[0, 50\)"):
+        with pytest.raises(InvalidArgumentError, match=rf"= {wrong} is not in \[0, 50\)"):
             session.run(tf.gather(variable.value() + 1.0, indices))
 
 

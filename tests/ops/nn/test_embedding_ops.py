@@ -8,6 +8,7 @@ import pytest
 from tests.support.sessions import run_initialized
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import get_default_graph
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.gradients import gradients
@@ -37,7 +38,7 @@ def test_rows_and_their_gradients(count, strategy, row, ids, dtype, make):
     assert rows.shape == [*ids.shape, *row]
     weights = np.arange(1.0, 1.0 + rows.shape.num_elements()).reshape(rows.shape.as_list())
     d_shards = gradients(math_ops.reduce_sum(rows * weights), shards)
-    d_dense = [array_ops.identity(d) for d in d_shards]
+    d_dense = [convert_to_tensor(d) for d in d_shards]
     values, d_values = run_initialized([rows, d_dense])
     assert (values == table[ids]).all()
     expected = np.zeros_like(table)
@@ -87,7 +88,7 @@ def test_rows_longer_than_the_maximum_are_scaled():
     table = Variable(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]]))
     rows = embedding_lookup(table, [0, 1, 2], max_norm=1.0)
     (d_table,) = gradients(math_ops.reduce_sum(rows), [table])
-    values, d_values = run_initialized([rows, array_ops.identity(d_table)])
+    values, d_values = run_initialized([rows, convert_to_tensor(d_table)])
     np.testing.assert_allclose(values, [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]])
     np.testing.assert_allclose(d_values, [[0.032, -0.024], [1, 1], [1, 1]], atol=1e-12)
 

@@ -478,7 +478,7 @@ def test_dropout_passes_gradients_where_it_keeps():
 
 def test_no_dropout_and_wrong_dropout():
     x = constant(normal(3, 4))
-    assert nn_ops.dropout(x, 1.0).op.type == "Identity"
+    assert nn_ops.dropout(x, 1.0) is x
     for arguments, message in [
         ({}, "exactly one"),
         ({"keep_prob": 0.5, "rate": 0.5}, "exactly one"),
@@ -487,7 +487,7 @@ def test_no_dropout_and_wrong_dropout():
     ]:
         with pytest.raises(InvalidArgumentError, match=message):
             nn_ops.dropout(x, **arguments)
-    with pytest.raises(InvalidArgumentError, match="float dtype"):
+    with pytest.raises(InvalidArgumentError, match="floating point tensor"):
         nn_ops.dropout(constant([1, 2]), 0.5)
 
 
@@ -530,9 +530,9 @@ def test_cross_entropy_arguments_go_by_name():
         cross_entropy_ops.softmax_cross_entropy_with_logits,
         cross_entropy_ops.sigmoid_cross_entropy_with_logits,
     ):
-        with pytest.raises(ValueError, match="by name"):
+        with pytest.raises(ValueError, match="with named arguments"):
             function(y, x)
-        with pytest.raises(ValueError, match="both labels and logits"):
+        with pytest.raises(ValueError, match="Both labels and logits"):
             function(logits=x)
     with pytest.raises(InvalidArgumentError, match="without its last"):
         cross_entropy_ops.sparse_softmax_cross_entropy_with_logits(labels=np.array([0, 1, 2]), logits=x)

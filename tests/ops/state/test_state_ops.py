@@ -240,13 +240,35 @@ def test_scatter_by_full_indices_adds_repeated_ones_and_checks():
         v.scatter_nd_add([[1, 1, 1]], [1.0])
 
 
+def test_assigning_a_part():
+    v = Variable([[1, 2], [3, 4]])
+    assert run_initialized(state_ops.assign(v[:, 1], [5, 6])).tolist() == [[1, 5], [3, 6]]
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("scatter_max", [10, 3, 30]),
+        ("scatter_min", [5, 2, 20]),
+        ("scatter_mul", [50, 6, 600]),
+        ("scatter_div", [0.5, 1.5, 1.5]),
+        ("batch_scatter_update", [10, 2, 20]),
+    ],
+)
+def test_methods_that_change_rows(method, expected):
+    v = Variable([5.0, 3.0, 30.0])
+    rows = IndexedSlices(constant([10.0, 2.0, 20.0]), constant([0, 1, 2]))
+    np.testing.assert_allclose(run_initialized(getattr(v, method)(rows)), expected)
+    assert run_initialized(v.gather_nd([[2], [0]])).tolist() == [30, 5]
+
+
 def test_counting_up_to_a_limit():
     v = Variable(0, name="counter")
     with Session() as session:
         session.run(v.initializer)
         count = v.count_up_to(3)
         assert [session.run(count) for _ in range(3)] == [0, 1, 2]
-        with pytest.raises(OutOfRangeError, match="'counter' has reached 3"):
+        with pytest.raises(OutOfRangeError, match="Reached limit of 3: variable 'counter'"):
             session.run(count)
         assert session.run(v) == 3
 

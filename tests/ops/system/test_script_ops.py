@@ -94,12 +94,12 @@ def test_errors_name_the_function(raised, kind):
 @pytest.mark.parametrize(
     ("result", "wanted", "match"),
     [
-        (1.5, "int32", "value 0 .* is not int32"),
-        ([1, 2, 3], "int32", "returned 3 values, expected 1"),
-        (np.array(["text"]), "float32", "is not float32"),
-        (None, "float32", "is not float32"),
-        ((1, 2), ["int32"], "returned 2 values, expected 1"),
-        (1, ["int32", "int32"], "returned 1 values, expected 2"),
+        (1.5, "int32", "0-th value returned by .* expects int32"),
+        ([1, 2, 3], "int32", "returns 3 values, but expects to see 1"),
+        (np.array(["text"]), "float32", "expects float32"),
+        (None, "float32", "expects float32"),
+        ((1, 2), ["int32"], "returns 2 values, but expects to see 1"),
+        (1, ["int32", "int32"], "returns 1 values, but expects to see 2"),
     ],
 )
 def test_results_are_checked(result, wanted, match):

@@ -394,7 +394,7 @@ OPERATORS = [
 SAMPLES = [*ARITHMETIC, *ROUNDING, *COMPARISON, *LOGIC, *FUNCTIONS, *SPECIAL, *COMPLEX, *OPERATORS]
 
 ERRORS = [
-    OpError("Add", math_ops.add, [np.zeros((2, 3)), np.zeros(2)], r"\(2, 3\) and \(2,\) cannot be broadcast"),
+    OpError("Add", math_ops.add, [np.zeros((2, 3)), np.zeros(2)], r"\(2, 3\) and \(2,\). Dimensions must be equal"),
     OpError("Add", math_ops.add, [np.zeros(2), np.zeros(2, np.float32)], "float32, expected float64"),
     OpError("Exp", math_ops.exp, [np.zeros(2, np.int32)], "int32 is not supported"),
     OpError("LogicalAnd", math_ops.logical_and, [np.zeros(2), np.zeros(2)], "float64 is not supported"),

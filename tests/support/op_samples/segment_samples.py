@@ -163,7 +163,7 @@ ERRORS = [
             at_run=True,
         )
         for rows, ids, count, match in [
-            ([0, 2], [0, 0], None, r"index 2 is not in \[0, 2\)"),
+            ([0, 2], [0, 0], None, r"= 2 is not in \[0, 2\)"),
             ([0, 1], [1, 0], None, "must ascend"),
             ([0, 1], [0, 1], 1, "segment 1 is not below"),
             ([0, 1], [0], None, "do not fit"),

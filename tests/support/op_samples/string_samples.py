@@ -488,7 +488,7 @@ ERRORS = [
         at_run=True,
     ),
     OpError("ReduceJoin", lambda x: string_split_ops.reduce_join(x, [0, 0]), [strings(b"x")], "twice"),
-    OpError("ReduceJoin", lambda x: string_split_ops.reduce_join(x, 2), [SQUARE], "out of range"),
+    OpError("ReduceJoin", lambda x: string_split_ops.reduce_join(x, 2), [SQUARE], "not in"),
     OpError("ReduceJoin", lambda x: string_split_ops.reduce_join(x, [1, 1]), [SQUARE], "twice", True),
     OpError("StringSplit", string_split_ops.string_split, [SQUARE], "rank"),
     OpError(

@@ -433,7 +433,7 @@ def test_rows_out_of_range(row):
     train_op = AdamOptimizer().apply_gradients([(IndexedSlices(constant([[1.0]]), constant([row])), var)])
     with Session() as session:
         session.run(global_variables_initializer())
-        with pytest.raises(InvalidArgumentError, match=rf"row {row} is not in \[0, 3\).*'w'"):
+        with pytest.raises(InvalidArgumentError, match=rf"= {row} is not in \[0, 3\).*'w'"):
             session.run(train_op)
 
 

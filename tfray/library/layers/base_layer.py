@@ -210,7 +210,8 @@ class Layer:
         if synchronization is VariableSynchronization.ON_READ:
             if trainable:
                 raise ValueError(
-                    f"variable {name!r}: one that is made equal when it is read (ON_READ) is not trainable"
+                    f"variable {name!r}: Synchronization value can be set to VariableSynchronization.ON_READ only for "
+                    "non-trainable variables"
                 )
             trainable = False
         graph = get_default_graph()
@@ -346,7 +347,9 @@ class Layer:
         return self._calls[0]
 
 
-def checked_shape(layer: Layer, input_shape: ShapeLike, rank: int | None = None, axis: int = -1) -> int:
+def checked_shape(
+    layer: Layer, input_shape: ShapeLike, rank: int | None = None, axis: int = -1, what: str = "last dimension"
+) -> int:
     """The size along `axis` of an input, which must be known.
 
     Args:
@@ -354,6 +357,7 @@ def checked_shape(layer: Layer, input_shape: ShapeLike, rank: int | None = None,
         input_shape: Static shape of the input.
         rank: The rank it must have; any from 2 on when None.
         axis: The axis.
+        what: What the axis is, for the message.
 
     Raises:
         InvalidArgumentError: It has another rank, or the size is not known.
@@ -365,7 +369,8 @@ def checked_shape(layer: Layer, input_shape: ShapeLike, rank: int | None = None,
     size = None if shape.rank is None else shape.as_list()[axis]
     if size is None:
         raise InvalidArgumentError(
-            f"{layer.name}: the input has shape {shape}, its size along axis {axis} must be known"
+            f"The {what} of the inputs to `{type(layer).__name__}` should be defined: {layer.name} got shape "
+            f"{shape}, and that size must be known"
         )
     return int(size)
 

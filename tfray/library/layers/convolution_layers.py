@@ -126,7 +126,7 @@ class ConvolutionLayer(Layer):
         return [*self.kernel_size, channels, self.filters]
 
     def _channels(self, input_shape: ShapeLike) -> int:
-        return checked_shape(self, input_shape, self.rank + 2, self._channel_axis)
+        return checked_shape(self, input_shape, self.rank + 2, self._channel_axis, "channel dimension")
 
     @property
     def _channel_axis(self) -> int:

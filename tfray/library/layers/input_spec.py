@@ -40,8 +40,11 @@ class InputSpec:
         self.axes = dict(axes or {})
 
     def __repr__(self) -> str:
+        return f"InputSpec({self._told()})"
+
+    def _told(self) -> str:
         given = {name: value for name, value in vars(self).items() if value not in (None, {})}
-        return f"InputSpec({', '.join(f'{name}={value}' for name, value in given.items())})"
+        return ", ".join(f"{name}={value}" for name, value in given.items())
 
     def check(self, tensor: Tensor, layer: str) -> None:
         """Raise `InvalidArgumentError` if an input of the layer named `layer` is not as expected."""
@@ -62,7 +65,9 @@ class InputSpec:
             and (self.shape is None or tensor.shape.is_compatible_with(self.shape))
         )
         if not fits:
-            raise InvalidArgumentError(f"{layer}: the input is {tensor!r}, expected {self!r}")
+            raise InvalidArgumentError(
+                f"Input 0 of layer {layer} is incompatible with the layer: expected {self._told()}, found {tensor!r}"
+            )
 
 
 def check_inputs(specs: Any, inputs: Sequence[Tensor], layer: str) -> None:

@@ -98,7 +98,7 @@ def _common_batch_size(flat: Sequence[Tensor]) -> Any:
 def _checked_lengths(sequence_length: TensorLike, batch_size: TensorLike) -> Tensor:
     lengths = array_ops.cast(convert_to_tensor(sequence_length), dtypes.int32)
     if lengths.shape.rank not in (None, 1):
-        raise ValueError(f"sequence_length has shape {lengths.shape}, expected a vector with one length per sequence")
+        raise ValueError(f"sequence_length must be a vector of length batch_size, but saw shape: {lengths.shape}")
     if lengths.shape.rank == 1 and isinstance(batch_size, int) and lengths.shape.as_list()[0] is not None:
         if lengths.shape.as_list()[0] != batch_size:
             raise ValueError(f"sequence_length has shape {lengths.shape}, and the batch size is {batch_size}")
@@ -140,7 +140,10 @@ def _loop(
     static_steps, steps = _step_count(flat)
     for tensor in flat:
         if tensor.shape.rank is None or None in tensor.shape.as_list()[2:]:
-            raise ValueError(f"dynamic_rnn: the sizes of {tensor!r} besides batch and time must be known")
+            raise ValueError(
+                f"Input size (depth of inputs) must be accessible via shape inference, but {tensor!r} has another size "
+                "besides batch and time that is not known"
+            )
     sources = [TensorArray(tensor.dtype, steps).unstack(tensor) for tensor in flat]
     output_dtype = flat[0].dtype if not nest.flatten(state) else _output_dtype(state, flat[0])
     outputs = nest.map_structure(

@@ -95,7 +95,10 @@ class LayerRNNCell(RNNCell):
 
 def input_size(cell: Layer, inputs_shape: ShapeLike) -> int:
     """The last dimension of a cell's inputs. Raises `InvalidArgumentError` when it is not known."""
-    return checked_shape(cell, inputs_shape, rank=2)
+    shape = TensorShape(inputs_shape)
+    if shape.rank == 2 and shape.sizes[1] is None:
+        raise InvalidArgumentError(f"{cell.name}: Expected inputs.shape[-1] to be known, saw shape: {shape}")
+    return checked_shape(cell, shape, rank=2)
 
 
 def activation_named(activation: str | Activation | None, default: Any) -> Any:

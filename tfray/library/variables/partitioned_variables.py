@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tfray.framework.arguments import Count, Positive, checked
-from tfray.framework.convert import register_tensor_conversion_function
+from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
 from tfray.framework.dtypes import DType, DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
@@ -15,6 +15,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.arrays.shape_ops import identity
 
 _CUT_FROM: Final = 1.25
 """A variable is cut only when it is larger than this multiple of a shard's fair share of the model's bytes."""
@@ -102,14 +103,18 @@ class PartitionedVariable:
     def as_tensor(self) -> Tensor:
         """The whole, concatenated: each part is moved once per step."""
         graph = get_default_graph()
-        if len(self._parts) == 1:
-            return self._parts[0].value()
         if graph is not self._parts[0].graph or graph.has_control_scope:
-            return array_ops.concat([part.value() for part in self._parts], self.axis)
+            return self._concatenated()
         if self._as_tensor is None:
             with graph.name_scope(f"{self.name}/ConcatPartitions/"), graph.control_dependencies(None):
-                self._as_tensor = array_ops.concat([part.value() for part in self._parts], self.axis, "concat")
+                whole = self._concatenated()
+            with graph.name_scope(None), graph.control_dependencies(None):
+                self._as_tensor = identity(whole, name=self.name)
         return self._as_tensor
+
+    def _concatenated(self) -> Tensor:
+        values = [part.value() for part in self._parts]
+        return values[0] if len(values) == 1 else array_ops.concat(values, self.axis, "concat")
 
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -130,6 +135,7 @@ class PartitionedVariable:
         return self._update("assign_sub", value, read_value)
 
     def _update(self, method: str, value: TensorLike, read_value: bool) -> Any:
+        value = convert_to_tensor(value, self.dtype)
         sizes = [int(part.shape[self.axis]) for part in self._parts] if self._shape.rank else []
         values = array_ops.split(value, sizes, self.axis) if len(self._parts) > 1 else [value]
         updates = [getattr(part, method)(part_value) for part, part_value in zip(self._parts, values, strict=True)]

@@ -190,7 +190,9 @@ def _check_value_dtype(name: str, value: TensorLike, dtype: DType) -> None:
     found = getattr(value, "dtype", None)
     found = as_dtype(found) if found is not None else None
     if found is not None and found is not dtype:
-        raise ValueError(f"variable {name!r}: the initial value is {found.name}, asked for is {dtype.name}")
+        raise ValueError(
+            f"variable {name!r}: initializer type {found.name} and explicit dtype {dtype.name} don't match"
+        )
     if found is None:
         convert_to_tensor(value, dtype)
 
@@ -283,12 +285,15 @@ def variable_scope(
 
     Raises:
         ValueError: ``reuse=True`` without a name.
-        TypeError: There is neither name nor default name, or `name_or_scope` is neither text nor scope.
+        TypeError: There is neither name nor default name, `name_or_scope` is neither text nor scope, or
+            `auxiliary_name_scope` is no bool.
     """
     if name_or_scope is None and default_name is None:
         raise TypeError("variable_scope needs a name or a default_name")
     if name_or_scope is not None and not isinstance(name_or_scope, (str, VariableScope)):
         raise TypeError(f"variable_scope takes a name or a scope, not {name_or_scope!r}")
+    if not isinstance(auxiliary_name_scope, bool):
+        raise TypeError(f"auxiliary_name_scope must be True or False, not {auxiliary_name_scope!r}")
     if name_or_scope is None and reuse:
         raise ValueError("reuse needs the name of the scope: a default name is always a new one")
     settings = {
@@ -335,7 +340,7 @@ def _entered(
     if isinstance(target, VariableScope):
         scope = _derived(target, target.name, target.original_name_scope, reuse or target.reuse, settings)
     else:
-        name = f"{outer.name}/{target}" if outer.name and target else outer.name or target
+        name = f"{outer.name}/{target}" if outer.name else target
         scope = _derived(outer, name, name_scope, reuse or outer.reuse, settings)
     scopes.opened[scope.name] = scopes.opened.get(scope.name, 0) + 1
     before = dict(scopes.opened)

@@ -90,9 +90,15 @@ class VariableStore:
         self.partitioned: dict[str, PartitionedVariable] = {}
 
     def get(self, request: VariableRequest, custom_getter: Callable[..., Any] | None = None) -> Any:
-        """The variable asked for, by way of `custom_getter` if there is one."""
+        """The variable asked for, by way of `custom_getter` if there is one.
+
+        Raises:
+            ValueError: `custom_getter` is no function, or the variable cannot be made or found as asked for.
+        """
         if custom_getter is None:
             return self._get(request)
+        if not callable(custom_getter):
+            raise ValueError(f"custom_getter passed to get_variable is not callable: {custom_getter!r}")
 
         def getter(name: str, *args: Any, **kwargs: Any) -> Any:
             changes = getter_arguments(name, args, kwargs)
@@ -187,6 +193,13 @@ class VariableStore:
         if not request.reuse:
             raise _exists(request, next(iter(whole)).op.site)
         _check_same(request, whole)
+        if request.partitioner is not None:
+            wanted = list(request.partitioner(shape=whole.shape, dtype=whole.dtype))
+            if wanted != whole.partitions:
+                raise ValueError(
+                    f"Trying to reuse partitioned variable {request.name} but specified partitions {wanted} "
+                    f"and found partitions {whole.partitions}"
+                )
         return whole
 
 
@@ -206,23 +219,27 @@ def getter_arguments(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 def _check_same(request: VariableRequest, found: Variable | PartitionedVariable) -> None:
     if not request.has_value and not request.static_shape.is_compatible_with(found.shape):
-        raise ValueError(f"variable {request.name!r} has shape {found.shape}, asked for is {request.static_shape}")
+        raise ValueError(
+            f"Trying to share variable {request.name}, but specified shape {request.static_shape} "
+            f"and found shape {found.shape}"
+        )
     if not request.has_value and as_dtype(request.dtype) is not found.dtype:
         raise ValueError(
-            f"variable {request.name!r} is {found.dtype.name}, asked for is {as_dtype(request.dtype).name}"
+            f"Trying to share variable {request.name}, but specified dtype {as_dtype(request.dtype).name} "
+            f"and found dtype {found.dtype.name}"
         )
 
 
 def _exists(request: VariableRequest, site: str) -> ValueError:
     return ValueError(
-        f"variable {request.name!r} exists already, made at {site}: to share it, set reuse=True or "
+        f"Variable {request.name} already exists, disallowed. It was made at {site}: to share it, set reuse=True or "
         "reuse=tf.AUTO_REUSE in tf.variable_scope; otherwise choose another name"
     )
 
 
 def _missing(request: VariableRequest) -> ValueError:
     return ValueError(
-        f"variable {request.name!r} does not exist, or was not made by tf.get_variable: "
+        f"Variable {request.name} does not exist, or was not created with tf.get_variable(): "
         "set reuse=tf.AUTO_REUSE (or None) in tf.variable_scope to make it"
     )
 
@@ -243,7 +260,9 @@ def _initial_value(request: VariableRequest, part: initializers.PartitionInfo | 
     if _needs_no_arguments(initializer):
         return initializer
     raise ValueError(
-        f"variable {request.name!r} needs a fully known shape, not {shape}: its initializer is a function of the shape"
+        "The initializer passed is not valid. It should be a callable with no arguments and the shape should not be "
+        "provided or an instance of `tf.keras.initializers.*' and `shape` should be fully defined. The shape of "
+        f"variable {request.name!r} is {shape}"
     )
 
 

@@ -25,6 +25,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops, slice_ops
+from tfray.ops.arrays.gather_ops import gather_nd
 from tfray.ops.arrays.grouping_ops import group
 from tfray.ops.math import math_ops
 from tfray.ops.state import sparse_state_ops, state_ops
@@ -205,8 +206,8 @@ class Variable(metaclass=_VariableClass):
                 )
             if validate_shape and not value.shape.is_fully_defined():
                 raise ValueError(
-                    f"variable {scope[:-1]!r}: the initial value has shape {value.shape}; give it a full static "
-                    "shape, or use validate_shape=False"
+                    f"variable {scope[:-1]!r}: initial_value must have a shape specified, not {value.shape}; give it "
+                    "a full static shape, or use validate_shape=False"
                 )
             self._shape = value.shape if validate_shape else TensorShape(None)
             if shape is not None:
@@ -336,6 +337,10 @@ class Variable(metaclass=_VariableClass):
         """The value in `session`, or in the default session, as an array."""
         return self._snapshot.eval(session=session)
 
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """Elements or slices of the value; see `tf.gather_nd`."""
+        return gather_nd(self, indices, name)
+
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Rows of the value: no others are read, and their gradient has no others."""
         return sparse_state_ops.resource_gather(self, indices, name)
@@ -389,6 +394,28 @@ class Variable(metaclass=_VariableClass):
         """Subtract `sparse_delta`. Returns the new value."""
         return sparse_state_ops.scatter_sub(self, sparse_delta.indices, sparse_delta.values, name=name)
 
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Set rows within each of the leading dimensions; see `tf.batch_scatter_update`. Returns the new value."""
+        return sparse_state_ops.batch_scatter_update(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_max(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Set the rows that `sparse_delta` has to the larger of both, by element. Returns the new value."""
+        return sparse_state_ops.scatter_max(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_min(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Set the rows that `sparse_delta` has to the smaller of both, by element. Returns the new value."""
+        return sparse_state_ops.scatter_min(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_mul(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Multiply the rows that `sparse_delta` has. Returns the new value."""
+        return sparse_state_ops.scatter_mul(self, sparse_delta.indices, sparse_delta.values, name=name)
+
+    def scatter_div(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Divide the rows that `sparse_delta` has. Returns the new value."""
+        return sparse_state_ops.scatter_div(self, sparse_delta.indices, sparse_delta.values, name=name)
+
     def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Set elements or slices by their indices; see `tf.scatter_nd_update`."""
         return sparse_state_ops.scatter_nd_update(self, indices, updates, name=name)
@@ -433,7 +460,7 @@ class Variable(metaclass=_VariableClass):
         return sparse_state_ops.assign_part(self, key, bounds, value, name)
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(f"{self!r} cannot be iterated over: use tf.unstack(variable)")
+        raise TypeError(f"'Variable' object is not iterable: {self!r}; use tf.unstack(variable)")
 
     def __bool__(self) -> bool:
         raise TypeError(f"{self!r} has no truth value until it is run: compare with None by `is`")
