@@ -40,7 +40,7 @@ def test_descriptions_of_values():
     assert tf.IndexedSlicesSpec([2]).is_compatible_with(tf.IndexedSlices(x, tf.constant([0, 1], tf.int64)))
     assert tf.TensorArraySpec.from_value(tf.TensorArray(tf.int32, 2)).dtype is tf.int32
     assert repr(tf.TensorSpec([2])) == "TensorSpec(shape=(2,), dtype=tf.float32, name=None)"
-    assert repr(SPARSE) == "SparseTensorSpec(TensorShape([2, 3]), tf.float32)"
+    assert repr(SPARSE) == "SparseTensorSpec(TensorShape([Dimension(2), Dimension(3)]), tf.float32)"
     assert {tf.TensorSpec([2]): 1}[tf.TensorSpec((2,))] == 1
     assert (SPARSE.value_type, tf.TensorSpec(None).value_type) == (tf.SparseTensor, tf.Tensor)
 
