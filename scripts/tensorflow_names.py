@@ -79,7 +79,17 @@ python.layers *=layers
 python.layers.utils smart_cond=@tfray.ops.control.control_flow_ops.smart_cond
 python.lib.io.file_io FileIO=gfile.GFile
 python.ops.control_flow_ops with_dependencies=@tfray.programs.internal_names.with_dependencies
+python.ops.gen_string_ops regex_replace static_regex_full_match=strings.regex_full_match
+    static_regex_replace=regex_replace strings.regex_full_match
 python.ops.init_ops @tfray.library.variables.initializers.Initializer
+python.ops.lookup_ops @tfray.library.input.lookup.FastHashSpec @tfray.library.input.lookup.HasherSpec
+    @tfray.library.input.lookup.IdTableWithHashBuckets @tfray.library.input.lookup.InitializableLookupTableBase
+    @tfray.library.input.lookup.LookupInterface @tfray.library.input.lookup.MutableHashTable
+    @tfray.library.input.lookup.StrongHashSpec @tfray.library.input.lookup.TableInitializerBase
+    @tfray.library.input.lookup.TextFileIdTableInitializer
+    @tfray.library.input.lookup.TextFileStringTableInitializer @tfray.library.input.lookup.index_table_from_file
+    @tfray.library.input.lookup.index_table_from_tensor @tfray.library.input.lookup.index_to_string_table_from_file
+    @tfray.library.input.lookup.index_to_string_table_from_tensor
 python.ops.losses.losses *=losses
 python.ops.metrics *=metrics
 python.ops.nn *=nn
@@ -88,6 +98,7 @@ python.ops.rnn_cell _linear=@tfray.library.rnn.rnn_cell_wrappers.linear
     linear=@tfray.library.rnn.rnn_cell_wrappers.linear
 python.ops.rnn_cell_impl _linear=@tfray.library.rnn.rnn_cell_wrappers.linear LayerRNNCell=contrib.rnn.LayerRNNCell
 python.ops.seq2seq *=contrib.legacy_seq2seq
+python.ops.string_ops string_split string_split_v2=strings.split
 python.ops.variables RefVariable=Variable
 python.platform.app *=app
 python.platform.flags *=flags
@@ -96,6 +107,7 @@ python.platform.test *=test
 python.platform.tf_logging *=logging
 python.summary.summary *=summary
 python.training.moving_averages @tfray.library.variables.moving_average.assign_moving_average
+python.training.server_lib Server=train.Server
 python.training.session_run_hook train.SessionRunArgs train.SessionRunContext train.SessionRunHook
     train.SessionRunValues
 python.training.slot_creator *=@tfray.training.optimizers.slot_creator
@@ -315,7 +327,7 @@ def module_paths(sources: Sources, names: dict[str, Definition | None], tf: Modu
         known = by_definition if parts[0] == "python" else by_definition_of_contrib
         if entries := set(_entries(sources, f"tensorflow.{module}", known)):
             own = {entry.partition("=")[0] for entry in found.get(module, ()) if "=" in entry}
-            entries = {entry for entry in entries if entry.partition("=")[0] not in own}
+            entries = {each for each in entries if each.partition("=")[0].rpartition(".")[2] not in own}
             found.setdefault(module, set()).update(entries)
     return [f"{module} {' '.join(sorted(entries))}" for module, entries in sorted(found.items())]
 

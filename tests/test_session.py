@@ -498,3 +498,15 @@ def test_what_was_not_announced_is_refused(session):
         session.partial_run_setup([], a)
     with pytest.raises(InvalidArgumentError, match="never began"):
         session.partial_run("text", x)
+
+
+@pytest.mark.parametrize(
+    "part", [lambda x: x[0], lambda x: x[:1], lambda x: tf.cast(x, tf.int64)[1], lambda x: tf.stack([x[0], x[1]])[0]]
+)
+def test_a_part_that_the_graph_knows_comes_after_what_the_whole_comes_after(part):
+    with tf.Session() as session:
+        with tf.control_dependencies([tf.Assert(False, ["no"])]):
+            whole = tf.identity([1, 2])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="no"):
+            session.run(part(whole))
+        assert session.run(tf.shape(whole)[0]) == 2, "of a shape nothing else is computed"

@@ -44,7 +44,8 @@ class Server:
     address of Ray; if that is not set, the Ray that runs on this machine is taken.
 
     Args:
-        server_or_cluster_def: The cluster: a `ClusterSpec`, what its constructor takes, or a `ServerDef`.
+        server_or_cluster_def: The cluster: a `ClusterSpec`, what its constructor takes, or a `ServerDef`. The only task
+            of a cluster may have port 0, and then has an address that no other server has.
         job_name: Job of this task; may be left out when the cluster has one job.
         task_index: Index of this task; may be left out when the job has one task.
         protocol: The beginning of the target; ``"grpc"`` by default.
@@ -87,8 +88,7 @@ class Server:
             config: As of `Server`.
             start: As of `Server`.
         """
-        cluster = ClusterSpec({"local": [f"localhost-{secrets.token_hex(4)}:0"]})
-        return Server(cluster, protocol="grpc", config=config, start=start)
+        return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
 
     @property
     def server_def(self) -> ServerDef:
@@ -199,7 +199,11 @@ def _definition(
         if len(indices) != 1:
             raise ValueError(f"job {job_name!r} has tasks {indices}: say by task_index which is this")
         task_index = indices[0]
-    cluster.task_address(job_name, task_index)  # raises if there is no such task
+    address = cluster.task_address(job_name, task_index)  # raises if there is no such task
+    if address.endswith(":0") and sum(map(cluster.num_tasks, cluster.jobs)) == 1:
+        # Any port, which nobody else has to know: a name of its own.
+        host = address.removesuffix(":0")
+        cluster = ClusterSpec({job_name: {task_index: f"{host}-{secrets.token_hex(4)}:0"}})
     return ServerDef(
         cluster=cluster.as_cluster_def(), job_name=job_name, task_index=task_index, protocol=protocol or "grpc"
     )

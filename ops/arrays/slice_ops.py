@@ -18,8 +18,9 @@ import numpy as np
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.arguments import none_is_default
+from tfray.framework.constant_value import operations_before
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
-from tfray.framework.graph import Operation, Tensor, register_operator
+from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
 from tfray.framework.tensor_operators import operate
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
@@ -164,7 +165,11 @@ def _known_part(tensor: Tensor, writer: _KeyWriter) -> Tensor | None:
     part = None if entries is None else _part_of_entries(entries, _parse_key(",".join(writer.items) or "..."))
     if part is None or None in part[0]:
         return None
-    return constant_tensor(np.array(part[0], tensor.dtype.numpy).reshape(part[1]), "strided_slice")
+    graph, before = get_default_graph(), operations_before(tensor)
+    if any(op.graph is not graph for op in before):
+        return None
+    with graph.control_dependencies(before):
+        return constant_tensor(np.array(part[0], tensor.dtype.numpy).reshape(part[1]), "strided_slice")
 
 
 def _part_of_entries(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from tfray.framework.shape_functions import no_outputs, scalar
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.ops.dataflow.resource_operations import use_resource
 from tfray.ops.kernels.batch_rules import by_row
-from tfray.ops.kernels.text import as_string
+from tfray.ops.kernels.text import as_string, octets, text_attr
 from tfray.ops.strings.decoding_ops import PARSERS
 
 KEYS: Final = (dtypes.string, dtypes.int64, dtypes.int32)
@@ -42,6 +42,7 @@ class Table:
         name: The table's name, for errors.
         key_dtype: NumPy dtype of the keys.
         value_dtype: NumPy dtype of the values.
+        key_shape: Shape of each key.
         value_shape: Shape of each value.
         is_mutable: Whether entries come one by one; otherwise all at once, before the first lookup.
         is_ready: Whether it can be read.
@@ -51,6 +52,7 @@ class Table:
     def __init__(self, name: str, key: DType, value: DType, shape: tuple[int, ...], is_mutable: bool) -> None:
         self.name = name
         self.key_dtype, self.value_dtype = key.numpy, value.numpy
+        self.key_shape: tuple[int, ...] = ()
         self.value_shape = shape
         self.is_mutable = self.is_ready = is_mutable
         self.entries: dict[Any, Any] = {}
@@ -81,41 +83,79 @@ class Table:
                 raise FailedPreconditionError(f"table {self.name!r} is initialised already, with other contents")
             self.entries, self.is_ready = entries, True
 
+    def keys_of(self, keys: Array) -> list[Any]:
+        """Keys as those of `entries`."""
+        if not self.key_shape:
+            found: list[Any] = keys.reshape(-1).tolist()
+            return found
+        return [tuple(np.ravel(key).tolist()) for key in keys.reshape(-1, *self.key_shape)]
+
+    def batch_shape(self, keys: Array) -> tuple[int, ...]:
+        """The shape in which keys come. Raises `InvalidArgumentError` if they do not have the shape of a key."""
+        outer = keys.ndim - len(self.key_shape)
+        if outer < 0 or keys.shape[outer:] != self.key_shape:
+            raise InvalidArgumentError(
+                f"table {self.name!r}: keys have shape {keys.shape}, expected it to end with {self.key_shape}"
+            )
+        return keys.shape[:outer]
+
     def find(self, keys: Array, default: Array) -> Array:
         """The values of keys, `default` for those that are not there."""
         self.check_ready()
         keys = _array(keys)
+        shape = self.batch_shape(keys)
         get = self.entries.get
         absent = default if self.value_shape else _array(default)[()]
-        entries = [get(key, absent) for key in keys.reshape(-1).tolist()]
+        entries = [get(key, absent) for key in self.keys_of(keys)]
         result = np.empty((len(entries), *self.value_shape), self.value_dtype)
         if entries:
             result[...] = entries
-        return result.reshape(keys.shape + self.value_shape)
+        return result.reshape(shape + self.value_shape)
 
     def insert(self, keys: Array, values: Array) -> None:
-        """Add entries to a mutable table, or change them."""
-        keys = _array(keys)
-        rows = _array(values).reshape(-1, *self.value_shape)
+        """Add entries to a mutable table, or change them.
+
+        Raises:
+            InvalidArgumentError: The shapes do not fit.
+        """
+        keys, values = _array(keys), _array(values)
+        expected = self.batch_shape(keys) + self.value_shape
+        if values.shape != expected:
+            raise InvalidArgumentError(f"table {self.name!r}: values have shape {values.shape}, expected {expected}")
+        rows = values.reshape(-1, *self.value_shape)
         items = list(rows.copy()) if self.value_shape else rows.tolist()
         with self.lock:
-            self.entries.update(zip(keys.reshape(-1).tolist(), items, strict=True))
+            self._add(self.keys_of(keys), items)
+
+    def _add(self, keys: list[Any], values: list[Any]) -> None:
+        self.entries.update(zip(keys, values, strict=True))
+
+    def remove(self, keys: Array) -> None:
+        """Take entries out of a mutable table, those that are there."""
+        keys = _array(keys)
+        self.batch_shape(keys)
+        with self.lock:
+            self._take(self.keys_of(keys))
+
+    def _take(self, keys: list[Any]) -> None:
+        for key in keys:
+            self.entries.pop(key, None)
 
     def export(self) -> tuple[Array, Array]:
         """All keys and all values."""
         self.check_ready()
         with self.lock:
             keys, values = list(self.entries), list(self.entries.values())
-        found_keys = np.empty(len(keys), self.key_dtype)
+        found_keys = np.empty((len(keys), *self.key_shape), self.key_dtype)
         found_values = np.empty((len(keys), *self.value_shape), self.value_dtype)
         if keys:
-            found_keys[:] = keys
+            found_keys.reshape(len(keys), -1)[...] = np.array(keys, self.key_dtype).reshape(len(keys), -1)
             found_values[...] = values
         return found_keys, found_values
 
     def state(self) -> dict[str, Array]:
         """The entries as arrays, for a checkpoint."""
-        keys, values = self.export()
+        keys, values = Table.export(self)
         return {"keys": keys, "values": values}
 
     def restore_state(self, arrays: Mapping[str, Array]) -> None:
@@ -123,8 +163,86 @@ class Table:
         rows = arrays["values"]
         values = list(np.array(rows)) if self.value_shape else rows.tolist()
         with self.lock:
-            self.entries = dict(zip(arrays["keys"].tolist(), values, strict=True))
+            self.entries = dict(zip(self.keys_of(arrays["keys"]), values, strict=True))
             self.is_ready = True
+
+
+class DenseTable(Table):
+    """A mutable table that sets two keys aside, as TensorFlow's does to mark places in its buckets.
+
+    How many buckets there are can be seen: `export` gives all of them. Their number doubles before more than
+    0.8 of them are taken.
+
+    Args:
+        name: The table's name, for errors.
+        key: Dtype of the keys.
+        value: Dtype of the values.
+        shape: Shape of each value.
+        marks: The keys of places that are free, and of those whose entries were removed.
+        buckets: How many places there are at first.
+
+    Raises:
+        InvalidArgumentError: The two keys are equal or differ in shape; `buckets` is no power of 2 from 4 on.
+    """
+
+    def __init__(
+        self, name: str, key: DType, value: DType, shape: tuple[int, ...], marks: Sequence[Array], buckets: int
+    ) -> None:
+        super().__init__(name, key, value, shape, is_mutable=True)
+        empty, deleted = marks
+        if empty.shape != deleted.shape:
+            raise InvalidArgumentError(
+                f"table {name!r}: Empty and deleted keys must have one shape, not {empty.shape} and {deleted.shape}"
+            )
+        if np.array_equal(empty, deleted):
+            raise InvalidArgumentError(f"table {name!r}: Empty and deleted keys cannot be equal, both are {empty}")
+        if buckets < 4 or buckets & (buckets - 1):
+            raise InvalidArgumentError(
+                f"table {name!r}: Number of buckets must be a power of 2 and at least 4, not {buckets}"
+            )
+        self.key_shape = empty.shape
+        self._marks, self._buckets = marks, buckets
+        self._removed: list[Any] = []
+
+    def keys_of(self, keys: Array) -> list[Any]:
+        """Keys as those of `entries`. Raises `InvalidArgumentError` for one that is set aside."""
+        found = super().keys_of(keys)
+        for what, mark in zip(("empty_key", "deleted_key"), self._marks, strict=True):
+            if super().keys_of(mark)[0] in found:
+                raise InvalidArgumentError(f"table {self.name!r}: {what} is used as a key")
+        return found
+
+    def _add(self, keys: list[Any], values: list[Any]) -> None:
+        wanted = len(self.entries) + len(keys)  # TensorFlow takes all for new ones
+        while wanted > 0.8 * self._buckets:
+            self._buckets, self._removed = 2 * self._buckets, []
+        super()._add(keys, values)
+
+    def _take(self, keys: list[Any]) -> None:
+        self._removed += [self.entries.pop(key) for key in dict.fromkeys(keys) if key in self.entries]
+
+    def export(self) -> tuple[Array, Array]:
+        """The keys and values of all buckets."""
+        keys, values = super().export()
+        free = self._buckets - len(keys)
+        removed = self._removed[-free:] if free else []
+        places = np.empty((self._buckets, *self.key_shape), self.key_dtype)
+        places[: len(keys)] = keys
+        places[len(keys) :], places[len(keys) : len(keys) + len(removed)] = self._marks
+        contents = np.full((self._buckets, *self.value_shape), b"" if values.dtype == object else 0, values.dtype)
+        contents[: len(keys)] = values
+        for place, value in enumerate(removed, len(keys)):
+            contents[place] = value
+        return places, contents
+
+    def state(self) -> dict[str, Array]:
+        """The entries and the number of buckets as arrays, for a checkpoint."""
+        return {**super().state(), "buckets": np.array(self._buckets, np.int64)}
+
+    def restore_state(self, arrays: Mapping[str, Array]) -> None:
+        """Take the entries that `state` gave, instead of those that are there."""
+        super().restore_state(arrays)
+        self._buckets, self._removed = int(arrays.get("buckets", self._buckets)), []
 
 
 # -- handles -------------------------------------------------------------------------------------------
@@ -160,11 +278,14 @@ def hash_table(
 
 
 def _hash_table_kernel(ctx: KernelContext) -> Table:
+    return _table_of(ctx, lambda name, key, value, shape: Table(name, key, value, shape, ctx.attr("is_mutable")))
+
+
+def _table_of(ctx: KernelContext, make: Callable[[str, DType, DType, tuple[int, ...]], Table]) -> Table:
+    """The table of an operation's name, made at first by `make` of name, key dtype, value dtype and value shape."""
     name = ctx.attr("shared_name") or ctx.op_name
     key, value, shape = ctx.attr("key_dtype"), ctx.attr("value_dtype"), ctx.attr("value_shape").sizes
-    table: Table = ctx.resources.lookup_or_create(
-        ("table", name), lambda: Table(name, key, value, shape, ctx.attr("is_mutable"))
-    )
+    table: Table = ctx.resources.lookup_or_create(("table", name), lambda: make(name, key, value, shape))
     if (table.key_dtype, table.value_dtype, table.value_shape) != (key.numpy, value.numpy, shape):
         raise InvalidArgumentError(
             f"table {name!r} maps {table.key_dtype} to {table.value_dtype} {table.value_shape} already; "
@@ -193,12 +314,66 @@ HASH_TABLE = register(
 )
 
 
+def dense_hash_table(
+    key_dtype: DTypeLike,
+    value_dtype: DTypeLike,
+    empty_key: Array,
+    deleted_key: Array,
+    shared_name: str = "",
+    value_shape: ShapeLike = (),
+    initial_num_buckets: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Make the handle of a `DenseTable`; arguments are as of `hash_table` and of that."""
+    marks = (np.asarray(key, object) for key in (empty_key, deleted_key))
+    return add_op(
+        MUTABLE_DENSE_HASH_TABLE,
+        name=name,
+        key_dtype=as_dtype(key_dtype),
+        value_dtype=as_dtype(value_dtype),
+        shared_name=shared_name,
+        value_shape=TensorShape(value_shape),
+        initial_num_buckets=1 << 17 if initial_num_buckets is None else int(initial_num_buckets),
+        marks=[(list(mark.shape), [_as_attr(entry) for entry in mark.ravel().tolist()]) for mark in marks],
+    )
+
+
+def _as_attr(entry: Any) -> Any:
+    return text_attr("key", entry) if isinstance(entry, (bytes, str)) else int(entry)
+
+
+def _dense_hash_table_kernel(ctx: KernelContext) -> Table:
+    dtype = ctx.attr("key_dtype").numpy
+    marks = [
+        np.array([octets(entry) if isinstance(entry, str) else entry for entry in entries], dtype).reshape(shape)
+        for shape, entries in ctx.attr("marks")
+    ]
+    buckets = ctx.attr("initial_num_buckets")
+    return _table_of(ctx, lambda name, key, value, shape: DenseTable(name, key, value, shape, marks, buckets))
+
+
+MUTABLE_DENSE_HASH_TABLE = register(
+    OpDef(
+        name="MutableDenseHashTable",
+        inputs=(),
+        outputs=("table_handle: resource",),
+        attrs=("shared_name", "value_shape", "initial_num_buckets", "marks"),
+        types={"key_dtype": KEYS, "value_dtype": VALUES},
+        shape=_hash_table_shape,
+        kernels=on_cpu(_dense_hash_table_kernel),
+        stateful=True,
+    )
+)
+
+
 # -- contents ------------------------------------------------------------------------------------------
 
 
 def _initialize_table_kernel(ctx: KernelContext, table: Table, keys: Array, values: Array) -> None:
     keys, values = _array(keys), _array(values)
     _check_dtypes(table, keys, values)
+    if not keys.size:
+        raise InvalidArgumentError(f"table {table.name!r}: keys and values cannot be empty")
     table.fill(keys.tolist(), values.tolist())
 
 
@@ -324,10 +499,6 @@ def _insert_kernel(ctx: KernelContext, table: Table, keys: Array, values: Array)
     keys, values = _array(keys), _array(values)
     _check_mutable(table)
     _check_dtypes(table, keys, values)
-    if values.shape != keys.shape + table.value_shape:
-        raise InvalidArgumentError(
-            f"table {table.name!r}: values have shape {values.shape}, expected {keys.shape + table.value_shape}"
-        )
     table.insert(keys, values)
 
 
@@ -353,9 +524,7 @@ LOOKUP_TABLE_INSERT = register(
 
 def _remove_kernel(ctx: KernelContext, table: Table, keys: Array) -> None:
     _check_mutable(table)
-    with table.lock:
-        for key in _array(keys).reshape(-1).tolist():
-            table.entries.pop(key, None)
+    table.remove(keys)
 
 
 LOOKUP_TABLE_REMOVE = register(
@@ -381,7 +550,8 @@ def _find_kernel(ctx: KernelContext, table: Table, keys: Array, default: Array) 
 
 
 def _find_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[1].shape.concatenate(op.inputs[2].shape)]
+    keys, key_rank = op.inputs[1].shape, op.attrs["key_rank"]
+    return [(keys[:-key_rank] if key_rank else keys).concatenate(op.inputs[2].shape)]
 
 
 LOOKUP_TABLE_FIND = register(
@@ -389,6 +559,8 @@ LOOKUP_TABLE_FIND = register(
         name="LookupTableFind",
         inputs=("table_handle: resource", "keys: Tin", "default_value: Tout"),
         outputs=("values: Tout",),
+        attrs=("key_rank",),
+        later={"key_rank": 0},
         types={"Tin": KEYS, "Tout": VALUES},
         shape=_find_shape,
         kernels=on_cpu(_find_kernel),
@@ -423,7 +595,7 @@ def _export_kernel(ctx: KernelContext, table: Table) -> list[Array]:
 
 
 def _export_shape(op: Operation) -> list[TensorShape]:
-    return [TensorShape([None]), TensorShape([None]).concatenate(op.attrs["value_shape"])]
+    return [TensorShape([None]).concatenate(op.attrs[name]) for name in ("key_shape", "value_shape")]
 
 
 LOOKUP_TABLE_EXPORT = register(
@@ -431,7 +603,8 @@ LOOKUP_TABLE_EXPORT = register(
         name="LookupTableExport",
         inputs=("table_handle: resource",),
         outputs=("keys: Tkeys", "values: Tvalues"),
-        attrs=("value_shape",),
+        attrs=("key_shape", "value_shape"),
+        later={"key_shape": TensorShape([])},
         types={"Tkeys": KEYS, "Tvalues": VALUES},
         shape=_export_shape,
         kernels=on_cpu(_export_kernel),

@@ -32,6 +32,12 @@ def check_coordinates(indices: Array, values: Array | None, sizes: Sequence[int]
             )
 
 
+def enclosing(indices: Array, sizes: Sequence[int]) -> list[int]:
+    """`sizes`, larger where coordinates lie beyond them."""
+    tops = indices.max(0, initial=-1) + 1 if indices.ndim == 2 and indices.shape[1] == len(sizes) else sizes
+    return [max(int(size), int(top)) for size, top in zip(sizes, tops, strict=True)]
+
+
 def positions(indices: Array, sizes: Sequence[int]) -> Array:
     """Row-major positions of coordinates that are within `sizes`.
 

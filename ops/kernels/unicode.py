@@ -45,10 +45,6 @@ def reading(
     what: str, input_encoding: str, errors: str, replacement_char: int, replace_control_characters: bool
 ) -> dict[str, Any]:
     """The attributes by which an operation of type `what` reads text. Raises `InvalidArgumentError` for wrong ones."""
-    try:
-        codecs.lookup(input_encoding)
-    except LookupError as error:
-        raise InvalidArgumentError(f"{what}: {input_encoding!r} is not the name of an encoding") from error
     return {
         "input_encoding": input_encoding,
         **replacing(what, errors, replacement_char),
@@ -57,11 +53,18 @@ def reading(
 
 
 class Reader:
-    """Reads strings as text by the attributes `READING` of an operation."""
+    """Reads strings as text by the attributes `READING` of an operation.
+
+    Raises:
+        InvalidArgumentError: There is no such encoding.
+    """
 
     def __init__(self, ctx: KernelContext) -> None:
         self._name = ctx.attr("input_encoding")
-        self._encoding = codecs.lookup(self._name).name
+        try:
+            self._encoding = codecs.lookup(self._name).name
+        except LookupError as error:
+            raise InvalidArgumentError(f"{self._name!r} is not the name of an encoding") from error
         self._strict = ctx.attr("errors") == "strict"
         self._substitute = "" if ctx.attr("errors") == "ignore" else chr(ctx.attr("replacement_char"))
         self._controls = 32 if ctx.attr("replace_control_characters") else 0

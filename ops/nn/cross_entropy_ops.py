@@ -35,6 +35,7 @@ from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, reshape, sto
 from tfray.ops.arrays.shape_ops import rank as rank_of
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
+from tfray.ops.checks.check_ops import assert_equal
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.products import matrix_product
@@ -535,13 +536,22 @@ def sparse_softmax_cross_entropy_with_logits(
         labels, logits = convert_to_tensor(labels), convert_to_tensor(logits)
         _check_label_shape(labels, logits)
         rows = _in_single_precision(_rows_of(logits))
-        flat_labels = labels if labels.shape.rank == 1 else reshape(labels, [-1])
+        if logits.shape.rank == 2:  # the kernel compares the shapes
+            return cast(add_op(SPARSE_SOFTMAX_CROSS_ENTROPY, rows, labels)[0], logits.dtype)
+        flat_labels = reshape(_of_shape_of_rows(labels, logits), [-1])
         losses = cast(add_op(SPARSE_SOFTMAX_CROSS_ENTROPY, rows, flat_labels)[0], logits.dtype)
-        if labels.shape.rank == 1:
-            return losses
         result = reshape(losses, shape_of(labels))
         result.set_shape(labels.shape)
         return result
+
+
+def _of_shape_of_rows(labels: Tensor, logits: Tensor) -> Tensor:
+    """`labels`. The step fails where they do not have the shape of `logits` without its last dimension."""
+    if labels.shape.is_fully_defined() and logits.shape[:-1].is_fully_defined():
+        return labels
+    check = assert_equal(shape_of(labels), shape_of(logits)[:-1], message="labels do not have the shape of logits")
+    with get_default_graph().control_dependencies([check]):
+        return identity(labels)
 
 
 def _check_label_shape(labels: Tensor, logits: Tensor) -> None:

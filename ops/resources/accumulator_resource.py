@@ -112,8 +112,9 @@ class SparseAccumulator(Accumulator):
                 f"{self.describe()} takes a vector of indices and as many rows, got shapes "
                 f"{TensorShape(indices.shape)} and {TensorShape(values.shape)}"
             )
-        given = TensorShape([int(size) for size in shapes[0]] if shapes else [None, *values.shape[1:]])
-        if not self.shape.is_compatible_with(given) or not given.is_compatible_with([None, *values.shape[1:]]):
+        rows = TensorShape([None, *values.shape[1:]])
+        given = TensorShape([int(size) for size in shapes[0]]) if shapes else rows
+        if not (_begins(given, self.shape) and _begins(rows, self.shape) and _begins(rows, given)):
             raise self.misfit(given, self.shape)
         sizes = [size for shape in (self.shape, given) if shape.rank for size in shape.sizes[:1] if size is not None]
         if len(indices) and (indices.min() < 0 or any(indices.max() >= size for size in sizes)):
@@ -137,6 +138,12 @@ class SparseAccumulator(Accumulator):
         first = self.shape.sizes[0] if self.shape.rank else None
         sizes = [-1 if first is None else first, *totals.shape[1:]]
         return rows, totals, np.array(sizes, np.int64)
+
+
+def _begins(shape: TensorShape, expected: TensorShape) -> bool:
+    """Whether a shape begins with the expected one. TensorFlow compares no dimensions behind these."""
+    rank = expected.rank
+    return rank is None or (len(shape) >= rank and shape[:rank].is_compatible_with(expected))
 
 
 def _sum_by_row(indices: Array, values: Array) -> tuple[Array, Array, Array]:

@@ -194,8 +194,8 @@ def _set_size_kernel(ctx: KernelContext, indices: Array, values: Array, sizes: A
 
 def _set_size_shape(op: Operation) -> list[TensorShape]:
     op.inputs[0].shape.assert_has_rank(2)
-    rank = op.inputs[2].shape.with_rank(1)[0].value
-    return [UNKNOWN if rank is None else TensorShape([None] * (rank - 1))]
+    op.inputs[2].shape.assert_has_rank(1)
+    return [UNKNOWN]  # as in TensorFlow
 
 
 SET_SIZE = register(

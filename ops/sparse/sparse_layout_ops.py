@@ -19,12 +19,14 @@ from tfray.framework.sparse_tensor import SparseLike, SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import fill, ones_like, where, zeros_like
+from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.join_ops import concat, size_along, stack
 from tfray.ops.arrays.partition_ops import setdiff1d
 from tfray.ops.arrays.shape_ops import cast, expand_dims, host_ints, identity, index_tensor, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
-from tfray.ops.checks.check_ops import assert_equal, assert_less_equal
+from tfray.ops.checks.check_ops import assert_less_equal
+from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.kernels.coordinates import check_coordinates, coordinates, positions
 from tfray.ops.math.arithmetic_ops import maximum, minimum
 from tfray.ops.math.comparison_ops import equal, greater_equal, less, logical_and
@@ -40,18 +42,18 @@ def _as_int64(value: TensorLike, integers: bool = False) -> Tensor:
     return cast(tensor, dtypes.int64)
 
 
-def rank_of(sparse: SparseTensor, what: str) -> int:
-    """The rank of a sparse tensor.
+def rank_of(sparse: SparseTensor, what: str, *others: SparseTensor) -> int:
+    """The rank of a sparse tensor, and of others of the same rank.
 
     Raises:
-        ValueError: It is not known while the graph is built.
+        ValueError: It is not known while the graph is built, or they have several.
     """
-    rank = sparse.dense_shape.shape.with_rank(1).sizes[0]
-    if rank is None:
-        rank = sparse.indices.shape.with_rank(2).sizes[1]
-    if rank is None:
+    size = TensorShape([None])
+    for each in (sparse, *others):
+        size = size.merge_with(each.dense_shape.shape).merge_with(each.indices.shape.with_rank(2)[1:])
+    if size.sizes[0] is None:
         raise ValueError(f"{what} needs a sparse tensor of known rank; got {sparse!r}")
-    return rank
+    return size.sizes[0]
 
 
 # -- order of dimensions -------------------------------------------------------------------------------
@@ -90,6 +92,10 @@ def sparse_reshape(sp_input: SparseLike, shape: TensorLike, name: str | None = N
 
     Returns:
         Shape `shape`.
+
+    Raises:
+        InvalidArgumentError: `shape` has more than one -1, or another number of elements; while running, if the graph
+            does not say so.
     """
     sparse = as_sparse(sp_input)
     indices, dense_shape = add_op(SPARSE_RESHAPE, sparse.indices, sparse.dense_shape, _as_int64(shape), name=name)
@@ -99,12 +105,18 @@ def sparse_reshape(sp_input: SparseLike, shape: TensorLike, name: str | None = N
 def _sparse_reshape_kernel(ctx: KernelContext, indices: Array, old: Array, new: Array) -> tuple[Array, Array]:
     old_sizes, new_sizes = host_ints(ctx, old), host_ints(ctx, new)
     check_coordinates(indices, None, old_sizes)
-    total, known = _count(old_sizes), _count([size for size in new_sizes if size != -1])
-    if -1 in new_sizes and new_sizes.count(-1) == 1 and known and total % known == 0:
-        new_sizes = [total // known if size == -1 else size for size in new_sizes]
-    if _count(new_sizes) != total or min(new_sizes, default=0) < 0:
-        raise InvalidArgumentError(f"a tensor of shape {old_sizes} cannot have shape {host_ints(ctx, new)}")
+    new_sizes = _other_sizes(old_sizes, new_sizes)
     return coordinates(positions(indices, old_sizes), new_sizes), np.array(new_sizes, np.int64)
+
+
+def _other_sizes(old_sizes: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """The sizes `wanted`, -1 replaced. Raises `InvalidArgumentError` if they hold another number of elements."""
+    total, known = _count(old_sizes), _count([size for size in wanted if size != -1])
+    is_inferred = wanted.count(-1) == 1 and known and total % known == 0
+    sizes = [total // known if size == -1 and is_inferred else size for size in wanted]
+    if _count(sizes) != total or min(sizes, default=0) < 0:
+        raise InvalidArgumentError(f"a tensor of shape {old_sizes} cannot have shape {wanted}")
+    return sizes
 
 
 def _count(sizes: Sequence[int]) -> int:
@@ -116,8 +128,11 @@ def _count(sizes: Sequence[int]) -> int:
 
 def _sparse_reshape_shape(op: Operation) -> list[TensorShape]:
     indices, old, new = (tensor.shape for tensor in op.inputs)
-    indices = indices.with_rank(2).merge_with([None, old.with_rank(1).sizes[0]])
-    return [TensorShape([indices.sizes[0], new.with_rank(1).sizes[0]]), new]
+    indices, new = indices.with_rank(2).merge_with([None, old.with_rank(1).sizes[0]]), new.with_rank(1)
+    before, wanted = constant_shape(op.inputs[1]), constant_value(op.inputs[2])
+    if before.is_fully_defined() and wanted is not None:
+        _other_sizes([size for size in before.sizes if size is not None], wanted.tolist())
+    return [TensorShape([indices.sizes[0], new.sizes[0]]), new]
 
 
 SPARSE_RESHAPE = register(
@@ -230,6 +245,7 @@ def sparse_split(
 
     Raises:
         ValueError: Arguments are missing, or passed by position.
+        InvalidArgumentError: While running: there are more parts than the size of the dimension.
     """
     axis = split_dim if axis is None else axis
     if keyword_required is not _REQUIRED or sp_input is None or num_split is None or axis is None:
@@ -241,6 +257,9 @@ def sparse_split(
         rank = rank_of(sparse, "sparse_split")
         axis = normalize_axis(int(axis), rank)
         whole = sparse.dense_shape[axis]
+        is_enough = Assert(greater_equal(whole, num_split), ["sparse_split: more parts than the size:", whole])
+        with get_default_graph().control_dependencies([is_enough]):
+            whole = identity(whole)
         size, rest = whole // num_split, whole % num_split
         parts = []
         for index in range(num_split):
@@ -272,6 +291,9 @@ def sparse_concat(
 
     Returns:
         The shape of the first, with the sum of the sizes along `axis`.
+
+    Raises:
+        InvalidArgumentError: While running: other dimensions differ, and may not.
     """
     axis = axis if concat_dim is None else concat_dim
     expands = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
@@ -279,7 +301,7 @@ def sparse_concat(
         sparse = [as_sparse(each) for each in sp_inputs]
         if not sparse:
             raise ValueError("sparse_concat needs at least one sparse tensor")
-        rank = rank_of(sparse[0], "sparse_concat")
+        rank = rank_of(sparse[0], "sparse_concat", *sparse[1:])
         axis = normalize_axis(int(axis), rank)
         shapes = [each.dense_shape for each in sparse]
         offset = zero = convert_to_tensor(0, dtypes.int64)
@@ -290,15 +312,13 @@ def sparse_concat(
         largest = reduce_max(stack(shapes), 0)
         if not expands:
             others = [i for i in range(rank) if i != axis]
-            checks = [
-                assert_equal(
-                    gather(shape, others), gather(shapes[0], others), message="sparse_concat: shapes must agree"
-                )
-                for shape in shapes[1:]
-            ]
-            with get_default_graph().control_dependencies([check for check in checks if check is not None]):
+            # Not `assert_equal`, which refuses what the graph knows: TensorFlow finds it in the step.
+            agree = reduce_all(equal(gather(stack(shapes), others, axis=1), gather(shapes[0], others)))
+            check = Assert(agree, ["sparse_concat: shapes must agree beside axis:", *shapes])
+            with get_default_graph().control_dependencies([check]):
                 largest = identity(largest)
         shape = concat([largest[:axis], expand_dims(offset, 0), largest[axis + 1 :]], 0)
+        shape.set_shape([rank])
         return sparse_reorder(SparseTensor(concat(indices, 0), concat([each.values for each in sparse], 0), shape))
 
 
@@ -335,7 +355,7 @@ class FilledRows(NamedTuple):
     """What `sparse_fill_empty_rows` returns.
 
     Attributes:
-        sp_ordered_output: The `SparseTensor`, in row-major order.
+        sp_ordered_output: The `SparseTensor`, its rows in order.
         empty_row_indicator: Shape ``[rows]``, bool: which rows were empty.
     """
 
@@ -365,7 +385,10 @@ def sparse_fill_empty_rows(sp_input: SparseLike, default_value: TensorLike, name
         others = fill(stack([shape_of(filled)[0], size_along(sparse.indices, 1) - 1]), np.int64(0))
         indices = concat([sparse.indices, concat([filled, others], 1)], 0)
         values = concat([sparse.values, fill(shape_of(filled)[:1], default)], 0)
-        return FilledRows(sparse_reorder(SparseTensor(indices, values, sparse.dense_shape)), is_empty)
+        # By rows alone: elements of one row stay in the order in which they are.
+        by_rows = sparse_reorder(SparseTensor(indices[:, :1], range_(shape_of(indices)[0]), sparse.dense_shape[:1]))
+        order = by_rows.values
+        return FilledRows(SparseTensor(gather(indices, order), gather(values, order), sparse.dense_shape), is_empty)
 
 
 # -- ids and words -------------------------------------------------------------------------------------

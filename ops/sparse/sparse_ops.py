@@ -27,7 +27,13 @@ from tfray.ops.arrays.join_ops import stack
 from tfray.ops.arrays.shape_ops import cast, host_ints, invert_permutation
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.source_ops import placeholder
-from tfray.ops.kernels.coordinates import ascending_positions, check_coordinates, coordinates, positions
+from tfray.ops.kernels.coordinates import (
+    ascending_positions,
+    check_coordinates,
+    coordinates,
+    enclosing,
+    positions,
+)
 from tfray.ops.math.arithmetic_ops import subtract
 from tfray.ops.math.comparison_ops import not_equal
 from tfray.ops.math.reduction_ops import reduce_sum
@@ -71,7 +77,10 @@ def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike | Tensor = None, name:
         dense_shape = np.array(as_shape(shape).as_list(), np.int64)
     values = placeholder(dtype, [None], f"{prefix}values" if name else None)
     indices = placeholder(dtypes.int64, [None, rank], f"{prefix}indices" if name else None)
-    return SparseTensor(indices, values, dense_shape)
+    sparse = SparseTensor(indices, values, dense_shape)
+    if rank is not None and not isinstance(shape, Tensor):
+        sparse.set_shape(shape)
+    return sparse
 
 
 def sparse_eye(
@@ -143,7 +152,8 @@ def sparse_to_dense(
         Shape `output_shape`, the dtype of the values.
 
     Raises:
-        InvalidArgumentError: While running: a place outside the shape, or one out of order.
+        InvalidArgumentError: `output_shape` is no vector. While running: other shapes do not fit, a place is outside of
+            `output_shape`, or one is out of order.
 
     Examples:
         >>> session.run(tf.sparse_to_dense([0, 2], [4], [10, 30]))
@@ -156,10 +166,12 @@ def sparse_to_dense(
 def _sparse_to_dense_kernel(ctx: KernelContext, indices: Array, shape: Array, values: Array, default: Array) -> Array:
     sizes = host_ints(ctx, shape)
     places = ctx.to_host(indices).astype(np.int64, copy=False)
-    places = places if places.ndim == 2 else places.reshape(-1, 1)
+    places = places if places.ndim > 1 else places.reshape(-1, 1)
     check_coordinates(places, None, sizes)
     if np.ndim(values) and values.shape != places.shape[:1]:
-        raise InvalidArgumentError(f"{values.shape[0]} values do not fit {places.shape[0]} indices")
+        raise InvalidArgumentError(f"values of shape {values.shape} do not fit {places.shape[0]} indices")
+    if np.ndim(default):
+        raise InvalidArgumentError(f"the default value has shape {np.shape(default)}, expected a scalar")
     if ctx.attr("validate_indices"):
         ascending_positions(places, None, sizes)
     dense = ctx.xp.full(sizes, default, ctx.output_dtype())
@@ -168,16 +180,7 @@ def _sparse_to_dense_kernel(ctx: KernelContext, indices: Array, shape: Array, va
 
 
 def _sparse_to_dense_shape(op: Operation) -> list[TensorShape]:
-    indices, shape, values, default = (tensor.shape for tensor in op.inputs)
-    shape.assert_has_rank(1)
-    default.assert_has_rank(0)
-    if indices.rank is not None:
-        if indices.rank > 2 or (values.rank or 0) > 1:
-            raise ValueError("indices have at most two dimensions, and values at most one")
-        count = indices.sizes[0] if indices.rank else 1
-        if values.rank == 1:
-            values.assert_is_compatible_with([count])
-        shape.assert_is_compatible_with([indices.sizes[1] if indices.rank == 2 else 1])
+    op.inputs[1].shape.assert_has_rank(1)  # the step checks the others, as in TensorFlow
     return [constant_shape(op.inputs[1])]
 
 
@@ -311,7 +314,8 @@ def distinct_coordinates(indices: TensorLike, dense_shape: TensorLike, name: str
 
     Args:
         indices: Shape ``[n, rank]``, int64, in any order.
-        dense_shape: Shape ``[rank]``, int64: what they are within.
+        dense_shape: Shape ``[rank]``, int64: what they are within. As TensorFlow's sum of sparse tensors, this lets
+            larger ones pass.
         name: Name of the operation.
 
     Returns:
@@ -321,7 +325,7 @@ def distinct_coordinates(indices: TensorLike, dense_shape: TensorLike, name: str
 
 
 def _distinct_coordinates_kernel(ctx: KernelContext, indices: Array, shape: Array) -> tuple[Array, Array]:
-    sizes = host_ints(ctx, shape)
+    sizes = enclosing(indices, host_ints(ctx, shape))
     check_coordinates(indices, None, sizes)
     places = positions(indices, sizes)
     if (places[1:] > places[:-1]).all():

@@ -19,11 +19,11 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, NumpyDType, OpDef, on_cpu, register
-from tfray.framework.shape_functions import like_input, scalar, unknown
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.shape_functions import like_input, scalar
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.batch_rules import by_row
-from tfray.ops.kernels.text import decoded, mapped, octets, text_attr
+from tfray.ops.kernels.text import as_string, decoded, mapped, octets, text_attr
 
 # -- raw bytes -----------------------------------------------------------------------------------------
 
@@ -483,14 +483,17 @@ def parse_tensor(serialized: TensorLike, out_type: DTypeLike, name: str | None =
         The shape that the tensor was serialised with.
 
     Raises:
-        InvalidArgumentError: At run time: the string is not a tensor, or one of another dtype.
+        InvalidArgumentError: `serialized` is no scalar. At run time: the string is not a tensor, or one of another
+            dtype.
     """
     return add_op(PARSE_TENSOR, serialized, name=name, out_type=as_dtype(out_type))
 
 
 def _parse_tensor_kernel(ctx: KernelContext, serialized: Array) -> Array:
-    data = np.asarray(serialized, object).reshape(-1)[0]
+    if np.ndim(serialized):
+        raise InvalidArgumentError(f"serialized has shape {np.shape(serialized)}, expected a scalar")
     try:
+        data = as_string(serialized)
         array = tensor_proto.make_ndarray(tensor_proto.TensorProto.FromString(data))
     except DataLossError as error:
         raise InvalidArgumentError(f"the string is not a serialised tensor: {error.message}") from error
@@ -501,13 +504,18 @@ def _parse_tensor_kernel(ctx: KernelContext, serialized: Array) -> Array:
     return array
 
 
+def _parse_tensor_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.assert_has_rank(0)
+    return [UNKNOWN]
+
+
 PARSE_TENSOR = register(
     OpDef(
         name="ParseTensor",
         inputs=("serialized: string",),
         outputs=("output: out_type",),
         types={"out_type": dtypes.VALUES},
-        shape=unknown,
+        shape=_parse_tensor_shape,
         kernels=on_cpu(_parse_tensor_kernel),
     )
 )

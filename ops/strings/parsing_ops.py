@@ -119,8 +119,12 @@ class _Wanted:
                 self._add_dense(key, feature, allow_missing_sequences)
             else:
                 raise InvalidArgumentError(f"feature {key!r} is {feature!r}, expected a FixedLenFeature or its like")
+        if both := {each.key for each in self.sparse} & {each.key for each in self.dense}:
+            raise InvalidArgumentError(f"features {sorted(both)} are asked for as dense and as sparse ones")
 
     def _add_sparse(self, key: str, dtype: DTypeLike) -> None:
+        if key is None:
+            raise InvalidArgumentError("a SparseFeature has no index_key or no value_key")
         wanted = _Sparse(key, _feature_dtype(key, dtype))
         if wanted not in self.sparse:
             if key in {other.key for other in self.sparse}:
@@ -183,6 +187,8 @@ class _Wanted:
 
 
 def _feature_dtype(key: str, dtype: DTypeLike) -> DType:
+    if dtype is None:
+        raise InvalidArgumentError(f"feature {key!r} has no dtype")
     found = as_dtype(dtype)
     if found not in example_parsing.KINDS:
         raise InvalidArgumentError(f"feature {key!r} is {found.name}, expected float32, int64 or string")
@@ -439,12 +445,9 @@ def _rank(sparse: SparseTensor) -> int:
 
 
 def _merge_kernel(ctx: KernelContext, values: Array, owners: Array, *positions: Array) -> list[Array]:
-    sizes = ctx.attr("sizes")
-    for indices, entries, size in zip(positions[::2], positions[1::2], sizes, strict=True):
+    for indices in positions[::2]:
         if indices.shape != owners.shape or (indices != owners).any():
             raise InvalidArgumentError("a sparse feature has other numbers of positions than of values")
-        if entries.size and not (entries.min() >= 0 and entries.max() < size):
-            raise InvalidArgumentError(f"a position of a sparse feature is not between 0 and {size}, the size given")
     merged = np.column_stack([owners[:, :-1], *positions[1::2]]).astype(np.int64)
     if not ctx.attr("already_sorted"):
         order = np.lexsort(merged.T[::-1])
@@ -495,7 +498,7 @@ def parse_single_sequence_example(
         `SparseTensor` of shape ``[steps, longest]``.
 
     Raises:
-        InvalidArgumentError: As `parse_example`.
+        InvalidArgumentError: As `parse_example`, and if neither `context_features` nor `sequence_features` has any.
 
     Examples:
         >>> step = [tf.train.Feature(int64_list=tf.train.Int64List(value=[number])) for number in (3, 5)]
@@ -542,6 +545,8 @@ def _parse_sequences(
     name: str | None,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     context, lists = context or {}, lists or {}
+    if not context and not lists:
+        raise InvalidArgumentError(f"{definition.name}: neither context_features nor sequence_features has any")
     for key, feature in lists.items():
         if not isinstance(feature, (FixedLenSequenceFeature, VarLenFeature)):
             raise InvalidArgumentError(

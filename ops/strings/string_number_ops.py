@@ -36,7 +36,7 @@ def as_string(
     """Numbers and bools as text.
 
     Args:
-        input: Any shape; strings stay as they are.
+        input: Any shape. Strings stay as they are, but for `width`.
         precision: Digits behind the point of floats; -1 for six.
         scientific: Whether floats have an exponent.
         shortest: Whether floats have one only where that is shorter.
@@ -61,6 +61,8 @@ def _format(dtype: DType, precision: int, scientific: bool, shortest: bool, widt
     if scientific and shortest:
         raise InvalidArgumentError("AsString: a number is not both scientific and shortest")
     start = "%" + fill + (str(width) if width >= 0 else "")
+    if dtype is dtypes.string:
+        return start + "s"
     if dtype.is_differentiable:
         digits = f".{precision}" if precision >= 0 else ""
         return start + digits + ("e" if scientific else "g" if shortest else "f")
@@ -71,10 +73,12 @@ def _format(dtype: DType, precision: int, scientific: bool, shortest: bool, widt
 
 def _as_string_kernel(ctx: KernelContext, numbers: Array) -> Array:
     array = np.asarray(numbers)
-    if array.dtype.kind == "O":
-        return array
     form = ctx.attr("format")
-    if array.dtype.kind == "b":
+    if array.dtype.kind == "O":
+        if not form.strip("% 0+-s"):
+            return array
+        texts = [form.encode() % string for string in array.reshape(-1).tolist()]
+    elif array.dtype.kind == "b":
         texts = [b"true" if value else b"false" for value in array.reshape(-1).tolist()]
     elif array.dtype.kind == "c":
         texts = [f"({form % v.real},{form % v.imag})".encode() for v in array.reshape(-1).tolist()]

@@ -429,7 +429,12 @@ def regex_full_match(input: TensorLike, pattern: TensorLike, name: str | None = 
     Raises:
         InvalidArgumentError: At run time: `pattern` is not a regular expression.
     """
-    return add_op(REGEX_FULL_MATCH, input, pattern, name=name)
+    return add_op(REGEX_FULL_MATCH, input, pattern, name=name or _fixed_name("RegexFullMatch", pattern))
+
+
+def _fixed_name(name: str, *texts: TensorLike) -> str:
+    """The name of an operation: TensorFlow has others for texts that the graph knows, and names them by their type."""
+    return f"Static{name}" if all(isinstance(text, (str, bytes)) for text in texts) else name
 
 
 def _regex_full_match_kernel(ctx: KernelContext, strings: Array, pattern: Array) -> Array:
@@ -476,6 +481,7 @@ def regex_replace(
         InvalidArgumentError: At run time: `pattern` is not a regular expression. If `rewrite` names a group that it
             does not have, strings stay as they are, as in TensorFlow.
     """
+    name = name or _fixed_name("RegexReplace", pattern, rewrite)
     return add_op(REGEX_REPLACE, input, pattern, rewrite, name=name, replace_global=replace_global)
 
 
@@ -596,8 +602,8 @@ def _from_base64(string: bytes) -> bytes:
     try:
         if b"+" in bare or b"/" in bare:
             raise binascii.Error("it has the letters of another alphabet")
-        if len(bare) < len(string) and (len(string) % 4 or not bare):
-            raise binascii.Error("it is not filled up to a multiple of four")
+        if len(bare) < len(string) and (len(string) % 4 or len(bare) % 4 < 2):
+            raise binascii.Error("it is not filled up to the next multiple of four")
         return base64.b64decode(standard + b"=" * (-len(bare) % 4), validate=True)
     except binascii.Error as error:
         raise InvalidArgumentError(f"{string[:80]!r} is not base 64 of the web: {error}") from error

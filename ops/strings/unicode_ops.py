@@ -48,7 +48,8 @@ def unicode_transcode(
         Same shape, string.
 
     Raises:
-        InvalidArgumentError: There is no such encoding. At run time: a string is malformed and `errors` is strict.
+        InvalidArgumentError: `output_encoding` or `errors` is another. At run time: there is no `input_encoding`, or a
+            string is malformed and `errors` is strict.
     """
     unicode.check_output("UnicodeTranscode", output_encoding)
     attrs = unicode.reading("UnicodeTranscode", input_encoding, errors, replacement_char, replace_control_characters)

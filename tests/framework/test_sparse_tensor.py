@@ -81,6 +81,7 @@ def test_placeholders(shape):
     fed = tf.sparse_placeholder(tf.float32, shape, name="fed")
     assert fed.values.name == "fed/values:0" and fed.indices.name == "fed/indices:0"
     assert fed.shape.rank == (None if shape is None else 2)
+    assert shape is None or fed.shape.as_list() == shape
     dense = tf.sparse_tensor_to_dense(fed)
     with tf.Session() as session:
         assert session.run(dense, {fed: VALUE}).tolist() == [[0, 1, 0], [2, 0, 0]]

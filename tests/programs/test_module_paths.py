@@ -83,6 +83,9 @@ from tensorflow.python.layers import base, core
 from tensorflow.python.lib.io import file_io, tf_record
 from tensorflow.python.ops import array_ops, control_flow_ops, init_ops, math_ops, nn_ops, rnn as python_rnn
 from tensorflow.python.ops import tensor_array_ops, variable_scope
+from tensorflow.python.ops.gen_string_ops import regex_full_match, static_regex_replace
+from tensorflow.python.ops.lookup_ops import IdTableWithHashBuckets, index_table_from_file
+from tensorflow.python.ops.string_ops import string_split, string_split_v2
 from tensorflow.python.ops.init_ops import Initializer
 from tensorflow.python.platform import app, gfile, tf_logging
 from tensorflow.python.platform.flags import FLAGS
@@ -90,6 +93,7 @@ from tensorflow.python.saved_model import builder, signature_constants, tag_cons
 from tensorflow.python.summary.writer.writer import FileWriter
 from tensorflow.python.training import moving_averages, optimizer, saver, training_util
 from tensorflow.python.training.basic_session_run_hooks import LoggingTensorHook
+from tensorflow.python.training.server_lib import ClusterSpec, Server
 from tensorflow.python.util import compat, deprecation, nest, tf_export
 from tensorflow.python.util.tf_export import tf_export as exported
 """.strip().splitlines()

@@ -82,6 +82,21 @@ def _evaluate_op(tensor: Tensor, known: dict[Tensor, Any], depth: int) -> Any | 
     return evaluate_operation(op, values)[tensor.value_index]
 
 
+def operations_before(tensor: Tensor) -> list[Operation]:
+    """The control inputs of the operations through which a value that the graph knows is followed back.
+
+    A constant in its place has to wait for them too. Of a shape or a size no input is computed.
+    """
+    waiting, seen, found = [tensor.op], {tensor.op}, {}
+    for op in waiting:  # it grows while it is walked
+        found.update(dict.fromkeys(op.control_inputs))
+        if op.type not in ("Shape", "ShapeN", "Size", "Rank"):
+            sources = [source.op for source in op.inputs if source.op not in seen and is_small(source.shape)]
+            seen.update(sources)
+            waiting += sources
+    return list(found)
+
+
 def is_small(shape: TensorShape) -> bool:
     """Whether a shape is known and has few enough elements to be evaluated while building."""
     count = shape.num_elements()

@@ -14,7 +14,7 @@ from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.tensor_operators import operate
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape
 
 
 class SparseTensorValue(NamedTuple):
@@ -43,6 +43,7 @@ class SparseTensor:
         self._indices = convert_to_tensor(indices, dtypes.int64, "indices")
         self._values = convert_to_tensor(values, None, "values")
         self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, "dense_shape")
+        self._known_shape = UNKNOWN
         given = {"indices": self._indices, "values": self._values, "dense_shape": self._dense_shape}
         try:
             expected = self._values.shape.with_rank(1).concatenate(self._dense_shape.shape.with_rank(1))
@@ -83,7 +84,15 @@ class SparseTensor:
     @property
     def shape(self) -> TensorShape:
         """Static shape of the dense tensor, as far as it is known."""
-        return constant_shape(self._dense_shape)
+        return constant_shape(self._dense_shape).merge_with(self._known_shape)
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Add what a program knows of the static shape.
+
+        Raises:
+            ValueError: It does not go with what is known already.
+        """
+        self._known_shape = self.shape.merge_with(shape)
 
     def get_shape(self) -> TensorShape:
         """`shape`, as TensorFlow 1 programs write it."""

@@ -181,6 +181,26 @@ def test_gradients_of_an_embedding(session):
 
 
 @pytest.mark.parametrize(
+    ("shape", "values", "found"),
+    [
+        ([], [1.0], [-1]),
+        ((), [[1.0, 2.0]], [-1, 2]),
+        ([3], [[1.0, 2.0]], [3, 2]),
+        ([2, None], [[[1.0], [2.0]]], [2, 2, 1]),
+        ([None, 2], [[[1.0], [2.0]]], [-1, 2, 1]),
+    ],
+)
+def test_dimensions_behind_those_of_an_accumulator_are_free(session, shape, values, found):
+    accumulator = tf.SparseConditionalAccumulator(tf.float32, shape)
+    session.run(accumulator.apply_grad([0], values, None if shape else []))
+    session.run(accumulator.apply_grad([0], values))
+    with pytest.raises(InvalidArgumentError, match="accumulator"):
+        session.run(accumulator.apply_grad([0], [[[[1.0], [2.0]]]]))
+    taken = session.run(accumulator.take_indexed_slices_grad(2))
+    assert taken.values.tolist() == values and taken.dense_shape.tolist() == found
+
+
+@pytest.mark.parametrize(
     ("indices", "values", "shape"),
     [
         ([0, 1], [[1.0, 2.0]], None),

@@ -187,6 +187,25 @@ def test_misuse_is_refused():
         lookup.StaticVocabularyTable(None, 0)
     with pytest.raises(InvalidArgumentError, match="two"):
         lookup.StrongHashSpec([1])
+    with pytest.raises(InvalidArgumentError, match="filename is empty"):
+        lookup.TextFileInitializer("", tf.string, -2, tf.int64, -1)
+    for make in (lookup.index_table_from_file, lookup.index_to_string_table_from_file):
+        with pytest.raises(InvalidArgumentError, match="vocab_size is 0"):
+            make("words", vocab_size=0)
+    with pytest.raises(TypeError, match="hasher_spec is 1"):
+        lookup.index_table_from_tensor(["a"], 1, hasher_spec=1)
+    with pytest.raises(InvalidArgumentError, match="no hasher 'mine'"):
+        lookup.index_table_from_tensor(["a"], 1, hasher_spec=lookup.HasherSpec("mine", None)).lookup("a")
+    with pytest.raises(InvalidArgumentError, match="scalar or a vector"):
+        lookup.MutableHashTable(tf.string, tf.int64, [[-1]])
+    with pytest.raises(ValueError, match="int32, expected string"):
+        lookup.MutableHashTable(tf.string, tf.int64, -1).insert(tf.constant([1]), [2])
+
+
+def test_a_table_of_nothing_is_refused(session):
+    table = lookup.index_table_from_tensor(np.array([], np.str_), num_oov_buckets=1)
+    with pytest.raises(InvalidArgumentError, match="cannot be empty"):
+        session.run(table.initializer)
 
 
 def test_tables_live_on_their_device():
@@ -208,5 +227,97 @@ def test_a_dense_table_sets_two_keys_aside():
         for run in (lambda: table.insert([0], [1]), lambda: table.lookup([-1]), lambda: table.remove([0])):
             with pytest.raises(tf.errors.InvalidArgumentError, match="is used as a key"):
                 session.run(run())
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="scalars"):
-        tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, empty_key=[0], deleted_key=[1])
+    with tf.Graph().as_default(), pytest.raises(InvalidArgumentError, match="empty_key"):
+        tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, tf.placeholder(tf.int64), 1)
+
+
+@pytest.mark.parametrize(
+    ("empty", "deleted", "buckets", "match"),
+    [(4, 4, 8, "equal"), ([1, 2], [1, 2], 8, "equal"), (4, [4], 8, "shape"), (0, 1, 12, "power of 2"), (0, 1, 2, "4")],
+)
+def test_dense_tables_that_cannot_be(session, empty, deleted, buckets, match):
+    table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, empty, deleted, buckets)
+    with pytest.raises(InvalidArgumentError, match=match):
+        session.run(table.size())
+
+
+def sorted_pairs(exported):
+    return sorted(zip(*(part.tolist() for part in exported), strict=True))
+
+
+def test_a_dense_table_exports_its_buckets(session):
+    # Eight buckets hold 6.4 entries; TensorFlow counts those that are inserted again as new ones.
+    table = tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, 100, 200, initial_num_buckets=8)
+    session.run(table.insert([11, 12, 13], [1, 2, 3]))
+    session.run(table.remove([12, 15]))
+    exported = table.export()
+    assert exported[0].shape.as_list() == [None]
+    assert sorted_pairs(session.run(exported)) == [(11, 1), (13, 3), *[(100, 0)] * 5, (200, 2)]
+    session.run(table.insert([11, 12, 13, 14], [5, 6, 7, 8]))
+    assert len(session.run(exported)[0]) == 8 and session.run(table.size()) == 4
+    session.run(table.insert([11, 12, 13], [1, 1, 1]))
+    expected = [(11, 1), (12, 1), (13, 1), (14, 8), *[(100, 0)] * 12]
+    assert sorted_pairs(session.run(exported)) == expected
+    words = tf.lookup.experimental.DenseHashTable(tf.string, tf.string, "?", "", "-", initial_num_buckets=4)
+    session.run(words.insert(["a"], ["b"]))
+    assert sorted_pairs(session.run(words.export())) == [*[(b"", b"")] * 3, (b"a", b"b")]
+
+
+def test_keys_of_a_dense_table_may_be_vectors(session):
+    make = tf.lookup.experimental.DenseHashTable
+    table = make(tf.int64, tf.float32, [0.0, -1.0], [0, 3], [-1, -1], initial_num_buckets=4)
+    session.run(table.insert([[0, 1], [1, 2]], [[1.0, 2.0], [3.0, 4.0]]))
+    session.run(table.remove([[1, 2], [7, 8]]))
+    found = table.lookup(tf.constant([[[0, 1], [1, 2]]], tf.int64))
+    assert found.shape.as_list() == [1, 2, 2]
+    assert session.run(found).tolist() == [[[1, 2], [0, -1]]] and session.run(table.size()) == 1
+    keys, _ = session.run(table.export())
+    assert sorted(keys.tolist()) == [[-1, -1], [0, 1], [0, 3], [0, 3]]
+    for keys, match in (([[0, 3]], "is used as a key"), ([0, 1, 2], "expected it to end")):
+        with pytest.raises(InvalidArgumentError, match=match):
+            session.run(table.lookup(tf.constant(keys, tf.int64)))
+
+
+@pytest.mark.parametrize("is_dense", [False, True])
+def test_mutable_tables_are_saved_by_themselves_and_with_objects(tmp_path, is_dense):
+    def made():
+        if is_dense:
+            return tf.lookup.experimental.DenseHashTable(tf.int64, tf.int64, -1, [0, 0], [0, 1], 4, name="table")
+        return tf.contrib.lookup.MutableHashTable(tf.int64, tf.int64, -1, name="table", checkpoint=False)
+
+    one, two = ([[5, 6]], [[7, 8]]) if is_dense else ([5], [7])
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = made()
+        session.run([table.insert(one, [1])])
+        alone = tf.train.Saver([table]).save(session, str(tmp_path / "alone"))
+        together = tf.train.Checkpoint(parts=[table]).save(str(tmp_path / "together"), session=session)
+    for restore in (
+        lambda table, session: tf.train.Saver([table]).restore(session, alone),
+        lambda table, session: tf.train.Checkpoint(parts=[table]).restore(together).run_restore_ops(session),
+    ):
+        with tf.Graph().as_default(), tf.Session() as session:
+            table = made()
+            session.run(table.insert(two * 9, [2] * 9))
+            restore(table, session)
+            assert session.run(table.lookup(one + two)).tolist() == [1, -1]
+            assert len(session.run(table.export())[0]) == (4 if is_dense else 1)
+
+
+def test_a_table_of_a_loop_is_one_for_all_turns(session):
+    def number(word):
+        pairs = lookup.KeyValueTensorInitializer([b"a", b"b"], [1, 2])
+        return lookup.HashTable(pairs, -1).lookup(word)
+
+    numbers = tf.map_fn(number, tf.constant(["b", "a", "c"]), dtype=tf.int32)
+    session.run(tf.tables_initializer())
+    assert session.run(numbers).tolist() == [2, 1, -1]
+
+
+def test_a_path_that_is_fed_is_no_asset(session, vocabulary):
+    path = tf.placeholder(tf.string, [])
+    table = lookup.index_table_from_file(path)
+    assert not tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS)
+    session.run(table.initializer, {path: vocabulary})
+    assert session.run(table.lookup("lake")) == 1
+    lookup.index_table_from_file(tf.constant(vocabulary))
+    assert len(tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS)) == 1

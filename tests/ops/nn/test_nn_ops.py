@@ -538,6 +538,17 @@ def test_cross_entropy_arguments_go_by_name():
         cross_entropy_ops.sparse_softmax_cross_entropy_with_logits(labels=np.array([0, 1, 2]), logits=x)
 
 
+@pytest.mark.parametrize(("labels", "logits"), [((), (1, 3)), ((1, 1), (1, 3)), ((2, 3), (3, 2, 4)), ((6,), (3, 2, 4))])
+def test_shapes_of_labels_that_only_a_step_knows(session, labels, logits):
+    fed = [placeholder(dtype) for dtype in (dtypes.int32, dtypes.float32)]
+    for known in (logits, [None] * len(logits)):
+        given = constant(normal(*logits)) if known is logits else placeholder(dtypes.float64, known)
+        loss = cross_entropy_ops.sparse_softmax_cross_entropy_with_logits(labels=fed[0], logits=given)
+        feeds = {fed[0]: np.zeros(labels, np.int32), given: normal(*logits)}
+        with pytest.raises(InvalidArgumentError, match="labels"):
+            session.run(loss, feeds)
+
+
 def test_gradients_reach_labels_only_in_the_second_version():
     x, y = constant(grid(2, 3)), constant(special.softmax(grid(2, 3, seed=1), -1))
     loss = cross_entropy_ops.softmax_cross_entropy_with_logits(labels=y, logits=x)

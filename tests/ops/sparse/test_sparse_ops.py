@@ -285,11 +285,48 @@ def test_the_namespace_has_the_same_functions():
         (lambda: tf.sparse_tensor_to_dense(sparse(X, PLACES * 0)), "repeated"),
         (lambda: tf.sparse_tensor_dense_matmul(sparse(X[:3], OTHERS[:, :2], (3, 4)), np.ones((3, 2))), ""),
         (lambda: sparse(X) * np.ones((5, 5)), "broadcast"),
+        (lambda: tf.sparse_split(sp_input=sparse(X), num_split=4, axis=0), "more parts"),
+        (lambda: tf.sparse_fill_empty_rows(sparse(X, PLACES + 9), 0.0).sp_ordered_output, "9"),
     ],
 )
 def test_refused(build, match):
     with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=match or None), tf.Session() as session:
         session.run(build())
+
+
+def test_shapes_that_do_not_agree_are_found_when_tensorflow_finds_them():
+    joined = tf.sparse_concat(0, [sparse(X), sparse(Y, OTHERS, (3, 5, 2))])
+    with pytest.raises(tf.errors.InvalidArgumentError), tf.Session() as session:
+        session.run(joined.dense_shape)
+    for shape in ([-1, -1, 2], [5, -1], [4, 7]):
+        with pytest.raises(ValueError, match="cannot have shape"):
+            tf.sparse_reshape(sparse(X), shape)
+    later = tf.sparse_reshape(sparse(X), tf.placeholder(tf.int64))
+    assert (later.indices.shape.as_list(), later.dense_shape.shape.as_list()) == ([5, None], [None])
+
+
+def test_the_rank_of_joined_tensors_is_that_of_any():
+    unknown = [tf.SparseTensor(*[tf.placeholder(t) for t in ("int64", "float32", "int64")]) for _ in range(2)]
+    joined = tf.sparse_concat(0, [*unknown, sparse(X.astype(np.float32))])
+    assert (joined.indices.shape.as_list(), joined.dense_shape.shape.as_list()) == ([None, 3], [3])
+    with tf.Session() as session:
+        feeds = {each: tf.SparseTensorValue(OTHERS, Y, SIZES) for each in unknown}
+        assert session.run(joined, feeds).dense_shape.tolist() == [9, 4, 2]
+
+
+def test_filled_rows_keep_their_elements_in_order():
+    given = tf.SparseTensor([[2, 3], [2, 2], [0, 1]], [1, 3, 2], [3, 5])
+    filled, _ = tf.sparse_fill_empty_rows(given, -1)
+    with tf.Session() as session:
+        found = session.run(filled)
+    assert found.indices.tolist() == [[0, 1], [1, 0], [2, 3], [2, 2]] and found.values.tolist() == [2, -1, 1, 3]
+
+
+def test_sums_may_have_elements_beyond_the_dense_shape():
+    beyond = tf.SparseTensor([[0, 1], [1, 0]], [1.0, 2.0], [1, 1])
+    with tf.Session() as session:
+        found = session.run(tf.sparse_add(beyond, beyond))
+    assert found.indices.tolist() == [[0, 1], [1, 0]] and found.values.tolist() == [2, 4]
 
 
 @pytest.mark.parametrize(

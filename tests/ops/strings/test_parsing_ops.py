@@ -154,9 +154,29 @@ def test_features_that_cannot_be_asked_for():
         ({"a": tf.FixedLenFeature([2], tf.int64, [1, 2, 3])}, "3 elements|elements"),
         ({"a": tf.FixedLenSequenceFeature([], tf.int64)}, "allow_missing=True"),
         ({"a": tf.SparseFeature("i", "v", tf.float32, [2, 3])}, "1 index keys and 2 sizes"),
+        ({"a": tf.SparseFeature(None, "v", tf.float32, 2)}, "no index_key"),
+        ({"a": tf.SparseFeature("i", None, tf.float32, 2)}, "no value_key"),
+        ({"a": tf.VarLenFeature(None)}, "'a' has no dtype"),
+        (
+            {"a": tf.SparseFeature("i", "v", tf.float32, 2), "i": tf.FixedLenFeature([], tf.int64)},
+            "dense and",
+        ),
     ]:
         with pytest.raises(InvalidArgumentError, match=match):
             tf.parse_example([b""], features)
+
+
+def test_sequences_without_features_are_refused():
+    with pytest.raises(InvalidArgumentError, match="neither context_features nor sequence_features"):
+        tf.parse_single_sequence_example(b"")
+
+
+def test_positions_of_a_sparse_feature_may_lie_beyond_its_size():
+    data = example(place=ints(5, 0), value=ints(7, 8))
+    parsed = tf.parse_example([data], {"s": tf.SparseFeature("place", "value", tf.int64, 3)})
+    with tf.Session() as session:
+        found = session.run(parsed["s"])
+    assert found.indices.tolist() == [[0, 0], [0, 5]] and found.dense_shape.tolist() == [1, 3]
 
 
 def test_one_feature_in_two_dimensions():

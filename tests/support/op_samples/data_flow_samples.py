@@ -121,6 +121,7 @@ TESTED_ELSEWHERE |= {
             "LookupTableInsert",
             "LookupTableRemove",
             "LookupTableSize",
+            "MutableDenseHashTable",
         ],
         "work on tables: test_lookup_ops.py",
     ),

@@ -268,7 +268,6 @@ ERRORS = (
             at_run=True,
         )
         for features, match in [
-            ({"sp": SparseFeature("i", "v", dtypes.float32, 3)}, "not between 0 and 3"),
             ({"sp": SparseFeature("a", "v", dtypes.float32, 3)}, "other numbers of positions"),
         ]
     ]
@@ -324,6 +323,10 @@ ERRORS = (
             "not a serialised",
             True,
         ),
+        *[
+            OpError("ParseTensor", lambda s: decoding_ops.parse_tensor(s, dtypes.int32), [strings(b"")], match, at_run)
+            for match, at_run in [("rank 0", False), ("expected a scalar", True)]
+        ],
         OpError(
             "ParseTensor",
             lambda s: decoding_ops.parse_tensor(s, dtypes.int32),

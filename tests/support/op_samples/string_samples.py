@@ -350,6 +350,9 @@ NUMBERS = [
                 (np.float16([1.5]), {"precision": 3, "shortest": True}, [b"1.5"]),
                 (np.array([1.5], dtypes.bfloat16.numpy), {"precision": 1}, [b"1.5"]),
                 (strings(b"x"), {}, [b"x"]),
+                (strings(b"abc", b"toolong"), {"width": 5}, [b"  abc", b"toolong"]),
+                (strings(b"abc"), {"width": 5, "fill": "-", "precision": 2}, [b"abc  "]),
+                (strings(b"abc"), {"width": 5, "fill": "0"}, [b"  abc"]),
             ]
         )
     ],
@@ -509,6 +512,7 @@ ERRORS = [
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"ab+/")], "not base 64", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"YQ=")], "not filled up", True),
     OpError("DecodeBase64", string_ops.decode_base64, [text(b"====")], "not filled up", True),
+    OpError("DecodeBase64", string_ops.decode_base64, [text(b"YWFh====")], "not filled up", True),
     OpError(
         "UnicodeTranscode",
         lambda x: unicode_ops.unicode_transcode(x, "UTF-8", "UTF-8", "strict"),
@@ -544,7 +548,11 @@ ERRORS = [
     ],
     OpError("StringToHashBucket", string_number_ops.string_to_hash_bucket, [text(b"a")], "num_buckets is missing"),
     OpError(
-        "UnicodeTranscode", lambda x: unicode_ops.unicode_transcode(x, "nothing", "UTF-8"), [text(b"")], "'nothing'"
+        "UnicodeTranscode",
+        lambda x: unicode_ops.unicode_transcode(x, "nothing", "UTF-8"),
+        [text(b"")],
+        "'nothing' is not the name",
+        True,
     ),
     OpError("AsString", lambda x: string_number_ops.as_string(x, precision=2), [I32(3)], "no precision"),
     OpError("AsString", lambda x: string_number_ops.as_string(x, fill="xx"), [I32(3)], "fill"),

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.region import outermost
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
@@ -87,7 +88,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         name: str | None = None,
     ) -> None:
         self._name = name or "key_value_init"
-        with get_default_graph().name_scope(self._name):
+        with outermost() as graph, graph.name_scope(self._name):
             self._keys = convert_to_tensor(keys, key_dtype, "keys")
             self._values = convert_to_tensor(values, value_dtype, "values")
         super().__init__(self._keys.dtype, self._values.dtype)
@@ -110,6 +111,9 @@ class TextFileInitializer(TableInitializerBase):
         vocab_size: How many lines to read; all when None.
         delimiter: Text between two columns.
         name: Name of the operation.
+
+    Raises:
+        InvalidArgumentError: `filename` is empty, or a column and its dtype do not go together.
     """
 
     def __init__(
@@ -124,6 +128,8 @@ class TextFileInitializer(TableInitializerBase):
         name: str | None = None,
     ) -> None:
         super().__init__(key_dtype, value_dtype)
+        if not isinstance(filename, Tensor) and not filename:
+            raise InvalidArgumentError("TextFileInitializer: filename is empty")
         for index, dtype, what in ((key_index, self.key_dtype, "key"), (value_index, self.value_dtype, "value")):
             if index < TextFileIndex.WHOLE_LINE:
                 raise InvalidArgumentError(f"{what}_index is {index}, expected a column or one of TextFileIndex")
@@ -144,7 +150,8 @@ class TextFileInitializer(TableInitializerBase):
         """An operation that fills a table."""
         graph = get_default_graph()
         filename = convert_to_tensor(self._filename, dtypes.string, "asset_filepath")
-        graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
+        if filename.op.type == "Const":  # a saved model takes the file along
+            graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
         key_index, value_index = self._indices
         return use_resource(
             lookup_ops.INITIALIZE_TABLE_FROM_TEXT_FILE,
@@ -216,8 +223,11 @@ class LookupInterface:
     Attributes:
         key_dtype: Dtype of the keys.
         value_dtype: Dtype of the values.
+        key_shape: Shape of a key.
         name: The table's name.
     """
+
+    key_shape = TensorShape([])
 
     def __init__(self, key_dtype: DType, value_dtype: DType, name: str) -> None:
         self.key_dtype, self.value_dtype, self.name = key_dtype, value_dtype, name
@@ -238,7 +248,7 @@ class LookupInterface:
 
     def _check_keys(self, keys: Tensor) -> Tensor:
         if keys.dtype is not self.key_dtype:
-            raise TypeError(f"table {self.name!r}: the keys are {keys.dtype.name}, expected {self.key_dtype.name}")
+            raise ArgumentError(f"table {self.name!r}: the keys are {keys.dtype.name}, expected {self.key_dtype.name}")
         return keys
 
 
@@ -259,18 +269,20 @@ class InitializableLookupTableBase(LookupInterface):
         shared_name: str | None = None,
         name: str = "hash_table",
     ) -> None:
-        handle = lookup_ops.hash_table(
-            initializer.key_dtype,
-            initializer.value_dtype,
-            shared_name or initializer.shared_name(),
-            name=name,
-        )
-        super().__init__(initializer.key_dtype, initializer.value_dtype, handle.op.name.rpartition("/")[2])
-        self.resource_handle = handle
-        with get_default_graph().name_scope(f"{self.name}_init"):
-            self._default = convert_to_tensor(default_value, self.value_dtype, "Const")
-            self.initializer: Operation = initializer.initialize(self)
-        get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, self.initializer)
+        # Where a branch or a loop makes a table, all runs of it have the one that `tables_initializer` fills.
+        with outermost() as graph, graph.control_dependencies(None):
+            handle = lookup_ops.hash_table(
+                initializer.key_dtype,
+                initializer.value_dtype,
+                shared_name or initializer.shared_name(),
+                name=name,
+            )
+            super().__init__(initializer.key_dtype, initializer.value_dtype, handle.op.name.rpartition("/")[2])
+            self.resource_handle = handle
+            with graph.name_scope(f"{self.name}_init"):
+                self._default = convert_to_tensor(default_value, self.value_dtype, "Const")
+                self.initializer: Operation = initializer.initialize(self)
+            graph.add_to_collection(GraphKeys.TABLE_INITIALIZERS, self.initializer)
 
     @property
     def init(self) -> Operation:
@@ -344,6 +356,7 @@ class HashTable(StaticHashTable):
 
 def _exported(table: StaticHashTable | MutableHashTable, value_shape: TensorShape, name: str | None) -> list[Tensor]:
     attrs = {"Tkeys": table.key_dtype, "Tvalues": table.value_dtype, "value_shape": value_shape}
+    attrs["key_shape"] = table.key_shape
     found: list[Tensor] = use_resource(lookup_ops.LOOKUP_TABLE_EXPORT, table.resource_handle, name=name, **attrs)
     return found
 
@@ -358,6 +371,12 @@ class MutableHashTable(LookupInterface):
         shared_name: Name of the table on its device.
         name: Name of the operation.
         checkpoint: Whether a Saver without ``var_list`` saves the entries.
+
+    Attributes:
+        saveable: The entries, for the ``var_list`` of a Saver; a `Checkpoint` that has the table finds them.
+
+    Raises:
+        InvalidArgumentError: `default_value` is neither a scalar nor a vector.
     """
 
     def __init__(
@@ -369,14 +388,21 @@ class MutableHashTable(LookupInterface):
         name: str = "MutableHashTable",
         checkpoint: bool = True,
     ) -> None:
-        self._default = convert_to_tensor(default_value, as_dtype(value_dtype))
-        self.resource_handle = lookup_ops.hash_table(
-            key_dtype, value_dtype, shared_name or "", self._default.shape, is_mutable=True, name=name
-        )
+        with outermost() as graph, graph.control_dependencies(None):
+            self._default = convert_to_tensor(default_value, as_dtype(value_dtype))
+            self.resource_handle = self._made(as_dtype(key_dtype), shared_name or "", name)
         super().__init__(as_dtype(key_dtype), as_dtype(value_dtype), self.resource_handle.op.name.rpartition("/")[2])
+        self.saveable = SaveableResource(self.resource_handle.op.name, self.resource_handle)
         if checkpoint:
-            saveable = SaveableResource(self.resource_handle.op.name, self.resource_handle)
-            self.resource_handle.graph.add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saveable)
+            graph.add_to_collection(GraphKeys.SAVEABLE_OBJECTS, self.saveable)
+
+    def _made(self, key_dtype: DType, shared_name: str, name: str) -> Tensor:
+        """The handle of the table."""
+        if (self._default.shape.rank or 0) > 1:
+            raise InvalidArgumentError(f"{name}: the default value must be a scalar or a vector, not {self._default!r}")
+        return lookup_ops.hash_table(
+            key_dtype, self._default.dtype, shared_name, self._default.shape, is_mutable=True, name=name
+        )
 
     def size(self, name: str | None = None) -> Tensor:
         """How many entries there are: an int64 scalar."""
@@ -399,7 +425,8 @@ class MutableHashTable(LookupInterface):
 
     def _find(self, keys: Tensor) -> Tensor:
         inputs = self._check_keys(keys), self._default
-        return use_resource(lookup_ops.LOOKUP_TABLE_FIND, self.resource_handle, *inputs)
+        key_rank = self.key_shape.rank
+        return use_resource(lookup_ops.LOOKUP_TABLE_FIND, self.resource_handle, *inputs, key_rank=key_rank)
 
 
 # -- words that are in no vocabulary -------------------------------------------------------------------
@@ -418,7 +445,13 @@ class HasherSpec:
         self.key = key
 
     def buckets(self, words: Tensor, count: int) -> Tensor:
-        """A bucket for each word, int64."""
+        """A bucket for each word, int64.
+
+        Raises:
+            InvalidArgumentError: `hasher` is another.
+        """
+        if self.hasher not in ("fasthash", "stronghash", "legacy"):
+            raise InvalidArgumentError(f"there is no hasher {self.hasher!r}, but fasthash, stronghash and legacy")
         if self.hasher == "stronghash":
             return string_number_ops.string_to_hash_bucket_strong(words, count, self.key or (0, 0))
         if self.hasher == "legacy":
@@ -465,6 +498,8 @@ class IdTableWithHashBuckets(LookupInterface):
         dtype = as_dtype(key_dtype) if key_dtype is not None else dtypes.string if table is None else table.key_dtype
         if not (dtype is dtypes.string or dtype.is_integer):
             raise TypeError(f"the keys are {dtype.name}, expected string or integers")
+        if not isinstance(hasher_spec, HasherSpec):
+            raise TypeError(f"hasher_spec is {hasher_spec!r}, expected a HasherSpec")
         super().__init__(dtype, dtypes.int64, name or "hash_bucket")
         self._table, self._buckets, self._hasher = table, num_oov_buckets, hasher_spec
 
@@ -561,9 +596,7 @@ def index_table_from_file(
         value_column_index: Number of the column with the number.
         delimiter: Text between two columns.
     """
-    _check_index_table(vocabulary_file, "vocabulary_file", num_oov_buckets)
-    if vocab_size is not None and vocab_size < 1:
-        raise InvalidArgumentError(f"vocab_size is {vocab_size}, expected at least 1")
+    _check_index_table(vocabulary_file, "vocabulary_file", num_oov_buckets, vocab_size)
     dtype = as_dtype(key_dtype)
     initializer = TextFileIdTableInitializer(
         vocabulary_file,
@@ -592,7 +625,7 @@ def index_table_from_tensor(
     wanted = as_dtype(dtype)
     keys = convert_to_tensor(words) if not isinstance(words, Tensor) else words
     if keys.dtype.is_integer != wanted.is_integer:
-        raise TypeError(f"the vocabulary is {keys.dtype.name}, expected {wanted.name}")
+        raise ArgumentError(f"the vocabulary is {keys.dtype.name}, expected {wanted.name}")
     if keys.dtype.is_integer:
         keys = array_ops.cast(keys, dtypes.int64)
     count = array_ops.size(keys, out_type=dtypes.int64)
@@ -600,11 +633,15 @@ def index_table_from_tensor(
     return _index_table(initializer, num_oov_buckets, default_value, hasher_spec, wanted, name)
 
 
-def _check_index_table(vocabulary: TensorLike | None, what: str, num_oov_buckets: int) -> None:
+def _check_index_table(
+    vocabulary: TensorLike | None, what: str, num_oov_buckets: int = 0, vocab_size: int | None = None
+) -> None:
     if vocabulary is None or (isinstance(vocabulary, str) and not vocabulary):
         raise InvalidArgumentError(f"{what} is {vocabulary!r}: which words are there?")
     if num_oov_buckets < 0:
         raise InvalidArgumentError(f"num_oov_buckets is {num_oov_buckets}, expected 0 or more")
+    if vocab_size is not None and vocab_size < 1:
+        raise InvalidArgumentError(f"vocab_size is {vocab_size}, expected at least 1")
 
 
 def _index_table(
@@ -642,7 +679,7 @@ def index_to_string_table_from_file(
         value_column_index: Number of the column with the word.
         delimiter: Text between two columns.
     """
-    _check_index_table(vocabulary_file, "vocabulary_file", 0)
+    _check_index_table(vocabulary_file, "vocabulary_file", vocab_size=vocab_size)
     with get_default_graph().name_scope(name or "index_to_string"):
         initializer = TextFileStringTableInitializer(
             vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter
@@ -665,7 +702,7 @@ def index_to_string_table_from_tensor(
         mapping: The older name of `vocabulary_list`.
     """
     words = mapping if vocabulary_list is None else vocabulary_list
-    _check_index_table(words, "vocabulary_list", 0)
+    _check_index_table(words, "vocabulary_list")
     with get_default_graph().name_scope(name or "index_to_string"):
         values = convert_to_tensor(words, dtypes.string)
         keys = array_ops.range(array_ops.size(values, out_type=dtypes.int64))

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from tfray.errors import InvalidArgumentError
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, as_dtype
-from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Operation, Tensor
+from tfray.framework.tensor_shape import as_shape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.lookup import MutableHashTable
-from tfray.ops.arrays import array_ops
-from tfray.ops.checks import check_ops
+from tfray.ops.dataflow import lookup_ops
 
 
 class DenseHashTable(MutableHashTable):
     """A table to which entries are added while it is used, with two keys that no entry may have.
 
-    TensorFlow marks free places by these keys. Here they only stay reserved, and `export` gives the entries alone.
+    TensorFlow marks places without entries by these keys, and `export` gives all of its buckets. So it does here.
 
     Args:
         key_dtype: ``string``, ``int64`` or ``int32``.
         value_dtype: Dtype of the values.
         default_value: The value of keys that are not there; its shape is that of all values.
-        empty_key: A key that is never used: a scalar.
+        empty_key: A key that is never used; its shape is that of all keys. The graph must know it.
         deleted_key: Another.
-        initial_num_buckets: Accepted for TensorFlow 1's sake.
+        initial_num_buckets: How many buckets `export` gives at first, a power of 2; 131072 when None.
         name: Name of the operation.
         checkpoint: Whether a Saver without ``var_list`` saves the entries.
 
     Raises:
-        ValueError: A key that is set aside is no scalar.
+        InvalidArgumentError: A key that is set aside is not known. In the step that uses the table: the two are equal,
+            or of different shapes; `initial_num_buckets` is no power of 2; later a key is one of the two.
     """
 
     def __init__(
@@ -43,41 +46,36 @@ class DenseHashTable(MutableHashTable):
         name: str = "MutableDenseHashTable",
         checkpoint: bool = True,
     ) -> None:
-        self._reserved = [convert_to_tensor(key, as_dtype(key_dtype)) for key in (empty_key, deleted_key)]
-        for key in self._reserved:
-            if key.shape.rank not in (None, 0):
-                raise ValueError(
-                    f"empty_key and deleted_key must be scalars: keys of shape {key.shape} are not supported"
-                )
+        self._marks = []
+        for what, key in (("empty_key", empty_key), ("deleted_key", deleted_key)):
+            mark = constant_value(convert_to_tensor(key, as_dtype(key_dtype)))
+            if mark is None:
+                raise InvalidArgumentError(f"{name}: {what} is {key!r}, expected one that the graph knows")
+            self._marks.append(mark)
+        self._initial_buckets = initial_num_buckets
+        self.key_shape = as_shape(self._marks[0].shape)
         super().__init__(key_dtype, value_dtype, default_value, name=name, checkpoint=checkpoint)
 
-    def insert(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
-        """An operation that adds entries, or changes them."""
-        return super().insert(self._allowed(keys), values, name)
+    def _made(self, key_dtype: DType, shared_name: str, name: str) -> Tensor:
+        empty, deleted = self._marks
+        return lookup_ops.dense_hash_table(
+            key_dtype,
+            self._default.dtype,
+            empty,
+            deleted,
+            shared_name,
+            self._default.shape,
+            self._initial_buckets,
+            name,
+        )
 
     def insert_or_assign(self, keys: TensorLike, values: TensorLike, name: str | None = None) -> Operation:
         """The same as `insert`."""
         return self.insert(keys, values, name)
 
-    def remove(self, keys: TensorLike, name: str | None = None) -> Operation:
-        """An operation that takes entries out."""
-        return super().remove(self._allowed(keys), name)
-
-    erase = remove
-
-    def _find(self, keys: Tensor) -> Tensor:
-        return super()._find(self._allowed(keys))
-
-    def _allowed(self, keys: TensorLike) -> Tensor:
-        """The keys. An error of the step when one of them is set aside."""
-        tensor = self._check_keys(convert_to_tensor(keys, None if isinstance(keys, Tensor) else self.key_dtype))
-        whats = zip(("empty_key", "deleted_key"), self._reserved, strict=True)
-        checks = [
-            check_ops.assert_none_equal(tensor, key, message=f"table {self.name!r}: {what} is used as a key")
-            for what, key in whats
-        ]
-        with get_default_graph().control_dependencies(checks):
-            return array_ops.identity(tensor)
+    def erase(self, keys: TensorLike, name: str | None = None) -> Operation:
+        """The same as `remove`."""
+        return self.remove(keys, name)
 
 
 __all__ = ["DenseHashTable"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tfray.framework import dtypes
 from tfray.framework.graph import Operation, Tensor
 
@@ -33,3 +35,9 @@ class SaveableResource:
     def device(self) -> str:
         """The device asked for."""
         return self.handle.device
+
+
+def saveable_of(value: Any) -> Any:
+    """What is saved of an object that has a `SaveableResource` as its attribute ``saveable``; else the object."""
+    saveable = getattr(value, "saveable", None)
+    return saveable if isinstance(saveable, SaveableResource) else value

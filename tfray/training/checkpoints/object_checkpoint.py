@@ -14,6 +14,7 @@ from tfray.framework import dtypes
 from tfray.framework.graph import Tensor, get_default_graph, get_default_session
 from tfray.library.variables.variables import Variable
 from tfray.ops.state.state_ops import assign_add, is_variable_initialized
+from tfray.ops.system.checkpoint_ops import STATE_MARK
 from tfray.training.checkpoints import checkpoint_management
 from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
 from tfray.training.checkpoints.object_graph import VALUE, PythonState, is_trackable, names_of
@@ -35,10 +36,10 @@ class Checkpoint:
     """Saves and restores the variables of objects, by the names of the attributes that lead to them.
 
     Objects are given by keyword, or set as attributes later: variables, optimizers (with their slots), Keras models and
-    layers, other `Checkpoint` objects, `PythonState`, and lists, tuples and dictionaries of these. Files are those of
-    `Saver`; their tensors have TensorFlow's names, such as ``model/kernel/.ATTRIBUTES/VARIABLE_VALUE``, so that a
-    checkpoint of TensorFlow with the same objects can be restored. What is found under no such name is looked for under
-    the variable's own name, as `Saver` saves it.
+    layers, mutable tables, other `Checkpoint` objects, `PythonState`, and lists, tuples and dictionaries of these.
+    Files are those of `Saver`; their tensors have TensorFlow's names, such as
+    ``model/kernel/.ATTRIBUTES/VARIABLE_VALUE``, so that a checkpoint of TensorFlow with the same objects can be
+    restored. What is found under no such name is looked for under the variable's own name, as `Saver` saves it.
 
     Variables are restored when `run_restore_ops` or `initialize_or_restore` of the result of `restore` is called; those
     that are made later are restored by calling it again. TensorFlow restores them when they are made.
@@ -159,7 +160,9 @@ class CheckpointLoadStatus:
         if path is not None:
             if not checkpoint_management.checkpoint_exists(path):
                 raise NotFoundError(f"there is no checkpoint {path!r}")
-            self._tensors = frozenset(open_checkpoint(path).tensors) - {_OBJECT_GRAPH}
+            # The arrays of a resource's state are named behind its own name.
+            names = (name.partition(STATE_MARK)[0] for name in open_checkpoint(path).tensors)
+            self._tensors = frozenset(names) - {_OBJECT_GRAPH}
             checkpoint._count_ops()  # the number of saves is restored as well
             self._restore_states()
 

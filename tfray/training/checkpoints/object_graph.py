@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from tfray.library.variables.partitioned_variables import PartitionedVariable
-from tfray.library.variables.saveable_resource import SaveableResource
+from tfray.library.variables.saveable_resource import SaveableResource, saveable_of
 from tfray.library.variables.variables import Variable
 from tfray.training.optimizers.optimizer import Optimizer
 
@@ -43,7 +43,7 @@ class PythonState(ABC):
 
 def is_trackable(value: object) -> bool:
     """Whether an object is, or may hold, something to save."""
-    if isinstance(value, (*_LEAVES, Optimizer, PythonState, list, tuple, Mapping)):
+    if isinstance(saveable_of(value), (*_LEAVES, Optimizer, PythonState, list, tuple, Mapping)):
         return True
     return not isinstance(value, type) and any(hasattr(type(value), name) for name in _HOLDERS)
 
@@ -55,7 +55,8 @@ def names_of(root: object) -> tuple[dict[str, Any], dict[str, PythonState]]:
     leaves: dict[str, Any] = {}
     states: dict[str, PythonState] = {}
     optimizers: list[tuple[str, Optimizer]] = []
-    for path, value in queue:  # it grows while it is walked
+    for path, found in queue:  # it grows while it is walked
+        value = saveable_of(found)
         if isinstance(value, _LEAVES):
             leaves[path] = value
         elif isinstance(value, PythonState):

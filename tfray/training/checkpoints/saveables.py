@@ -13,7 +13,7 @@ from tfray.framework.op_def import lookup
 from tfray.framework.region import ops_within
 from tfray.library.input.queues import QueueBase
 from tfray.library.variables.partitioned_variables import PartitionedVariable
-from tfray.library.variables.saveable_resource import SaveableResource
+from tfray.library.variables.saveable_resource import SaveableResource, saveable_of
 from tfray.library.variables.variables import Variable
 from tfray.ops.system.checkpoint_ops import Part, random_states
 
@@ -39,8 +39,8 @@ def saveables_of(var_list: Any) -> list[Saveable]:
     """The resources that a ``var_list`` names.
 
     Args:
-        var_list: Variables, partitioned variables, lists of the parts of one, queues, and `SaveableResource` objects:
-            a sequence of them, or a dictionary from names in the checkpoint.
+        var_list: Variables, partitioned variables, lists of the parts of one, queues, mutable tables, and
+            `SaveableResource` objects: a sequence of them, or a dictionary from names in the checkpoint.
 
     Raises:
         TypeError: Something in it cannot be saved.
@@ -62,6 +62,7 @@ def saveables_of(var_list: Any) -> list[Saveable]:
 
 
 def _named(value: Any, name: str | None) -> Iterator[Saveable]:
+    value = saveable_of(value)
     if isinstance(value, SaveableResource):
         yield Saveable(name or value.name, value.handle, None, None)
     elif isinstance(value, QueueBase):
