@@ -113,9 +113,17 @@ def _generator_kernel(ctx: KernelContext, *arguments: Any) -> DatasetValue:
 
 def checked(value: TensorLike, dtype: DType, shape: TensorShape) -> Any:
     """A component of an element that Python code gave. Raises `InvalidArgumentError` when it does not fit."""
-    array = make_array(value, dtype)
+    try:
+        array = make_array(value, dtype)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(
+            "`generator` yielded an element that could not be converted to the expected type. The expected type was "
+            f"{dtype.name}, but the yielded element was {value!r}: {error.message}"
+        ) from None
     if not shape.is_compatible_with(array.shape):
-        raise InvalidArgumentError(f"an element has shape {list(array.shape)}, and the dataset declares {shape}")
+        raise InvalidArgumentError(
+            f"`generator` yielded an element of shape {array.shape} where an element of shape {shape} was expected."
+        )
     return array[()] if array.ndim == 0 and dtype is not dtypes.string else array
 
 
@@ -173,7 +181,8 @@ def open_decompressed(path: bytes, compression: str) -> Any:
 def _matching_kernel(ctx: KernelContext, patterns: Array) -> Any:
     found = sorted({path for pattern in _paths(patterns) for path in files.glob(pattern)})
     if not found:
-        raise InvalidArgumentError(f"no file matches {', '.join(os.fsdecode(pattern) for pattern in _paths(patterns))}")
+        asked = ", ".join(os.fsdecode(pattern) for pattern in _paths(patterns))
+        raise InvalidArgumentError(f"No files matched pattern: {asked}")
     names = np.empty(len(found), object)
     names[:] = [os.fsencode(path) for path in found]
     return names
@@ -219,8 +228,8 @@ def _fixed_length_kernel(
         body = len(contents) - skipped - left
         if body < 0 or body % size:
             raise InvalidArgumentError(
-                f"{os.fsdecode(path)} has {len(contents)} bytes: {skipped} of header, {left} of footer and "
-                f"{body} that are no multiple of records of {size}"
+                f'Excluding the header ({skipped} bytes) and footer ({left} bytes), input file "{os.fsdecode(path)}" '
+                f"has body length {body} bytes, which is not an exact multiple of the record length ({size} bytes)."
             )
         for begin in range(skipped, skipped + body, size):
             yield contents[begin : begin + size]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Batched(DatasetValue):
 
 
 def _stacked_columns(columns: Columns) -> Element:
-    return tuple(map(stacked, columns))
+    return tuple(map(stacked, columns, count()))
 
 
 class _Batches(Iterator[Columns]):

@@ -9,6 +9,7 @@ from tfray.config import ConfigProto
 from tfray.formats.message import Field, Message
 from tfray.framework.graph import Tensor
 from tfray.framework.scopes import control_dependencies
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.shape_ops import identity
 from tfray.runtime.device import cpu_device_count, local_device_names
@@ -57,6 +58,11 @@ def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str
     """`output_tensor`, once the operations and tensors of `dependencies` are done. It keeps its shape."""
     with control_dependencies(list(dependencies)):
         return identity(output_tensor, name=name)
+
+
+def is_sparse(tensor: Any) -> bool:
+    """Whether `tensor` is a `SparseTensor`, or the value of one."""
+    return isinstance(tensor, (SparseTensor, SparseTensorValue))
 
 
 def unchanged(*args: Any, **kwargs: Any) -> Callable[[_Decorated], _Decorated]:

@@ -78,7 +78,7 @@ def make_saveable_from_iterator(iterator: Any, external_state_policy: Any = None
         iterator: A `tf.data.Iterator`. One with an initializer has to be initialised before it is restored.
         external_state_policy: Accepted for TensorFlow's sake.
     """
-    return SaveableResource(iterator._handle.op.name, iterator._handle)
+    return SaveableResource(iterator.name, iterator.handle)
 
 
 def map_and_batch(
@@ -246,7 +246,7 @@ def cardinality(dataset: Dataset) -> Tensor:
 
     It is `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY` where there is no number.
     """
-    return add_op(dataset_result_ops.CARDINALITY, dataset._variant)
+    return add_op(dataset_result_ops.CARDINALITY, dataset._variant_tensor)
 
 
 def get_single_element(dataset: Dataset) -> Any:
@@ -263,13 +263,13 @@ def get_single_element(dataset: Dataset) -> Any:
         "output_types": [dtype for dtype, _ in carriers],
         "output_shapes": [shape for _, shape in carriers],
     }
-    components = add_op(dataset_result_ops.SINGLE_ELEMENT, dataset._variant, **attrs)
+    components = add_op(dataset_result_ops.SINGLE_ELEMENT, dataset._variant_tensor, **attrs)
     return unwrapped(dataset._kinds, dataset.output_shapes, components)
 
 
 def to_variant(dataset: Dataset) -> Tensor:
     """The tensor that stands for a dataset in the graph."""
-    return dataset._variant
+    return dataset._variant_tensor
 
 
 def from_variant(variant: Tensor, structure: Any) -> Dataset:
@@ -481,7 +481,7 @@ class TFRecordWriter:
             raise TypeError(f"TFRecordWriter writes a dataset of string scalars, not {dataset!r}")
         if dataset._shapes[0].rank not in (None, 0):
             raise TypeError(f"TFRecordWriter writes string scalars, not strings of shape {dataset._shapes[0]}")
-        inputs = self._filename, self._compression, dataset._variant
+        inputs = self._filename, self._compression, dataset._variant_tensor
         result: Operation = add_op(dataset_result_ops.WRITE_RECORDS, *inputs)
         return result
 

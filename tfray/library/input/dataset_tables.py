@@ -63,7 +63,7 @@ class CsvDataset(Dataset):
             )
 
         rows = Dataset.from_tensor_slices(flat_names(filenames)).flat_map(lines).map(columns)
-        super().__init__(rows._variant, rows._kinds, rows.output_shapes)
+        super().__init__(rows._variant_tensor, rows._kinds, rows.output_shapes)
 
 
 class SqlDataset(Dataset):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from tfray.framework import dtypes
 from tfray.framework.graph import Tensor, get_default_graph, get_default_session
 from tfray.library.variables.variables import Variable
 from tfray.ops.state.state_ops import assign_add, is_variable_initialized
+from tfray.ops.system.checkpoint_ops import STATE_MARK
 from tfray.training.checkpoints import checkpoint_management
 from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
 from tfray.training.checkpoints.object_graph import VALUE, PythonState, is_trackable, names_of
@@ -159,7 +161,9 @@ class CheckpointLoadStatus:
         if path is not None:
             if not checkpoint_management.checkpoint_exists(path):
                 raise NotFoundError(f"there is no checkpoint {path!r}")
-            self._tensors = frozenset(open_checkpoint(path).tensors) - {_OBJECT_GRAPH}
+            # A resource that is no variable, such as an iterator, is saved as several tensors.
+            names = (name.partition(STATE_MARK)[0] for name in open_checkpoint(path).tensors)
+            self._tensors = frozenset(names) - {_OBJECT_GRAPH}
             checkpoint._count_ops()  # the number of saves is restored as well
             self._restore_states()
 
@@ -255,10 +259,15 @@ class CheckpointLoadStatus:
         """
         session = session_for(session)
         found, missing = self._found()
-        initializers = [value.initializer for value in missing.values() if hasattr(value, "initializer")]
-        session.run(initializers)
+        session.run(list(_initializers(missing.values())))
         if found:
             self.run_restore_ops(session)
+
+
+def _initializers(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        with contextlib.suppress(AttributeError, ValueError):  # an iterator that begins by itself has none
+            yield value.initializer
 
 
 def _as_bytes(value: str | bytes) -> bytes:
