@@ -26,9 +26,11 @@ from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
 from tfray.framework.region import Region, ops_within
+from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.cpu_threads import thread_count
+from tfray.ops.kernels.text import octets
 from tfray.ops.resources import (
     dataset_batches,
     dataset_file_cache,
@@ -36,7 +38,7 @@ from tfray.ops.resources import (
     dataset_threads,
     dataset_transformations,
 )
-from tfray.ops.resources.dataset_sources import slices
+from tfray.ops.resources.dataset_sources import csv_record_pattern, csv_records, slices
 from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
 from tfray.ops.system.script_ops import lookup_function
 
@@ -157,6 +159,30 @@ _FILES: Final = Reach("files", path=0)
 TEXT_LINES: Final = _dataset(
     "TextLineDataset", ["filenames: string", "compression: string"], _text_kernel, reach=_FILES
 )
+
+
+def _csv_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
+    kind, has_header = _as_text(compression), ctx.attr("header")
+    record = csv_record_pattern(octets(ctx.attr("field_delim"))) if ctx.attr("use_quote_delim") else None
+
+    def records(path: bytes) -> Iterator[bytes]:
+        with open_decompressed(path, kind) as file:
+            found = csv_records(file.read(), record)
+        if has_header and next(found, None) is None:
+            raise InvalidArgumentError(f"Can't read header of file {os.fsdecode(path)}")
+        yield from found
+
+    return dataset_sources.Files(_paths(filenames), records)
+
+
+CSV_RECORDS: Final = _dataset(
+    "CsvRecordDataset",
+    ["filenames: string", "compression: string"],
+    _csv_kernel,
+    ("header", "field_delim", "use_quote_delim"),
+    reach=_FILES,
+)
+"""Records of files of comma-separated values, as they are there. Quoted fields may have line breaks."""
 
 
 def _as_text(value: TensorLike) -> str:
@@ -516,6 +542,8 @@ BATCH: Final = _dataset(
 
 def _padded_kernel(ctx: KernelContext, parent: DatasetValue, size: Array, drop: Array, *rest: Any) -> DatasetValue:
     count = len(rest) // 2
+    if any((shape < -1).any() for shape in rest[:count]):
+        raise InvalidArgumentError("Padded shape must be at least 0, or -1 for the largest size of the batch")
     shapes = [[None if size < 0 else int(size) for size in shape] for shape in rest[:count]]
     return dataset_batches.PaddedBatched(parent, int(size), shapes, rest[count:], bool(drop))
 
@@ -526,6 +554,29 @@ PADDED_BATCH: Final = _dataset(
     _padded_kernel,
 )
 """The padded shape of each component, then what to pad each with."""
+
+
+def _row_shape_kernel(ctx: KernelContext, sizes: Array, limits: Array) -> Array:
+    text = f"{sizes.tolist()} and {[None if limit < 0 else limit for limit in limits.tolist()]}"
+    if len(sizes) != len(limits):
+        raise InvalidArgumentError(f"the shape of an element is incompatible with the row shape: they are {text}")
+    if ((limits >= 0) & (sizes > limits)).any():
+        raise DataLossError(f"the shape of an element is larger than the row shape: they are {text}")
+    return np.where(limits < 0, sizes, limits)
+
+
+ROW_SHAPE: Final = register(
+    OpDef(
+        name="DenseRowShape",
+        inputs=("sizes: int64", "limits: int64"),
+        outputs=("row_shape: int64",),
+        shape=like_input(1),
+        kernels=on_cpu(_row_shape_kernel),
+        gradient=not_differentiable,
+        stateful=True,  # what waits for it only wants its check
+    )
+)
+"""The limits with the sizes in place of those that are -1; an error where a size is larger."""
 
 UNBATCH: Final = _dataset("UnbatchDataset", ["parent: variant"], lambda ctx, parent: dataset_batches.Unbatched(parent))
 

@@ -252,7 +252,7 @@ class _KeyedGroups(Iterator[tuple[int, list[Element]]]):
                 self._parent = None
                 break
             if size < 1:
-                raise InvalidArgumentError(f"group_by_window: the size for key {key} is {size}, expected 1 or more")
+                raise InvalidArgumentError(f"Window size must be greater than zero, but got {size}. The key is {key}.")
             group = self._groups.setdefault(int(key), [])
             group.append(tuple(element))
             if len(group) >= size:

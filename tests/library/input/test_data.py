@@ -324,7 +324,7 @@ def test_groups_of_elements_with_one_key():
     assert found == [(1, [b"a", b"c"], [0, 2]), (2, [b"bb", b"dd", b"ff"], [1, 3, 5]), (1, [b"e"], [4])]
     with pytest.raises(ValueError, match="window_size"):
         tf.contrib.data.group_by_window(lambda x: x, batch)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="expected 1 or more"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="greater than zero, but got 0"):
         list(Dataset.range(2).apply(tf.contrib.data.group_by_window(lambda x: x, lambda key, group: group, 0)))
 
 

@@ -248,7 +248,7 @@ def padded_shape(wanted: Structure, shape: TensorShape) -> tuple[Tensor, TensorS
         known = constant_value(tensor)
         static = TensorShape([None] * tensor.shape.sizes[0] if tensor.shape.rank and tensor.shape.sizes[0] else None)
         if known is not None:
-            static = TensorShape([None if size == -1 else int(size) for size in known])
+            static = TensorShape([None if size < 0 else int(size) for size in known])
     if static.rank is not None and shape.rank is not None:
         pairs = list(zip(static.sizes, shape.sizes, strict=False))
         if static.rank != shape.rank or any(p is not None and s is not None and p < s for p, s in pairs):

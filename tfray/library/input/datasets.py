@@ -321,10 +321,14 @@ class Dataset:
         if not datasets:
             raise ValueError("there must be at least one dataset to choose from")
         if choices._types != [dtypes.int64] or choices._shapes[0].rank not in (None, 0):
-            raise TypeError(f"the choices must be int64 scalars, not elements of {choices!r}")
+            raise TypeError(f"`choice_dataset` must be a dataset of scalar `tf.int64` tensors, not {choices!r}")
         first = datasets[0]
         for other in datasets:
-            check_same_kinds(first._kinds, other._kinds, "the datasets to choose from")
+            if not have_same_kinds(first._kinds, other._kinds):
+                raise TypeError(
+                    f"All datasets must have the same type and class: there are {first.output_types!r} and "
+                    f"{other.output_types!r}"
+                )
         shapes = first._shapes
         for other in datasets[1:]:
             shapes = [common_shape(a, b) for a, b in zip(shapes, other._shapes, strict=True)]
@@ -564,8 +568,8 @@ class Dataset:
         self, key_func: Callable[..., Any], reduce_func: Callable[..., Any], size_func: Callable[[Tensor], Any]
     ) -> Dataset:
         def keyed(*components: Any) -> Any:
-            key = convert_to_tensor(key_func(*components), dtypes.int64)
-            return key, convert_to_tensor(size_func(key), dtypes.int64), components
+            key = _single_int64(key_func(*components), "key_func")
+            return key, _single_int64(size_func(key), "window_size_func"), components
 
         group = DatasetKind(self._kinds, self.output_shapes)
         pair = Dataset(self._variant_tensor, (dtypes.int64, group), (TensorShape([]), TensorShape([])))
@@ -704,6 +708,16 @@ def _carriers(element: Any) -> list[Tensor]:
 def _described(kinds: Any) -> Any:
     """Kinds without what a function may make more exact from state to state: the class and dtype of each."""
     return nest.map_structure(lambda kind: (class_of(kind), kind.dtype) if isinstance(kind, Kind) else kind, kinds)
+
+
+def _single_int64(value: Any, name: str) -> Tensor:
+    try:
+        tensor = convert_to_tensor(value, dtypes.int64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` must return a single tf.int64 tensor. {error}") from error
+    if tensor.shape.rank not in (None, 0):
+        raise ValueError(f"`{name}` must return a single tf.int64 tensor. Got shape={tensor.shape}")
+    return tensor
 
 
 def _check_first_sizes(what: str, shapes: Sequence[TensorShape]) -> None:
