@@ -71,6 +71,9 @@ python.data.ops.iterator_ops
     GET_NEXT_CALL_WARNING_MESSAGE=@tfray.library.input.dataset_iterators.GET_NEXT_CALL_WARNING_MESSAGE
     GET_NEXT_CALL_WARNING_THRESHOLD=@tfray.library.input.dataset_iterators.GET_NEXT_CALL_WARNING_THRESHOLD
 python.framework.sparse_tensor is_sparse=@tfray.programs.internal_names.is_sparse
+python.ops.data_flow_ops Barrier=@tfray.library.input.barrier.Barrier
+    MapStagingArea=@tfray.library.input.staging.MapStagingArea
+    StagingArea=@tfray.library.input.staging.StagingArea
 python.framework.tensor_shape as_shape=@tfray.framework.tensor_shape.as_shape @tfray.programs.internal_names.matrix
     @tfray.programs.internal_names.scalar @tfray.programs.internal_names.unknown_shape
     @tfray.programs.internal_names.vector

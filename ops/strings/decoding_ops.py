@@ -150,7 +150,21 @@ def columns_of(
     name: str | None = None,
     of_file: bool = False,
 ) -> list[Tensor]:
-    """As `decode_csv`. Of a file, an empty record has one field, and errors are those of TensorFlow's `CsvDataset`."""
+    """As `decode_csv`, or for the records of a file.
+
+    Args:
+        records: String tensor of any shape: lines, or records of a file.
+        record_defaults: As for `decode_csv`: for each column a dtype, or a vector of shape ``[0]`` or ``[1]``.
+        field_delim: As for `decode_csv`.
+        use_quote_delim: As for `decode_csv`.
+        na_value: As for `decode_csv`.
+        select_cols: As for `decode_csv`.
+        name: Name of the operation.
+        of_file: Whether an empty record has one field, and errors are those of TensorFlow's `CsvDataset`.
+
+    Returns:
+        A tensor for each column, of the shape of `records`.
+    """
     columns = list(select_cols) if select_cols is not None else []
     is_ascending = columns == sorted(set(columns)) and min(columns, default=0) >= 0
     if select_cols is not None and (len(columns) != len(record_defaults) or not is_ascending):
