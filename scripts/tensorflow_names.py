@@ -69,6 +69,13 @@ python.framework.load_library load_op_library
 python.framework.ops get_collection_ref get_default_session
 python.framework.smart_cond smart_cond=@tfray.ops.control.control_flow_ops.smart_cond
     smart_constant_value=get_static_value
+python.data.ops.iterator_ops
+    GET_NEXT_CALL_WARNING_MESSAGE=@tfray.library.input.dataset_iterators.GET_NEXT_CALL_WARNING_MESSAGE
+    GET_NEXT_CALL_WARNING_THRESHOLD=@tfray.library.input.dataset_iterators.GET_NEXT_CALL_WARNING_THRESHOLD
+python.framework.sparse_tensor is_sparse=@tfray.programs.internal_names.is_sparse
+python.ops.data_flow_ops Barrier=@tfray.library.input.barrier.Barrier
+    MapStagingArea=@tfray.library.input.staging.MapStagingArea
+    StagingArea=@tfray.library.input.staging.StagingArea
 python.framework.tensor_shape as_shape=@tfray.framework.tensor_shape.as_shape @tfray.programs.internal_names.matrix
     @tfray.programs.internal_names.scalar @tfray.programs.internal_names.unknown_shape
     @tfray.programs.internal_names.vector

@@ -413,7 +413,7 @@ def test_a_step_gives_up_after_its_timeout(config):
     with tf.device("/cpu:0"):
         b = a + 1
     with tf.Session(config=config) as session:
-        timed_out(session, b, at="timed out waiting for waits")
+        timed_out(session, b, at="Timed out waiting for notification of waits")
         end.set()
         assert session.run(b) == 2
 

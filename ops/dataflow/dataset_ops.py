@@ -26,9 +26,11 @@ from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation
 from tfray.framework.op_def import Array, Kernel, KernelContext, OpDef, Reach, not_differentiable, on_cpu, register
 from tfray.framework.region import Region, ops_within
+from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.cpu_threads import thread_count
+from tfray.ops.kernels.text import octets
 from tfray.ops.resources import (
     dataset_batches,
     dataset_file_cache,
@@ -36,7 +38,7 @@ from tfray.ops.resources import (
     dataset_threads,
     dataset_transformations,
 )
-from tfray.ops.resources.dataset_sources import slices
+from tfray.ops.resources.dataset_sources import csv_record_pattern, csv_records, slices
 from tfray.ops.resources.dataset_values import AUTOTUNE, DatasetValue, Element, ElementFunction, walked
 from tfray.ops.system.script_ops import lookup_function
 
@@ -113,9 +115,17 @@ def _generator_kernel(ctx: KernelContext, *arguments: Any) -> DatasetValue:
 
 def checked(value: TensorLike, dtype: DType, shape: TensorShape) -> Any:
     """A component of an element that Python code gave. Raises `InvalidArgumentError` when it does not fit."""
-    array = make_array(value, dtype)
+    try:
+        array = make_array(value, dtype)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(
+            "`generator` yielded an element that could not be converted to the expected type. The expected type was "
+            f"{dtype.name}, but the yielded element was {value!r}: {error.message}"
+        ) from None
     if not shape.is_compatible_with(array.shape):
-        raise InvalidArgumentError(f"an element has shape {list(array.shape)}, and the dataset declares {shape}")
+        raise InvalidArgumentError(
+            f"`generator` yielded an element of shape {array.shape} where an element of shape {shape} was expected."
+        )
     return array[()] if array.ndim == 0 and dtype is not dtypes.string else array
 
 
@@ -151,6 +161,30 @@ TEXT_LINES: Final = _dataset(
 )
 
 
+def _csv_kernel(ctx: KernelContext, filenames: Array, compression: Array) -> DatasetValue:
+    kind, has_header = _as_text(compression), ctx.attr("header")
+    record = csv_record_pattern(octets(ctx.attr("field_delim"))) if ctx.attr("use_quote_delim") else None
+
+    def records(path: bytes) -> Iterator[bytes]:
+        with open_decompressed(path, kind) as file:
+            found = csv_records(file.read(), record)
+        if has_header and next(found, None) is None:
+            raise InvalidArgumentError(f"Can't read header of file {os.fsdecode(path)}")
+        yield from found
+
+    return dataset_sources.Files(_paths(filenames), records)
+
+
+CSV_RECORDS: Final = _dataset(
+    "CsvRecordDataset",
+    ["filenames: string", "compression: string"],
+    _csv_kernel,
+    ("header", "field_delim", "use_quote_delim"),
+    reach=_FILES,
+)
+"""Records of files of comma-separated values, as they are there. Quoted fields may have line breaks."""
+
+
 def _as_text(value: TensorLike) -> str:
     return bytes(np.asarray(value, object)[()]).decode()
 
@@ -173,7 +207,8 @@ def open_decompressed(path: bytes, compression: str) -> Any:
 def _matching_kernel(ctx: KernelContext, patterns: Array) -> Any:
     found = sorted({path for pattern in _paths(patterns) for path in files.glob(pattern)})
     if not found:
-        raise InvalidArgumentError(f"no file matches {', '.join(os.fsdecode(pattern) for pattern in _paths(patterns))}")
+        asked = ", ".join(os.fsdecode(pattern) for pattern in _paths(patterns))
+        raise InvalidArgumentError(f"No files matched pattern: {asked}")
     names = np.empty(len(found), object)
     names[:] = [os.fsencode(path) for path in found]
     return names
@@ -219,8 +254,8 @@ def _fixed_length_kernel(
         body = len(contents) - skipped - left
         if body < 0 or body % size:
             raise InvalidArgumentError(
-                f"{os.fsdecode(path)} has {len(contents)} bytes: {skipped} of header, {left} of footer and "
-                f"{body} that are no multiple of records of {size}"
+                f'Excluding the header ({skipped} bytes) and footer ({left} bytes), input file "{os.fsdecode(path)}" '
+                f"has body length {body} bytes, which is not an exact multiple of the record length ({size} bytes)."
             )
         for begin in range(skipped, skipped + body, size):
             yield contents[begin : begin + size]
@@ -507,6 +542,8 @@ BATCH: Final = _dataset(
 
 def _padded_kernel(ctx: KernelContext, parent: DatasetValue, size: Array, drop: Array, *rest: Any) -> DatasetValue:
     count = len(rest) // 2
+    if any((shape < -1).any() for shape in rest[:count]):
+        raise InvalidArgumentError("Padded shape must be at least 0, or -1 for the largest size of the batch")
     shapes = [[None if size < 0 else int(size) for size in shape] for shape in rest[:count]]
     return dataset_batches.PaddedBatched(parent, int(size), shapes, rest[count:], bool(drop))
 
@@ -517,6 +554,29 @@ PADDED_BATCH: Final = _dataset(
     _padded_kernel,
 )
 """The padded shape of each component, then what to pad each with."""
+
+
+def _row_shape_kernel(ctx: KernelContext, sizes: Array, limits: Array) -> Array:
+    text = f"{sizes.tolist()} and {[None if limit < 0 else limit for limit in limits.tolist()]}"
+    if len(sizes) != len(limits):
+        raise InvalidArgumentError(f"the shape of an element is incompatible with the row shape: they are {text}")
+    if ((limits >= 0) & (sizes > limits)).any():
+        raise DataLossError(f"the shape of an element is larger than the row shape: they are {text}")
+    return np.where(limits < 0, sizes, limits)
+
+
+ROW_SHAPE: Final = register(
+    OpDef(
+        name="DenseRowShape",
+        inputs=("sizes: int64", "limits: int64"),
+        outputs=("row_shape: int64",),
+        shape=like_input(1),
+        kernels=on_cpu(_row_shape_kernel),
+        gradient=not_differentiable,
+        stateful=True,  # what waits for it only wants its check
+    )
+)
+"""The limits with the sizes in place of those that are -1; an error where a size is larger."""
 
 UNBATCH: Final = _dataset("UnbatchDataset", ["parent: variant"], lambda ctx, parent: dataset_batches.Unbatched(parent))
 

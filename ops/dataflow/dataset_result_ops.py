@@ -27,9 +27,9 @@ def _single_kernel(ctx: KernelContext, dataset: DatasetValue) -> list[Any]:
     with walked(dataset, ctx) as elements:
         found = next(elements, None)
         if found is None:
-            raise InvalidArgumentError("the dataset was empty, expected one element")
+            raise InvalidArgumentError("Dataset was empty. Expected one element.")
         if next(elements, None) is not None:
-            raise InvalidArgumentError("the dataset had more than one element, expected one")
+            raise InvalidArgumentError("Dataset had more than one element.")
     return list(found)
 
 

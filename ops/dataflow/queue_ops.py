@@ -7,7 +7,7 @@ full, and a dequeue while it has too few elements. `tfray.ops.resources.attempts
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -55,9 +55,13 @@ def require_same(found: Any, ctx: KernelContext, kind: type[Any], **expected: An
         there = getattr(found, name)
         if there is not value and there != value:
             raise InvalidArgumentError(
-                f"{found.describe()} was made with {name} {_shown(there)} and is asked for with {_shown(value)}: "
-                "give both the same, or different shared names"
+                f"{found.describe()} has {_WORDS.get(name, name)} {_shown(there)} but requested "
+                f"{_WORDS.get(name, name)} were {_shown(value)}: give both the same, or different shared names"
             )
+
+
+_WORDS: Final = {"dtypes": "component types", "shapes": "component shapes", "seeds": "random seeds"}
+"""What TensorFlow's errors call attributes of a resource."""
 
 
 def _shown(value: TensorLike) -> str:
@@ -98,9 +102,12 @@ PRIORITY_QUEUE = register_handle("PriorityQueue", on_cpu(_priority_queue_kernel)
 
 
 def _random_shuffle_queue_kernel(ctx: KernelContext) -> Queue:
-    least = ctx.attr("min_after_dequeue")
-    found = _queue(ctx, ShuffleQueue, min_after_dequeue=least, seeds=(ctx.attr("seed"), ctx.attr("seed2")))
-    require_same(found, ctx, ShuffleQueue, min_after_dequeue=least)
+    least, seeds = ctx.attr("min_after_dequeue"), (ctx.attr("seed"), ctx.attr("seed2"))
+    found = _queue(ctx, ShuffleQueue, min_after_dequeue=least, seeds=seeds)
+    if seeds == (0, 0):
+        require_same(found, ctx, ShuffleQueue, min_after_dequeue=least)
+    else:
+        require_same(found, ctx, ShuffleQueue, min_after_dequeue=least, seeds=seeds)
     return found
 
 
@@ -111,7 +118,7 @@ RANDOM_SHUFFLE_QUEUE = register_handle(
 
 def _select_queue_kernel(ctx: KernelContext, index: Array, *queues: Queue) -> Queue:
     if not 0 <= index < len(queues):
-        raise InvalidArgumentError(f"the index is {int(index)}, expected one of {len(queues)} queues")
+        raise InvalidArgumentError(f"Index must be in the range [0, {len(queues)}) but {int(index)} is not in it")
     return queues[int(index)]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tfray.errors import CancelledError, OpError
@@ -146,3 +146,8 @@ def wake(finished: Iterable[Attempt], own: Attempt | None = None) -> None:
     for attempt in finished:
         if attempt is not own and attempt.when_done is not None:
             attempt.when_done()
+
+
+def bracketed(sizes: Sequence[int | None]) -> str:
+    """A shape as TensorFlow's kernels write it."""
+    return f"[{','.join('?' if size is None else str(size) for size in sizes)}]"

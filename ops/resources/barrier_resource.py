@@ -12,7 +12,7 @@ from tfray.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from tfray.framework.dtypes import DType
 from tfray.framework.op_def import Array
 from tfray.framework.tensor_shape import TensorShape
-from tfray.ops.resources.attempts import Attempt, Immediate, SharedResource
+from tfray.ops.resources.attempts import Attempt, Immediate, SharedResource, bracketed
 
 FIRST_INDEX: Final = -(2**63)
 """Index of the first element, as in TensorFlow."""
@@ -41,8 +41,11 @@ class Barrier(SharedResource):
         self.closed = False
         self._cancelled = False
         self._count = 0
-        self._incomplete: dict[bytes, tuple[int, dict[int, Array]]] = {}
-        self._ready: list[tuple[int, bytes, dict[int, Array]]] = []
+        """Elements that have begun so far."""
+        self._next_index = FIRST_INDEX
+        self._incomplete: dict[bytes, tuple[int, int, dict[int, Array]]] = {}
+        """By key, the place in the order of keys, the index, and the components that have come."""
+        self._ready: list[tuple[int, int, bytes, dict[int, Array]]] = []
 
     def describe(self) -> str:
         """How messages name the barrier."""
@@ -66,10 +69,13 @@ class Barrier(SharedResource):
                 f"and {TensorShape(values.shape)}"
             )
         if self.shapes and not self.shapes[component].is_compatible_with(values.shape[1:]):
+            expected = bracketed([len(keys), *self.shapes[component].sizes])
             raise InvalidArgumentError(
-                f"{self.describe()} takes shape {self.shapes[component]} as component {component}, "
-                f"got {TensorShape(values.shape[1:])}"
+                f"Shape mismatch in tuple component {component}. Expected {expected}, got {bracketed(values.shape)}. "
+                f"The barrier is {self.describe()}."
             )
+        if len(keys) and not values.size:
+            raise InvalidArgumentError(f"Tensors with no elements are not supported by {self.describe()}")
         rows = dict(zip(keys.tolist(), values.copy(), strict=True))
         if len(rows) < len(keys):
             raise InvalidArgumentError(f"{self.describe()}: a key occurs twice among those given")
@@ -79,17 +85,20 @@ class Barrier(SharedResource):
         for key in rows:
             if self.closed and (self._cancelled or key not in self._incomplete):
                 raise CancelledError(f"{self.describe()} is closed: key {key!r} cannot be added")
-            if component in self._incomplete.get(key, (0, {}))[1]:
+            if key in self._incomplete and component in self._incomplete[key][2]:
                 raise InvalidArgumentError(f"{self.describe()} has component {component} of key {key!r} already")
+        begun = self._count
         for key, row in rows.items():
             if key not in self._incomplete:
-                self._incomplete[key] = FIRST_INDEX + self._count, {}
+                self._incomplete[key] = self._count, self._next_index, {}
                 self._count += 1
-            index, element = self._incomplete[key]
+            place, index, element = self._incomplete[key]
             element[component] = row
             if len(element) == len(self.dtypes):
                 del self._incomplete[key]
-                heapq.heappush(self._ready, (index, key, element))
+                heapq.heappush(self._ready, (place, index, key, element))
+        if self._count > begun:
+            self._next_index += 1  # keys that come together have one index, as in TensorFlow
 
     def take(self, count: int, allow_small: bool) -> Attempt:
         """Take `count` complete elements: their indices, keys and stacked components."""
@@ -117,15 +126,15 @@ class Barrier(SharedResource):
     def stacked(self, elements: Sequence[Any]) -> list[Array]:
         """Elements as kernels return them."""
         keys = np.empty(len(elements), object)
-        keys[:] = [key for _, key, _ in elements]
+        keys[:] = [key for _, _, key, _ in elements]
         return [
-            np.array([index for index, _, _ in elements], np.int64),
+            np.array([index for _, index, _, _ in elements], np.int64),
             keys,
             *(self._stack(component, elements) for component in range(len(self.dtypes))),
         ]
 
     def _stack(self, component: int, elements: Sequence[Any]) -> Array:
-        rows = [element[component] for _, _, element in elements]
+        rows = [element[component] for _, _, _, element in elements]
         sizes = {np.shape(row) for row in rows}
         if len(sizes) > 1:
             raise InvalidArgumentError(
@@ -154,12 +163,15 @@ class _Take(Attempt):
         ready = barrier.ready_size
         if ready >= self._count:
             return self.finish(barrier.pop(self._count))
-        if not barrier.closed or barrier.incomplete_size:
+        if not barrier.closed:
             return False
         if self._allow_small and ready:
             return self.finish(barrier.pop(ready))
-        message = f"{barrier.describe()} is closed and has {ready} complete elements; {self._count} were asked for"
-        return self.fail(OutOfRangeError(message))
+        total = ready + barrier.incomplete_size
+        if total >= (1 if self._allow_small else self._count):
+            return False
+        message = f"is closed and has insufficient elements (requested {self._count}, total size {total})"
+        return self.fail(OutOfRangeError(f"{barrier.describe()} {message}"))
 
     def result(self) -> list[Array]:
         return self.resource.stacked(super().result())

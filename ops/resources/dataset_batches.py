@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class Batched(DatasetValue):
 
 
 def _stacked_columns(columns: Columns) -> Element:
-    return tuple(map(stacked, columns))
+    return tuple(map(stacked, columns, count()))
 
 
 class _Batches(Iterator[Columns]):
@@ -251,7 +252,7 @@ class _KeyedGroups(Iterator[tuple[int, list[Element]]]):
                 self._parent = None
                 break
             if size < 1:
-                raise InvalidArgumentError(f"group_by_window: the size for key {key} is {size}, expected 1 or more")
+                raise InvalidArgumentError(f"Window size must be greater than zero, but got {size}. The key is {key}.")
             group = self._groups.setdefault(int(key), [])
             group.append(tuple(element))
             if len(group) >= size:

@@ -84,8 +84,9 @@ def elements_of(columns: Columns) -> Iterator[Element]:
 
 
 def _single(column: Column) -> Any:
-    is_strings = isinstance(column, np.ndarray) and column.dtype.kind == "O" and column.ndim == 1
-    return map(as_string, column) if is_strings else column
+    is_objects = isinstance(column, np.ndarray) and column.dtype.kind == "O" and column.ndim == 1
+    is_strings = is_objects and len(column) and isinstance(column[0], (bytes, str))
+    return map(as_string, column) if is_strings else column  # other objects are datasets, optionals and the like
 
 
 def as_string(text: bytes) -> Array:
@@ -129,8 +130,16 @@ def joined(parts: Sequence[Column]) -> Column:
     return [value for part in parts for value in _single(part)]
 
 
-def stacked(column: Column) -> Array:
-    """The values of a column as the rows of an array. Raises `InvalidArgumentError` if their shapes differ."""
+def stacked(column: Column, component: int = 0) -> Array:
+    """The values of a column as the rows of an array.
+
+    Args:
+        column: The values.
+        component: Number of the column, for errors.
+
+    Raises:
+        InvalidArgumentError: Their shapes differ.
+    """
     if isinstance(column, np.ndarray):
         return column
     if isinstance(column, Ragged) and (column.lengths == column.lengths[0]).all():
@@ -139,9 +148,10 @@ def stacked(column: Column) -> Array:
     first = np.asarray(column[0])
     shapes = {value.shape for value in column} if isinstance(column[0], np.ndarray) else set(map(np.shape, column))
     if len(shapes) > 1:
-        other = next(np.shape(value) for value in column if np.shape(value) != first.shape)
+        index, other = next((i, np.shape(value)) for i, value in enumerate(column) if np.shape(value) != first.shape)
         raise InvalidArgumentError(
-            f"batch: elements of shapes {list(first.shape)} and {list(other)} cannot be stacked; use padded_batch"
+            f"Cannot batch tensors with different shapes in component {component}. First element had shape "
+            f"{list(first.shape)} and element {index} had shape {list(other)}. Use padded_batch."
         )
     if first.dtype.kind != "O" and not first.ndim:
         return np.array(column, first.dtype)
@@ -150,7 +160,8 @@ def stacked(column: Column) -> Array:
         np.concatenate(column, out=out.reshape(-1, *first.shape[1:]))
         return out
     for row, value in enumerate(column):
-        out[row] = value[()]  # of strings, not the array of rank 0 around one
+        # Of strings, not the array of rank 0 around one; other objects are datasets, optionals and the like.
+        out[row] = value[()] if isinstance(value, np.ndarray) else value
     return out
 
 

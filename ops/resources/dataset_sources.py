@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
@@ -167,3 +168,21 @@ class _Records(Elements):
         column = np.empty(len(records), object)
         column[:] = records
         return [column]
+
+
+def csv_record_pattern(delimiter: bytes) -> re.Pattern[bytes]:
+    """What matches a record with the end of its line. A field that begins with a quote ends at its closing one.
+
+    A quote elsewhere has no such meaning, and a field that is malformed ends with its line: decoding refuses both.
+    """
+    other = rb"[^" + re.escape(delimiter) + rb"\r\n]*"
+    end = re.escape(delimiter) + rb"|\r|\n|\Z"
+    field = rb'(?:"[^"]*(?:""[^"]*)*"(?=' + end + rb")|" + other + rb")"
+    return re.compile(rb"(" + field + rb"(?:" + re.escape(delimiter) + field + rb")*)(?:\r\n|\r|\n|\Z)")
+
+
+def csv_records(contents: bytes, pattern: re.Pattern[bytes] | None) -> Iterator[bytes]:
+    """The records of a file, without the ends of lines. Quotes mean nothing where there is no pattern."""
+    if pattern is None or b'"' not in contents:
+        return iter(contents.splitlines())
+    return (found[1] for found in pattern.finditer(contents) if found.start() < len(contents))

@@ -240,7 +240,7 @@ class _ChosenIterator(Iterator[Element]):
         while any(source is not None for source in self._sources):
             (choice,) = next(self._choices)
             if not 0 <= choice < len(self._sources):
-                raise InvalidArgumentError(f"there is no dataset {choice}: there are {len(self._sources)}")
+                raise InvalidArgumentError(f"Selector index out of range: {choice} >= {len(self._sources)}")
             source = self._sources[choice]
             if source is not None:
                 try:

@@ -283,7 +283,7 @@ class IteratorResource:
         """Raise `FailedPreconditionError` when there is no dataset to iterate over."""
         if not self.initialized:
             raise FailedPreconditionError(
-                f"iterator {self.name!r} is not initialised: run its initializer before its elements"
+                f"The iterator has not been initialized: run the initializer of {self.name!r} before its elements"
             )
 
     def restart(self, dataset: DatasetValue, deadline: float | None = None) -> None:
@@ -381,6 +381,7 @@ class IteratorResource:
             element = next(self._elements)
         except StopIteration:
             self._is_at_end = True
+            self._elements = iter(())  # what made elements is free now: a generator of the program, an open file
             return None
         except Interrupted as interrupted:
             raise interrupted.error from None

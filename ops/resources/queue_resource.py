@@ -19,7 +19,7 @@ from tfray.framework.dtypes import DType
 from tfray.framework.op_def import Array, NumpyDType
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.kernels.random_streams import RandomStream
-from tfray.ops.resources.attempts import Attempt, Immediate, SharedResource, wake
+from tfray.ops.resources.attempts import Attempt, Immediate, SharedResource, bracketed, wake
 
 Element = tuple[Any, ...]
 
@@ -152,7 +152,7 @@ class Queue(SharedResource):
         """Take `count` elements, stacked. With `up_to`, take fewer when the queue is closed and has fewer."""
         if not self.shapes:
             raise InvalidArgumentError(
-                f"{self.describe()} was made without shapes, so its elements cannot be put together: "
+                f"{self.describe()}'s DequeueMany and DequeueUpTo require the components to have specified shapes: "
                 "give it shapes=, or use dequeue"
             )
         if count < 0:
@@ -210,12 +210,14 @@ class Queue(SharedResource):
         ((length,),) = lengths
         for i, array in enumerate(components):
             if self.shapes and not self.fits(array.shape[1:], i):
-                raise self._misfit(i, array.shape[1:])
+                raise self._misfit(i, array.shape, [int(length)])
         return int(length)
 
-    def _misfit(self, index: int, shape: tuple[int, ...]) -> InvalidArgumentError:
+    def _misfit(self, index: int, shape: Sequence[int], rows: Sequence[int] = ()) -> InvalidArgumentError:
+        expected = bracketed([*rows, *self.shapes[index].sizes])
         return InvalidArgumentError(
-            f"{self.describe()} takes shape {self.shapes[index]} as component {index}, got {TensorShape(shape)}"
+            f"Shape mismatch in tuple component {index}. Expected {expected}, got {bracketed(shape)}. The queue is "
+            f"{self.describe()}."
         )
 
 
@@ -306,7 +308,9 @@ class _DequeueMany(Attempt):
 
 
 def _exhausted(queue: Queue, count: int) -> OutOfRangeError:
-    return OutOfRangeError(f"{queue.describe()} is closed and holds {queue.size} elements; {count} were asked for")
+    return OutOfRangeError(
+        f"{queue.describe()} is closed and has insufficient elements (requested {count}, current size {queue.size})"
+    )
 
 
 class PaddingQueue(Queue):
@@ -376,6 +380,7 @@ class ShuffleQueue(Queue):
     ) -> None:
         super().__init__(name, capacity, dtypes, shapes)
         self.min_after_dequeue = min_after_dequeue
+        self.seeds = seeds
         self._stream = RandomStream(*seeds)
         self._numbers: list[float] = []
 

@@ -48,7 +48,7 @@ class Reader(SharedResource):
 
     def describe(self) -> str:
         """How messages name the reader."""
-        return f"reader {self.name!r}"
+        return f"{self.spec[0]} {self.name!r}"
 
     def reset(self) -> None:
         """Forget everything: as new."""
@@ -150,7 +150,7 @@ class Reader(SharedResource):
             position, records_produced, works_completed = map(int, (position, records_produced, works_completed))
             work = None if work is None else str(work).encode("latin-1")
         except (ValueError, TypeError) as error:
-            raise InvalidArgumentError(f"{self.describe()} cannot be restored from {state[:80]!r}: {error}") from error
+            raise InvalidArgumentError(f"Could not parse state for {self.describe()}: {state[:80]!r}") from error
         self.reset()
         if work is not None:
             self._start(work, position)

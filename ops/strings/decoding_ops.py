@@ -137,6 +137,34 @@ def decode_csv(
     """
     if not isinstance(record_defaults, (list, tuple)):
         raise TypeError(f"decode_csv: record_defaults is {record_defaults!r}, expected a list with one for each column")
+    return columns_of(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols, name)
+
+
+def columns_of(
+    records: TensorLike,
+    record_defaults: Sequence[Any],
+    field_delim: str,
+    use_quote_delim: bool,
+    na_value: str,
+    select_cols: Sequence[int] | None,
+    name: str | None = None,
+    of_file: bool = False,
+) -> list[Tensor]:
+    """As `decode_csv`, or for the records of a file.
+
+    Args:
+        records: String tensor of any shape: lines, or records of a file.
+        record_defaults: As for `decode_csv`: for each column a dtype, or a vector of shape ``[0]`` or ``[1]``.
+        field_delim: As for `decode_csv`.
+        use_quote_delim: As for `decode_csv`.
+        na_value: As for `decode_csv`.
+        select_cols: As for `decode_csv`.
+        name: Name of the operation.
+        of_file: Whether an empty record has one field, and errors are those of TensorFlow's `CsvDataset`.
+
+    Returns:
+        A tensor for each column, of the shape of `records`.
+    """
     columns = list(select_cols) if select_cols is not None else []
     is_ascending = columns == sorted(set(columns)) and min(columns, default=0) >= 0
     if select_cols is not None and (len(columns) != len(record_defaults) or not is_ascending):
@@ -149,7 +177,7 @@ def decode_csv(
     with get_default_graph().name_scope(name or "DecodeCSV"):
         defaults = [_csv_default(default, index) for index, default in enumerate(record_defaults)]
         return add_op(
-            DECODE_CSV,
+            DECODE_CSV_FILE if of_file else DECODE_CSV,
             records,
             defaults,
             name="DecodeCSV",
@@ -173,74 +201,86 @@ def _csv_default(default: Any, index: int) -> Tensor:
     return tensor
 
 
-def _decode_csv_kernel(ctx: KernelContext, records: Array, *defaults: Array) -> list[Array]:
+def _decode_csv_kernel(ctx: KernelContext, of_file: bool, records: Array, *defaults: Array) -> list[Array]:
     records = np.asarray(records, object)
     selected = ctx.attr("select_cols") or None
     delimiter = octets(ctx.attr("field_delim"))
-    rows = _split_records(records.reshape(-1).tolist(), delimiter, ctx.attr("use_quote_delim"))
+    rows = _split_records(records.reshape(-1).tolist(), delimiter, ctx.attr("use_quote_delim"), of_file)
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    lengths[[not record for record in records.reshape(-1).tolist()]] = 0
+    if not of_file:
+        lengths[[not record for record in records.reshape(-1).tolist()]] = 0
     wrong = lengths != len(defaults) if selected is None else lengths <= max(selected, default=-1)
     if wrong.any():
         index = int(np.argmax(wrong))
-        needed = f"expected {len(defaults)}" if selected is None else f"but column {max(selected)} is selected"
-        raise InvalidArgumentError(f"record {index} has {lengths[index]} fields, {needed}")
+        found = lengths[index] if selected is None else sum(column < lengths[index] for column in selected)
+        many = "more" if of_file and found > len(defaults) else found
+        raise InvalidArgumentError(f"Expect {len(defaults)} fields but have {many} in record{_which(index, of_file)}")
     na_value = octets(ctx.attr("na_value"))
     columns = []
     for place, default in enumerate(defaults):
         column = place if selected is None else selected[place]
         fields = [row[column] for row in rows]
-        columns.append(_csv_column(fields, column, np.asarray(default).reshape(-1), na_value).reshape(records.shape))
+        values = _csv_column(fields, column, np.asarray(default).reshape(-1), na_value, of_file)
+        columns.append(values.reshape(records.shape))
     return columns
 
 
-def _split_records(records: list[bytes], delimiter: bytes, quoted: bool) -> list[list[bytes]]:
+def _which(index: int, of_file: bool) -> str:
+    return "" if of_file else f" {index}"
+
+
+def _split_records(records: list[bytes], delimiter: bytes, quoted: bool, of_file: bool) -> list[list[bytes]]:
     if not quoted:
         return [record.split(delimiter) for record in records]
     whole = b"".join(records)
     if not any(byte in whole for byte in (b'"', b"\n", b"\r")):
         return [record.split(delimiter) for record in records]
-    return [_fields(record, index, delimiter) for index, record in enumerate(records)]
+    return [_fields(record, delimiter, of_file) for record in records]
 
 
-def _fields(record: bytes, index: int, delimiter: bytes) -> list[bytes]:
+def _fields(record: bytes, delimiter: bytes, of_file: bool) -> list[bytes]:
     """The fields of a line that may have quotes."""
     fields, at = [], 0
     while at <= len(record):
-        field, at = _quoted_field(record, at, delimiter, index)
+        field, at = _quoted_field(record, at, delimiter, of_file)
         fields.append(field)
     return fields
 
 
-def _quoted_field(record: bytes, at: int, delimiter: bytes, index: int) -> tuple[bytes, int]:
+def _quoted_field(record: bytes, at: int, delimiter: bytes, of_file: bool) -> tuple[bytes, int]:
     """The field at a position of a line that has quotes, and where the next one starts."""
     if not record.startswith(b'"', at):
         end = record.find(delimiter, at)
         end = len(record) if end < 0 else end
         field = record[at:end]
         if any(byte in field for byte in (b'"', b"\n", b"\r")):
-            raise InvalidArgumentError(f"record {index} has a quote or line break in a field without quotes")
+            what = "quotes" if of_file else "quotes/CRLFs"
+            raise InvalidArgumentError(f"Unquoted fields cannot have {what} inside: {field!r}")
         return field, end + 1
     end = at + 1
     while True:
         end = record.find(b'"', end)
         if end < 0:
-            raise InvalidArgumentError(f"record {index} has a quoted field that does not end")
+            raise InvalidArgumentError("Quoted field has to end with quote followed by delim or end")
         if not record.startswith(b'""', end):
             break
         end += 2
     if end + 1 < len(record) and not record.startswith(delimiter, end + 1):
-        raise InvalidArgumentError(f"record {index} has text between a quoted field and the next delimiter")
+        what = "Quoted field has to end with quote followed by delim or end"
+        if of_file:
+            what = "Quote inside a string has to be escaped by another quote"
+        raise InvalidArgumentError(f"{what}: {record!r}")
     return record[at + 1 : end].replace(b'""', b'"'), end + 2
 
 
-def _csv_column(fields: list[bytes], column: int, default: Array, na_value: bytes) -> Array:
+def _csv_column(fields: list[bytes], column: int, default: Array, na_value: bytes, of_file: bool) -> Array:
     dtype = default.dtype
     missing = []
     if b"" in fields or na_value in fields:
         missing = [index for index, field in enumerate(fields) if not field or field == na_value]
     if missing and not default.size:
-        raise InvalidArgumentError(f"field {column} of record {missing[0]} is empty and has no default")
+        which = _which(missing[0], of_file)
+        raise InvalidArgumentError(f"Field {column} is required but missing in record{which}!")
     values: Array = np.empty(len(fields), dtype)
     if dtype.kind == "O":
         values[:] = fields
@@ -249,7 +289,8 @@ def _csv_column(fields: list[bytes], column: int, default: Array, na_value: byte
         try:
             values = parse_numbers(texts, dtype)
         except _BadNumber as error:
-            raise InvalidArgumentError(f"field {column} of record {error.index}: {error}") from error
+            place = f"Field {column} in record{_which(error.index, of_file)}"
+            raise InvalidArgumentError(f"{place} is not a valid {dtype.name}: {error}") from error
     if missing:
         values[missing] = default[0]
     return values
@@ -334,17 +375,22 @@ def _decode_csv_shape(op: Operation) -> list[TensorShape]:
     return [op.inputs[0].shape] * len(op.outputs)
 
 
-DECODE_CSV = register(
-    OpDef(
-        name="DecodeCSV",
-        inputs=("records: string", "record_defaults: any*"),
-        outputs=("output: OUT_TYPE*",),
-        attrs=("OUT_TYPE", "field_delim", "use_quote_delim", "na_value", "select_cols"),
-        shape=_decode_csv_shape,
-        kernels=on_cpu(_decode_csv_kernel),
-        over_batch=by_row(0),
+def _decoder(name: str, of_file: bool) -> OpDef:
+    return register(
+        OpDef(
+            name=name,
+            inputs=("records: string", "record_defaults: any*"),
+            outputs=("output: OUT_TYPE*",),
+            attrs=("OUT_TYPE", "field_delim", "use_quote_delim", "na_value", "select_cols"),
+            shape=_decode_csv_shape,
+            kernels=on_cpu(lambda ctx, *inputs: _decode_csv_kernel(ctx, of_file, *inputs)),
+            over_batch=by_row(0),
+        )
     )
-)
+
+
+DECODE_CSV = _decoder("DecodeCSV", of_file=False)
+DECODE_CSV_FILE = _decoder("DecodeCSVOfFile", of_file=True)
 
 
 # -- compressed data -----------------------------------------------------------------------------------

@@ -570,8 +570,8 @@ class Graph(GraphCollections):
                 "let the branch or the loop return it, and use what tf.cond or tf.while_loop returns"
             )
         return (
-            f"{element!r} belongs to another graph than this one; build the whole model under one graph: "
-            "enter it with `with graph.as_default():`"
+            f"{element!r} belongs to another graph than this one, and all inputs of an operation must be from the same "
+            "graph; build the whole model under one graph: enter it with `with graph.as_default():`"
         )
 
     def own_controls(self, ops: Iterable[Operation]) -> list[Operation]:

@@ -13,6 +13,7 @@ from tfray.framework.device_spec import DeviceSpec, canonical_name
 from tfray.framework.dtypes import resource
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.scopes import control_dependencies
+from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.state.state_ops import read_variable
@@ -73,6 +74,11 @@ def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str
     ):
         is_reference = isinstance(output_tensor, Tensor) and output_tensor.dtype is resource
         return read_variable(output_tensor, scope) if is_reference else identity(output_tensor, name=scope)
+
+
+def is_sparse(tensor: Any) -> bool:
+    """Whether `tensor` is a `SparseTensor`, or the value of one."""
+    return isinstance(tensor, (SparseTensor, SparseTensorValue))
 
 
 def unchanged(*args: Any, **kwargs: Any) -> Callable[[_Decorated], _Decorated]:

@@ -125,6 +125,6 @@ class Mailbox:
             while not self.has_news:
                 remaining = None if deadline is None else deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
-                    raise DeadlineExceededError(f"the step timed out waiting for {waiting_for}")
+                    raise DeadlineExceededError(f"Timed out waiting for notification of {waiting_for}")
                 self._changed.wait(remaining)
         return self.arrived()

@@ -75,9 +75,9 @@ def test_generators():
 
 def test_a_generator_that_breaks_its_word_is_refused():
     wrong_shape = Dataset.from_generator(lambda: [[1, 2]], tf.int32, [3])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[2\].*declares"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape \(2,\) where an element of shape \(3,\)"):
         list(wrong_shape)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="generator gave"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"expected structure was \(tf.int32, tf.int32\)"):
         list(Dataset.from_generator(lambda: [1], (tf.int32, tf.int32)))
 
 
@@ -93,7 +93,7 @@ def test_text_files(tmp_path):
         list(tf.data.TextLineDataset(str(tmp_path / "absent")))
     files = Dataset.list_files(str(tmp_path / "*.txt"), shuffle=False)
     assert values(tf.data.TextLineDataset(files))[0] == b"one"
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no file matches"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="No files matched pattern"):
         list(Dataset.list_files(str(tmp_path / "*.csv")))
 
 
@@ -324,7 +324,7 @@ def test_groups_of_elements_with_one_key():
     assert found == [(1, [b"a", b"c"], [0, 2]), (2, [b"bb", b"dd", b"ff"], [1, 3, 5]), (1, [b"e"], [4])]
     with pytest.raises(ValueError, match="window_size"):
         tf.contrib.data.group_by_window(lambda x: x, batch)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="expected 1 or more"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="greater than zero, but got 0"):
         list(Dataset.range(2).apply(tf.contrib.data.group_by_window(lambda x: x, lambda key, group: group, 0)))
 
 
@@ -406,7 +406,7 @@ def test_initializable_iterators_take_what_is_fed():
     iterator = Dataset.range(limit).make_initializable_iterator()
     element = iterator.get_next()
     with tf.Session() as session:
-        with pytest.raises(tf.errors.FailedPreconditionError, match="not initialised"):
+        with pytest.raises(tf.errors.FailedPreconditionError, match="has not been initialized"):
             session.run(element)
         for length in (2, 3):
             session.run(iterator.initializer, {limit: length})

@@ -118,7 +118,7 @@ def test_sparse_batches():
     assert first.dense_shape.tolist() == [2, 6]
     assert first.indices.tolist() == [[0, 0], [1, 0], [1, 1], [1, 2], [1, 3], [1, 4]]
     assert second.dense_shape.tolist() == [1, 6]
-    assert elements(sequences().apply(experimental.dense_to_sparse_batch(4, [6])), 1) == ["InvalidArgumentError"]
+    assert elements(sequences().apply(experimental.dense_to_sparse_batch(4, [6])), 1) == ["DataLossError"]
 
 
 @pytest.mark.parametrize("initial", [None, [0.9, 0.1]])
@@ -284,3 +284,137 @@ def test_nested_datasets_pass_as_variants():
     windows = tf.data.Dataset.range(4).window(2)
     again = experimental.from_variant(experimental.to_variant(windows), experimental.get_structure(windows))
     assert elements(again.flat_map(lambda window: window.batch(2))) == [[0, 1], [2, 3]]
+
+
+# -- comma-separated values ------------------------------------------------------------------------------
+
+
+def csv_of(path, contents, columns, **options):
+    path.write_bytes(contents)
+    return experimental.CsvDataset(str(path), [[""]] * columns, **options)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_records_end_where_no_quoted_field_does(tmp_path, end):
+    contents = end.join([b'a,"b ""c""' + end + b'd"', b'"e",f', b'"g,h",'])
+    expected = [(b"a", b'b "c"' + end + b"d"), (b"e", b"f"), (b"g,h", b"")]
+    assert elements(csv_of(tmp_path / "a", contents, 2)) == expected
+    assert elements(csv_of(tmp_path / "a", contents + end, 2, header=True)) == expected[1:]
+    plain = csv_of(tmp_path / "b", end.join([b'1,2"', b"3,4"]), 2, use_quote_delim=False)
+    assert elements(plain) == [(b"1", b'2"'), (b"3", b"4")]
+
+
+@pytest.mark.parametrize(
+    ("contents", "options", "message"),
+    [
+        (b'1,2"3', {}, "Unquoted fields cannot have quotes inside"),
+        (b'"1"2,3', {}, "Quote inside a string has to be escaped by another quote"),
+        (b"1,2,3", {}, "Expect 2 fields but have more in record"),
+        (b"1", {}, "Expect 2 fields but have 1 in record"),
+        (b"\n1,2", {}, "Expect 2 fields but have 1 in record"),
+        (b"1,2,3", {"select_cols": [1, 5]}, "Expect 2 fields but have 1 in record"),
+        (b"", {"header": True}, "Can't read header of file"),
+    ],
+)
+def test_records_that_are_no_rows(tmp_path, contents, options, message):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        list(csv_of(tmp_path / "a", contents, 2, **options))
+
+
+def test_a_record_that_is_no_row_takes_its_line_only(tmp_path):
+    rows = csv_of(tmp_path / "a", b'1,2"3\n"4"5",6\n7,8\n', 2)
+    assert elements(rows) == ["InvalidArgumentError", "InvalidArgumentError", (b"7", b"8")]
+    required = experimental.CsvDataset(str(tmp_path / "a"), [tf.int32, tf.int32])
+    (tmp_path / "a").write_bytes(b"1,\n")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Field 1 is required but missing in record!"):
+        list(required)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------
+
+
+def by_window(key=0, size=2):
+    return Dataset.range(4).apply(experimental.group_by_window(lambda _: key, lambda _, group: group, size))
+
+
+@pytest.mark.parametrize(
+    ("build", "kind", "message"),
+    [
+        (lambda: by_window(key=[0, 0]), ValueError, "`key_func` must return a single tf.int64 tensor"),
+        (lambda: by_window(key="a"), ValueError, "`key_func` must return a single tf.int64 tensor"),
+        (lambda: by_window(size=[2]), ValueError, "`window_size_func` must return a single tf.int64 tensor"),
+        (lambda: experimental.map_and_batch(tf.square, 2, 1, num_parallel_calls=1), ValueError, "mutually exclusive"),
+        (lambda: sampled([0.5] * 3), ValueError, "vector of length"),
+        (lambda: sampled(tf.constant([0.5] * 3)), ValueError, "vector of length"),
+        (lambda: sampled([1, 1]), TypeError, "`tf.float32` or `tf.float64`"),
+        (
+            lambda: experimental.sample_from_datasets([Dataset.range(2), Dataset.from_tensors(0.5)]),
+            TypeError,
+            "must have the same type",
+        ),
+        (
+            lambda: experimental.choose_from_datasets([Dataset.range(2)], Dataset.from_tensors(0)),
+            TypeError,
+            "scalar `tf.int64`",
+        ),
+        (
+            lambda: experimental.make_batched_features_dataset("*", 2, {}, reader=tf.TFRecordReader),
+            TypeError,
+            "must return a `Dataset` object",
+        ),
+    ],
+)
+def test_arguments_that_are_refused(build, kind, message):
+    with pytest.raises(kind, match=message):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("build", "kind", "message"),
+    [
+        (lambda: by_window(size=0), tf.errors.InvalidArgumentError, "must be greater than zero, but got 0"),
+        (
+            lambda: experimental.choose_from_datasets([Dataset.range(2)], Dataset.from_tensors(np.int64(1))),
+            tf.errors.InvalidArgumentError,
+            "out of range",
+        ),
+        (lambda: sparse_rows([2]), tf.errors.DataLossError, "larger than the row shape"),
+        (lambda: sparse_rows([2, None]), tf.errors.InvalidArgumentError, "incompatible with the row shape"),
+        (
+            lambda: Dataset.from_tensors([1]).padded_batch(2, padded_shapes=tf.constant([-2], tf.int64)),
+            tf.errors.InvalidArgumentError,
+            "Padded shape",
+        ),
+    ],
+)
+def test_elements_that_are_refused(build, kind, message):
+    with pytest.raises(kind, match=message):
+        list(build())
+
+
+def sparse_rows(row_shape):
+    rows = Dataset.from_generator(lambda: iter([[1, 2, 3]]), tf.int32)
+    return rows.apply(experimental.dense_to_sparse_batch(2, row_shape))
+
+
+def sampled(weights):
+    sources = [Dataset.from_tensors(number).repeat() for number in range(2)]
+    return experimental.sample_from_datasets(sources, weights, seed=3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda weights: weights,
+        lambda weights: tf.constant(weights, tf.float64),
+        lambda weights: Dataset.from_tensors(weights).repeat(),
+    ],
+)
+def test_datasets_are_sampled_by_weights_of_several_kinds(given):
+    drawn = [elements(sampled(given([0.8, 0.2])), 400) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert 280 < drawn[0].count(0) < 360
+
+
+def test_static_shapes_of_sparse_batches():
+    assert sparse_rows([2, 5]).output_shapes.as_list() == [None, 2, 5]

@@ -25,7 +25,7 @@ def test_elements_are_complete_when_every_component_has_come(session):
     taken = barrier.take_many(2)
     assert [t.shape.as_list() for t in (*taken[:2], *taken[2])] == [[2], [2], [2], [2, 2]]
     indices, keys, values = plain(session.run(taken))
-    assert (indices, keys) == ([0, 1], [b"b", b"a"])  # in the order of the keys' first appearance
+    assert (indices, keys) == ([0, 0], [b"b", b"a"])  # keys that came together, in the order of their first appearance
     assert values == [[20.0, 10.0], [[b"r", b"s"], [b"p", b"q"]]]
 
 
@@ -66,7 +66,7 @@ def test_closing_may_forget_what_is_not_complete(session):
     assert session.run([barrier.ready_size(), barrier.incomplete_size()]) == [1, 0]
     with pytest.raises(CancelledError):
         session.run(barrier.insert_many(1, ["b"], [20]))
-    with pytest.raises(OutOfRangeError, match="1 complete"):
+    with pytest.raises(OutOfRangeError, match="requested 2, total size 1"):
         session.run(barrier.take_many(2))
     assert plain(session.run(barrier.take_many(1)))[2] == [[1], [10]]
 
@@ -103,3 +103,21 @@ def test_equal_shared_names_are_one_barrier(session):
     assert first.name == "barrier" and second.barrier_ref.op.name == "barrier_1"
     with pytest.raises(InvalidArgumentError, match="shared"):
         session.run(Barrier(tf.int64, shapes=[()], shared_name="shared").ready_size())
+
+
+def test_small_batches_do_not_wait_for_what_is_not_complete(session):
+    barrier = Barrier((tf.int32, tf.int32), shapes=((), ()))
+    session.run(barrier.insert_many(0, ["a", "b", "c"], [1, 2, 3]))
+    session.run(barrier.insert_many(1, ["a", "b"], [10, 20]))
+    session.run(barrier.close())
+    _, keys, _ = session.run(barrier.take_many(3, allow_small_batch=True))
+    assert keys.tolist() == [b"a", b"b"]
+    with pytest.raises(OutOfRangeError, match=r"insufficient elements \(requested 2, total size 1\)"):
+        session.run(barrier.take_many(2))
+
+
+def test_components_without_elements(session):
+    with pytest.raises(ValueError, match=r"received shape '\(0,\)' at index 1"):
+        Barrier((tf.int32, tf.int32), shapes=((1,), (0,)))
+    with pytest.raises(InvalidArgumentError, match="Tensors with no elements are not supported"):
+        session.run(Barrier(tf.float32).insert_many(0, ["a"], np.zeros([1, 0], np.float32)))

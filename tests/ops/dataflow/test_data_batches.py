@@ -96,7 +96,7 @@ ROWS = {
 
 
 def forms_of(dataset):
-    op = dataset._variant.op
+    op = dataset._variant_tensor.op
     found = region_over_batch(op.attrs["function"], op.attrs["parameters"])
     return None if found is None else found[1]
 

@@ -124,7 +124,7 @@ def test_equal_shared_names_are_one_area(session):
 def test_elements_are_found_by_their_keys(session):
     area = staging.MapStagingArea([tf.int32, tf.float32], shapes=[[], []])
     key = tf.placeholder(tf.int64, [])
-    put, got = area.put(key, [tf.cast(key, tf.int32) * 10, 0.5]), area.get(key)
+    put, got = area.put(key, [tf.cast(key, tf.int32) * 10, 0.5]), area.get(key)[1]
     for k in (3, 1, 2):
         session.run(put, {key: k})
     assert session.run(area.peek(2)) == [20, 0.5]
@@ -145,7 +145,7 @@ def test_any_element_may_be_taken(session, ordered, expected):
 
 def test_components_come_one_by_one(session):
     area = staging.MapStagingArea([tf.int32, tf.string], names=["number", "text"])
-    waiter = Task(session.run, area.get(5))
+    waiter = Task(session.run, area.get(5)[1])
     until_waiting(session, "MapStagingArea", 0)
     session.run(area.put(5, {"text": "five"}))
     assert session.run([area.size(), area.incomplete_size()]) == [0, 1]
@@ -159,11 +159,11 @@ def test_components_come_one_by_one(session):
 def test_components_are_taken_one_by_one(session):
     area = staging.MapStagingArea([tf.int32, tf.float32, tf.string])
     session.run(area.put(1, [7, 0.5, "a"]))
-    assert session.run(area.get(1, indices=[2, 0])) == [b"a", 7]
+    assert session.run(area.get(1, indices=[2, 0])[1]) == [b"a", 7]
     assert session.run(area.size()) == 1
     with pytest.raises(InvalidArgumentError, match="taken already"):
-        session.run(area.get(1, indices=[0]))
-    assert session.run(area.get(1, indices=[1])) == [0.5]
+        session.run(area.get(1, indices=[0])[1])
+    assert session.run(area.get(1, indices=[1])[1]) == [0.5]
     assert session.run(area.size()) == 0
 
 
@@ -173,9 +173,9 @@ def test_only_complete_elements_count_towards_the_capacity(session):
     session.run(area.put(2, [2], indices=[0]))
     waiter = Task(session.run, area.put(2, [2], indices=[1]))
     until_waiting(session, "MapStagingArea", 0)
-    assert session.run(area.get(1)) == [1, 1]
+    assert session.run(area.get(1)[1]) == [1, 1]
     waiter.result()
-    assert session.run(area.get(2)) == [2, 2]
+    assert session.run(area.get(2)[1]) == [2, 2]
     session.run(area.put(3, [3, 3]))
     session.run(area.clear())
     assert session.run([area.size(), area.incomplete_size()]) == [0, 0]

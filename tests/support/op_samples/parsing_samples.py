@@ -287,15 +287,15 @@ ERRORS = (
     + [
         OpError("DecodeCSV", lambda r, d=defaults: decoding_ops.decode_csv(r, d), [strings(line)], match, at_run=True)
         for line, defaults, match in [
-            (b"1,2", [[0], [0], [0]], "record 0 has 2 fields, expected 3"),
-            (b",2", [dtypes.int32, [0]], "field 0 of record 0 is empty"),
+            (b"1,2", [[0], [0], [0]], "Expect 3 fields but have 2 in record 0"),
+            (b",2", [dtypes.int32, [0]], "Field 0 is required but missing in record 0!"),
             (b"x", [[0]], "b'x' is not an int32"),
             (b"99999999999", [[0]], "is not an int32"),
             (b"1_0", [[0.0]], "is not a float32"),
-            (b'"a', [[""]], "does not end"),
-            (b'"a" ,b', [[""], [""]], "between a quoted field"),
-            (b'a"b,c', [[""], [""]], "a quote or line break"),
-            (b"a\nb", [[""]], "line break"),
+            (b'"a', [[""]], "has to end with quote"),
+            (b'"a" ,b', [[""], [""]], "has to end with quote"),
+            (b'a"b,c', [[""], [""]], "Unquoted fields cannot have quotes/CRLFs"),
+            (b"a\nb", [[""]], "quotes/CRLFs inside"),
         ]
     ]
     + [

@@ -22,7 +22,7 @@ class Barrier:
         name: Name of the barrier's operation.
 
     Raises:
-        ValueError: A shape is not fully known, or the lists differ in length.
+        ValueError: A shape is not fully known, or has no elements, or the lists differ in length.
     """
 
     def __init__(
@@ -30,6 +30,11 @@ class Barrier:
     ) -> None:
         self._types = as_type_list(types)
         self._shapes = as_shape_list(shapes, len(self._types))
+        for index, shape in enumerate(self._shapes):
+            if shape.rank is not None and 0 in shape.sizes:
+                raise ValueError(
+                    f"Empty tensors are not supported, but received shape '{tuple(shape.sizes)}' at index {index}"
+                )
         attrs = {"component_types": list(self._types), "shapes": list(self._shapes)}
         self._barrier_ref = make_resource(barrier_ops.BARRIER, name, shared_name, **attrs)
         self._name = self._barrier_ref.op.name.rpartition("/")[2]

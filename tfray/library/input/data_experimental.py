@@ -78,7 +78,7 @@ def make_saveable_from_iterator(iterator: Any, external_state_policy: Any = None
         iterator: A `tf.data.Iterator`. One with an initializer has to be initialised before it is restored.
         external_state_policy: Accepted for TensorFlow's sake.
     """
-    return SaveableResource(iterator._handle.op.name, iterator._handle)
+    return SaveableResource(iterator.name, iterator.handle)
 
 
 def map_and_batch(
@@ -88,7 +88,9 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: int | None = None,
 ) -> Transformation:
-    """`Dataset.map`, then `Dataset.batch`, for `Dataset.apply`."""
+    """`Dataset.map`, then `Dataset.batch`, for `Dataset.apply`. Raises `ValueError` for two parallel counts."""
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise ValueError("The `num_parallel_calls` and `num_parallel_batches` arguments are mutually exclusive.")
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
 
 
@@ -166,18 +168,30 @@ def group_by_window(
 
 
 def sample_from_datasets(
-    datasets: Sequence[Dataset], weights: Sequence[float] | None = None, seed: int | None = None
+    datasets: Sequence[Dataset], weights: TensorLike | Dataset | None = None, seed: int | None = None
 ) -> Dataset:
     """Take each element from a dataset chosen at random. Datasets that have ended are left out.
 
     Args:
         datasets: Datasets with elements of one kind.
-        weights: Probability of each; equal when None.
+        weights: Probability of each, a vector of float32 or float64, or a dataset of such vectors, one for each choice;
+            equal when None.
         seed: Determines the choices; None for others in every pass.
+
+    Raises:
+        ValueError: There are not as many weights as datasets.
+        TypeError: The weights are of another dtype, or the datasets have elements of several kinds.
     """
-    if weights is not None and len(weights) != len(datasets):
-        raise ValueError(f"there are {len(weights)} weights for {len(datasets)} datasets")
-    probabilities = np.full(len(datasets), 1 / len(datasets)) if weights is None else np.asarray(weights, float)
+    if isinstance(weights, (Tensor, Dataset)):
+        vectors = weights if isinstance(weights, Dataset) else Dataset.from_tensors(weights).repeat()
+        _check_weights(vectors._types[0], vectors._shapes[0].with_rank(1).sizes[0], datasets)
+
+        def chosen(probabilities: Tensor) -> Tensor:
+            return random_ops.multinomial(math_ops.log(probabilities)[np.newaxis], 1, seed)[0, 0]
+
+        return choose_from_datasets(datasets, vectors.map(chosen))
+    probabilities = np.full(len(datasets), 1 / len(datasets)) if weights is None else np.asarray(weights)
+    _check_weights(as_dtype(probabilities.dtype), len(probabilities), datasets)
     # Leave out datasets of weight 0: they are never chosen, so the result would never end.
     datasets = [dataset for dataset, probability in zip(datasets, probabilities, strict=True) if probability]
     probabilities = probabilities[probabilities != 0]
@@ -188,6 +202,16 @@ def sample_from_datasets(
             yield int(generator.choice(len(datasets), p=probabilities / probabilities.sum()))
 
     return choose_from_datasets(datasets, Dataset.from_generator(choices, "int64", []))
+
+
+def _check_weights(dtype: Any, count: int | None, datasets: Sequence[Dataset]) -> None:
+    if count not in (None, len(datasets)):
+        raise ValueError(
+            "`weights` must be a vector of length `len(datasets)`: `datasets` and `weights` must have the same length, "
+            f"and are {len(datasets)} and {count}"
+        )
+    if dtype not in (dtypes.float32, dtypes.float64):
+        raise TypeError(f"`weights` must have type `tf.float32` or `tf.float64`, not {dtype!r}")
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
@@ -246,7 +270,7 @@ def cardinality(dataset: Dataset) -> Tensor:
 
     It is `INFINITE_CARDINALITY` or `UNKNOWN_CARDINALITY` where there is no number.
     """
-    return add_op(dataset_result_ops.CARDINALITY, dataset._variant)
+    return add_op(dataset_result_ops.CARDINALITY, dataset._variant_tensor)
 
 
 def get_single_element(dataset: Dataset) -> Any:
@@ -263,13 +287,13 @@ def get_single_element(dataset: Dataset) -> Any:
         "output_types": [dtype for dtype, _ in carriers],
         "output_shapes": [shape for _, shape in carriers],
     }
-    components = add_op(dataset_result_ops.SINGLE_ELEMENT, dataset._variant, **attrs)
+    components = add_op(dataset_result_ops.SINGLE_ELEMENT, dataset._variant_tensor, **attrs)
     return unwrapped(dataset._kinds, dataset.output_shapes, components)
 
 
 def to_variant(dataset: Dataset) -> Tensor:
     """The tensor that stands for a dataset in the graph."""
-    return dataset._variant
+    return dataset._variant_tensor
 
 
 def from_variant(variant: Tensor, structure: Any) -> Dataset:
@@ -381,24 +405,25 @@ def dense_to_sparse_batch(batch_size: TensorLike, row_shape: Any) -> Transformat
     Args:
         batch_size: int64 scalar: elements in a batch; the last may have fewer.
         row_shape: Shape into which each element fits; None stands for the largest size of the batch.
+
+    Raises:
+        InvalidArgumentError: At run time, an element has another rank.
+        DataLossError: At run time, an element is larger.
     """
 
     def apply(dataset: Dataset) -> Dataset:
         if len(dataset._types) != 1 or not isinstance(dataset._types[0], dtypes.DType):
             raise TypeError("dense_to_sparse_batch takes elements of one tensor")
-        limits = as_shape(row_shape).sizes
+        limits = as_shape(row_shape)
+        bounds = np.array([-1 if limit is None else limit for limit in limits.sizes], np.int64)
 
         def sparse(element: Tensor) -> SparseTensor:
             sizes = array_ops.shape(element, out_type=dtypes.int64)
-            wanted = [
-                sizes[axis] if limit is None else convert_to_tensor(limit, dtypes.int64)
-                for axis, limit in enumerate(limits)
-            ]
-            message = "dense_to_sparse_batch: an element does not fit into row_shape"
-            check = check_ops.assert_less_equal(sizes, array_ops.stack(wanted), message=message)
-            with get_default_graph().control_dependencies([check]):
+            row = add_op(dataset_ops.ROW_SHAPE, sizes, bounds)
+            with get_default_graph().control_dependencies([row]):
                 places = array_ops.where(array_ops.fill(sizes, True))
-            return SparseTensor(places, array_ops.reshape(element, [-1]), array_ops.stack(wanted))
+            places.set_shape([None, limits.rank])
+            return SparseTensor(places, array_ops.reshape(element, [-1]), row if None in limits.sizes else bounds)
 
         return dataset.map(sparse).batch(batch_size)
 
@@ -481,7 +506,7 @@ class TFRecordWriter:
             raise TypeError(f"TFRecordWriter writes a dataset of string scalars, not {dataset!r}")
         if dataset._shapes[0].rank not in (None, 0):
             raise TypeError(f"TFRecordWriter writes string scalars, not strings of shape {dataset._shapes[0]}")
-        inputs = self._filename, self._compression, dataset._variant
+        inputs = self._filename, self._compression, dataset._variant_tensor
         result: Operation = add_op(dataset_result_ops.WRITE_RECORDS, *inputs)
         return result
 

@@ -149,7 +149,7 @@ def _of_files(definition: OpDef, filenames: Any, parallel_reads: TensorLike | No
         records = names.interleave(
             lambda name: Dataset(add_op(definition, name, *options), dtypes.string, TensorShape([])), cycle_length
         )
-        return records._variant
+        return records._variant_tensor
     return add_op(definition, convert_to_tensor(filenames, dtypes.string), *options)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Final
 
 from tfray.errors import ArgumentError
 from tfray.framework import dtypes, nest
@@ -11,20 +12,31 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.input.dataset_structure import (
     carriers_of,
-    check_same_kinds,
     class_of,
     declared_kinds,
+    have_same_kinds,
     shapes_like,
+    structure_of,
     types_of,
     unwrapped,
 )
+from tfray.library.variables.saveable_resource import SaveableResource
 from tfray.ops.dataflow import iterator_ops
 
+GET_NEXT_CALL_WARNING_THRESHOLD: Final = 32
+"""After so many calls of `Iterator.get_next` a program most likely calls it in its loop of steps."""
 
-class Iterator:
+GET_NEXT_CALL_WARNING_MESSAGE: Final = (
+    "An unusually high number of `Iterator.get_next()` calls was made, and each adds operations to the graph. Call it "
+    "once, before the loop, and run its result in every step."
+)
+
+
+class Iterator(SaveableResource):
     """The position of a program in a dataset. Each step that runs `get_next` takes one element.
 
-    Datasets make them; a program may make one for a handle that it has from elsewhere.
+    Datasets make them; a program may make one for a handle that it has from elsewhere. `tf.train.Checkpoint` and
+    `Saver` save its position, as `tf.data.experimental.make_saveable_from_iterator` tells.
 
     Args:
         iterator_resource: Resource scalar: the handle of an iterator.
@@ -45,17 +57,24 @@ class Iterator:
         output_shapes: Structure = None,
         output_classes: Structure = None,
     ) -> None:
-        self._handle = iterator_resource
-        self._source: Tensor | None = None
+        kinds = declared_kinds(output_types, output_classes)
+        self._describe(iterator_resource, kinds, shapes_like(kinds, output_shapes))
         self._initializer = initializer
-        self._kinds = declared_kinds(output_types, output_classes)
-        self.output_shapes = shapes_like(self._kinds, output_shapes)
+
+    def _describe(self, handle: Tensor, kinds: Any, shapes: Any, source: Tensor | None = None) -> None:
+        super().__init__(handle.op.name, handle)
+        self._kinds = kinds
+        self.output_shapes = shapes
+        self._source = source
+        self._initializer = None
+        self._calls = 0
+        self._string_handle = self._handle_as_string(None)
 
     @classmethod
     def _of_kinds(cls, handle: Tensor, kinds: Any, shapes: Any, source: Tensor | None = None) -> Iterator:
         """An iterator over any elements, those that have datasets as components too."""
-        iterator = cls(handle, None, ())
-        iterator._kinds, iterator.output_shapes, iterator._source = kinds, shapes, source
+        iterator = cls.__new__(cls)
+        iterator._describe(handle, kinds, shapes, source)
         return iterator
 
     @property
@@ -67,6 +86,11 @@ class Iterator:
     def output_classes(self) -> Any:
         """The class of each component: `tf.Tensor`, `tf.SparseTensor` or `tf.data.Dataset`."""
         return nest.map_structure(class_of, self._kinds)
+
+    @property
+    def element_spec(self) -> Any:
+        """A description of each component, such as `tf.TensorSpec`, in the structure of an element."""
+        return structure_of(self._kinds, self.output_shapes)
 
     @staticmethod
     def from_structure(
@@ -104,13 +128,13 @@ class Iterator:
             TypeError: (and ValueError) Its elements are of other dtypes or shapes than the iterator's.
         """
         shapes = nest.flatten(self.output_shapes)
-        fits = _same_kinds(self._kinds, dataset._kinds) and all(
+        fits = have_same_kinds(self._kinds, dataset._kinds) and all(
             mine.is_compatible_with(other) for mine, other in zip(shapes, dataset._shapes, strict=True)
         )
         if not fits:
             mine = f"{self.output_types!r} {self.output_shapes!r}"
             raise ArgumentError(f"the iterator has elements of {mine}, not {dataset!r}")
-        result: Operation = add_op(iterator_ops.MAKE_ITERATOR, self._handle, dataset._variant, name=name)
+        result: Operation = add_op(iterator_ops.MAKE_ITERATOR, self.handle, dataset._variant_tensor, name=name)
         return result
 
     def get_next(self, name: str | None = None) -> Any:
@@ -120,25 +144,24 @@ class Iterator:
             OutOfRangeError: At run time, there are no more.
             FailedPreconditionError: At run time, the iterator has not been initialised.
         """
+        self._calls += 1
+        if self._calls > GET_NEXT_CALL_WARNING_THRESHOLD:
+            warnings.warn(GET_NEXT_CALL_WARNING_MESSAGE, stacklevel=2)
         carriers = carriers_of(self._kinds, self.output_shapes)
         attrs: dict[str, Any] = {
             "output_types": [dtype for dtype, _ in carriers],
             "output_shapes": [shape for _, shape in carriers],
         }
-        source = [] if self._source is None else [self._source]
-        components = add_op(iterator_ops.GET_NEXT, self._handle, source, name=name, **attrs)
+        components = add_op(iterator_ops.GET_NEXT, self.handle, self._sources(), name=name, **attrs)
         return unwrapped(self._kinds, self.output_shapes, components)
 
     def string_handle(self, name: str | None = None) -> Tensor:
-        """String scalar by which `from_string_handle` finds the iterator."""
-        return add_op(
-            iterator_ops.STRING_HANDLE, self._handle, [] if self._source is None else [self._source], name=name
-        )
+        """String scalar by which `from_string_handle` finds the iterator; always the same one without a name."""
+        return self._string_handle if name is None else self._handle_as_string(name)
 
+    def _handle_as_string(self, name: str | None) -> Tensor:
+        return add_op(iterator_ops.STRING_HANDLE, self.handle, self._sources(), name=name)
 
-def _same_kinds(first: Any, second: Any) -> bool:
-    try:
-        check_same_kinds(first, second, "elements")
-    except TypeError:
-        return False
-    return True
+    def _sources(self) -> list[Tensor]:
+        """The dataset that it begins by itself, if any."""
+        return [] if self._source is None else [self._source]

@@ -7,46 +7,25 @@ from typing import Any
 
 from tfray.framework import nest
 from tfray.framework.convert import add_op
-from tfray.framework.dtypes import DType, DTypeLike
+from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Structure as Nested
-from tfray.library.input.dataset_structure import SparseKind, as_element, carrier_of, carriers_of, kind_of, unwrapped
-from tfray.library.input.datasets import Dataset, DatasetKind
+from tfray.library.input.dataset_structure import (
+    SparseKind,
+    TensorArrayKind,
+    VariantKind,
+    as_element,
+    carrier_of,
+    carriers_of,
+    kind_of,
+    shape_of,
+    structure_of,
+    unwrapped,
+)
+from tfray.library.input.datasets import DatasetKind, DatasetSpec
 from tfray.ops.control.type_specs import SparseTensorSpec, TensorArraySpec, TensorSpec, TypeSpec
 from tfray.ops.dataflow import optional_ops
-
-
-@dataclass(frozen=True, repr=False)
-class DatasetSpec(TypeSpec):
-    """Describes a dataset, or a tensor of datasets.
-
-    Args:
-        element_spec: Descriptions of the components of an element, in its structure.
-        dataset_shape: Shape of the tensor; that of a scalar is one dataset.
-    """
-
-    element_spec: Any
-    dataset_shape: Any = ()
-
-    def __post_init__(self) -> None:
-        self._normalize(dataset_shape=TensorShape(self.dataset_shape))
-
-    def __hash__(self) -> int:
-        return hash((DatasetSpec, tuple(nest.flatten(self.element_spec)), self.dataset_shape))
-
-    @property
-    def value_type(self) -> type:
-        return Dataset
-
-    @classmethod
-    def from_value(cls, value: Dataset) -> DatasetSpec:
-        """The description of a dataset. Raises `TypeError` for anything else."""
-        if not isinstance(value, Dataset):
-            raise TypeError(f"{value!r} is no tf.data.Dataset")
-        return cls(get_structure(value))
-
-    _of = from_value
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,19 +77,6 @@ def TensorArrayStructure(
     return TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)
 
 
-def structure_of(kinds: Nested, shapes: Nested) -> Any:
-    """A description of each component of an element."""
-
-    def one(kind: Any, shape: Any) -> Any:
-        if isinstance(kind, SparseKind):
-            return SparseTensorSpec(shape, kind.dtype)
-        if not isinstance(kind, DType):
-            return DatasetSpec(structure_of(kind.dtype, kind.shape))
-        return TensorSpec(shape, kind)
-
-    return nest.pack_sequence_as(kinds, list(map(one, nest.flatten(kinds), nest.flatten(shapes))))
-
-
 def kinds_of(structure: Nested) -> tuple[Any, Any]:
     """Kinds and shapes of the components that descriptions tell."""
     pairs = list(map(_kind_and_shape, nest.flatten(structure)))
@@ -123,18 +89,44 @@ def _kind_and_shape(spec: Any) -> tuple[Any, Any]:
         return SparseKind(spec.dtype), spec.shape
     if isinstance(spec, DatasetSpec):
         return DatasetKind(*kinds_of(spec.element_spec)), spec.dataset_shape
+    if isinstance(spec, OptionalSpec):
+        return OptionalKind(*kinds_of(spec.value_structure)), TensorShape([])
+    if isinstance(spec, TensorArraySpec):
+        return TensorArrayKind(spec), TensorShape([])
     if not isinstance(spec, TensorSpec):
-        raise TypeError(f"{spec!r} is no tf.TensorSpec, tf.SparseTensorSpec or tf.data.DatasetSpec")
+        raise TypeError(f"{spec!r} describes nothing that an element may have")
     return spec.dtype, spec.shape
+
+
+@dataclass(frozen=True)
+class OptionalKind(VariantKind):
+    """A component that is an `Optional`: kinds and shapes of its value."""
+
+    dtype: Any
+    shape: Any
+
+    @property
+    def value_class(self) -> type:
+        return Optional
+
+    def unwrapped(self, carrier: Tensor, shape: TensorShape) -> Optional:
+        return Optional(carrier, self.dtype, self.shape)
+
+    def spec(self, shape: TensorShape) -> OptionalSpec:
+        return OptionalSpec(structure_of(self.dtype, self.shape))
 
 
 class Optional:
     """A value that may be missing: made by `from_value`, `none_from_structure` and `get_next_as_optional`."""
 
     def __init__(self, variant: Tensor, kinds: Nested, shapes: Nested) -> None:
-        self._variant = variant
+        self._variant_tensor = variant
         self._kinds = kinds
         self._shapes = shapes
+
+    @property
+    def _kind(self) -> OptionalKind:
+        return OptionalKind(self._kinds, self._shapes)
 
     @staticmethod
     def from_value(value: Nested) -> Optional:
@@ -142,7 +134,7 @@ class Optional:
         element = as_element(value)
         leaves = nest.flatten(element)
         variant = add_op(optional_ops.FROM_VALUE, [carrier_of(leaf) for leaf in leaves])
-        shapes = nest.pack_sequence_as(element, [leaf.shape for leaf in leaves])
+        shapes = nest.pack_sequence_as(element, [shape_of(leaf) for leaf in leaves])
         return Optional(variant, nest.map_structure(kind_of, element), shapes)
 
     @staticmethod
@@ -152,7 +144,7 @@ class Optional:
 
     def has_value(self, name: str | None = None) -> Tensor:
         """Whether there is a value: a bool scalar."""
-        return add_op(optional_ops.HAS_VALUE, self._variant, name=name)
+        return add_op(optional_ops.HAS_VALUE, self._variant_tensor, name=name)
 
     def get_value(self, name: str | None = None) -> Any:
         """The value.
@@ -165,7 +157,7 @@ class Optional:
             "output_types": [dtype for dtype, _ in carriers],
             "output_shapes": [shape for _, shape in carriers],
         }
-        components = add_op(optional_ops.GET_VALUE, self._variant, name=name, **attrs)
+        components = add_op(optional_ops.GET_VALUE, self._variant_tensor, name=name, **attrs)
         return unwrapped(self._kinds, self._shapes, components)
 
     @property
@@ -176,8 +168,7 @@ class Optional:
 
 def get_next_as_optional(iterator: Any) -> Optional:
     """The next element of an iterator, or an `Optional` without a value at its end."""
-    source = [] if iterator._source is None else [iterator._source]
-    variant = add_op(optional_ops.GET_NEXT, iterator._handle, source)
+    variant = add_op(optional_ops.GET_NEXT, iterator.handle, iterator._sources())
     return Optional(variant, iterator._kinds, iterator.output_shapes)
 
 
@@ -189,4 +180,4 @@ def get_structure(dataset_or_iterator: Any) -> Any:
     """
     if not hasattr(dataset_or_iterator, "output_shapes"):
         raise TypeError(f"get_structure takes a dataset or an iterator, not {dataset_or_iterator!r}")
-    return structure_of(dataset_or_iterator._kinds, dataset_or_iterator.output_shapes)
+    return dataset_or_iterator.element_spec

@@ -23,9 +23,12 @@ class _OptionsBase:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._types:
-            raise AttributeError(f"{type(self).__name__} has no option {name!r}; there are {', '.join(self._types)}")
+            raise AttributeError(
+                f"Cannot set the property {name} on {type(self).__name__}; there are {', '.join(self._types)}"
+            )
         if value is not None and not isinstance(value, self._types[name]):
-            raise TypeError(f"option {name} takes {self._types[name].__name__}, not {value!r}")
+            wanted = self._types[name]
+            raise TypeError(f'Property "{name}" must be of type {wanted}, got: {value!r} (type: {type(value)})')
         self._given[name] = value
 
     def __eq__(self, other: object) -> bool:

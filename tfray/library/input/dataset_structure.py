@@ -22,6 +22,8 @@ from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape, as_shape
 from tfray.framework.type_aliases import Structure
 from tfray.ops.arrays import array_ops
+from tfray.ops.control.tensor_array_ops import TensorArray
+from tfray.ops.control.type_specs import SparseTensorSpec, TensorArraySpec, TensorSpec, TypeSpec
 from tfray.ops.sparse.sparse_transport_ops import deserialize_sparse, serialize_sparse
 
 
@@ -39,14 +41,17 @@ class Kind(ABC):
     def value_class(self) -> type:
         """Its class."""
 
-    @property
     @abstractmethod
-    def carrier(self) -> tuple[DType, TensorShape]:
-        """Dtype and static shape of the tensor that stands for it."""
+    def carrier(self, shape: TensorShape) -> tuple[DType, TensorShape]:
+        """Dtype and static shape of the tensor that stands for a leaf whose static shape is `shape`."""
 
     @abstractmethod
     def unwrapped(self, carrier: Tensor, shape: TensorShape) -> Any:
         """The leaf that a tensor stands for."""
+
+    @abstractmethod
+    def spec(self, shape: TensorShape) -> TypeSpec:
+        """Its description."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,49 @@ class SparseKind(Kind):
     def value_class(self) -> type:
         return SparseTensor
 
-    @property
-    def carrier(self) -> tuple[DType, TensorShape]:
+    def carrier(self, shape: TensorShape) -> tuple[DType, TensorShape]:
         return dtypes.string, TensorShape(None)
 
     def unwrapped(self, carrier: Tensor, shape: TensorShape) -> SparseTensor:
         return deserialize_sparse(carrier, self.dtype, shape.rank)
+
+    def spec(self, shape: TensorShape) -> SparseTensorSpec:
+        return SparseTensorSpec(shape, self.dtype)
+
+
+class VariantKind(Kind):
+    """What a variant tensor stands for: a dataset, an optional, a `TensorArray`."""
+
+    def carrier(self, shape: TensorShape) -> tuple[DType, TensorShape]:
+        return dtypes.variant, shape
+
+
+@dataclass(frozen=True)
+class TensorArrayKind(VariantKind):
+    """A `TensorArray`, as `TensorArraySpec` describes it."""
+
+    described: TensorArraySpec
+
+    @property
+    def dtype(self) -> Any:
+        return self.described.dtype
+
+    @property
+    def value_class(self) -> type:
+        return TensorArray
+
+    def unwrapped(self, carrier: Tensor, shape: TensorShape) -> TensorArray:
+        one = self.described
+        return TensorArray(
+            one.dtype,
+            flow=carrier,
+            dynamic_size=one.dynamic_size,
+            infer_shape=one.infer_shape,
+            element_shape=one.element_shape,
+        )
+
+    def spec(self, shape: TensorShape) -> TensorArraySpec:
+        return self.described
 
 
 def types_of(kinds: Structure) -> Any:
@@ -78,7 +120,24 @@ def class_of(kind: Any) -> type:
 def kind_of(leaf: Any) -> Any:
     if isinstance(leaf, SparseTensor):
         return SparseKind(leaf.dtype)
-    return getattr(leaf, "_kind", leaf.dtype)
+    if isinstance(leaf, TensorArray):
+        return TensorArrayKind(TensorArraySpec._of(leaf))
+    return leaf._kind if hasattr(leaf, "_kind") else leaf.dtype
+
+
+def shape_of(leaf: Any) -> TensorShape:
+    """Static shape of a component."""
+    shape: TensorShape = leaf.shape if isinstance(leaf, (Tensor, SparseTensor)) else carrier_of(leaf).shape
+    return shape
+
+
+def structure_of(kinds: Structure, shapes: Structure) -> Any:
+    """A description of each component of an element."""
+    specs = [
+        kind.spec(shape) if isinstance(kind, Kind) else TensorSpec(shape, kind)
+        for kind, shape in zip(nest.flatten(kinds), nest.flatten(shapes), strict=True)
+    ]
+    return nest.pack_sequence_as(kinds, specs)
 
 
 def declared_kinds(types: Structure, classes: Structure) -> Any:
@@ -91,12 +150,15 @@ def declared_kinds(types: Structure, classes: Structure) -> Any:
 def carriers_of(kinds: Structure, shapes: Structure) -> list[tuple[DType, TensorShape]]:
     """Dtype and shape of the tensor that stands for each component."""
     pairs = zip(nest.flatten(kinds), nest.flatten(shapes), strict=True)
-    return [kind.carrier if isinstance(kind, Kind) else (kind, shape) for kind, shape in pairs]
+    return [kind.carrier(shape) if isinstance(kind, Kind) else (kind, shape) for kind, shape in pairs]
 
 
 def carrier_of(leaf: Any) -> Tensor:
     """The tensor that stands for a component."""
-    return serialize_sparse(leaf) if isinstance(leaf, SparseTensor) else getattr(leaf, "_variant", leaf)
+    if isinstance(leaf, SparseTensor):
+        return serialize_sparse(leaf)
+    tensor: Tensor = leaf.flow if isinstance(leaf, TensorArray) else getattr(leaf, "_variant_tensor", leaf)
+    return tensor
 
 
 def unwrapped(kinds: Structure, shapes: Structure, carriers: Sequence[Tensor]) -> Any:
@@ -113,12 +175,17 @@ def as_element(value: Any) -> Any:
     """`value` as an element: dictionaries and tuples are structure, everything else, lists too, becomes a tensor."""
     if isinstance(value, Mapping):
         return type(value)((key, as_element(item)) for key, item in value.items())  # type: ignore[call-arg]
+    if isinstance(value, SparseTensorValue):  # a named tuple, and yet no structure
+        return SparseTensor.from_value(value)
     if isinstance(value, tuple):
         items = [as_element(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, SparseTensorValue):
-        return SparseTensor.from_value(value)
-    return value if isinstance(value, SparseTensor) or hasattr(value, "_kind") else convert_to_tensor(value)
+    if isinstance(value, (SparseTensor, TensorArray)) or hasattr(value, "_kind"):
+        return value
+    if isinstance(value, list) and value and all(hasattr(item, "_kind") for item in value):
+        stacked = array_ops.stack([carrier_of(item) for item in value])
+        return value[0]._kind.unwrapped(stacked, stacked.shape)
+    return convert_to_tensor(value)
 
 
 # -- shapes ----------------------------------------------------------------------------------------------
@@ -147,8 +214,12 @@ def _vector(sizes: Any) -> list[Any]:
     """Sizes as a list. Raises `ValueError` when they are nested."""
     listed = list(sizes) if isinstance(sizes, (list, tuple, np.ndarray)) else [sizes]
     if any(isinstance(size, (list, tuple, np.ndarray)) for size in listed):
-        raise ValueError(f"padded shape {sizes} must be a vector of integers")
+        raise ValueError(_no_vector(sizes, np.shape(sizes)))
     return listed
+
+
+def _no_vector(wanted: Any, shape: Any) -> str:
+    return f"Padded shape {wanted!r} must be a 1-D tensor of tf.int64 values, but its shape was {shape}."
 
 
 def padded_shape(wanted: Structure, shape: TensorShape) -> tuple[Tensor, TensorShape]:
@@ -168,17 +239,22 @@ def padded_shape(wanted: Structure, shape: TensorShape) -> tuple[Tensor, TensorS
     else:
         tensor = wanted
         if tensor.dtype is not dtypes.int64:
-            raise TypeError(f"padded shape {wanted!r} must be a vector of int64")
+            raise TypeError(
+                f"Padded shape {wanted!r} must be a 1-D tensor of tf.int64 values, but its element type was "
+                f"{tensor.dtype.name}."
+            )
         if tensor.shape.rank not in (None, 1):
-            raise ValueError(f"padded shape {wanted!r} must be a vector of int64; its shape is {tensor.shape}")
+            raise ValueError(_no_vector(wanted, tensor.shape))
         known = constant_value(tensor)
         static = TensorShape([None] * tensor.shape.sizes[0] if tensor.shape.rank and tensor.shape.sizes[0] else None)
         if known is not None:
-            static = TensorShape([None if size == -1 else int(size) for size in known])
+            static = TensorShape([None if size < 0 else int(size) for size in known])
     if static.rank is not None and shape.rank is not None:
         pairs = list(zip(static.sizes, shape.sizes, strict=False))
         if static.rank != shape.rank or any(p is not None and s is not None and p < s for p, s in pairs):
-            raise ValueError(f"the padded shape {static} is not compatible with the shape {shape} of the component")
+            raise ValueError(
+                f"The padded shape {static} is not compatible with the corresponding input component shape {shape}."
+            )
     return tensor, static
 
 
@@ -206,7 +282,8 @@ def count_of(value: Any, what: str) -> Tensor:
         TypeError: It is a floating number, or of another dtype.
         ValueError: It is no scalar.
     """
-    tensor = value if isinstance(value, Tensor) else None
+    is_in_graph = isinstance(value, Tensor) or hasattr(value, "graph")  # a variable, for instance
+    tensor = convert_to_tensor(value) if is_in_graph else None
     if tensor is None:
         array = np.asarray(value)
         if array.dtype.kind not in "iu":
@@ -229,15 +306,20 @@ def flag_of(value: Any, what: str) -> Tensor:
     return tensor
 
 
+def have_same_kinds(first: Structure, second: Structure) -> bool:
+    """Whether elements have one structure, and in it the same dtypes and classes."""
+    if nest.flatten(first) != nest.flatten(second):
+        return False
+    try:
+        nest.assert_same_structure(first, second)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def check_same_kinds(first: Structure, second: Structure, what: str) -> None:
     """Raise `TypeError` when elements differ in structure, dtypes or classes."""
-    same = nest.flatten(first) == nest.flatten(second)
-    if same:
-        try:
-            nest.assert_same_structure(first, second)
-        except (TypeError, ValueError):
-            same = False
-    if not same:
+    if not have_same_kinds(first, second):
         raise TypeError(f"{what} have different types: {types_of(first)!r} and {types_of(second)!r}")
 
 
@@ -255,4 +337,7 @@ def flat_like(types: Structure, element: Structure) -> list[Any]:
     try:
         return nest.flatten_up_to(types, element)
     except ValueError as error:
-        raise InvalidArgumentError(f"the generator gave an element that is not nested as declared: {error}") from None
+        raise InvalidArgumentError(
+            "`generator` yielded an element that did not match the expected structure. The expected structure was "
+            f"{types!r}, but the yielded element was {element!r}: {error}"
+        ) from None

@@ -18,7 +18,7 @@ from tfray.framework.dtypes import DType, as_dtype
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.input.dataset_files import TextLineDataset, TFRecordDataset, flat_names
+from tfray.library.input.dataset_files import TFRecordDataset, flat_names
 from tfray.library.input.datasets import AUTOTUNE, Dataset
 from tfray.ops.dataflow import dataset_ops
 from tfray.ops.strings import decoding_ops, parsing_ops
@@ -35,9 +35,12 @@ class CsvDataset(Dataset):
         buffer_size: Accepted for TensorFlow 1's sake.
         header: Whether to leave out the first line of each file.
         field_delim: The character between fields.
-        use_quote_delim: Whether ``"`` encloses fields. A quoted field ends within its line.
+        use_quote_delim: Whether ``"`` encloses fields, which may have line breaks then.
         na_value: What else counts as an empty field.
         select_cols: Numbers of the columns to take, ascending; all when None.
+
+    Raises:
+        InvalidArgumentError: At run time: as `tf.decode_csv`, or a file has no header.
     """
 
     def __init__(
@@ -52,18 +55,17 @@ class CsvDataset(Dataset):
         na_value: str = "",
         select_cols: Sequence[int] | None = None,
     ) -> None:
-        def lines(name: Tensor) -> Dataset:
-            return TextLineDataset(name, compression_type).skip(1 if header else 0)
+        form: dict[str, Any] = {"field_delim": field_delim, "use_quote_delim": use_quote_delim}
+        defaults = list(record_defaults)
 
-        def columns(line: Tensor) -> tuple[Tensor, ...]:
-            return tuple(
-                decoding_ops.decode_csv(
-                    line, list(record_defaults), field_delim, use_quote_delim, None, na_value, select_cols
-                )
-            )
+        def columns(record: Tensor) -> tuple[Tensor, ...]:
+            given = {**form, "na_value": na_value, "select_cols": select_cols}
+            return tuple(decoding_ops.columns_of(record, defaults, **given, of_file=True))
 
-        rows = Dataset.from_tensor_slices(flat_names(filenames)).flat_map(lines).map(columns)
-        super().__init__(rows._variant, rows._kinds, rows.output_shapes)
+        compression = convert_to_tensor(compression_type or "", dtypes.string)
+        records = add_op(dataset_ops.CSV_RECORDS, flat_names(filenames), compression, header=bool(header), **form)
+        rows = Dataset(records, dtypes.string, TensorShape([])).map(columns)
+        super().__init__(rows._variant_tensor, rows._kinds, rows.output_shapes)
 
 
 class SqlDataset(Dataset):
@@ -261,7 +263,7 @@ def _reads(text: str, dtype: DType) -> bool:
     except ValueError:
         return False
     if dtype.is_integer or dtype is dtypes.float32:
-        return bool(dtype.min <= value <= dtype.max) or value != value
+        return np.asarray(dtype.min).item() <= value <= np.asarray(dtype.max).item() or value != value
     return True
 
 
@@ -316,6 +318,12 @@ def make_batched_features_dataset(
     """
     if label_key and label_key not in features:
         raise ValueError(f"The `label_key` provided ({label_key!r}) must be one of the `features` keys.")
+
+    if hasattr(reader, "read_up_to"):
+        raise TypeError(
+            "The `reader` argument must return a `Dataset` object. `tf.ReaderBase` subclasses are not supported. For "
+            "example, pass `tf.data.TFRecordDataset` instead of `tf.TFRecordReader`."
+        )
 
     def parsed(batch: Tensor) -> Any:
         found = parsing_ops.parse_example(batch, features)

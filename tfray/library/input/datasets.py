@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from collections.abc import Iterator as PythonIterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from tfray.library.input.dataset_options import Options
 from tfray.library.input.dataset_structure import (
     Kind,
     SparseKind,
+    VariantKind,
     as_element,
     carrier_of,
     carriers_of,
@@ -41,17 +42,21 @@ from tfray.library.input.dataset_structure import (
     count_of,
     flag_of,
     flat_like,
+    have_same_kinds,
     kind_of,
     padded_shape,
     padding_of,
     rest_of,
+    shape_of,
     shapes_like,
     stacked_shape,
     static_size,
+    structure_of,
     types_of,
     unwrapped,
 )
 from tfray.library.input.function_effects import with_effects
+from tfray.ops.control.type_specs import TypeSpec
 from tfray.ops.dataflow import dataset_ops, iterator_ops
 from tfray.ops.resources.dataset_values import AUTOTUNE as AUTOTUNE
 from tfray.ops.sparse.sparse_transport_ops import serialize_many_sparse
@@ -69,11 +74,12 @@ class Dataset:
         output_shapes: Static shape of each component, in the structure of an element.
     """
 
-    def __init__(self, variant: Tensor, kinds: Any, shapes: Any) -> None:
-        self._variant = variant
+    def __init__(self, variant: Tensor, kinds: Any, shapes: Any, inputs: Sequence[Dataset] = ()) -> None:
+        self._variant_tensor = variant
         self._kinds = kinds
         self.output_shapes = shapes
-        self._options = Options()
+        self._made_from = list(inputs)
+        self._options: Options = reduce(Options.merge, (each._options for each in inputs), Options())
 
     @property
     def output_types(self) -> Any:
@@ -86,6 +92,15 @@ class Dataset:
         return nest.map_structure(class_of, self._kinds)
 
     @property
+    def element_spec(self) -> Any:
+        """A description of each component, such as `tf.TensorSpec`, in the structure of an element."""
+        return structure_of(self._kinds, self.output_shapes)
+
+    @property
+    def _kind(self) -> DatasetKind:
+        return DatasetKind(self._kinds, self.output_shapes)
+
+    @property
     def _types(self) -> list[Any]:
         return nest.flatten(self._kinds)
 
@@ -95,7 +110,12 @@ class Dataset:
 
     def _like(self, definition: OpDef, *inputs: TensorLike, **attrs: Any) -> Dataset:
         """A dataset made from this one, with elements of the same kind."""
-        return Dataset(add_op(definition, self._variant, *inputs, **attrs), self._kinds, self.output_shapes)
+        variant = add_op(definition, self._variant_tensor, *inputs, **attrs)
+        return Dataset(variant, self._kinds, self.output_shapes, [self])
+
+    def _inputs(self) -> list[Dataset]:
+        """The datasets that it was made from."""
+        return list(self._made_from)
 
     def __repr__(self) -> str:
         return f"<Dataset of {self.output_types!r} {self.output_shapes!r}>"
@@ -108,7 +128,7 @@ class Dataset:
         structure = as_element(tensors)
         leaves = nest.flatten(structure)
         variant = add_op(dataset_ops.TENSORS, [carrier_of(leaf) for leaf in leaves])
-        return _dataset_of(variant, structure, [leaf.shape for leaf in leaves])
+        return _dataset_of(variant, structure, [shape_of(leaf) for leaf in leaves])
 
     @staticmethod
     def from_tensor_slices(tensors: Structure) -> Dataset:
@@ -121,21 +141,24 @@ class Dataset:
         leaves = nest.flatten(structure)
         if not leaves:
             raise ValueError("from_tensor_slices needs at least one tensor")
-        for leaf in leaves:
-            if leaf.shape.rank == 0:
-                raise ValueError(f"from_tensor_slices: {leaf!r} is a scalar, and has no slices")
-        known = {leaf.shape.sizes[0] for leaf in leaves if leaf.shape.rank} - {None}
-        if len(known) > 1:
-            raise ValueError(f"from_tensor_slices: the tensors have first sizes {sorted(map(int, known))}, not one")
-        slices = [serialize_many_sparse(leaf) if isinstance(leaf, SparseTensor) else leaf for leaf in leaves]
-        return _dataset_of(add_op(dataset_ops.SLICES, slices), structure, [rest_of(leaf.shape) for leaf in leaves])
+        shapes = [shape_of(leaf) for leaf in leaves]
+        _check_first_sizes("from_tensor_slices", shapes)
+        variant = add_op(dataset_ops.SLICES, list(map(_sliced_carrier, leaves)))
+        return _dataset_of(variant, structure, list(map(rest_of, shapes)))
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: SparseTensor) -> Dataset:
-        """The rows of a `SparseTensor`, each a `SparseTensor`: as `from_tensor_slices`."""
+        """The rows of a `SparseTensor`, each as a tuple of its indices, its values and its dense shape.
+
+        `from_tensor_slices` gives each row as a `SparseTensor`.
+
+        Raises:
+            TypeError: It is no `SparseTensor`.
+        """
         if not isinstance(sparse_tensor, SparseTensor):
             raise TypeError(f"from_sparse_tensor_slices takes a SparseTensor, not {sparse_tensor!r}")
-        return Dataset.from_tensor_slices(sparse_tensor)
+        rows = Dataset.from_tensor_slices(sparse_tensor)
+        return rows.map(lambda row: (row.indices, row.values, row.dense_shape))
 
     @staticmethod
     def from_generator(generator: Any, output_types: Any, output_shapes: Any = None, args: Any = None) -> Dataset:
@@ -194,7 +217,7 @@ class Dataset:
                 raise TypeError(f"zip takes a nested structure of datasets, not {parent!r}")
         types = nest.pack_sequence_as(datasets, [parent._kinds for parent in parents])
         shapes = nest.pack_sequence_as(datasets, [parent.output_shapes for parent in parents])
-        return Dataset(add_op(dataset_ops.ZIP, [parent._variant for parent in parents]), types, shapes)
+        return Dataset(add_op(dataset_ops.ZIP, [parent._variant_tensor for parent in parents]), types, shapes, parents)
 
     @staticmethod
     def from_ray_dataset(dataset: Any, columns: Sequence[str] | None = None, batch_size: int = 1024) -> Dataset:
@@ -233,10 +256,10 @@ class Dataset:
                 or a nested structure.
             num_parallel_calls: Elements to compute at once, by threads; `AUTOTUNE` for as many as kernels may use.
         """
-        traced = _Traced(map_func, self)
+        traced = _Traced(map_func, self, "Dataset.map()")
         calls = count_of(1 if num_parallel_calls is None else num_parallel_calls, "num_parallel_calls")
         variant = traced.add(dataset_ops.MAP, self, [calls])
-        return Dataset(variant, traced.kinds, traced.shapes)
+        return Dataset(variant, traced.kinds, traced.shapes, [self])
 
     def map_with_legacy_function(
         self, map_func: Callable[..., Any], num_parallel_calls: TensorLike | None = None
@@ -256,7 +279,7 @@ class Dataset:
         traced = _Traced(predicate, self)
         if traced.kinds is not dtypes.bool_ or traced.shapes.rank not in (None, 0):
             raise ValueError(f"{what}: the predicate returns {traced.kinds!r} {traced.shapes}, expected a bool scalar")
-        return Dataset(traced.add(definition, self), self._kinds, self.output_shapes)
+        return Dataset(traced.add(definition, self), self._kinds, self.output_shapes, [self])
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` returns, one dataset after the other."""
@@ -284,29 +307,33 @@ class Dataset:
         counts = [count_of(cycle_length, "cycle_length"), count_of(block_length, "block_length")]
         calls = count_of(1 if num_parallel_calls is None else num_parallel_calls, "num_parallel_calls")
         variant = traced.add(dataset_ops.INTERLEAVE, self, [*counts, calls])
-        return Dataset(variant, made._kinds, made.output_shapes)
+        return Dataset(variant, made._kinds, made.output_shapes, [self])
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of another, which have the same structure and dtypes."""
         check_same_kinds(self._kinds, dataset._kinds, "two datasets to concatenate")
         shapes = [common_shape(a, b) for a, b in zip(self._shapes, dataset._shapes, strict=True)]
-        variant = add_op(dataset_ops.CONCATENATE, [self._variant, dataset._variant])
-        return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, shapes))
+        variant = add_op(dataset_ops.CONCATENATE, [self._variant_tensor, dataset._variant_tensor])
+        return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, shapes), [self, dataset])
 
     @staticmethod
     def _chosen(datasets: Sequence[Dataset], choices: Dataset) -> Dataset:
         if not datasets:
             raise ValueError("there must be at least one dataset to choose from")
         if choices._types != [dtypes.int64] or choices._shapes[0].rank not in (None, 0):
-            raise TypeError(f"the choices must be int64 scalars, not elements of {choices!r}")
+            raise TypeError(f"`choice_dataset` must be a dataset of scalar `tf.int64` tensors, not {choices!r}")
         first = datasets[0]
         for other in datasets:
-            check_same_kinds(first._kinds, other._kinds, "the datasets to choose from")
+            if not have_same_kinds(first._kinds, other._kinds):
+                raise TypeError(
+                    f"All datasets must have the same type and class: there are {first.output_types!r} and "
+                    f"{other.output_types!r}"
+                )
         shapes = first._shapes
         for other in datasets[1:]:
             shapes = [common_shape(a, b) for a, b in zip(shapes, other._shapes, strict=True)]
-        variant = add_op(dataset_ops.CHOOSE, choices._variant, [dataset._variant for dataset in datasets])
-        return Dataset(variant, first._kinds, nest.pack_sequence_as(first._kinds, shapes))
+        variant = add_op(dataset_ops.CHOOSE, choices._variant_tensor, [dataset._variant_tensor for dataset in datasets])
+        return Dataset(variant, first._kinds, nest.pack_sequence_as(first._kinds, shapes), [choices, *datasets])
 
     def take(self, count: TensorLike) -> Dataset:
         """The first `count` elements, not counting errors; all when it is -1."""
@@ -326,17 +353,18 @@ class Dataset:
         return self._like(dataset_ops.REPEAT, count_of(-1 if count is None else count, "count"))
 
     def shuffle(
-        self, buffer_size: TensorLike, seed: int | None = None, reshuffle_each_iteration: bool | None = None
+        self, buffer_size: TensorLike, seed: int | Tensor | None = None, reshuffle_each_iteration: bool | None = None
     ) -> Dataset:
         """The elements in random order: each is drawn from a buffer of the next `buffer_size` elements.
 
         Args:
             buffer_size: int64 scalar. For a uniformly random order it must be at least the number of elements.
-            seed: With the graph's, determines the order (see `tf.set_random_seed`).
+            seed: With the graph's, determines the order (see `tf.set_random_seed`); an int64 scalar too.
             reshuffle_each_iteration: Whether every pass has an order of its own (default True).
         """
-        numbers = (buffer_size, *get_seed(seed))
-        counts = [count_of(value or 0 if index else value, "buffer_size") for index, value in enumerate(numbers)]
+        seeds = (get_seed(0)[0], seed) if isinstance(seed, Tensor) else get_seed(seed)
+        numbers = (buffer_size, *(0 if value is None else value for value in seeds))
+        counts = [count_of(value, "buffer_size or seed") for value in numbers]
         reshuffle = reshuffle_each_iteration is not False
         return self._like(dataset_ops.SHUFFLE, *counts, reshuffle=reshuffle)
 
@@ -370,9 +398,10 @@ class Dataset:
             drop_remainder: Leave out a last batch that is not full.
         """
         size, drop = count_of(batch_size, "batch_size"), flag_of(drop_remainder, "drop_remainder")
-        variant = add_op(dataset_ops.BATCH, self._variant, size, drop)
+        variant = add_op(dataset_ops.BATCH, self._variant_tensor, size, drop)
         count = static_size(size) if static_size(drop) else None
-        return Dataset(variant, self._kinds, nest.map_structure(lambda s: stacked_shape(count, s), self.output_shapes))
+        shapes = nest.map_structure(lambda shape: stacked_shape(count, shape), self.output_shapes)
+        return Dataset(variant, self._kinds, shapes, [self])
 
     def padded_batch(
         self,
@@ -399,26 +428,29 @@ class Dataset:
         padding = (
             [None] * len(flat) if padding_values is None else _nested_as(self._kinds, padding_values, "padding_values")
         )
+        if any(isinstance(wanted, TensorShape) and wanted.rank is None for wanted in flat):
+            raise ValueError("`padded_shapes` must tell the padded shapes of components of unknown rank")
         padded = [padded_shape(wanted, shape) for wanted, shape in zip(flat, self._shapes, strict=True)]
-        if any(
-            static.rank is None and not isinstance(wanted, Tensor)
-            for (_, static), wanted in zip(padded, flat, strict=True)
-        ):
-            raise ValueError("padded_batch: a component of unknown rank needs a padded shape")
         values = [padding_of(value, dtype) for value, dtype in zip(padding, self._types, strict=True)]
         size, drop = count_of(batch_size, "batch_size"), flag_of(drop_remainder, "drop_remainder")
         shapes = [tensor for tensor, _ in padded]
-        variant = add_op(dataset_ops.PADDED_BATCH, self._variant, size, drop, [*shapes, *values])
+        variant = add_op(dataset_ops.PADDED_BATCH, self._variant_tensor, size, drop, [*shapes, *values])
         count = static_size(size) if static_size(drop) else None
         stacked = [stacked_shape(count, shape) for _, shape in padded]
-        return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, stacked))
+        return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, stacked), [self])
 
     def unbatch(self) -> Dataset:
-        """The slices of each element along the first axis. Raises `ValueError` where a component is a scalar."""
-        if any(shape.rank == 0 for shape in self._shapes):
-            raise ValueError("unbatch: a component of the elements is a scalar, and has no slices")
+        """The slices of each element along the first axis.
+
+        Raises:
+            ValueError: A component is a scalar, or their first sizes differ.
+        """
+        _check_first_sizes("unbatch", self._shapes)
         shapes = nest.map_structure(rest_of, self.output_shapes)
-        return Dataset(add_op(dataset_ops.UNBATCH, self._variant), self._kinds, shapes)
+        rows = self
+        if any(isinstance(kind, SparseKind) for kind in self._types):
+            rows = self.map(lambda *element: tuple(map(_sliced_carrier, nest.flatten(element))))
+        return Dataset(add_op(dataset_ops.UNBATCH, rows._variant_tensor), self._kinds, shapes, [self])
 
     def window(
         self, size: TensorLike, shift: TensorLike | None = None, stride: Sizes = 1, drop_remainder: TensorLike = False
@@ -433,20 +465,21 @@ class Dataset:
         """
         counts = [count_of(v, "size, shift or stride") for v in (size, size if shift is None else shift, stride)]
         drop = flag_of(drop_remainder, "drop_remainder")
-        variant = add_op(dataset_ops.WINDOW, self._variant, *counts, drop)
+        variant = add_op(dataset_ops.WINDOW, self._variant_tensor, *counts, drop)
         kinds = [DatasetKind(dtype, shape) for dtype, shape in zip(self._types, self._shapes, strict=True)]
         packed = nest.pack_sequence_as(self._kinds, kinds)
-        return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed))
+        return Dataset(variant, packed, nest.map_structure(lambda _: TensorShape([]), packed), [self])
 
-    def prefetch(self, buffer_size: TensorLike) -> Dataset:
+    def prefetch(self, buffer_size: TensorLike | None) -> Dataset:
         """The elements. A thread makes up to `buffer_size` of them in advance.
 
-        With `AUTOTUNE` it begins with 2 and doubles their number, up to 16, whenever they come too late although there
-        was no room for more before.
+        With `AUTOTUNE`, or None, it begins with 2 and doubles their number, up to 16, whenever they come too late
+        although there was no room for more before.
 
         Errors keep their places. The thread ends after the last element, or with the iterator or the session.
         """
-        return self._like(dataset_ops.PREFETCH, count_of(buffer_size, "buffer_size"))
+        size = count_of(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
+        return self._like(dataset_ops.PREFETCH, size)
 
     # -- use -------------------------------------------------------------------------------------
 
@@ -465,91 +498,130 @@ class Dataset:
         """The same elements, with options; see `Options`."""
         if not isinstance(options, Options):
             raise TypeError(f"with_options takes tf.data.Options, not {options!r}")
-        result = Dataset(self._variant, self._kinds, self.output_shapes)
-        result._options = self._options.merge(options)
+        result = Dataset(self._variant_tensor, self._kinds, self.output_shapes, [self])
+        result._options = result._options.merge(options)
         return result
 
     def reduce(self, initial_state: Structure, reduce_func: Callable[..., Any]) -> Any:
         """Reduce all elements to one state: ``state = reduce_func(state, element)``, from `initial_state` on.
 
         Each step that runs the result reads the whole dataset, element by element.
-        """
-        initial = nest.map_structure(convert_to_tensor, initial_state)
-        first = nest.flatten(initial)
-        traced = _Traced(reduce_func, self._beside(initial))
-        if nest.flatten(traced.kinds) != [tensor.dtype for tensor in first]:
-            raise TypeError(
-                f"reduce: the function returns {traced.kinds!r}, and the state is of {[t.dtype for t in first]}"
-            )
-        kept = [common_shape(a.shape, b) for a, b in zip(first, nest.flatten(traced.shapes), strict=True)]
-        results = traced.add_reduction(self, first, kept)
-        return nest.pack_sequence_as(initial, results)
 
-    def _beside(self, state: Structure) -> Dataset:
-        """A dataset that describes pairs of a state and an element, to trace a function of both."""
-        kinds = nest.map_structure(lambda tensor: tensor.dtype, state)
-        shapes = nest.map_structure(lambda tensor: tensor.shape, state)
-        return Dataset(self._variant, (kinds, self._kinds), (shapes, self.output_shapes))
+        Args:
+            initial_state: What an element may be: tensors, sparse tensors, datasets and so on, or a structure of them.
+            reduce_func: Function of a state and an element that returns the next state.
+
+        Raises:
+            TypeError: The function returns something else than a state.
+        """
+        initial = as_element(initial_state)
+        traced, shapes = self._traced_with_state(reduce_func, initial, lambda kinds, shapes: (kinds, shapes))
+        kinds = nest.map_structure(kind_of, initial)
+        results = traced.add_reduction(self, _carriers(initial), carriers_of(kinds, shapes))
+        return unwrapped(kinds, shapes, results)
+
+    def _traced_with_state(
+        self, function: Callable[..., Any], initial: Any, after: Callable[[Any, Any], tuple[Any, Any]]
+    ) -> tuple[_Traced, Any]:
+        """A function of a state and an element, and the static shapes of the state.
+
+        Sizes that the function changes are unknown: it is called again until they are.
+
+        Args:
+            function: The function.
+            initial: The first state.
+            after: Kinds and shapes of the next state, from those of what the function returns.
+        """
+        kinds = nest.map_structure(kind_of, initial)
+        shapes = nest.map_structure(shape_of, initial)
+        while True:
+            pairs = Dataset(self._variant_tensor, (kinds, self._kinds), (shapes, self.output_shapes))
+            traced = _Traced(function, pairs)
+            kinds_after, shapes_after = after(traced.kinds, traced.shapes)
+            if not have_same_kinds(_described(kinds), _described(kinds_after)):
+                raise TypeError(
+                    "The element types for the new state must match the initial state. Expected "
+                    f"{types_of(kinds)!r}, got {types_of(kinds_after)!r}."
+                )
+            flat = nest.flatten(shapes)
+            common = [common_shape(a, b) for a, b in zip(flat, nest.flatten(shapes_after), strict=True)]
+            if common == flat:
+                return traced, shapes
+            shapes = nest.pack_sequence_as(kinds, common)
 
     def _scanned(self, initial_state: Structure, scan_func: Callable[..., Any]) -> Dataset:
-        initial = nest.map_structure(convert_to_tensor, initial_state)
-        first = nest.flatten(initial)
-        traced = _Traced(scan_func, self._beside(initial))
-        if type(traced.kinds) is not tuple or len(traced.kinds) != 2:
-            raise TypeError(f"scan: the function must return a pair (state, element), not {traced.returned!r}")
-        dtypes_after, shapes_after = nest.flatten(traced.kinds[0]), nest.flatten(traced.shapes[0])
-        if dtypes_after != [t.dtype for t in first] or any(
-            not a.shape.is_compatible_with(b) for a, b in zip(first, shapes_after, strict=True)
-        ):
-            raise TypeError(f"scan: the function turns the state {first!r} into one of {dtypes_after} {shapes_after}")
+        def state_of(kinds: Any, shapes: Any) -> tuple[Any, Any]:
+            if type(kinds) is not tuple or len(kinds) != 2:
+                raise TypeError(
+                    "The scan function must return a pair comprising the new state and the output value, not "
+                    f"{types_of(kinds)!r}."
+                )
+            return kinds[0], shapes[0]
+
+        initial = as_element(initial_state)
+        first = _carriers(initial)
+        traced, _ = self._traced_with_state(scan_func, initial, state_of)
         variant = traced.add(dataset_ops.SCAN, self, first, states=len(first))
-        return Dataset(variant, traced.kinds[1], traced.shapes[1])
+        return Dataset(variant, traced.kinds[1], traced.shapes[1], [self])
 
     def _grouped(
         self, key_func: Callable[..., Any], reduce_func: Callable[..., Any], size_func: Callable[[Tensor], Any]
     ) -> Dataset:
         def keyed(*components: Any) -> Any:
-            key = convert_to_tensor(key_func(*components), dtypes.int64)
-            return key, convert_to_tensor(size_func(key), dtypes.int64), components
+            key = _single_int64(key_func(*components), "key_func")
+            return key, _single_int64(size_func(key), "window_size_func"), components
 
         group = DatasetKind(self._kinds, self.output_shapes)
-        pair = Dataset(self._variant, (dtypes.int64, group), (TensorShape([]), TensorShape([])))
+        pair = Dataset(self._variant_tensor, (dtypes.int64, group), (TensorShape([]), TensorShape([])))
         traced = _Traced(reduce_func, pair)
         made = traced.returned
         if not isinstance(made, Dataset):
             raise TypeError(f"group_by_window: reduce_func must return a dataset, not {made!r}")
         variant = traced.add(dataset_ops.GROUP_BY_WINDOW, self.map(keyed))
-        return Dataset(variant, made._kinds, made.output_shapes)
+        return Dataset(variant, made._kinds, made.output_shapes, [self])
 
     def make_one_shot_iterator(self) -> Iterator:
         """An iterator over the elements, which begins by itself, once in a session.
 
         Raises:
             InvalidArgumentError: The dataset depends on a placeholder: use `make_initializable_iterator`.
+            ValueError: The dataset was made in another graph.
         """
-        for op in reachable_backward([self._variant.op]):
+        self._check_graph()
+        for op in reachable_backward([self._variant_tensor.op]):
             if op.type == "Placeholder":
                 raise InvalidArgumentError(
                     f"make_one_shot_iterator: the dataset depends on the placeholder {op.name!r}; "
                     "use make_initializable_iterator, and feed the placeholder when it is initialised"
                 )
         handle = add_op(iterator_ops.ITERATOR, name="OneShotIterator", shared_name="")
-        return Iterator._of_kinds(handle, self._kinds, self.output_shapes, source=self._variant)
+        return Iterator._of_kinds(handle, self._kinds, self.output_shapes, source=self._variant_tensor)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """An iterator over the elements, which begins anew whenever its `initializer` runs.
 
         Args:
             shared_name: Name under which sessions on the same device share it; its own when None.
+
+        Raises:
+            ValueError: The dataset was made in another graph.
         """
+        self._check_graph()
         handle = add_op(iterator_ops.ITERATOR, shared_name=shared_name or "")
         iterator = Iterator._of_kinds(handle, self._kinds, self.output_shapes)
         iterator._initializer = iterator.make_initializer(self)
         return iterator
 
+    def _check_graph(self) -> None:
+        if self._variant_tensor.graph.root is not get_default_graph().root:
+            raise ValueError(
+                f"{self!r} belongs to another graph than the iterator. Please ensure that all datasets in the pipeline "
+                "are created in the same graph as the iterator."
+            )
+
     def __iter__(self) -> PythonIterator[Any]:
         """The elements as NumPy arrays, read in a session of their own in this process."""
-        graph = self._variant.graph
+        graph = self._variant_tensor.graph
         with graph.as_default():
             element = self.make_one_shot_iterator().get_next()
         # Not `with session`: it would stay the default session in the caller's code between two elements.
@@ -564,7 +636,7 @@ class Dataset:
 
 
 @dataclass(frozen=True)
-class DatasetKind(Kind):
+class DatasetKind(VariantKind):
     """A component that is itself a dataset, as `Dataset.window` makes them: kinds and shapes of its elements."""
 
     dtype: Any
@@ -574,12 +646,43 @@ class DatasetKind(Kind):
     def value_class(self) -> type:
         return Dataset
 
-    @property
-    def carrier(self) -> tuple[DType, TensorShape]:
-        return dtypes.variant, TensorShape([])
-
     def unwrapped(self, carrier: Tensor, shape: TensorShape) -> Dataset:
         return Dataset(carrier, self.dtype, self.shape)
+
+    def spec(self, shape: TensorShape) -> DatasetSpec:
+        return DatasetSpec(structure_of(self.dtype, self.shape), shape)
+
+
+@dataclass(frozen=True, repr=False)
+class DatasetSpec(TypeSpec):
+    """Describes a dataset, or a tensor of datasets.
+
+    Args:
+        element_spec: Descriptions of the components of an element, in its structure.
+        dataset_shape: Shape of the tensor; that of a scalar is one dataset.
+    """
+
+    element_spec: Any
+    dataset_shape: Any = ()
+
+    def __post_init__(self) -> None:
+        self._normalize(dataset_shape=TensorShape(self.dataset_shape))
+
+    def __hash__(self) -> int:
+        return hash((DatasetSpec, tuple(nest.flatten(self.element_spec)), self.dataset_shape))
+
+    @property
+    def value_type(self) -> type:
+        return Dataset
+
+    @classmethod
+    def from_value(cls, value: Dataset) -> DatasetSpec:
+        """The description of a dataset. Raises `TypeError` for anything else."""
+        if not isinstance(value, Dataset):
+            raise TypeError(f"{value!r} is no tf.data.Dataset")
+        return cls(value.element_spec)
+
+    _of = from_value
 
 
 # -- functions of elements -------------------------------------------------------------------------------
@@ -593,6 +696,38 @@ def _nested_as(kinds: Any, given: Any, what: str) -> list[Any]:
         raise ArgumentError(f"{what} must be nested as the elements are: {error}") from error
 
 
+def _sliced_carrier(leaf: Any) -> Tensor:
+    """The tensor whose slices along the first axis stand for the slices of a component."""
+    return serialize_many_sparse(leaf) if isinstance(leaf, SparseTensor) else carrier_of(leaf)
+
+
+def _carriers(element: Any) -> list[Tensor]:
+    return list(map(carrier_of, nest.flatten(element)))
+
+
+def _described(kinds: Any) -> Any:
+    """Kinds without what a function may make more exact from state to state: the class and dtype of each."""
+    return nest.map_structure(lambda kind: (class_of(kind), kind.dtype) if isinstance(kind, Kind) else kind, kinds)
+
+
+def _single_int64(value: Any, name: str) -> Tensor:
+    try:
+        tensor = convert_to_tensor(value, dtypes.int64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` must return a single tf.int64 tensor. {error}") from error
+    if tensor.shape.rank not in (None, 0):
+        raise ValueError(f"`{name}` must return a single tf.int64 tensor. Got shape={tensor.shape}")
+    return tensor
+
+
+def _check_first_sizes(what: str, shapes: Sequence[TensorShape]) -> None:
+    if any(shape.rank == 0 for shape in shapes):
+        raise ValueError(f"{what}: a component is a scalar, and has no slices")
+    known = {shape.sizes[0] for shape in shapes if shape.rank} - {None}
+    if len(known) > 1:
+        raise ValueError(f"{what}: the components have first sizes {known}, not one")
+
+
 class _Traced:
     """A function of elements as a region.
 
@@ -602,7 +737,7 @@ class _Traced:
         shapes: Static shapes.
     """
 
-    def __init__(self, function: Callable[..., Any], dataset: Dataset) -> None:
+    def __init__(self, function: Callable[..., Any], dataset: Dataset, what: str = "a dataset") -> None:
         if not callable(function):
             raise TypeError(f"{function!r} is not a function")
         graph = get_default_graph()
@@ -615,35 +750,34 @@ class _Traced:
             element = unwrapped(dataset._kinds, dataset.output_shapes, parameters)
             returned = function(*element) if type(element) is tuple else function(element)
             # The results of an operation, in a list, are several components, as in TensorFlow.
-            self._set_returned(tuple(returned) if isinstance(returned, list) else returned)
+            self._set_returned(tuple(returned) if isinstance(returned, list) else returned, what)
         self._parameters = len(parameters)
 
-    def _set_returned(self, returned: Any) -> None:
-        if isinstance(returned, Dataset):
-            self.returned = returned
-            self.kinds, self.shapes = returned._kinds, returned.output_shapes
-            self.region.outputs = with_effects(self.region, [self.region.own(returned._variant)])
-            return
+    def _set_returned(self, returned: Any, what: str) -> None:
         try:
             self.returned = as_element(returned)
         except InvalidArgumentError as error:
-            raise ArgumentError(f"the function of elements returned what is no tensor: {error.message}") from error
+            raise ArgumentError(
+                f"Unsupported return value from function passed to {what}: {returned!r}. {error.message}"
+            ) from error
         leaves = nest.flatten(self.returned)
         self.kinds = nest.map_structure(kind_of, self.returned)
-        self.shapes = nest.map_structure(lambda leaf: leaf.shape, self.returned)
+        self.shapes = nest.map_structure(shape_of, self.returned)
         self.region.outputs = with_effects(self.region, [self.region.own(carrier_of(leaf)) for leaf in leaves])
 
-    def add_reduction(self, parent: Dataset, initial: Sequence[Tensor], shapes: Sequence[TensorShape]) -> list[Tensor]:
+    def add_reduction(
+        self, parent: Dataset, initial: Sequence[Tensor], carriers: Sequence[tuple[DType, TensorShape]]
+    ) -> list[Tensor]:
         """The results of applying the function to a state and every element of `parent`."""
         graph = get_default_graph()
         attrs = {
             "function": self.region,
             "parameters": self._parameters,
             "states": len(initial),
-            "output_types": [tensor.dtype for tensor in initial],
-            "output_shapes": list(shapes),
+            "output_types": [dtype for dtype, _ in carriers],
+            "output_shapes": [shape for _, shape in carriers],
         }
-        inputs = [graph.own(parent._variant), *initial, *self.region.captures]
+        inputs = [graph.own(parent._variant_tensor), *initial, *self.region.captures]
         controls = list(self.region.outer_controls)
         return list(graph.create_op(dataset_ops.REDUCE.name, inputs, attrs, control_inputs=controls).outputs)
 
@@ -652,7 +786,7 @@ class _Traced:
         attrs = {**attrs, "function": self.region, "parameters": self._parameters}
         controls = list(self.region.outer_controls)
         graph = get_default_graph()
-        inputs = [graph.own(parent._variant), *map(graph.own, initial), *self.region.captures]
+        inputs = [graph.own(parent._variant_tensor), *map(graph.own, initial), *self.region.captures]
         return graph.create_op(definition.name, inputs, attrs, control_inputs=controls).outputs[0]
 
 

@@ -18,7 +18,7 @@ from tfray.ops.dataflow import queue_ops
 from tfray.ops.dataflow.resource_operations import make_resource, use_resource
 
 Types = DTypeLike | Sequence[DTypeLike]
-Names = Sequence[str] | None
+Names = Sequence[str] | str | None
 Shapes = Sequence[ShapeLike] | ShapeLike | None
 
 
@@ -104,7 +104,7 @@ class QueueBase:
             raise TypeError(f"from_list takes queues, got {queues!r}")
         first = queues[0]
         if any(queue.dtypes != first.dtypes for queue in queues):
-            raise TypeError(f"the queues differ in dtypes: {[queue.dtypes for queue in queues]}")
+            raise TypeError(f"Queues do not have matching component dtypes: {[queue.dtypes for queue in queues]}")
         if any(queue.names != first.names for queue in queues):
             raise ValueError(f"the queues differ in names: {[queue.names for queue in queues]}")
         shapes = [_common(column) for column in zip(*(queue.shapes for queue in queues), strict=True)]
@@ -180,13 +180,16 @@ class QueueBase:
     def _components(self, vals: Any) -> list[Tensor]:
         if isinstance(vals, Mapping):
             if self._names is None:
-                raise ValueError(f"{self!r} has no names for components: pass a list, not a dictionary")
+                raise ValueError(f"The queue must have names to enqueue a dictionary: {self!r} has none")
             if set(vals) != set(self._names):
-                raise ValueError(f"{self!r} has components {self._names}, got {sorted(vals)}")
+                raise ValueError(
+                    f"Keys in dictionary to enqueue do not match names of Queue. Dictionary: {sorted(vals)}, Queue: "
+                    f"{sorted(self._names)}"
+                )
             vals = [vals[name] for name in self._names]
         else:
             if self._names is not None:
-                raise ValueError(f"{self!r} has components {self._names}: pass a dictionary of them")
+                raise ValueError(f"You must enqueue a dictionary in a Queue with names: {self!r} has {self._names}")
             vals = vals if isinstance(vals, (list, tuple)) else [vals]
         if len(vals) != len(self._dtypes):
             # One component may be given as nested lists.
@@ -360,7 +363,7 @@ class PaddingFIFOQueue(QueueBase):
     ) -> None:
         types = as_type_list(dtypes)
         if shapes is None:
-            raise ValueError("PaddingFIFOQueue needs shapes, with None for sizes that may differ")
+            raise ValueError("When providing partial shapes, a list of shapes must be provided.")
         known = as_shape_list(shapes, len(types), partial=True)
         handle = _made(queue_ops.PADDING_FIFO_QUEUE, capacity, types, known, shared_name, name)
         super().__init__(types, known, names, handle)

@@ -6,6 +6,8 @@ from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.tfrecord import TFRecordOptions
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import QueueBase
@@ -103,8 +105,14 @@ class ReaderBase:
         Args:
             state: What `serialize_state` gave.
             name: Name of the operation.
+
+        Raises:
+            ValueError: The state is no scalar.
+            InvalidArgumentError: At run time, it is no state.
         """
-        return use_resource(reader_ops.READER_RESTORE_STATE, self._reader_ref, state, name=name)
+        scalar = convert_to_tensor(state, dtypes.string)
+        scalar.shape.assert_has_rank(0)
+        return use_resource(reader_ops.READER_RESTORE_STATE, self._reader_ref, scalar, name=name)
 
     def reset(self, name: str | None = None) -> Operation:
         """An operation that brings the reader back to its beginning.

@@ -260,8 +260,7 @@ class MapStagingArea(BaseStagingArea):
             name: Name of the operation.
 
         Returns:
-            The list of the components, or a dictionary where they have names; without `key`, a pair of the key and
-            these.
+            A pair: the key, and the list of the components, or a dictionary where they have names.
 
         Raises:
             InvalidArgumentError: While running: one of them was taken already.
@@ -271,7 +270,7 @@ class MapStagingArea(BaseStagingArea):
         name = name or f"{self._name}_get"
         if key is not None:
             tensors = use_resource(staging_ops.MAP_UNSTAGE, self._handle, _key(key), name=name, **attrs)
-            return self._result(tensors, places)
+            return key, self._result(tensors, places)
         key, *tensors = use_resource(staging_ops.MAP_UNSTAGE_NO_KEY, self._handle, name=name, **attrs)
         return key, self._result(tensors, places)
 
@@ -284,7 +283,7 @@ class MapStagingArea(BaseStagingArea):
             name: Name of the operation.
 
         Returns:
-            As of `get` with a key.
+            The components, as `get` gives them.
         """
         places = self._places(indices)
         attrs = {"indices": places, **self._types_and_shapes(places)}

@@ -13,9 +13,8 @@ from tfray.library.input.dataset_files import (
     TFRecordDataset,
 )
 from tfray.library.input.dataset_iterators import Iterator
-from tfray.library.input.dataset_optional import DatasetSpec
 from tfray.library.input.dataset_options import Options
-from tfray.library.input.datasets import AUTOTUNE, Dataset
+from tfray.library.input.datasets import AUTOTUNE, Dataset, DatasetSpec
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -160,7 +161,7 @@ class CheckpointLoadStatus:
         if path is not None:
             if not checkpoint_management.checkpoint_exists(path):
                 raise NotFoundError(f"there is no checkpoint {path!r}")
-            # The arrays of a resource's state are named behind its own name.
+            # A resource that is no variable, such as an iterator, is saved as several tensors.
             names = (name.partition(STATE_MARK)[0] for name in open_checkpoint(path).tensors)
             self._tensors = frozenset(names) - {_OBJECT_GRAPH}
             checkpoint._count_ops()  # the number of saves is restored as well
@@ -258,10 +259,15 @@ class CheckpointLoadStatus:
         """
         session = session_for(session)
         found, missing = self._found()
-        initializers = [value.initializer for value in missing.values() if hasattr(value, "initializer")]
-        session.run(initializers)
+        session.run(list(_initializers(missing.values())))
         if found:
             self.run_restore_ops(session)
+
+
+def _initializers(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        with contextlib.suppress(AttributeError, ValueError):  # an iterator that begins by itself has none
+            yield value.initializer
 
 
 def _as_bytes(value: str | bytes) -> bytes:

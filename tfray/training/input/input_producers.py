@@ -82,7 +82,10 @@ def input_producer(
         rows = convert_to_tensor(input_tensor, name="input_tensor")
         shape = rows.shape[1:].merge_with(TensorShape(None) if element_shape is None else element_shape)
         if not shape.is_fully_defined():
-            raise ValueError(f"the shape of the elements is {shape}: pass an element_shape that is fully known")
+            raise ValueError(
+                "Either `input_tensor` must have a fully defined shape, or `element_shape` must be one; they make "
+                f"{shape}"
+            )
         if shuffle:
             rows = random_ops.random_shuffle(rows, seed=seed)
         rows = limit_epochs(rows, num_epochs)
@@ -117,7 +120,7 @@ def string_input_producer(
     graph = get_default_graph()
     with graph.name_scope(name or "input_producer") as scope:
         strings = convert_to_tensor(string_tensor, dtypes.string)
-        if strings.shape.num_elements() is None:
+        if not strings.shape.num_elements():  # unknown, or none: then the queue ends when it is filled
             with graph.control_dependencies([Assert(array_ops.size(strings) > 0, [nothing])]):
                 strings = array_ops.identity(strings)
         return input_producer(
