@@ -77,6 +77,8 @@ python.layers *=layers
 python.layers.utils smart_cond=@tfray.ops.control.control_flow_ops.smart_cond
 python.lib.io.file_io FileIO=gfile.GFile
 python.ops.control_flow_ops with_dependencies=@tfray.programs.internal_names.with_dependencies
+python.ops.gradient_checker_v2 @tfray.library.platform.testing.max_error
+    compute_gradient=@tfray.library.platform.testing.compute_gradient_of
 python.ops.init_ops @tfray.library.variables.initializers.Initializer
 python.ops.losses.losses *=losses
 python.ops.metrics *=metrics
