@@ -148,8 +148,15 @@ def test_confusion_matrix():
         assert first.tolist() == third.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 2]]
         assert second.tolist() == [[1, 0, 0, 0], [0, 1, 0.5, 0], [0, 0, 3, 0], [0, 0, 0, 0]]
         assert (first.dtype, second.dtype) == (np.int32, np.float32)
-        with tf.device("/cpu:0"), pytest.raises(InvalidArgumentError):  # a GPU checks no indices
-            session.run(tf.confusion_matrix([0, 5], [0, 1], 3))
+        for pair, words in (
+            (([0, 5], [0, 1]), "`labels` out of bound.*x < y"),
+            (([0, 1], [0, 5]), "`predictions` out of bound.*x < y"),
+            (([0, -1], [0, 1]), "`labels` contains negative values"),
+        ):
+            fed = [tf.placeholder(tf.int32) for _ in pair]
+            matrix = tf.confusion_matrix(*fed, 3)
+            with pytest.raises(InvalidArgumentError, match=words):
+                session.run(matrix, dict(zip(fed, pair, strict=True)))
     assert matrices[1].shape.as_list() == [4, 4]
 
 
