@@ -123,7 +123,7 @@ def test_repeated_and_padding_labels_count_once():
     ("build", "words"),
     [
         (lambda: tf.metrics.accuracy([1, 2], [1, 2, 3]), "expected one shape"),
-        (lambda: tf.metrics.mean([1.0, 2.0], [1.0, 2.0, 3.0]), "weights have shape"),
+        (lambda: tf.metrics.mean([1.0, 2.0], [1.0, 2.0, 3.0]), "weights can not be broadcast to values"),
         (lambda: tf.metrics.auc([1], [0.5], curve="X"), "ROC or PR"),
         (lambda: tf.metrics.auc([1], [0.5], summation_method="careful_interpolation"), "summation_method"),
         (lambda: tf.metrics.auc([1], [0.5], num_thresholds=1), "2 or more"),
