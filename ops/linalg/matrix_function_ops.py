@@ -83,7 +83,10 @@ def matrix_exponential(input: TensorLike, name: str | None = None) -> Tensor:
 
 def _matrix_exponential_kernel(ctx: KernelContext, input: Array) -> Array:
     _check_square(ctx, input)
-    return _each(_scipy().expm, input) if input.size else input
+    if not input.size:
+        return input
+    # Squaring doubles the error of 32-bit numbers again and again.
+    return _each(_scipy().expm, input.astype(np.result_type(input, np.float64))).astype(input.dtype)
 
 
 MATRIX_EXPONENTIAL = register(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 
 import tfray as tf
@@ -53,6 +54,15 @@ def test_normalize():
 def test_norms_that_there_are_not(ord, axis, match):
     with pytest.raises(ValueError, match=match):
         tf.norm(A, ord, axis)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.complex64])
+def test_exponentials_are_as_precise_as_their_dtype(kind):
+    matrices = np.random.default_rng(0).uniform(-3, 3, (2, 32, 32)).astype(kind)
+    exact = np.stack([scipy.linalg.expm(matrix.astype(np.complex128)) for matrix in matrices])
+    found = run(tf.linalg.expm(matrices))
+    assert found.dtype == kind
+    np.testing.assert_allclose(found, exact, rtol=1e-5, atol=2e-7 * np.abs(exact).max())
 
 
 def test_rank_and_pseudo_inverse():
