@@ -88,6 +88,14 @@ python.lib.io.file_io FileIO=gfile.GFile
 python.ops.control_flow_ops with_dependencies=@tfray.programs.internal_names.with_dependencies
 python.ops.gen_string_ops regex_replace static_regex_full_match=strings.regex_full_match
     static_regex_replace=regex_replace strings.regex_full_match
+python.ops.distributions.beta contrib.distributions.BetaWithSoftplusConcentration
+python.ops.distributions.exponential contrib.distributions.ExponentialWithSoftplusRate
+python.ops.distributions.gamma contrib.distributions.GammaWithSoftplusConcentrationRate
+python.ops.distributions.laplace contrib.distributions.LaplaceWithSoftplusScale
+python.ops.distributions.normal contrib.distributions.NormalWithSoftplusScale
+python.ops.distributions.student_t contrib.distributions.StudentTWithAbsDfSoftplusScale
+python.ops.gradient_checker_v2 @tfray.library.platform.testing.max_error
+    compute_gradient=@tfray.library.platform.testing.compute_gradient_of
 python.ops.init_ops @tfray.library.variables.initializers.Initializer
 python.ops.lookup_ops @tfray.library.input.lookup.FastHashSpec @tfray.library.input.lookup.HasherSpec
     @tfray.library.input.lookup.IdTableWithHashBuckets @tfray.library.input.lookup.InitializableLookupTableBase

@@ -154,7 +154,7 @@ lin_space = linspace
 def _lin_space_kernel(ctx: KernelContext, start: Array, stop: Array, num: Array) -> Array:
     count = host_int(ctx, num)
     if count < 1:
-        raise InvalidArgumentError(f"linspace: num is {count}, expected at least 1")
+        raise InvalidArgumentError(f"linspace: Requires num > 0: {count}")
     first, last = (np.asarray(ctx.to_host(end), np.float64) for end in (start, stop))
     return ctx.xp.array(np.linspace(first, last, count).astype(ctx.output_dtype()))
 

@@ -24,8 +24,8 @@ from tfray.framework.tensor_shape import SCALAR, ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
 from tfray.ops.arrays.grouping_ops import group, no_op
+from tfray.ops.arrays.shape_ops import identity, reshape
 from tfray.ops.arrays.shape_ops import rank as rank_of
-from tfray.ops.arrays.shape_ops import reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.checks.print_assert_ops import Assert, refuse_if_false
@@ -53,10 +53,16 @@ def _assert_compares(
         holds = reduce_all(compare(x, y))
         if constant_value(holds) is not None and bool(constant_value(holds)):
             return no_op("holds_always")
-        claim = f"{message + ': ' if message else ''}expected {x.name} {sign} {y.name}, elementwise;"
-        shown = [claim, "x =", x, "y =", y] if data is None else [claim, *data]
+        if data is None:
+            data = [f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) =", x, f"y ({y.name}) =", y]
+        shown = _shown(message, data)
         refuse_if_false(holds, shown)
         return Assert(holds, shown, summarize)
+
+
+def _shown(message: str | None, data: Sequence[object]) -> list[object]:
+    """What an error shows: the message, if there is one, and the data."""
+    return [*([message] if message else []), *data]
 
 
 def assert_equal(
@@ -210,17 +216,21 @@ def assert_near(
         spacing = 10 * float(ml_dtypes.finfo(x.dtype.numpy).eps)  # type: ignore[no-untyped-call]
         tolerances = [convert_to_tensor(spacing if t is None else t, x.dtype.real_dtype) for t in (rtol, atol)]
         bound = add(tolerances[1], multiply(tolerances[0], absolute(y)))
-        claim = f"{message + ': ' if message else ''}expected {x.name} to be near {y.name};"
+        if data is None:
+            claim = ["x and y not equal to tolerance rtol =", tolerances[0], ", atol =", tolerances[1]]
+            data = [*claim, f"x ({x.name}) =", x, f"y ({y.name}) =", y]
         holds = reduce_all(comparison_ops.less_equal(absolute(subtract(x, y)), bound))
-        return Assert(holds, [claim, "x =", x, "y =", y] if data is None else [claim, *data], summarize)
+        return Assert(holds, _shown(message, data), summarize)
 
 
 def _against_zero(
-    compare: Callable[..., Operation], x: TensorLike, options: tuple[Any, Any, Any], name: str | None
+    compare: Callable[..., Operation], sign: str, x: TensorLike, options: tuple[Any, Any, Any], name: str | None
 ) -> Operation:
     x = convert_to_tensor(x)
     data, summarize, message = options
-    return compare(x, zeros_like(x), ["x =", x] if data is None else data, summarize, message, name)
+    if data is None:
+        data = [f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) =", x]
+    return compare(x, zeros_like(x), data, summarize, message, name)
 
 
 def assert_positive(
@@ -241,7 +251,7 @@ def assert_positive(
         >>> session.run(root, {x: [4.0, 9.0]})
         array([2., 3.], dtype=float32)
     """
-    return _against_zero(assert_greater, x, (data, summarize, message), name)
+    return _against_zero(assert_greater, ">", x, (data, summarize, message), name)
 
 
 def assert_negative(
@@ -255,7 +265,7 @@ def assert_negative(
 
     `x` may have any shape. The other arguments are those of `assert_equal`.
     """
-    return _against_zero(assert_less, x, (data, summarize, message), name)
+    return _against_zero(assert_less, "<", x, (data, summarize, message), name)
 
 
 def assert_non_negative(
@@ -269,7 +279,7 @@ def assert_non_negative(
 
     `x` may have any shape. The other arguments are those of `assert_equal`.
     """
-    return _against_zero(assert_greater_equal, x, (data, summarize, message), name)
+    return _against_zero(assert_greater_equal, ">=", x, (data, summarize, message), name)
 
 
 def assert_non_positive(
@@ -283,7 +293,7 @@ def assert_non_positive(
 
     `x` may have any shape. The other arguments are those of `assert_equal`.
     """
-    return _against_zero(assert_less_equal, x, (data, summarize, message), name)
+    return _against_zero(assert_less_equal, "<=", x, (data, summarize, message), name)
 
 
 # -- ranks ---------------------------------------------------------------------------------------------
@@ -306,8 +316,13 @@ def assert_rank(
         summarize: How many elements of each tensor the error shows; 3 when None.
         message: Begins the error.
         name: Name scope of the operations.
+
+    Raises:
+        InvalidArgumentError: While building, when the graph alone refutes the assertion, or `rank` is no scalar; else
+            at run time.
+        ArgumentError: Which is a `TypeError`: `rank` is not int32.
     """
-    return _assert_rank(assert_equal, x, rank, (data, summarize, message), name)
+    return _assert_rank(assert_equal, "", x, rank, (data, summarize, message), name)
 
 
 def assert_rank_at_least(
@@ -319,7 +334,7 @@ def assert_rank_at_least(
     name: str | None = "assert_rank_at_least",
 ) -> Operation:
     """Assert that `x` has `rank` dimensions or more. See `assert_rank`."""
-    return _assert_rank(assert_greater_equal, x, rank, (data, summarize, message), name)
+    return _assert_rank(assert_greater_equal, "at least ", x, rank, (data, summarize, message), name)
 
 
 def assert_rank_in(
@@ -336,34 +351,67 @@ def assert_rank_in(
         if x.shape.rank is not None:
             if x.shape.rank in ranks:
                 return no_op("holds_always")
-            raise _wrong_rank(x, f"one of {list(ranks)}", message)
+            raise _wrong_rank(x, f"in {tuple(ranks)}", message)
         found = comparison_ops.equal(rank_of(x), list(ranks))
         some = comparison_ops.logical_not(reduce_all(comparison_ops.logical_not(found)))
-        claim = f"{message or ''} expected the rank of {x.name} to be one of {list(ranks)}, it is".strip()
-        return Assert(some, [claim, rank_of(x)] if data is None else [claim, *data], summarize)
+        if data is None:
+            data = [f"Tensor {x.name} must have rank in", *ranks, "Received shape:", shape_of(x)]
+        return Assert(some, _shown(message, data), summarize)
 
 
 def _assert_rank(
-    compare: Callable[..., Operation], x: TensorLike, rank: TensorLike, options: tuple[Any, Any, Any], name: str | None
+    compare: Callable[..., Operation],
+    relation: str,
+    x: TensorLike,
+    rank: TensorLike,
+    options: tuple[Any, Any, Any],
+    name: str | None,
 ) -> Operation:
     x = convert_to_tensor(x)
     data, summarize, message = options
+    wanted = _one_rank(rank, message)
+    known = constant_value(wanted)
+    if known is not None and x.shape.rank is not None:
+        if (compare is assert_equal and x.shape.rank != known) or x.shape.rank < known:
+            raise _wrong_rank(x, f"{relation}{known}", message)
+        return no_op("static_checks_determined_all_ok")
+    if data is None:
+        data = [f"Tensor {x.name} must have rank {relation}".rstrip(), wanted, "Received shape:", shape_of(x)]
+    return compare(rank_of(x), wanted, data, summarize, message, name)
+
+
+def _one_rank(rank: TensorLike, message: str | None) -> Tensor:
+    """A rank as a tensor: a scalar of int32, which is checked at run time where the graph does not know its shape."""
     wanted = convert_to_tensor(rank)
-    if wanted.shape.rank not in (0, None):
-        raise InvalidArgumentError(f"a rank must be a scalar, not {wanted!r}")
-    shown = [f"{x.name} has rank", rank_of(x)] if data is None else data
-    return compare(rank_of(x), wanted, shown, summarize, message, name)
+    assert_type(wanted, dtypes.int32, message)
+    if wanted.shape.rank is None:
+        is_scalar = comparison_ops.equal(rank_of(wanted), 0)
+        with get_default_graph().control_dependencies(
+            [Assert(is_scalar, _shown(message, ["Rank must be a scalar. Received rank:", wanted]))]
+        ):
+            return identity(wanted)
+    if wanted.shape.rank != 0:
+        raise InvalidArgumentError(f"{_begin(message)}Rank must be a scalar, not {wanted!r}")
+    return wanted
+
+
+def _begin(message: str | None) -> str:
+    return f"{message}.  " if message else ""
 
 
 def _wrong_rank(x: Tensor, wanted: str, message: str | None) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{message + ': ' if message else ''}{x!r} has rank {x.shape.rank}, expected {wanted}")
+    return InvalidArgumentError(
+        f"{_begin(message)}Tensor {x.name} must have rank {wanted}.  Received rank {x.shape.rank}, shape {x.shape}"
+    )
 
 
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """Return `tensor`. Raises `InvalidArgumentError` unless its static shape is that of a scalar."""
     tensor = convert_to_tensor(tensor, name=name)
     if tensor.shape != SCALAR:
-        raise _wrong_rank(tensor, "0", message)
+        raise InvalidArgumentError(
+            f"{_begin(message)}Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}."
+        )
     return tensor
 
 
@@ -401,12 +449,17 @@ def assert_shapes(
             sizes = tuple(wanted)
             is_end = bool(sizes) and (sizes[0] is Ellipsis or sizes[0] == "*")
             sizes = sizes[1:] if is_end else sizes or (1,)
-            for size, found in zip(sizes, _last_sizes(tensor, len(sizes), is_end, options, checks), strict=True):
+            last = _last_sizes(tensor, len(sizes), is_end, options, checks)
+            for index, (size, found) in enumerate(zip(sizes, last, strict=True)):
                 if size is None or size == ".":
                     continue
+                dimension = index - len(sizes) if is_end else index
                 explicit = _whole_number(size)
-                first = (found, tensor.name) if explicit is None else (explicit, "the shape asked for")
-                _check_sizes(found, tensor.name, *named.setdefault(size, first), options, checks)
+                first = (found, f"Specified by tensor {tensor.name} dimension {dimension}")
+                wanted_size, reason = (
+                    named.setdefault(size, first) if explicit is None else (explicit, "Specified explicitly")
+                )
+                _check_size(tensor, dimension, found, wanted_size, reason, options, checks)
         return group(*checks, name=scope)
 
 
@@ -420,7 +473,7 @@ def _last_sizes(x: Tensor, count: int, is_end: bool, options: _Options, checks: 
         return [getitem(shape_of(x), index - count) for index in range(count)]
     sizes = list(x.shape.sizes) or [1]
     if len(sizes) < count or (len(sizes) > count and not is_end):
-        raise _wrong_rank(x, f"at least {count}" if is_end else f"{count}", options[2])
+        raise _wrong_rank(x, f"at least {count}" if is_end else "in (0, 1)" if count == 1 else f"{count}", options[2])
     first = len(sizes) - count
     return [getitem(shape_of(x), first + i) if size is None else size for i, size in enumerate(sizes[first:])]
 
@@ -432,14 +485,18 @@ def _whole_number(size: Any) -> int | None:
         return None
 
 
-def _check_sizes(size: Any, name: str, other: Any, other_name: str, options: _Options, checks: list[Operation]) -> None:
-    if size is other:
+def _check_size(
+    x: Tensor, dimension: int, size: Any, wanted: Any, reason: str, options: _Options, checks: list[Operation]
+) -> None:
+    if size is wanted:
         return
-    if isinstance(size, Tensor) or isinstance(other, Tensor):
-        checks.append(assert_equal(size, other, *options))
-    elif size != other:
-        begin = f"{options[2]}: " if options[2] else ""
-        raise InvalidArgumentError(f"{begin}a dimension of {name} has size {size}, and that of {other_name} is {other}")
+    data, summarize, message = options
+    claim = f"{reason}.  Tensor {x.name} dimension {dimension} must have size"
+    if isinstance(size, Tensor) or isinstance(wanted, Tensor):
+        shown = [claim, wanted, "Received shape:", shape_of(x)] if data is None else data
+        checks.append(assert_equal(size, wanted, shown, summarize, message))
+    elif size != wanted:
+        raise InvalidArgumentError(f"{_begin(message)}{claim} {wanted}.  Received size {size}, shape {x.shape}")
 
 
 # -- dtypes and orders ---------------------------------------------------------------------------------
@@ -453,7 +510,7 @@ def assert_type(
     """
     tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
     if tensor.dtype is not wanted:
-        raise _wrong_dtype(tensor, wanted.name, message)
+        raise _wrong_dtype(tensor, repr(wanted), message)
     return no_op(name or "assert_type")
 
 
@@ -468,7 +525,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 
 
 def _wrong_dtype(x: Tensor, wanted: str, message: str | None) -> ArgumentError:
-    return ArgumentError(f"{message + ': ' if message else ''}{x!r} is {x.dtype.name}, expected {wanted}")
+    return ArgumentError(f"{_begin(message)}{x.name} must be of type {wanted}; found: {x.dtype!r}")
 
 
 def assert_same_float_dtype(tensors: Iterable[Any] | None = None, dtype: DTypeLike | None = None) -> DType:
@@ -495,7 +552,7 @@ def assert_same_float_dtype(tensors: Iterable[Any] | None = None, dtype: DTypeLi
 def assert_proper_iterable(values: Any) -> None:
     """Raise `TypeError` unless `values` is an iterable, of tensors of any shape: no tensor itself, array, or string."""
     if isinstance(values, (Tensor, SparseTensor, np.ndarray, str, bytes)) or not hasattr(values, "__iter__"):
-        raise TypeError(f"expected an iterable of values, such as a list, and not {values!r}")
+        raise TypeError(f'Expected argument "values" to be a "proper" iterable, such as a list.  Found: {type(values)}')
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:

@@ -68,8 +68,8 @@ def refuse_if_false(condition: Tensor, data: Sequence[object]) -> None:
     """
     value = constant_value(condition)
     if value is not None and not np.all(value):
-        shown = ", ".join(_shown_statically(item) for item in data)
-        raise InvalidArgumentError(f"the condition never holds; data: {shown}")
+        shown = " ".join(_shown_statically(item) for item in data)
+        raise InvalidArgumentError(f"the condition never holds: {shown}")
 
 
 def _shown_statically(item: object) -> str:

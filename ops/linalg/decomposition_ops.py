@@ -16,8 +16,9 @@ from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, zeros_like
 from tfray.ops.arrays.construction_ops import eye
+from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.matrix_ops import matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
-from tfray.ops.arrays.shape_ops import cast, expand_dims, matrix_transpose
+from tfray.ops.arrays.shape_ops import cast, expand_dims, matrix_transpose, shape
 from tfray.ops.linalg.solve_ops import (
     DECOMPOSABLE,
     matrix_triangular_solve,
@@ -25,7 +26,7 @@ from tfray.ops.linalg.solve_ops import (
     refuses_bad_matrices,
     square_matrices,
 )
-from tfray.ops.math.arithmetic_ops import add, add_n, log, multiply, realdiv, reciprocal, square, subtract
+from tfray.ops.math.arithmetic_ops import add, add_n, conj, log, multiply, realdiv, reciprocal, square, subtract
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_sum
 
@@ -36,7 +37,7 @@ def _matrix_sides(op: Operation) -> tuple[TensorShape, Any, Any] | None:
     if source.rank is None:
         return None
     if source.rank < 2:
-        raise ValueError(f"shape {source} is no matrix: the rank must be at least 2")
+        raise ValueError(f"Shape must be at least rank 2 but is rank {source.rank}: it is {source}, no matrix")
     return source[:-2], source.sizes[-2], source.sizes[-1]
 
 
@@ -79,7 +80,7 @@ def _lapack_functions() -> Any:
     return import_module("scipy.linalg").get_lapack_funcs
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices("Cholesky decomposition was not successful. The input might not be valid.")
 def _cholesky_kernel(ctx: KernelContext, input: Array) -> Array:
     if ctx.xp is not np or input.shape[-1] < _LAPACK_ROWS:
         return ctx.xp.linalg.cholesky(input)
@@ -197,14 +198,13 @@ def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) 
         name: Name of the operation.
 
     Returns:
-        `q` and `r`. There is a gradient if `q` has as many columns as `input`: for ``m >= n``, and with `full_matrices`
-        for ``m == n`` only.
+        `q` and `r`. There is a gradient if m and n are known, with `full_matrices` only for ``m <= n``.
     """
     q, r = add_op(QR, input, name=name, full_matrices=full_matrices)
     return q, r
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices()
 def _qr_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
     q, r = ctx.xp.linalg.qr(input, mode="complete" if ctx.attr("full_matrices") else "reduced")
     return q, r
@@ -221,21 +221,34 @@ def _qr_shape(op: Operation) -> list[TensorShape]:
 
 def _qr_gradient(op: Operation, d_q: Tensor | None, d_r: Tensor | None) -> list[Tensor | None]:
     q, r = op.outputs
-    sides = _matrix_sides(op)
-    if sides is None or None in sides[1:] or sides[1] < sides[2] or (op.attr("full_matrices") and sides[1] > sides[2]):
+    _, rows, columns = _matrix_sides(op) or (UNKNOWN, None, None)
+    if rows is None or columns is None or (op.attr("full_matrices") and rows > columns):
         raise InvalidArgumentError(
-            f"Qr: the gradient of {op.name} needs known sizes, at least as many rows as columns, and "
-            f"full_matrices=False; the input shape is {op.inputs[0].shape}",
+            f"Qr: the gradient of {op.name} needs known sizes, and full_matrices=False for more rows than columns; "
+            f"the input shape is {op.inputs[0].shape}",
             op_name=op.name,
         )
     d_q = zeros_like(q) if d_q is None else d_q
     d_r = zeros_like(r) if d_r is None else d_r
+    if rows >= columns:
+        return [_tall_qr_gradient(q, r, d_q, d_r)]
+    # The first columns of the input, as many as there are rows, make q, and q makes the others of r.
+    d_rest = d_r[..., rows:]
+    d_q = add(d_q, matmul(op.inputs[0][..., rows:], d_rest, adjoint_b=True))
+    return [concat([_tall_qr_gradient(q, r[..., :rows], d_q, d_r[..., :rows]), matmul(q, d_rest)], -1)]
+
+
+def _tall_qr_gradient(q: Tensor, r: Tensor, d_q: Tensor, d_r: Tensor) -> Tensor:
     q_dq = matmul(q, d_q, adjoint_a=True)
     r_dr = matmul(r, d_r, adjoint_b=True)
     skew = add(subtract(q_dq, adjoint(q_dq)), subtract(r_dr, adjoint(r_dr)))
-    within = matmul(q, add(d_r, _divided_by_adjoint(matrix_band_part(skew, -1, 0), r)))
+    lower = matrix_band_part(skew, -1, 0)
+    if q.dtype.is_complex:
+        # The diagonal of r is real, which keeps each column of q from turning its phase.
+        lower = subtract(lower, multiply(matrix_band_part(skew, 0, 0), 0.5))
+    within = matmul(q, add(d_r, _divided_by_adjoint(lower, r)))
     beyond = _divided_by_adjoint(subtract(d_q, matmul(q, q_dq)), r)
-    return [add(within, beyond)]
+    return add(within, beyond)
 
 
 def _divided_by_adjoint(x: Tensor, r: Tensor) -> Tensor:
@@ -282,7 +295,7 @@ def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
     return e
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices("Self-adjoint eigen decomposition was not successful. The input might not be valid.")
 def _self_adjoint_eig_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
     if not ctx.xp.isfinite(input).all():
         raise ValueError("a matrix holds NaN or infinity, and has no eigenvalues")
@@ -343,8 +356,8 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
 
     Returns:
         Singular values `s`, descending, real, of shape ``[..., min(m, n)]``; with `compute_uv` the tuple
-        ``(s, u, v)``. There is a gradient for real dtypes. With `full_matrices`, that of `u` and `v` needs
-        ``m == n``.
+        ``(s, u, v)``. With `full_matrices`, the gradient of `u` and `v` needs m and n that are known and differ by 1
+        at most.
 
     Examples:
         >>> session.run(tf.svd([[3.0, 0.0], [0.0, -4.0]], compute_uv=False))
@@ -356,7 +369,7 @@ def svd(tensor: TensorLike, full_matrices: bool = False, compute_uv: bool = True
     return (s, u, v) if compute_uv else s
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices()
 def _svd_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array, Array]:
     xp = ctx.xp
     lost = ~xp.isfinite(input).all((-2, -1))  # LAPACK refuses these; the others of the batch are decomposed
@@ -393,37 +406,67 @@ def _svd_shape(op: Operation) -> list[TensorShape]:
 
 
 def _svd_gradient(op: Operation, d_s: Tensor | None, d_u: Tensor | None, d_v: Tensor | None) -> list[Tensor | None]:
-    has_vectors = op.attr("compute_uv") and not (op.attr("full_matrices") and _is_oblong(op))
-    if op.inputs[0].dtype.is_complex or not (has_vectors or d_u is d_v is None or not op.attr("compute_uv")):
+    if not op.attr("compute_uv"):
+        s, u, v = add_op(SVD, op.inputs[0], full_matrices=False, compute_uv=True)
+        d_u = d_v = None
+    else:
+        s, u, v = op.outputs
+    if not (d_u is d_v is None or _knows_vectors(op)):
         raise InvalidArgumentError(
-            f"Svd: the gradient of {op.name} needs a real dtype, and full_matrices=False unless the matrices are "
-            "square",
+            f"Svd: the gradient of the vectors of {op.name} needs, with full_matrices=True, sizes that are known and "
+            f"differ by 1 at most; the input shape is {op.inputs[0].shape}",
             op_name=op.name,
         )
-    s, u, v = op.outputs if has_vectors else add_op(SVD, op.inputs[0], full_matrices=False, compute_uv=True)
-    core = zeros_like(matrix_diag(s)) if d_s is None else matrix_diag(d_s)
+    count = shape(s)[-1] if op.attr("full_matrices") else None
+    # Singular values are real, whatever dtype they come in.
+    core = zeros_like(matrix_diag(s)) if d_s is None else matrix_diag(cast(cast(d_s, s.dtype.real_dtype), s.dtype))
     beyond: list[Tensor] = []
     gaps = _reciprocal_gaps(square(s))
-    if has_vectors and d_u is not None:
-        turn = multiply(gaps, matmul(u, d_u, transpose_a=True))
-        core = add(core, multiply(add(turn, matrix_transpose(turn)), expand_dims(s, -2)))
-        beyond.append(matmul(_outside(u, realdiv(d_u, expand_dims(s, -2))), v, transpose_b=True))
-    if has_vectors and d_v is not None:
-        turn = multiply(gaps, matmul(v, d_v, transpose_a=True))
-        core = add(core, multiply(expand_dims(s, -1), add(turn, matrix_transpose(turn))))
-        beyond.append(matmul(u, _outside(v, realdiv(d_v, expand_dims(s, -2))), transpose_b=True))
-    return [add_n([matmul(u, matmul(core, v, transpose_b=True)), *beyond])]
+    u_basis, v_basis = u[..., :count], v[..., :count]
+    _, rows, columns = _matrix_sides(op) or (UNKNOWN, None, None)
+    is_tall = rows is not None and columns is not None and rows > columns
+    if d_u is not None:
+        turn = matmul(u_basis, d_u[..., :count], adjoint_a=True)
+        core = add(core, multiply(_hermitian(multiply(gaps, turn)), expand_dims(s, -2)))
+        if is_tall and s.dtype.is_complex:
+            core = subtract(core, _phases(turn, s))
+        outside = realdiv(_outside(u, d_u, count), expand_dims(s, -2))
+        beyond.append(matmul(outside, v_basis, adjoint_b=True))
+    if d_v is not None:
+        turn = matmul(v_basis, d_v[..., :count], adjoint_a=True)
+        core = add(core, multiply(expand_dims(s, -1), _hermitian(multiply(gaps, turn))))
+        if not is_tall and s.dtype.is_complex:
+            core = add(core, _phases(turn, s))
+        outside = realdiv(_outside(v, d_v, count), expand_dims(s, -2))
+        beyond.append(matmul(u_basis, outside, adjoint_b=True))
+    return [add_n([matmul(u_basis, matmul(core, v_basis, adjoint_b=True)), *beyond])]
 
 
-def _outside(basis: Tensor, x: Tensor) -> Tensor:
-    """The part of `x` that is orthogonal to the columns of `basis`."""
-    return subtract(x, matmul(basis, matmul(basis, x, transpose_a=True)))
+def _hermitian(x: Tensor) -> Tensor:
+    return add(x, adjoint(x))
 
 
-def _is_oblong(op: Operation) -> bool:
-    """Whether the matrices may have unequal sides."""
-    sides = _matrix_sides(op)
-    return sides is None or sides[1] is None or sides[1] != sides[2]
+def _phases(turn: Tensor, s: Tensor) -> Tensor:
+    """What turns the phases of complex vectors, of which a pair may turn as one."""
+    diagonal = matrix_diag_part(turn)
+    return matrix_diag(realdiv(multiply(subtract(conj(diagonal), diagonal), 0.5), s))
+
+
+def _outside(vectors: Tensor, d_vectors: Tensor, count: Tensor | None) -> Tensor:
+    """How the gradient moves the first `count` columns of `vectors` out of the space that they span."""
+    basis, d_basis = vectors[..., :count], d_vectors[..., :count]
+    outside = subtract(d_basis, matmul(basis, matmul(basis, d_basis, adjoint_a=True)))
+    if count is None:
+        return outside
+    # The other columns span what is outside: they turn the other way.
+    rest, d_rest = vectors[..., count:], d_vectors[..., count:]
+    return subtract(outside, matmul(rest, matmul(d_rest, basis, adjoint_a=True)))
+
+
+def _knows_vectors(op: Operation) -> bool:
+    """Whether the vectors are unique: two of them that no singular value belongs to could turn."""
+    _, rows, columns = _matrix_sides(op) or (UNKNOWN, None, None)
+    return not op.attr("full_matrices") or (rows is not None and columns is not None and abs(rows - columns) <= 1)
 
 
 SVD = register(

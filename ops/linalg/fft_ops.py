@@ -29,11 +29,19 @@ from tfray.ops.math.rounding_ops import floordiv
 _COMPLEX_OF: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
 
-def _inner_rank(op: Operation, rank: int) -> TensorShape:
-    source = op.inputs[0].shape
+def _at_least(source: TensorShape, rank: int) -> TensorShape:
     if source.rank is not None and source.rank < rank:
-        raise ValueError(f"the input has shape {source}, expected at least rank {rank}")
+        raise ValueError(f"Shape must be at least rank {rank} but is rank {source.rank}: it is {source}")
     return source
+
+
+def _one_length_each(op: Operation, rank: int) -> None:
+    """Check the shape of `fft_length`: a length for each transformed dimension."""
+    lengths = op.inputs[1].shape
+    if lengths.rank not in (None, 1):
+        raise ValueError(f"Shape must be rank 1 but is rank {lengths.rank}: fft_length has shape {lengths}")
+    if lengths.rank == 1 and lengths.sizes[0] not in (None, rank):
+        raise ValueError(f"Dimension must be {rank} but is {lengths.sizes[0]}: fft_length has a length for each")
 
 
 def _check_rank(ctx: KernelContext, input: Array, rank: int) -> None:
@@ -55,7 +63,7 @@ def _complex_transform(name: str, rank: int, inverse: bool, gradient: GradientFu
         return transform(input, axes=tuple(range(-rank, 0))).astype(input.dtype, copy=False)
 
     def shape_of(op: Operation) -> list[TensorShape]:
-        return [_inner_rank(op, rank)]
+        return [_at_least(op.inputs[0].shape, rank)]
 
     return OpDef(
         name=name,
@@ -184,8 +192,8 @@ def _real_transform(name: str, rank: int) -> OpDef:
         return result.astype(ctx.output_dtype(), copy=False)
 
     def shape_of(op: Operation) -> list[TensorShape]:
-        source = _inner_rank(op, rank)
-        op.inputs[1].shape.merge_with([rank])
+        source = _at_least(op.inputs[0].shape, rank)
+        _one_length_each(op, rank)
         lengths = _checked_lengths(known_entries(op.inputs[1]) or [None] * rank)
         half = lengths[-1] and lengths[-1] // 2 + 1
         return [source[:-rank].concatenate([*lengths[:-1], half])]
@@ -217,8 +225,8 @@ def _inverse_real_transform(name: str, rank: int) -> OpDef:
         return result.astype(ctx.output_dtype(), copy=False)
 
     def shape_of(op: Operation) -> list[TensorShape]:
-        source = _inner_rank(op, rank)
-        op.inputs[1].shape.merge_with([rank])
+        source = _at_least(op.inputs[0].shape, rank)
+        _one_length_each(op, rank)
         return [source[:-rank].concatenate(_checked_lengths(known_entries(op.inputs[1]) or [None] * rank))]
 
     def gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
@@ -288,6 +296,7 @@ def _inverse_real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor
 def _lengths(tensor: Tensor, fft_length: TensorLike | None, rank: int, from_half: bool) -> Tensor:
     if fft_length is not None:
         return to_int32(fft_length)  # whose length the operation checks
+    _at_least(tensor.shape, rank)
     sizes = shape(tensor)[-rank:]
     if not from_half:
         return sizes

@@ -83,7 +83,10 @@ def matrix_exponential(input: TensorLike, name: str | None = None) -> Tensor:
 
 def _matrix_exponential_kernel(ctx: KernelContext, input: Array) -> Array:
     _check_square(ctx, input)
-    return _each(_scipy().expm, input) if input.size else input
+    if not input.size:
+        return input
+    # Squaring doubles the error of 32-bit numbers again and again.
+    return _each(_scipy().expm, input.astype(np.result_type(input, np.float64))).astype(input.dtype)
 
 
 MATRIX_EXPONENTIAL = register(
@@ -93,7 +96,7 @@ MATRIX_EXPONENTIAL = register(
         outputs=("output: T",),
         types={"T": DECOMPOSABLE},
         shape=_square_shape,
-        kernels=on_cpu(refuses_bad_matrices(_matrix_exponential_kernel)),
+        kernels=on_cpu(refuses_bad_matrices()(_matrix_exponential_kernel)),
         gradient=_by_blocks("MatrixExponential"),
     )
 )
@@ -129,7 +132,7 @@ MATRIX_LOGARITHM = register(
         outputs=("output: T",),
         types={"T": dtypes.COMPLEX},
         shape=_square_shape,
-        kernels=on_cpu(refuses_bad_matrices(_matrix_logarithm_kernel)),
+        kernels=on_cpu(refuses_bad_matrices()(_matrix_logarithm_kernel)),
         gradient=_by_blocks("MatrixLogarithm"),
     )
 )
@@ -167,7 +170,7 @@ MATRIX_SQUARE_ROOT = register(
         outputs=("output: T",),
         types={"T": DECOMPOSABLE},
         shape=_square_shape,
-        kernels=on_cpu(refuses_bad_matrices(_matrix_square_root_kernel)),
+        kernels=on_cpu(refuses_bad_matrices()(_matrix_square_root_kernel)),
         gradient=_by_blocks("MatrixSquareRoot"),
     )
 )
@@ -201,7 +204,9 @@ def _lu_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
     for place in np.ndindex(input.shape[:-2]):
         packed, exchanges = _scipy().lu_factor(input[place], check_finite=False) if n else (input[place], [])
         if n and not np.diagonal(packed).all():
-            raise InvalidArgumentError(f"{ctx.op_name}: a matrix is singular (input shape {input.shape})")
+            raise InvalidArgumentError(
+                f"{ctx.op_name}: Input is not invertible. A matrix is singular (input shape {input.shape})"
+            )
         # LAPACK tells the permutation as exchanges: row 0 with row exchanges[0], then row 1 with row exchanges[1], ...
         order = list(range(n))
         for first, second in enumerate(exchanges):
@@ -352,18 +357,19 @@ def matrix_rank(
 
     Args:
         a: ``[..., m, n]``, float32 or float64.
-        tol: The tolerance, ``[...]`` or a scalar; by default the greatest singular value times
-            ``max(m, n) * eps``, where eps is the machine epsilon of the dtype.
+        tol: The tolerance, of a shape that broadcasts with that of the singular values, ``[..., min(m, n)]``; by
+            default the greatest singular value times ``max(m, n) * eps``, where eps is the machine epsilon of the
+            dtype.
         validate_args: Accepted for compatibility.
         name: Name scope of the operations.
 
     Returns:
-        int32 ``[...]``.
+        int32 ``[...]``; its leading dimensions are those of `tol` where it has more.
     """
     with get_default_graph().name_scope(name or "matrix_rank"):
         a = _as_matrix(a)
         values = svd(a, compute_uv=False)
-        limit = _tolerance(a, values, None) if tol is None else expand_dims(convert_to_tensor(tol, values.dtype), -1)
+        limit = _tolerance(a, values, None) if tol is None else convert_to_tensor(tol, values.dtype)
         return reduce_sum(cast(greater(values, limit), dtypes.int32), -1)
 
 

@@ -59,7 +59,9 @@ def norm(
         return _vector_norm(tensor, ord, axis, keep, name)
     pair = list(axis) if isinstance(axis, (list, tuple)) else []
     if len(pair) != 2 or pair[0] == pair[1] or not all(isinstance(each, (int, np.integer)) for each in pair):
-        raise InvalidArgumentError(f"norm: axis is {axis!r}, expected None, an integer, or two different ones")
+        raise InvalidArgumentError(
+            f"norm: 'axis' must be None, an integer, or a tuple of 2 unique integers, got {axis!r}"
+        )
     return _matrix_norm(tensor, ord, pair, keep, name)
 
 
@@ -68,7 +70,8 @@ def _vector_norm(tensor: Tensor, ord: Any, axis: Any, keep: bool, name: str | No
         return reduce_euclidean_norm(tensor, axis, keep, name)
     if isinstance(ord, str) or not ord > 0:
         raise InvalidArgumentError(
-            f"norm: {ord!r} is not 'euclidean', np.inf or a positive number; 'fro' is for matrices: give their two axes"
+            f"norm: 'ord' must be a supported vector norm, got {ord!r}: 'euclidean', np.inf or a positive number; "
+            "'fro' is for matrices: give their two axes"
         )
     moduli = abs(tensor)
     if np.isinf(ord):
@@ -83,7 +86,7 @@ def _matrix_norm(tensor: Tensor, ord: Any, pair: list[int], keep: bool, name: st
         return reduce_euclidean_norm(tensor, pair, keep, name)
     if ord not in (1, 2, np.inf):
         raise InvalidArgumentError(
-            f"norm: {ord!r} is not a norm of matrices: expected 'euclidean', 'fro', 1, 2 or np.inf"
+            f"norm: 'ord' must be a supported matrix norm, 'euclidean', 'fro', 1, 2 or np.inf, got {ord!r}"
         )
     if ord == 2:
         axes = from_front(pair, tensor)

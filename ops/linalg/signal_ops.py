@@ -107,8 +107,14 @@ def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None
 
     Returns:
         ``[..., (frames - 1) * frame_step + frame_length]``.
+
+    Raises:
+        InvalidArgumentError: `frame_step` is no integer.
     """
-    return add_op(OVERLAP_AND_ADD, signal, index_tensor(frame_step), name=name)
+    frame_step = index_tensor(frame_step)
+    if not frame_step.dtype.is_integer:
+        raise InvalidArgumentError(f"overlap_and_add: frame_step must be an integer. Got {frame_step.dtype!r}")
+    return add_op(OVERLAP_AND_ADD, signal, frame_step, name=name)
 
 
 def _overlap_and_add_kernel(ctx: KernelContext, signal: Array, frame_step: Array) -> Array:
@@ -504,17 +510,24 @@ def linear_to_mel_weight_matrix(
         InvalidArgumentError: Numbers that are not positive, or edges out of order.
     """
     rate = constant_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
-    if rate is None or min(num_mel_bins, rate) <= 0:
-        raise InvalidArgumentError(
-            f"linear_to_mel_weight_matrix: {num_mel_bins} bins, sample rate {sample_rate!r}: expected positive numbers"
+    wrong = None
+    if num_mel_bins <= 0:
+        wrong = f"num_mel_bins must be positive. Got: {num_mel_bins}"
+    elif lower_edge_hertz < 0:
+        wrong = f"lower_edge_hertz must be non-negative. Got: {lower_edge_hertz}"
+    elif lower_edge_hertz >= upper_edge_hertz:
+        wrong = f"lower_edge_hertz {lower_edge_hertz:.1f} >= upper_edge_hertz {upper_edge_hertz:.1f}"
+    elif rate is None or rate <= 0:
+        wrong = f"sample_rate must be positive. Got: {sample_rate!r}"
+    elif upper_edge_hertz > rate / 2:
+        wrong = (
+            "upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). "
+            f"Got {upper_edge_hertz} for sample_rate: {rate}"
         )
-    if not as_dtype(dtype).is_floating:
-        raise InvalidArgumentError(f"linear_to_mel_weight_matrix: dtype is {dtype!r}, expected a float dtype")
-    if not 0 <= lower_edge_hertz < upper_edge_hertz <= rate / 2:
-        raise InvalidArgumentError(
-            f"linear_to_mel_weight_matrix: edges {lower_edge_hertz} and {upper_edge_hertz}, expected them in order "
-            f"between 0 and {rate / 2}, half the sample rate"
-        )
+    elif not as_dtype(dtype).is_floating:
+        wrong = f"dtype must be a floating point type. Got: {dtype!r}"
+    if wrong:
+        raise InvalidArgumentError(f"linear_to_mel_weight_matrix: {wrong}")
     with get_default_graph().name_scope(name or "linear_to_mel_weight_matrix"):
         first, last = 1127.0 * np.log1p(np.array([lower_edge_hertz, upper_edge_hertz]) / 700.0)
         edges = np.linspace(first, last, num_mel_bins + 2)
@@ -539,5 +552,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: TensorLike, name: str 
     with get_default_graph().name_scope(name or "mfccs_from_log_mel_spectrograms"):
         spectra = convert_to_tensor(log_mel_spectrograms)
         if spectra.shape.rank == 0 or (spectra.shape.rank is not None and spectra.shape.sizes[-1] == 0):
-            raise InvalidArgumentError(f"mfccs_from_log_mel_spectrograms: {spectra!r} has no mel bins")
+            raise InvalidArgumentError(
+                f"mfccs_from_log_mel_spectrograms: num_mel_bins must be positive. Got: {spectra!r}"
+            )
         return multiply(dct(spectra), rsqrt(2.0 * cast(shape(spectra)[-1], spectra.dtype)))

@@ -29,24 +29,30 @@ DECOMPOSABLE = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex
 """Dtypes that LAPACK knows."""
 
 
-def refuses_bad_matrices(function: KernelFunction) -> KernelFunction:
+def refuses_bad_matrices(reason: str = "") -> Callable[[KernelFunction], KernelFunction]:
     """Let a kernel raise `InvalidArgumentError` where a matrix is found singular or not definite.
+
+    The message begins with `reason`, which is TensorFlow's, and goes on with what the library says.
 
     LAPACK runs on one thread. OpenBLAS's threads wait for each other more than they compute, up to matrices of many
     hundred rows: with them a decomposition of 512 rows takes 30 times as long. On a GPU the host waits for what
     cuSOLVER found, as in TensorFlow.
     """
 
-    @wraps(function)
-    def kernel(ctx: KernelContext, *arrays: Array) -> Any:
-        try:
-            with one_blas_thread() if ctx.xp is np else import_module("cupyx").errstate(linalg="raise"):
-                return function(ctx, *arrays)
-        except ValueError as error:  # LinAlgError is one
-            shapes = ", ".join(str(array.shape) for array in arrays)
-            raise InvalidArgumentError(f"{ctx.op_name}: {error} (input shapes {shapes})") from error
+    def decorate(function: KernelFunction) -> KernelFunction:
+        @wraps(function)
+        def kernel(ctx: KernelContext, *arrays: Array) -> Any:
+            try:
+                with one_blas_thread() if ctx.xp is np else import_module("cupyx").errstate(linalg="raise"):
+                    return function(ctx, *arrays)
+            except ValueError as error:  # LinAlgError is one
+                shapes = ", ".join(str(array.shape) for array in arrays)
+                said = f"{reason} {error}".lstrip()
+                raise InvalidArgumentError(f"{ctx.op_name}: {said} (input shapes {shapes})") from error
 
-    return kernel
+        return kernel
+
+    return decorate
 
 
 @lru_cache(maxsize=1)
@@ -60,7 +66,7 @@ def square_matrices(shape: TensorShape) -> TensorShape:
     if shape.rank is None:
         return shape
     if shape.rank < 2:
-        raise ValueError(f"shape {shape} is no matrix: the rank must be at least 2")
+        raise ValueError(f"Shape must be at least rank 2 but is rank {shape.rank}: it is {shape}, no matrix")
     side = TensorShape(shape.sizes[-1:])
     if not side.is_compatible_with(shape.sizes[-2:-1]):
         raise ValueError(f"the matrices of shape {shape} are not square")
@@ -101,7 +107,7 @@ def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = 
     return add_op(MATRIX_INVERSE, input, name=name, adjoint=adjoint)
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices("Input is not invertible.")
 def _matrix_inverse_kernel(ctx: KernelContext, input: Array) -> Array:
     return ctx.xp.linalg.inv(_adjoint_array(input) if ctx.attr("adjoint") else input)
 
@@ -145,7 +151,7 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     return add_op(MATRIX_DETERMINANT, input, name=name)
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices()
 def _matrix_determinant_kernel(ctx: KernelContext, input: Array) -> Array:
     return ctx.xp.linalg.det(input)
 
@@ -191,7 +197,7 @@ def slogdet(input: TensorLike, name: str | None = None) -> tuple[Tensor, Tensor]
     return sign, log_abs_determinant
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices()
 def _log_matrix_determinant_kernel(ctx: KernelContext, input: Array) -> tuple[Array, Array]:
     sign, logarithm = ctx.xp.linalg.slogdet(input)
     return sign.astype(input.dtype), logarithm.astype(input.dtype)
@@ -241,7 +247,7 @@ def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, nam
     return add_op(MATRIX_SOLVE, *convert_alike(matrix, rhs), name=name, adjoint=adjoint)
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices("Input matrix is not invertible.")
 def _matrix_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Array) -> Array:
     xp, matrix = ctx.xp, _adjoint_array(matrix) if ctx.attr("adjoint") else matrix
     if xp is not np and matrix.shape[:-2] != rhs.shape[:-2]:  # CuPy broadcasts no batches
@@ -315,7 +321,7 @@ def _triangular_solver(name: str) -> Any:
     return import_module("scipy.linalg" if name == "numpy" else "cupyx.scipy.linalg").solve_triangular
 
 
-@refuses_bad_matrices
+@refuses_bad_matrices("Input matrix is not invertible.")
 def _matrix_triangular_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Array) -> Array:
     xp, lower = ctx.xp, ctx.attr("lower")
     solve, trans = _triangular_solver(xp.__name__), "C" if ctx.attr("adjoint") else "N"

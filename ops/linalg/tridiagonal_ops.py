@@ -145,7 +145,7 @@ TRIDIAGONAL_SOLVE = register(
         outputs=("output: T",),
         types={"T": DECOMPOSABLE},
         shape=like_input(1),
-        kernels=on_cpu(refuses_bad_matrices(_tridiagonal_solve_kernel)),
+        kernels=on_cpu(refuses_bad_matrices()(_tridiagonal_solve_kernel)),
         gradient=_tridiagonal_solve_gradient,
     )
 )

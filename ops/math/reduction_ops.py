@@ -27,7 +27,6 @@ from tfray.framework.op_def import (
     out_kernel,
     register,
 )
-from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
@@ -137,9 +136,12 @@ def reduced_shape(op: Operation) -> list[TensorShape]:
 
 
 def _normalized(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    found = sorted(normalize_axis(axis, rank) for axis in axes)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions")
+    found = sorted(axis % rank for axis in axes)
     if len(set(found)) != len(found):
-        raise ValueError(f"axes {list(axes)} name a dimension twice")
+        raise ValueError(f"Invalid reduction arguments: Axes contains duplicate dimension: {list(axes)}")
     return tuple(found)
 
 

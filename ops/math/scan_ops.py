@@ -22,7 +22,6 @@ from tfray.framework.op_def import (
     out_kernel,
     register,
 )
-from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
@@ -51,13 +50,19 @@ def _scan_shape(op: Operation) -> list[TensorShape]:
     axis.shape.assert_has_rank(0)
     value = constant_value(axis)
     if value is not None and x.shape.rank is not None:
-        normalize_axis(int(value), x.shape.rank)
+        _from_front(int(value), x.shape.rank)
     return [x.shape]
+
+
+def _from_front(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"Expected scan axis in the range [{-rank}, {rank}), but got {axis}")
+    return axis % rank
 
 
 def _scan_kernel(ctx: KernelContext, x: Array, axis: Array, out: Array | None, function: str, start: int) -> Array:
     try:
-        along = normalize_axis(host_int(ctx, axis), x.ndim)
+        along = _from_front(host_int(ctx, axis), x.ndim)
     except ValueError as error:
         raise InvalidArgumentError(f"{error} (input shape {x.shape})") from error
     if out is None:
@@ -163,7 +168,7 @@ def cumulative_logsumexp(
 
 def _cumulative_logsumexp_kernel(ctx: KernelContext, x: Array, axis: Array, out: Array | None = None) -> Array:
     try:
-        along = normalize_axis(host_int(ctx, axis), x.ndim)
+        along = _from_front(host_int(ctx, axis), x.ndim)
     except ValueError as error:
         raise InvalidArgumentError(f"{error} (input shape {x.shape})") from error
     xp = ctx.xp

@@ -509,7 +509,7 @@ def _bincount_kernel(ctx: KernelContext, arr: Array, length: Array, weights: Arr
     if ctx.xp is np and numbers.size and numbers.min() < 0:
         least = numbers.min()
         which = "NaN (cast to an integer)" if least == np.iinfo(np.int32).min else least
-        raise InvalidArgumentError(f"numbers to count must not be negative, found {which}")
+        raise InvalidArgumentError(f"Input arr must be non-negative! Found {which}")
     kept = numbers < bins
     heavy = weights.reshape(-1)[kept].astype(np.float64) if weights.size else None
     counts = ctx.xp.bincount(numbers[kept], heavy, minlength=bins)

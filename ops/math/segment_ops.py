@@ -36,7 +36,7 @@ from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, shape
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.gpu.device_scatter import combined_rows, put_first
 from tfray.ops.kernels.precision import is_half
-from tfray.ops.math.arithmetic_ops import maximum, multiply, realdiv, sqrt, truediv
+from tfray.ops.math.arithmetic_ops import conj, maximum, multiply, realdiv, sqrt, truediv
 from tfray.ops.math.comparison_ops import equal, greater
 
 # -- what the operations share -------------------------------------------------------------------------
@@ -69,11 +69,15 @@ def _sorted_shape(op: Operation) -> list[TensorShape]:
 def _count_sorted(ctx: KernelContext, data: Array, ids: Array) -> int:
     """How many segments there are. Raises `InvalidArgumentError` unless the numbers ascend from 0 or more."""
     if data.shape[:1] != ids.shape:
-        raise InvalidArgumentError(f"segment_ids of shape {ids.shape} do not number the rows of shape {data.shape}")
+        raise InvalidArgumentError(
+            f"segment_ids should be the same size as dimension 0 of input: they have shape {ids.shape}, it {data.shape}"
+        )
     if not ids.size:
         return 0
-    if ctx.xp is np and (ids[0] < 0 or (ids[1:] < ids[:-1]).any()):
-        raise InvalidArgumentError("segment_ids must ascend from 0 or more; tf.unsorted_segment_sum takes any order")
+    if ctx.xp is np and ids[0] < 0:
+        raise InvalidArgumentError(f"segment ids must be >= 0, found {ids[0]}")
+    if ctx.xp is np and (ids[1:] < ids[:-1]).any():
+        raise InvalidArgumentError("segment ids are not increasing; tf.unsorted_segment_sum takes any order")
     return int(ids[-1]) + 1
 
 
@@ -109,7 +113,8 @@ def _as_rows(ctx: KernelContext, data: Array, ids: Array, count: int) -> tuple[A
         raise InvalidArgumentError(f"segment_ids of shape {ids.shape} do not number parts of shape {data.shape}")
     rows, numbers = data.reshape(ids.size, prod(data.shape[ids.ndim :])), ids.reshape(-1)
     if ctx.xp is np and numbers.size and numbers.max() >= count:
-        raise InvalidArgumentError(f"segment {numbers.max()} is not below num_segments, which is {count}")
+        place = ", ".join(map(str, np.unravel_index(numbers.argmax(), ids.shape)))
+        raise InvalidArgumentError(f"segment_ids[{place}] = {numbers.max()} is out of range [0, {count})")
     if numbers.size and numbers.min() < 0:
         kept = numbers >= 0
         rows, numbers = rows[kept], numbers[kept]
@@ -209,12 +214,12 @@ def _prod_gradient(op: Operation, d_output: Tensor, total: SegmentReduction, pro
     # The product of the other rows: the total divided by the row; for a single zero, the product of the nonzero rows.
     data, ids = op.inputs[:2]
     is_zero = equal(data, 0)
-    zeros = total(cast(is_zero, data.dtype))
+    zeros = total(cast(is_zero, data.dtype.real_dtype))
     d_output = where(greater(zeros, 1), zeros_like(d_output), d_output)
     whole = where(is_zero, ones_like(data), data)
     by_division = realdiv(spread_segments(op.outputs[0], ids), whole)
     others = where(is_zero, spread_segments(product(whole), ids), by_division)
-    return multiply(spread_segments(d_output, ids), others)
+    return multiply(spread_segments(d_output, ids), conj(others))
 
 
 # -- sorted segments -----------------------------------------------------------------------------------
@@ -323,7 +328,9 @@ def _segment_prod_gradient(op: Operation, d_output: Tensor) -> list[Tensor | Non
     return [_prod_gradient(op, d_output, lambda x: segment_sum(x, ids), lambda x: segment_prod(x, ids)), None]
 
 
-SEGMENT_PROD = register(_sorted("SegmentProd", _sorted_rows_kernel("multiply", 1), dtypes.REAL, _segment_prod_gradient))
+SEGMENT_PROD = register(
+    _sorted("SegmentProd", _sorted_rows_kernel("multiply", 1), dtypes.NUMERIC, _segment_prod_gradient)
+)
 
 
 # -- segments in any order -----------------------------------------------------------------------------
@@ -450,7 +457,7 @@ UNSORTED_SEGMENT_PROD = register(
     _unsorted(
         "UnsortedSegmentProd",
         _unsorted_rows_kernel("multiply", lambda dtype: 1),
-        dtypes.REAL,
+        dtypes.NUMERIC,
         _unsorted_segment_prod_gradient,
     )
 )

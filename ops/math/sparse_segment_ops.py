@@ -26,7 +26,7 @@ from tfray.framework.op_def import (
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like
-from tfray.ops.arrays.gather_ops import check_indices, gather, sum_rows
+from tfray.ops.arrays.gather_ops import first_outside, gather, sum_rows
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
@@ -66,12 +66,18 @@ def _checked_count(ctx: KernelContext, data: Array, indices: Array, ids: Array, 
     if indices.ndim != 1 or indices.shape != ids.shape:
         raise InvalidArgumentError(f"segment_ids of shape {ids.shape} do not fit indices of shape {indices.shape}")
     count = host_int(ctx, num_segments)
-    check_indices(ctx, indices, data.shape[0])
-    if ctx.xp is np and ids.size and (ids[0] < 0 or (ids[1:] < ids[:-1]).any()):
-        raise InvalidArgumentError("segment_ids must ascend from 0 or more")
+    rows = data.shape[0]
+    if ctx.xp is np and (wrong := first_outside(indices, rows)) is not None:
+        place = int(np.flatnonzero(indices == wrong)[0])
+        raise InvalidArgumentError(f"indices[{place}] == {wrong} out of range [0, {rows})")
     last = int(ids[-1]) if ids.size else -1
+    if ctx.xp is np and ids.size:
+        if ids[0] < 0:
+            raise InvalidArgumentError(f"Segment id {ids[0]} out of range [0, {count if count >= 0 else last + 1})")
+        if (ids[1:] < ids[:-1]).any():
+            raise InvalidArgumentError("segment ids are not increasing")
     if count >= 0 and last >= count:
-        raise InvalidArgumentError(f"segment {last} is not below num_segments, which is {count}")
+        raise InvalidArgumentError(f"segment ids must be < num_segments: Segment id {last} out of range [0, {count})")
     return last + 1 if count < 0 else count
 
 

@@ -170,7 +170,7 @@ def _random_uniform_int_kernel(
 ) -> Array:
     low, high = host_int(ctx, minval), host_int(ctx, maxval)
     if low >= high and host_ints(ctx, shape).count(0) == 0:
-        raise InvalidArgumentError(f"random_uniform: needs minval < maxval, got {low} and {high}")
+        raise InvalidArgumentError(f"random_uniform: Need minval < maxval, got {low} >= {high}")
 
     def write(generator: np.random.Generator, part: Array) -> None:
         part[...] = generator.integers(low, high, part.size, part.dtype)
@@ -564,8 +564,10 @@ def _multinomial_kernel(ctx: KernelContext, logits: Array, num_samples: Array) -
 def draw_classes(rows: Array, count: int, stream: RandomStream, dtype: NumpyDType) -> Array:
     """For each row of logits, `count` classes drawn from their softmax."""
     batch, classes = rows.shape
-    if count < 0 or classes == 0:
-        raise InvalidArgumentError(f"multinomial: cannot draw {count} samples from {classes} classes")
+    if classes == 0:
+        raise InvalidArgumentError("multinomial: num_classes should be positive, got 0")
+    if count < 0:
+        raise InvalidArgumentError(f"multinomial: num_samples should be nonnegative, got {count}")
     points = stream.draw(lambda generator: generator.random((batch, count)))
     drawn: Array = np.empty((batch, count), dtype)
     length = max(1, _MULTINOMIAL_TILE // (classes * max(1, count)))

@@ -108,7 +108,7 @@ STATELESS_UNIFORM = register(_stateless("StatelessRandomUniform", uniform))
 def _stateless_uniform_int_kernel(ctx: KernelContext, shape: Array, seed: Array, minval: Array, maxval: Array) -> Array:
     low, high = host_int(ctx, minval), host_int(ctx, maxval)
     if low >= high:
-        raise InvalidArgumentError(f"stateless_uniform: needs minval < maxval, got {low} and {high}")
+        raise InvalidArgumentError(f"stateless_uniform: Need minval < maxval, got {low} >= {high}")
 
     def write(generator: np.random.Generator, part: Array) -> None:
         part[...] = generator.integers(low, high, part.shape, part.dtype)

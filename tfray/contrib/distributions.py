@@ -1,5 +1,13 @@
-"""``tf.contrib.distributions``: the names of `tf.distributions`."""
+"""``tf.contrib.distributions``: the names of `tf.distributions`, and distributions with parameters of any sign."""
 
+from tfray.library.distributions.continuous_distributions import (
+    BetaWithSoftplusConcentration,
+    ExponentialWithSoftplusRate,
+    GammaWithSoftplusConcentrationRate,
+    LaplaceWithSoftplusScale,
+    NormalWithSoftplusScale,
+    StudentTWithAbsDfSoftplusScale,
+)
 from tfray.library.namespaces.distributions import (
     Bernoulli,
     Beta,
@@ -21,7 +29,9 @@ from tfray.library.namespaces.distributions import (
 
 # fmt: off
 __all__ = [
-    "Bernoulli", "Beta", "Categorical", "Dirichlet", "DirichletMultinomial", "Distribution", "Exponential", "Gamma",
-    "Laplace", "Multinomial", "Normal", "RegisterKL", "ReparameterizationType", "StudentT", "Uniform", "kl_divergence",
+    "Bernoulli", "Beta", "BetaWithSoftplusConcentration", "Categorical", "Dirichlet", "DirichletMultinomial",
+    "Distribution", "Exponential", "ExponentialWithSoftplusRate", "Gamma", "GammaWithSoftplusConcentrationRate",
+    "Laplace", "LaplaceWithSoftplusScale", "Multinomial", "Normal", "NormalWithSoftplusScale", "RegisterKL",
+    "ReparameterizationType", "StudentT", "StudentTWithAbsDfSoftplusScale", "Uniform", "kl_divergence",
 ]
 # fmt: on

@@ -218,6 +218,39 @@ class Shifted(D.Distribution):
         return 4 * tf.ones_like(self.start)
 
 
+@pytest.mark.parametrize(
+    "name, plain, parameters, transformed",
+    [
+        ("BetaWithSoftplusConcentration", D.Beta, (-4.2, -9.1), "concentration1 concentration0"),
+        ("ExponentialWithSoftplusRate", D.Exponential, (-2.2,), "rate"),
+        ("GammaWithSoftplusConcentrationRate", D.Gamma, (-4.2, -9.1), "concentration rate"),
+        ("LaplaceWithSoftplusScale", D.Laplace, (1.5, -2.2), "scale"),
+        ("NormalWithSoftplusScale", D.Normal, (1.5, -2.2), "scale"),
+        ("StudentTWithAbsDfSoftplusScale", D.StudentT, (-3.5, 1.5, -2.2), "scale"),
+    ],
+)
+def test_parameters_of_any_sign(name, plain, parameters, transformed):
+    made = getattr(tf.contrib.distributions, name)(*parameters, validate_args=True)
+    assert isinstance(made, plain) and made.name == f"{name}/"
+    for given, attribute in zip(reversed(parameters), reversed(transformed.split()), strict=False):
+        np.testing.assert_allclose(run(getattr(made, attribute)), np.log1p(np.exp(given)), rtol=1e-5)
+    if plain is D.StudentT:
+        assert run(made.df) == 3
+    assert list(made.copy().parameters.values())[: len(parameters)] == list(parameters)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_gradients_of_quantiles_are_finite(dtype):
+    p = tf.constant([0.0, np.exp(-32.0), 0.3, 1 - np.exp(-32.0), 1.0], dtype)
+    mean = tf.constant(0.0, dtype)
+    quantile = D.Normal(mean, tf.constant(1.0, dtype)).quantile(p)
+    slopes = run(tf.gradients(quantile, [mean, p]))
+    assert np.isfinite(slopes[0]) and np.isfinite(slopes[1]).all() and slopes[1][0] == slopes[1][-1] == 0
+    found = run(quantile)
+    assert found[0] == -np.inf and found[-1] == np.inf
+    np.testing.assert_allclose(found[2], -0.524400512708, rtol=1e-6)
+
+
 def test_what_follows_from_the_methods_of_a_subclass():
     mine = Shifted([1.0, 2.0])
     found = run([mine.log_prob(3.0), mine.cdf(3.0), mine.survival_function(3.0), mine.stddev(), mine.sample([3, 4])])

@@ -219,8 +219,11 @@ def test_float64_logits_keep_their_dtype():
     [
         (lambda: tf.losses.mean_squared_error(None, PREDICTIONS), "labels is None"),
         (lambda: tf.losses.mean_squared_error(LABELS, PREDICTIONS[:2]), "expected one shape"),
-        (lambda: tf.losses.mean_squared_error(LABELS, PREDICTIONS, [1.0, 2.0, 3.0, 4.0]), "weights have shape"),
-        (lambda: tf.losses.mean_squared_error(LABELS, PREDICTIONS, [[1.0, 2.0]]), "weights have shape"),
+        (
+            lambda: tf.losses.mean_squared_error(LABELS, PREDICTIONS, [1.0, 2.0, 3.0, 4.0]),
+            "weights can not be broadcast",
+        ),
+        (lambda: tf.losses.mean_squared_error(LABELS, PREDICTIONS, [[1.0, 2.0]]), "weights can not be broadcast"),
         (lambda: tf.losses.mean_squared_error(LABELS, PREDICTIONS, reduction="mean"), "reduction is 'mean'"),
         (lambda: tf.losses.cosine_distance(LABELS, PREDICTIONS), "needs an axis"),
     ],

@@ -123,7 +123,7 @@ def test_repeated_and_padding_labels_count_once():
     ("build", "words"),
     [
         (lambda: tf.metrics.accuracy([1, 2], [1, 2, 3]), "expected one shape"),
-        (lambda: tf.metrics.mean([1.0, 2.0], [1.0, 2.0, 3.0]), "weights have shape"),
+        (lambda: tf.metrics.mean([1.0, 2.0], [1.0, 2.0, 3.0]), "weights can not be broadcast to values"),
         (lambda: tf.metrics.auc([1], [0.5], curve="X"), "ROC or PR"),
         (lambda: tf.metrics.auc([1], [0.5], summation_method="careful_interpolation"), "summation_method"),
         (lambda: tf.metrics.auc([1], [0.5], num_thresholds=1), "2 or more"),
@@ -148,8 +148,15 @@ def test_confusion_matrix():
         assert first.tolist() == third.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 2]]
         assert second.tolist() == [[1, 0, 0, 0], [0, 1, 0.5, 0], [0, 0, 3, 0], [0, 0, 0, 0]]
         assert (first.dtype, second.dtype) == (np.int32, np.float32)
-        with tf.device("/cpu:0"), pytest.raises(InvalidArgumentError):  # a GPU checks no indices
-            session.run(tf.confusion_matrix([0, 5], [0, 1], 3))
+        for pair, words in (
+            (([0, 5], [0, 1]), "`labels` out of bound.*x < y"),
+            (([0, 1], [0, 5]), "`predictions` out of bound.*x < y"),
+            (([0, -1], [0, 1]), "`labels` contains negative values"),
+        ):
+            fed = [tf.placeholder(tf.int32) for _ in pair]
+            matrix = tf.confusion_matrix(*fed, 3)
+            with pytest.raises(InvalidArgumentError, match=words):
+                session.run(matrix, dict(zip(fed, pair, strict=True)))
     assert matrices[1].shape.as_list() == [4, 4]
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import tfray as tf
 from tests.support.processes import PATIENCE_S
+from tfray.library.platform import testing
 
 
 def run(body):
@@ -36,6 +37,7 @@ PASSING = {
     "close structures": lambda t: t.assertAllClose(
         {"a": [1.0], "b": ([1.0], [2.0, 3.0])}, {"a": [1.0], "b": ([1], [2, 3])}
     ),
+    "close by rows": lambda t: t.assertAllClose(np.ones((2, 2)), [[1, 1.1], [1, 1.1]], atol=np.array([0, 0.2])),
     "close by type": lambda t: t.assertAllCloseAccordingToType(np.float16([1]), np.float16([1.0009])),
     "not close": lambda t: t.assertNotAllClose([1.0], [1.1]),
     "equal": lambda t: t.assertAllEqual(tf.constant([[1, 2]]), [[1, 2]]),
@@ -72,6 +74,7 @@ PASSING = {
 }
 FAILING = {
     "close": lambda t: t.assertAllClose([1.0], [1.1]),
+    "close by rows": lambda t: t.assertAllClose(np.ones((2, 2)), [[1, 1.1], [1, 1.1]], atol=np.array([0.2, 0])),
     "close keys": lambda t: t.assertAllClose({"a": 1.0}, {"b": 1.0}),
     "not close": lambda t: t.assertNotAllClose([1.0], [1.0]),
     "equal": lambda t: t.assertAllEqual([1], [2]),
@@ -184,6 +187,38 @@ def test_gradients_are_checked():
             tf.test.compute_gradient(x, [2, 3], w, [3, 1])
     with pytest.raises(tf.errors.InvalidArgumentError, match="no default session"):
         tf.test.compute_gradient(x, [2, 3], y, [2, 1])
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.complex64, tf.complex128])
+def test_jacobians_of_complex_tensors_are_of_their_parts(dtype):
+    """The square of x + iy has the derivative matrix ((2x, 2y), (-2y, 2x)): as TensorFlow has it, by rows of parts."""
+    x = tf.placeholder(dtype, [1])
+    start = np.array([3 + 2j if dtype.is_complex else 3], dtype.as_numpy_dtype)
+    with tf.Session():
+        exact, numeric = tf.test.compute_gradient(x, [1], x * x, [1], start)
+        np.testing.assert_allclose(exact, [[6, 4], [-4, 6]] if dtype.is_complex else [[6]])
+        np.testing.assert_allclose(numeric, exact, rtol=2e-3)
+        assert exact.dtype == dtype.real_dtype
+        exact, numeric = tf.test.compute_gradient(x, [1], tf.abs(x), [1], start)
+        np.testing.assert_allclose(exact, numeric, atol=2e-3)
+        assert tf.test.compute_gradient_error(x, [1], x * x, [1]) < 2e-3
+        # Nothing comes out, and there is no gradient of it.
+        assert tf.test.compute_gradient(x, [1], x[:0], [0])[0].shape == (1 + dtype.is_complex, 0)
+
+
+def test_gradients_of_functions_are_checked():
+    """`gradient_checker_v2` is one of TensorFlow's own modules, which programs import."""
+    with tf.Session():
+        exact, numeric = testing.compute_gradient_of(
+            lambda a, b: a * b, [np.array([2.0, 3.0]), tf.constant(4.0, tf.float64)]
+        )
+        np.testing.assert_allclose(exact[0], [[4, 0], [0, 4]])
+        np.testing.assert_allclose(exact[1], [[2, 3]])
+        assert testing.max_error(exact, numeric) < 1e-9
+        with pytest.raises(ValueError, match="list or tuple"):
+            testing.compute_gradient_of(tf.sin, 1.0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="no default session"):
+        testing.compute_gradient_of(tf.sin, [1.0])
 
 
 def test_the_surroundings():

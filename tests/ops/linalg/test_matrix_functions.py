@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 
 import tfray as tf
+from tests.support.gradient_check import check_gradients
 from tests.support.sessions import run
 
 RANDOM = np.random.default_rng(0)
@@ -36,14 +38,67 @@ def test_normalize():
     np.testing.assert_allclose(divided, B / length, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "ord, axis, match",
+    [
+        ("fro", None, "'ord' must be a supported vector norm"),
+        (-1.1, 0, "'ord' must be a supported vector norm"),
+        ("foo", [0, 1], "'ord' must be a supported matrix norm"),
+        (1.1, [0, 1], "'ord' must be a supported matrix norm"),
+        *[
+            (2, axis, "'axis' must be None, an integer, or a tuple of 2 unique integers")
+            for axis in ([], [[1]], [1, 1])
+        ],
+    ],
+)
+def test_norms_that_there_are_not(ord, axis, match):
+    with pytest.raises(ValueError, match=match):
+        tf.norm(A, ord, axis)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.complex64])
+def test_exponentials_are_as_precise_as_their_dtype(kind):
+    matrices = np.random.default_rng(0).uniform(-3, 3, (2, 32, 32)).astype(kind)
+    exact = np.stack([scipy.linalg.expm(matrix.astype(np.complex128)) for matrix in matrices])
+    found = run(tf.linalg.expm(matrices))
+    assert found.dtype == kind
+    np.testing.assert_allclose(found, exact, rtol=1e-5, atol=2e-7 * np.abs(exact).max())
+
+
 def test_rank_and_pseudo_inverse():
     flat = np.stack([np.outer(B[0, :, 0], B[0, :, 1]), A[0]]).astype(np.float32)
     np.testing.assert_array_equal(run(tf.linalg.matrix_rank(flat)), [1, 4])
     np.testing.assert_array_equal(run(tf.linalg.matrix_rank(flat, tol=1e3)), [0, 0])
+    np.testing.assert_array_equal(
+        run(tf.linalg.matrix_rank(np.diag([1.0, 2.0, 3.0]), tol=[[0.5], [1.5], [9.0]])), [3, 2, 0]
+    )
     for matrices in (B, B.swapaxes(1, 2), flat):
         found = run(tf.linalg.pinv(matrices))
         np.testing.assert_allclose(matrices @ found @ matrices, matrices, atol=1e-4)
         np.testing.assert_allclose(found @ matrices @ found, found, atol=1e-3)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("kind", [np.float64, np.complex128])
+@pytest.mark.parametrize("rows, columns", [(3, 3), (3, 4), (4, 3), (2, 4)])
+def test_gradients_of_singular_vectors(rows, columns, kind, full):
+    """Each pair of vectors may turn its phase; products of both, and spaces, are the same whatever it is."""
+    matrices = RANDOM.normal(size=(2, rows, columns)).astype(kind)
+    if kind is np.complex128:
+        matrices += 1j * RANDOM.normal(size=matrices.shape)
+    least = min(rows, columns)
+
+    def build(x):
+        s, u, v = tf.svd(x, full_matrices=full)
+        pairs = tf.matmul(u[..., :least] * tf.cast(tf.range(least) + 1, x.dtype), v[..., :least], adjoint_b=True)
+        spaces = [tf.matmul(each[..., :2], each[..., :2], adjoint_b=True) for each in (u, v)]
+        return [s, pairs, *spaces]
+
+    if full and abs(rows - columns) > 1:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="differ by 1"):
+            check_gradients(build, [matrices])
+    else:
+        check_gradients(build, [matrices], tolerance=1e-5)
 
 
 @pytest.mark.parametrize("form", ["compact", "sequence", "matrix"])

@@ -78,10 +78,39 @@ def test_mel_filters():
     assert matrix.shape == (65, 10) and not matrix[0].any()
     peaks = matrix.argmax(axis=0)
     assert (np.diff(peaks) > 0).all() and matrix.max() <= 1 and matrix.min() == 0
-    with pytest.raises(tf.errors.InvalidArgumentError, match="half the sample rate"):
-        tf.signal.linear_to_mel_weight_matrix(upper_edge_hertz=5000.0)
     cepstra = run(tf.signal.mfccs_from_log_mel_spectrograms(SIGNALS))
     np.testing.assert_allclose(cepstra, scipy.fft.dct(SIGNALS, 2) / np.sqrt(100), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ({"num_mel_bins": 0}, "num_mel_bins must be positive"),
+        ({"sample_rate": 0.0}, "sample_rate must be positive"),
+        ({"lower_edge_hertz": -1}, "lower_edge_hertz must be non-negative"),
+        ({"lower_edge_hertz": 100, "upper_edge_hertz": 10}, "lower_edge_hertz .* >= upper_edge_hertz"),
+        ({"upper_edge_hertz": 5000.0}, "upper_edge_hertz must not be larger"),
+        ({"dtype": tf.int32}, "dtype must be a floating point type"),
+    ],
+)
+def test_mel_filters_that_there_are_not(arguments, said):
+    with pytest.raises(ValueError, match=said):
+        tf.signal.linear_to_mel_weight_matrix(**arguments)
+
+
+@pytest.mark.parametrize(
+    "build, said",
+    [
+        (lambda: tf.signal.fft2d(np.zeros(3, np.complex64)), "Shape must be at least rank 2 but is rank 1"),
+        (lambda: tf.signal.irfft(np.complex64(0)), "Shape must be at least rank 1 but is rank 0"),
+        (lambda: tf.signal.rfft(SIGNALS, np.int32(5)), "Shape must be rank 1 but is rank 0"),
+        (lambda: tf.signal.irfft(tf.complex(SIGNALS, SIGNALS), [5, 5]), "Dimension must be 1 but is 2"),
+        (lambda: tf.signal.overlap_and_add(SIGNALS, 2.0), "frame_step must be an integer"),
+    ],
+)
+def test_shapes_that_do_not_fit(build, said):
+    with pytest.raises(ValueError, match=said):
+        build()
 
 
 def test_shifted_spectra():

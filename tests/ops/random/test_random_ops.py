@@ -95,7 +95,7 @@ def test_integers_are_uniform_and_within_bounds():
 def test_integers_need_an_upper_bound():
     with pytest.raises(ValueError, match="maxval must be given"):
         random_ops.random_uniform([3], dtype=dtypes.int64)
-    with pytest.raises(InvalidArgumentError, match="minval < maxval"):
+    with pytest.raises(InvalidArgumentError, match="Need minval < maxval, got 5 >= 5"):
         interpret(random_ops.random_uniform([3], 5, 5, dtypes.int64))
 
 

@@ -189,7 +189,7 @@ ERRORS = [
     OpError("BatchMatMul", linalg_ops.matmul, [_A, np.zeros(3)], "ranks of at least 2", at_run=True),
     OpError("tensordot", lambda a, b: linalg_ops.tensordot(a, b, 3), [_A, _B], "cannot sum over 3"),
     OpError("tensordot", lambda a, b: linalg_ops.tensordot(a, b, [[0], [5]]), [_A, _B], "not in"),
-    OpError("norm", lambda a: norm_ops.norm(a, "max"), [_A], "'max' is not"),
+    OpError("norm", lambda a: norm_ops.norm(a, "max"), [_A], "must be a supported vector norm"),
     OpError("einsum", lambda a, b: einsum_ops.einsum("ij,jk,kl->il", a, b), [_A, _B], "has 3 inputs, got 2"),
     OpError("einsum", lambda a: einsum_ops.einsum("i1->i", a), [_A], "malformed at 'i1'"),
     OpError("einsum", lambda a: einsum_ops.einsum("ij->k", a), [_A], "must name letters of the inputs"),

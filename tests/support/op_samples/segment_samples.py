@@ -9,6 +9,7 @@ from tfray.framework import dtypes
 from tfray.ops.math import segment_ops, sparse_segment_ops
 
 IDS = np.array([0, 0, 2, 2, 2], np.int32)
+_COMPLEX = np.array([[1 + 2j, 0.5], [2 - 1j, 1j], [0.3, 1 + 1j]])
 
 
 def by_segment(function, empty):
@@ -88,6 +89,20 @@ SEGMENTS = [
             (grid(0, 2), np.zeros(0, np.int32), 3),
         ]
     ],
+    *[
+        OpSample(
+            op, build, [*inputs], by_segment(np.prod, _one), sizes=sizes, data_dependent=not sizes, label="complex"
+        )
+        for op, build, inputs, sizes in [
+            ("SegmentProd", segment_ops.segment_prod, [_COMPLEX, np.array([0, 0, 2])], ()),
+            (
+                "UnsortedSegmentProd",
+                segment_ops.unsorted_segment_prod,
+                [_COMPLEX, np.array([1, 0, 1]), np.array(2, np.int32)],
+                (2,),
+            ),
+        ]
+    ],
     OpSample(
         "SegmentProd",
         segment_ops.segment_prod,
@@ -163,19 +178,22 @@ ERRORS = [
             at_run=True,
         )
         for rows, ids, count, match in [
-            ([0, 2], [0, 0], None, r"= 2 is not in \[0, 2\)"),
-            ([0, 1], [1, 0], None, "must ascend"),
-            ([0, 1], [0, 1], 1, "segment 1 is not below"),
+            ([0, 2], [0, 0], None, r"indices\[1\] == 2 out of range \[0, 2\)"),
+            ([0, 1], [1, 0], None, "segment ids are not increasing"),
+            ([0, 1], [-1, 0], None, r"Segment id -1 out of range \[0, 1\)"),
+            ([0, 1], [0, 1], 1, "segment ids must be < num_segments"),
             ([0, 1], [0], None, "do not fit"),
         ]
     ],
-    OpError("SegmentSum", segment_ops.segment_sum, [_MATRIX, np.array([1, 0])], "must ascend", at_run=True),
+    OpError("SegmentSum", segment_ops.segment_sum, [_MATRIX, np.array([1, 0])], "not increasing", at_run=True),
+    OpError("SegmentSum", segment_ops.segment_sum, [_MATRIX, np.array([-1, 0])], "must be >= 0", at_run=True),
+    OpError("SegmentSum", segment_ops.segment_sum, [_MATRIX, np.array([0])], "same size as dimension 0", at_run=True),
     OpError("SegmentSum", segment_ops.segment_sum, [_MATRIX, np.array([0, 0, 0])], "incompatible"),
     OpError(
         "UnsortedSegmentSum",
         segment_ops.unsorted_segment_sum,
         [_MATRIX, np.array([0, 7]), np.array(2)],
-        "segment 7 is not below",
+        r"segment_ids\[1\] = 7 is out of range \[0, 2\)",
         at_run=True,
     ),
     OpError(

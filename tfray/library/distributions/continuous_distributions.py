@@ -24,6 +24,7 @@ from tfray.ops.checks.check_ops import assert_less, assert_positive
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import digamma, lgamma, log, log1p, square
 from tfray.ops.math.special_ops import log_ndtr, ndtri
+from tfray.ops.nn.activation_ops import softplus
 from tfray.ops.random import random_ops
 
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
@@ -90,7 +91,10 @@ class Normal(ScalarDistribution):
         return log_ndtr(-self._standardized(value))
 
     def _quantile(self, value: Tensor) -> Tensor:
-        return ndtri(value) * self.scale + self.loc
+        # At 0 and 1 the quantile is infinite: there its gradient is 0, so that it stays finite.
+        is_inside = math_ops.logical_and(value > 0.0, value < 1.0)
+        within = ndtri(array_ops.where(is_inside, value, array_ops.ones_like(value) / 2))
+        return array_ops.where(is_inside, within, ndtri(array_ops.stop_gradient(value))) * self.scale + self.loc
 
     def _entropy(self) -> Tensor:
         return self._in_batch(log(self.scale) + (0.5 + _HALF_LOG_TAU))
@@ -608,3 +612,114 @@ def _kl_beta(a: Beta, b: Beta, name: str | None = None) -> Tensor:
             - digamma(a.concentration0) * (b.concentration0 - a.concentration0)
             + digamma(a.total_concentration) * (b.total_concentration - a.total_concentration)
         )
+
+
+# -- with parameters of any sign, as `tf.contrib.distributions` has them -----------------------------------
+
+
+class BetaWithSoftplusConcentration(Beta):
+    """`Beta` whose concentrations are the softplus of the arguments."""
+
+    def __init__(
+        self,
+        concentration1: TensorLike,
+        concentration0: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "BetaWithSoftplusConcentration",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            positive = softplus(concentration1), softplus(concentration0)
+        super().__init__(*positive, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+class ExponentialWithSoftplusRate(Exponential):
+    """`Exponential` whose rate is the softplus of the argument."""
+
+    def __init__(
+        self,
+        rate: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "ExponentialWithSoftplusRate",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            positive = softplus(rate)
+        super().__init__(positive, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+class GammaWithSoftplusConcentrationRate(Gamma):
+    """`Gamma` whose concentration and rate are the softplus of the arguments."""
+
+    def __init__(
+        self,
+        concentration: TensorLike,
+        rate: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "GammaWithSoftplusConcentrationRate",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            positive = softplus(concentration), softplus(rate)
+        super().__init__(*positive, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+class LaplaceWithSoftplusScale(Laplace):
+    """`Laplace` whose scale is the softplus of the argument."""
+
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "LaplaceWithSoftplusScale",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            positive = softplus(scale)
+        super().__init__(loc, positive, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+class NormalWithSoftplusScale(Normal):
+    """`Normal` whose scale is the softplus of the argument."""
+
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "NormalWithSoftplusScale",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            positive = softplus(scale)
+        super().__init__(loc, positive, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+class StudentTWithAbsDfSoftplusScale(StudentT):
+    """`StudentT` with the floor of the absolute value of `df`, and the softplus of `scale`."""
+
+    def __init__(
+        self,
+        df: TensorLike,
+        loc: TensorLike,
+        scale: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "StudentTWithAbsDfSoftplusScale",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            positive = math_ops.floor(math_ops.abs(df)), softplus(scale)
+        super().__init__(positive[0], loc, positive[1], validate_args, allow_nan_stats, name)
+        self._parameters = parameters

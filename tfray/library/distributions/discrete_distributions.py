@@ -205,13 +205,14 @@ class _Counts(VectorDistribution):
     """A distribution over how often each class comes in `total_count` draws."""
 
     total_count: Tensor
+    _claim = "counts must sum to `self.total_count`"
 
     def _checked(self, counts: Tensor) -> Tensor:
         if not self.validate_args:
             return counts
         counts = checks.whole_counts(counts)
-        message = "counts must sum to `self.total_count`: the last-dimension sums to something else"
-        return checks.after([check_ops.assert_equal(self.total_count, reduce_sum(counts, -1), message=message)], counts)
+        total = reduce_sum(counts, -1)
+        return checks.after([check_ops.assert_equal(self.total_count, total, message=self._claim)], counts)
 
     def _log_combinations(self, counts: Tensor) -> Tensor:
         return lgamma(self.total_count + 1.0) - reduce_sum(lgamma(counts + 1.0), -1)
@@ -301,6 +302,8 @@ class DirichletMultinomial(_Counts):
         allow_nan_stats: See `Bernoulli`.
         name: See `Bernoulli`.
     """
+
+    _claim = "counts last-dimension must sum to `self.total_count`"
 
     def __init__(
         self,

@@ -515,7 +515,7 @@ class RegisterKL:
 
     def __call__(self, kl_fn: Divergence) -> Divergence:
         if not callable(kl_fn):
-            raise TypeError(f"kl_fn must be a function, not {kl_fn!r}")
+            raise TypeError(f"kl_fn must be callable, not {kl_fn!r}")
         if self._key in _DIVERGENCES:
             kinds = " || ".join(kind.__name__ for kind in self._key)
             raise ValueError(f"KL({kinds}) has already been registered to: {_DIVERGENCES[self._key]}")

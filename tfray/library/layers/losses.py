@@ -112,8 +112,8 @@ def _check_weights(weights: Tensor, losses: Tensor) -> None:
     fits = weights.shape.rank == losses.shape.rank
     if not fits or any(mine not in (1, None) and theirs is not None and mine != theirs for mine, theirs in sizes):
         raise InvalidArgumentError(
-            f"weights have shape {weights.shape} and the losses {losses.shape}: expected a scalar, or the rank of the "
-            "losses with each size 1 or that of the losses"
+            f"weights can not be broadcast to values. values.shape={losses.shape}. weights.shape={weights.shape}. "
+            "Expected a scalar, or the rank of the losses with each size 1 or that of the losses"
         )
 
 

@@ -8,6 +8,7 @@ from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
+from tfray.ops.checks import check_ops
 from tfray.ops.math import math_ops
 
 
@@ -46,6 +47,7 @@ def confusion_matrix(
         if num_classes is None:
             num_classes = math_ops.maximum(math_ops.reduce_max(labels), math_ops.reduce_max(predictions)) + 1
         size = array_ops.cast(num_classes, dtypes.int64)
+        labels, predictions = _classes(labels, size, "labels"), _classes(predictions, size, "predictions")
         wanted = dtypes.int64 if dtype is None else as_dtype(dtype)
         if weights is None:
             counts = array_ops.ones_like(predictions, wanted)
@@ -53,6 +55,16 @@ def confusion_matrix(
             counts = array_ops.cast(weights, wanted)
         indices = array_ops.stack([labels, predictions], axis=1)
         return array_ops.scatter_nd(indices, counts, array_ops.stack([size, size]))
+
+
+def _classes(numbers: Tensor, size: Tensor, name: str) -> Tensor:
+    """`numbers`, once they have been checked to be from 0 to `size`."""
+    checks = [
+        check_ops.assert_non_negative(numbers, message=f"`{name}` contains negative values"),
+        check_ops.assert_less(numbers, size, message=f"`{name}` out of bound"),
+    ]
+    with get_default_graph().control_dependencies(checks):
+        return array_ops.identity(numbers)
 
 
 def remove_squeezable_dimensions(

@@ -108,7 +108,9 @@ def fitting_weights(weights: TensorLike | None, values: Tensor) -> Tensor | None
         weights = array_ops.expand_dims(weights, -1)
     sizes = zip(weights.shape.as_list(), values.shape.as_list(), strict=False)
     if weights.shape.rank != wanted or any(a not in (1, None) and b is not None and a != b for a, b in sizes):
-        raise InvalidArgumentError(f"weights have shape {weights.shape}, the values {values.shape}")
+        raise InvalidArgumentError(
+            f"weights can not be broadcast to values. values.shape={values.shape}. weights.shape={weights.shape}."
+        )
     return weights
 
 

@@ -196,13 +196,18 @@ class TestCase(unittest.TestCase):
         array = np.asarray(value)
         return array.astype(np.float64) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
 
-    def assertAllClose(
-        self, a: object, b: object, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
-    ) -> None:
-        """Check that arrays, tensors, or lists and dictionaries of them have equal shapes, and are nearly equal."""
+    def assertAllClose(self, a: object, b: object, rtol: Any = 1e-6, atol: Any = 1e-6, msg: str | None = None) -> None:
+        """Check that arrays, tensors, or lists and dictionaries of them have equal shapes, and are nearly equal.
+
+        The tolerances broadcast with the arrays.
+        """
 
         def compare(left: Array, right: Array, where: str) -> None:
-            np.testing.assert_allclose(left, right, rtol, atol, err_msg=f"{where} {msg or ''}")
+            if np.ndim(rtol) or np.ndim(atol):
+                close = np.allclose(left, right, rtol, atol, equal_nan=True)
+                self.assertTrue(close, f"{where} not nearly equal: {left!r}, {right!r} {msg or ''}")
+            else:
+                np.testing.assert_allclose(left, right, rtol, atol, err_msg=f"{where} {msg or ''}")
 
         self._compare(a, b, compare, msg, "")
 

@@ -10,7 +10,7 @@ import socket
 import sys
 import tempfile
 import unittest
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from unittest import mock as mock
@@ -20,6 +20,7 @@ import numpy as np
 from tfray.actors.clusters.server import Server
 from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph, get_default_session
 from tfray.framework.tensor_shape import ShapeLike, as_shape
 from tfray.framework.type_aliases import TensorLike
@@ -205,7 +206,8 @@ def compute_gradient(
         extra_feed_dict: What else to feed.
 
     Returns:
-        A pair of arrays ``[elements of x, elements of y]``, or a list of pairs.
+        A pair of arrays ``[elements of x, elements of y]``, or a list of pairs. A complex element counts as two, its
+        real part and its imaginary part.
 
     Raises:
         InvalidArgumentError: There is no default session, or no gradient.
@@ -217,17 +219,27 @@ def compute_gradient(
         session.run(init_targets)
     if isinstance(x, (list, tuple)):
         starts = x_init_value or [None] * len(x)
-        values = [_start(shape, start) for shape, start in zip(x_shape, starts, strict=True)]
+        values = [_start(*each) for each in zip(x, x_shape, starts, strict=True)]
         feeds = {**dict(zip(x, values, strict=True)), **(extra_feed_dict or {})}
         return [_jacobians(session, each, y, y_shape, delta, feeds) for each in x]
-    feeds = {x: _start(x_shape, x_init_value), **(extra_feed_dict or {})}
+    feeds = {x: _start(x, x_shape, x_init_value), **(extra_feed_dict or {})}
     return _jacobians(session, x, y, y_shape, delta, feeds)
 
 
-def _start(shape: ShapeLike, value: TensorLike) -> Any:
+def _start(x: Tensor, shape: ShapeLike, value: TensorLike) -> Any:
+    """Where to differentiate: the value, or a random one."""
     if value is not None:
         return np.asarray(value)
-    return np.random.random_sample(as_shape(shape).as_list())
+    start = np.asarray(np.random.random_sample(as_shape(shape).as_list()), x.dtype.numpy)
+    if x.dtype.is_complex:
+        start.imag = np.random.random_sample(start.shape)
+    return start
+
+
+def _reals(array: Any) -> Any:
+    """The elements of an array in one row; those of a complex one as two reals each. Of a whole array it is a view."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(flat.real.dtype) if np.iscomplexobj(flat) else flat
 
 
 def _jacobians(session: Session, x: Tensor, y: Tensor, y_shape: Any, delta: float, feeds: dict[Any, Any]) -> Any:
@@ -236,21 +248,24 @@ def _jacobians(session: Session, x: Tensor, y: Tensor, y_shape: Any, delta: floa
         (d_x,) = gradients(y, [x], d_y)
     if d_x is None:
         raise InvalidArgumentError(f"compute_gradient: {y!r} does not depend on {x!r}")
-    start = np.asarray(feeds[x], x.dtype.numpy)
-    size = int(np.prod(tuple(y_shape), dtype=np.int64))
-    exact = np.empty((start.size, size))
-    for column in range(size):
-        direction = np.zeros(size, y.dtype.numpy)
-        direction[column] = 1
-        exact[:, column] = np.ravel(_dense(session.run(d_x, {**feeds, d_y: direction.reshape(tuple(y_shape))}), start))
-    numeric = np.empty((start.size, size))
-    for row in range(start.size):
+    start = np.array(feeds[x], x.dtype.numpy)
+    direction = np.zeros(tuple(y_shape), y.dtype.numpy)
+    rows, columns = _reals(start), _reals(direction)
+    exact = np.zeros((rows.size, columns.size), rows.dtype)
+    for column in range(columns.size):
+        columns[column] = 1
+        exact[:, column] = _reals(_dense(session.run(d_x, {**feeds, d_y: direction}), start))
+        columns[column] = 0
+    if not columns.size and _dense(session.run(d_x, {**feeds, d_y: direction}), start).any():
+        raise InvalidArgumentError(f"compute_gradient: {y!r} has no elements, but its gradient is not zero")
+    numeric = np.zeros((rows.size, columns.size), rows.dtype)
+    for row in range(rows.size):
         sides = []
         for step in (delta, -delta):
             moved = start.copy()
-            moved.reshape(-1)[row] += step
-            sides.append(np.ravel(session.run(y, {**feeds, x: moved})).astype(np.float64))
-        numeric[row] = (sides[0] - sides[1]) / (2 * delta)
+            _reals(moved)[row] += step
+            sides.append(np.asarray(session.run(y, {**feeds, x: moved})))
+        numeric[row] = _reals((sides[0] - sides[1]) / (2 * delta))
     return exact, numeric
 
 
@@ -286,3 +301,39 @@ def compute_gradient_error(
     )
     pairs = found if isinstance(found, list) else [found]
     return max(float(np.abs(exact - numeric).max(initial=0.0)) for exact, numeric in pairs)
+
+
+def compute_gradient_of(f: Callable[..., Any], x: Sequence[Any], delta: float | None = None) -> Any:
+    """The Jacobians of a function, by `tf.gradients` and by differences, in the default session.
+
+    Args:
+        f: Takes tensors and gives one.
+        x: Its arguments: arrays, or tensors of known shapes.
+        delta: Step of the differences; 1/1024 when None.
+
+    Returns:
+        Two tuples: by gradients, and by differences, an array ``[elements of x, elements of f]`` for each argument. A
+        complex element counts as two.
+
+    Raises:
+        InvalidArgumentError: There is no default session, or no gradient.
+        ValueError: `x` is no list or tuple.
+    """
+    if not isinstance(x, (list, tuple)):
+        raise ValueError(f"x is to be a list or tuple of arguments, not {x!r}")
+    session = get_default_session()
+    if session is None:
+        raise InvalidArgumentError("compute_gradient: there is no default session: use `with tf.Session():`")
+    tensors = [convert_to_tensor(each) for each in x]
+    inputs = [placeholder(each.dtype, each.shape) for each in tensors]
+    feeds = dict(zip(inputs, session.run(tensors), strict=True))
+    y = f(*inputs)
+    y_shape = session.run(y, feeds).shape
+    pairs = [_jacobians(session, each, y, y_shape, 1 / 1024 if delta is None else delta, feeds) for each in inputs]
+    exact, numeric = zip(*pairs, strict=True)
+    return exact, numeric
+
+
+def max_error(grad1: Sequence[Any], grad2: Sequence[Any]) -> float:
+    """The greatest difference between two lists of Jacobians, such as `compute_gradient_of` gives."""
+    return max((float(np.abs(a - b).max(initial=0.0)) for a, b in zip(grad1, grad2, strict=True)), default=0.0)
