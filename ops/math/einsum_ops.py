@@ -47,8 +47,8 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
 
     Examples:
         >>> a, b = tf.ones([2, 3, 4]), tf.ones([2, 4, 5])
-        >>> tf.einsum("bij,bjk->bik", a, b).shape  # products of batches of matrices
-        TensorShape([2, 3, 5])
+        >>> tf.einsum("bij,bjk->bik", a, b).shape.as_list()  # products of batches of matrices
+        [2, 3, 5]
         >>> session.run(tf.einsum("ii->", tf.constant([[1, 2], [3, 4]])))  # the trace
         np.int32(5)
     """

@@ -67,9 +67,9 @@ def _checked_count(ctx: KernelContext, data: Array, indices: Array, ids: Array, 
         raise InvalidArgumentError(f"segment_ids of shape {ids.shape} do not fit indices of shape {indices.shape}")
     count = host_int(ctx, num_segments)
     rows = data.shape[0]
-    if ctx.xp is np and (wrong := first_outside(indices, rows)) is not None:
-        place = int(np.flatnonzero(indices == wrong)[0])
-        raise InvalidArgumentError(f"indices[{place}] == {wrong} out of range [0, {rows})")
+    if ctx.xp is np and first_outside(indices, rows) is not None:
+        place = int(np.flatnonzero((indices < 0) | (indices >= rows))[0])
+        raise InvalidArgumentError(f"indices[{place}] == {indices[place]} out of range [0, {rows})")
     last = int(ids[-1]) if ids.size else -1
     if ctx.xp is np and ids.size:
         if ids[0] < 0:

@@ -93,7 +93,7 @@ TESTED_ELSEWHERE |= {
     or name in ("Iterator", "MakeIterator", "IteratorGetNext", "IteratorToStringHandle", "IteratorFromStringHandle")
     or name in ("MatchingDatasetFiles", "DatasetToSingleElement", "DatasetCardinality", "DatasetToTFRecord")
     or name.startswith("Optional")
-    or name == "IteratorGetNextAsOptional"
+    or name in ("IteratorGetNextAsOptional", "DenseRowShape")
 }
 
 TESTED_ELSEWHERE |= {

@@ -336,3 +336,7 @@ ERRORS = (
         ),
     ]
 )
+
+TESTED_ELSEWHERE = {
+    "DecodeCSVOfFile": "lines of files, which `CsvDataset` reads: tests/library/input/test_data_experimental.py"
+}

@@ -522,8 +522,8 @@ def conv2d(
 
     Examples:
         >>> images = tf.ones([1, 8, 8, 3])
-        >>> tf.layers.conv2d(images, filters=16, kernel_size=3, padding="same").shape
-        TensorShape([1, 8, 8, 16])
+        >>> tf.layers.conv2d(images, filters=16, kernel_size=3, padding="same").shape.as_list()
+        [1, 8, 8, 16]
     """
     return apply_layer(Conv2D, **locals())
 
@@ -614,8 +614,8 @@ def conv2d_transpose(
         Shape ``[batch, new height, new width, filters]``.
 
     Examples:
-        >>> tf.layers.conv2d_transpose(tf.ones([1, 4, 4, 3]), filters=16, kernel_size=2, strides=2).shape
-        TensorShape([1, 8, 8, 16])
+        >>> tf.layers.conv2d_transpose(tf.ones([1, 4, 4, 3]), filters=16, kernel_size=2, strides=2).shape.as_list()
+        [1, 8, 8, 16]
     """
     return apply_layer(Conv2DTranspose, **locals())
 

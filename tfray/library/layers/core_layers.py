@@ -285,7 +285,7 @@ def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "cha
         Shape ``[batch, n]``.
 
     Examples:
-        >>> tf.layers.flatten(tf.ones([2, 4, 4, 3])).shape
-        TensorShape([2, 48])
+        >>> tf.layers.flatten(tf.ones([2, 4, 4, 3])).shape.as_list()
+        [2, 48]
     """
     return Flatten(data_format, name=name)(inputs)

@@ -407,8 +407,8 @@ def batch_normalization(
         InvalidArgumentError: The axis does not exist, or its size is not known.
 
     Examples:
-        >>> tf.layers.batch_normalization(tf.ones([16, 8, 8, 3]), training=True).shape
-        TensorShape([16, 8, 8, 3])
+        >>> tf.layers.batch_normalization(tf.ones([16, 8, 8, 3]), training=True).shape.as_list()
+        [16, 8, 8, 3]
         >>> len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))  # to be run with each step of training
         2
     """

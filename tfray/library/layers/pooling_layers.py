@@ -139,8 +139,8 @@ def max_pooling2d(
         Shape ``[batch, new height, new width, channels]``.
 
     Examples:
-        >>> tf.layers.max_pooling2d(tf.ones([1, 8, 8, 3]), pool_size=2, strides=2).shape
-        TensorShape([1, 4, 4, 3])
+        >>> tf.layers.max_pooling2d(tf.ones([1, 8, 8, 3]), pool_size=2, strides=2).shape.as_list()
+        [1, 4, 4, 3]
     """
     return MaxPooling2D(pool_size, strides, padding, data_format, name)(inputs)
 

@@ -159,8 +159,8 @@ def flatten(inputs: TensorLike, outputs_collections: CollectionNames | None = No
         Shape ``[batch, size]``.
 
     Examples:
-        >>> tf.contrib.slim.flatten(tf.ones([2, 4, 4, 3])).shape
-        TensorShape([2, 48])
+        >>> tf.contrib.slim.flatten(tf.ones([2, 4, 4, 3])).shape.as_list()
+        [2, 48]
     """
     with variable_scope(scope, "Flatten") as opened:
         return collect(outputs_collections, core_layers.Flatten(_scope=opened)(inputs))
@@ -422,8 +422,8 @@ def linear(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
     """`fully_connected` without activation, with the same shapes.
 
     Examples:
-        >>> tf.contrib.layers.linear(tf.ones([2, 5]), 3).shape
-        TensorShape([2, 3])
+        >>> tf.contrib.layers.linear(tf.ones([2, 5]), 3).shape.as_list()
+        [2, 3]
     """
     return fully_connected(inputs, num_outputs, **{"activation_fn": None, **kwargs})
 
@@ -450,8 +450,8 @@ def xavier_initializer(
 
     Examples:
         >>> weights = tf.get_variable("weights", [20, 30], initializer=tf.contrib.layers.xavier_initializer())
-        >>> weights.shape
-        TensorShape([20, 30])
+        >>> weights.shape.as_list()
+        [20, 30]
     """
     return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 

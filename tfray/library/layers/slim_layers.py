@@ -141,8 +141,8 @@ def fully_connected(
         Shape ``[..., num_outputs]``.
 
     Examples:
-        >>> tf.contrib.slim.fully_connected(tf.ones([2, 5]), 3).shape
-        TensorShape([2, 3])
+        >>> tf.contrib.slim.fully_connected(tf.ones([2, 5]), 3).shape.as_list()
+        [2, 3]
     """
     with layer_scope(scope, "fully_connected", reuse) as opened:
         inputs = convert_to_tensor(inputs)
@@ -261,8 +261,8 @@ def convolution2d(
         Shape ``[batch, new height, new width, num_outputs]``.
 
     Examples:
-        >>> tf.contrib.slim.conv2d(tf.ones([1, 8, 8, 3]), 16, [3, 3]).shape
-        TensorShape([1, 8, 8, 16])
+        >>> tf.contrib.slim.conv2d(tf.ones([1, 8, 8, 3]), 16, [3, 3]).shape.as_list()
+        [1, 8, 8, 16]
     """
     return _convolve(
         Conv2D,

@@ -58,8 +58,8 @@ def dynamic_rnn(
     Examples:
         >>> cell = tf.nn.rnn_cell.BasicRNNCell(4)
         >>> outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 5, 3]), dtype=tf.float32)
-        >>> outputs.shape, state.shape
-        (TensorShape([2, 5, 4]), TensorShape([2, 4]))
+        >>> outputs.shape.as_list(), state.shape.as_list()
+        ([2, 5, 4], [2, 4])
     """
     check_is_cell(cell, "dynamic_rnn")
     with variable_scope(scope or "rnn"):
@@ -250,8 +250,8 @@ def bidirectional_dynamic_rnn(
     Examples:
         >>> forward, backward = tf.nn.rnn_cell.BasicRNNCell(4), tf.nn.rnn_cell.BasicRNNCell(4)
         >>> outputs, states = tf.nn.bidirectional_dynamic_rnn(forward, backward, tf.ones([2, 5, 3]), dtype=tf.float32)
-        >>> outputs[0].shape, outputs[1].shape, states[0].shape
-        (TensorShape([2, 5, 4]), TensorShape([2, 5, 4]), TensorShape([2, 4]))
+        >>> outputs[0].shape.as_list(), outputs[1].shape.as_list(), states[0].shape.as_list()
+        ([2, 5, 4], [2, 5, 4], [2, 4])
     """
     check_is_cell(cell_fw, "bidirectional_dynamic_rnn: cell_fw")
     check_is_cell(cell_bw, "bidirectional_dynamic_rnn: cell_bw")

@@ -61,8 +61,8 @@ def batch(
         OutOfRangeError: While running: the input has ended.
 
     Examples:
-        >>> tf.train.batch([tf.ones([8, 8, 3])], batch_size=16).shape
-        TensorShape([16, 8, 8, 3])
+        >>> tf.train.batch([tf.ones([8, 8, 3])], batch_size=16).shape.as_list()
+        [16, 8, 8, 3]
     """
     make = _in_order(capacity, dynamic_pad, shared_name)
     batches = _Batches([tensors], True, enqueue_many, shapes, make, num_threads)
@@ -159,8 +159,8 @@ def shuffle_batch(
         As of `batch`: tensors of shape ``[batch_size, ...]``.
 
     Examples:
-        >>> tf.train.shuffle_batch([tf.ones([8, 8, 3])], batch_size=16, capacity=100, min_after_dequeue=50).shape
-        TensorShape([16, 8, 8, 3])
+        >>> tf.train.shuffle_batch([tf.ones([8, 8, 3])], 16, capacity=100, min_after_dequeue=50).shape.as_list()
+        [16, 8, 8, 3]
     """
     make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
     batches = _Batches([tensors], True, enqueue_many, shapes, make, num_threads)
