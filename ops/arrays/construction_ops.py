@@ -161,7 +161,10 @@ def _lin_space_kernel(ctx: KernelContext, start: Array, stop: Array, num: Array)
 
 def _lin_space_shape(op: Operation) -> list[TensorShape]:
     ends = broadcast_shapes(op.inputs[0].shape, op.inputs[1].shape)
-    return [TensorShape([(known_entries(op.inputs[2]) or [None])[0]]).concatenate(ends)]
+    count = (known_entries(op.inputs[2]) or [None])[0]
+    if count is not None and count < 1:
+        raise ValueError(f"linspace: Requires num > 0: {count}")
+    return [TensorShape([count]).concatenate(ends)]
 
 
 LIN_SPACE = register(

@@ -89,14 +89,14 @@ def arg_max(
     input: TensorLike, dimension: TensorLike, output_type: DTypeLike = dtypes.int64, name: str | None = None
 ) -> Tensor:
     """`argmax` by its older signature: `input` has the shape ``[...]``, the result that without `dimension`."""
-    return argmax(input, dimension, name, output_type=output_type)
+    return argmax(input, convert_to_tensor(dimension, preferred_dtype=dtypes.int32), name, output_type=output_type)
 
 
 def arg_min(
     input: TensorLike, dimension: TensorLike, output_type: DTypeLike = dtypes.int64, name: str | None = None
 ) -> Tensor:
     """`argmin` by its older signature: `input` has the shape ``[...]``, the result that without `dimension`."""
-    return argmin(input, dimension, name, output_type=output_type)
+    return argmin(input, convert_to_tensor(dimension, preferred_dtype=dtypes.int32), name, output_type=output_type)
 
 
 def _position(

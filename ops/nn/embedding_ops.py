@@ -150,6 +150,8 @@ def _total_rows(shards: Sequence[Any], ids: Tensor) -> Any:
 def _clip(rows: Tensor, row_rank: int, max_norm: float) -> Tensor:
     """Rows scaled down to at most `max_norm`. Short rows are not divided by their norm: it may be 0."""
     axes = list(range(-row_rank, 0))
+    if isinstance(max_norm, Tensor):
+        max_norm = math_ops.cast(max_norm, rows.dtype)
     squares = math_ops.reduce_sum(math_ops.square(rows), axes, keepdims=True)
     is_long = math_ops.greater(squares, max_norm * max_norm)
     safe = array_ops.where(is_long, squares, array_ops.ones_like(squares))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -255,16 +256,16 @@ def sparse_split(
     with get_default_graph().name_scope(name or "SparseSplit"):
         sparse = as_sparse(sp_input)
         rank = rank_of(sparse, "sparse_split")
-        axis = normalize_axis(int(axis), rank)
+        axis = normalize_axis(index(axis), rank)
         whole = sparse.dense_shape[axis]
         is_enough = Assert(greater_equal(whole, num_split), ["sparse_split: more parts than the size:", whole])
         with get_default_graph().control_dependencies([is_enough]):
             whole = identity(whole)
         size, rest = whole // num_split, whole % num_split
         parts = []
-        for index in range(num_split):
-            begin = minimum(rest, index) + size * index
-            length = size + cast(less(index, rest), dtypes.int64)
+        for number in range(num_split):
+            begin = minimum(rest, number) + size * number
+            length = size + cast(less(number, rest), dtypes.int64)
             start = [begin if i == axis else convert_to_tensor(0, dtypes.int64) for i in range(rank)]
             extent = [length if i == axis else sparse.dense_shape[i] for i in range(rank)]
             parts.append(sparse_slice(sparse, stack(start), stack(extent)))
