@@ -89,7 +89,7 @@ def test_safe_lookup_of_higher_rank_and_fed():
     fed = tf.sparse_placeholder(tf.int64, [None, 2, 3])
     table = tf.get_variable("t", initializer=TABLE, partitioner=tf.fixed_size_partitioner(3))
     found = tf.nn.safe_embedding_lookup_sparse(table, fed)
-    assert found.shape.as_list() == [None, None, 3]
+    assert found.shape.as_list() == [None, 2, 3]
     (d_part, *_) = tf.gradients(found, list(table))
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
