@@ -36,25 +36,28 @@ COLUMNS = [tf.feature_column.numeric_column(name) for name in ENCODED]
 
 @pytest.mark.parametrize("bent", [False, True])
 def test_accuracy_is_within_half_a_point_of_a_plain_reference(tmp_path, bent):
-    """Of logistic regression, or of a network of the same size trained by scikit-learn."""
+    """Of logistic regression, or of networks of the same size trained by scikit-learn: seeds differ by half a point."""
     linear_model = pytest.importorskip("sklearn.linear_model")
     neural_network = pytest.importorskip("sklearn.neural_network")
     x, y = classes(4000, 0, bent)
     other_x, other_y = classes(10000, 1, bent)
-    config = tf.estimator.RunConfig(tf_random_seed=1)
-    if bent:
-        reference = neural_network.MLPClassifier((32, 16), max_iter=60, early_stopping=True, random_state=0)
-        rate = tf.train.AdamOptimizer(0.005)
-        model = tf.estimator.DNNClassifier(
-            [32, 16], COLUMNS, str(tmp_path), 3, optimizer=rate, config=config,
-            loss_reduction=tf.losses.Reduction.SUM_OVER_BATCH_SIZE,
-        )  # fmt: skip
-    else:
-        reference = linear_model.LogisticRegression()
-        model = tf.estimator.LinearClassifier(COLUMNS, str(tmp_path), 3, config=config)
-    model.train(input_fn(x, y, None), steps=1500 if bent else 400)
-    accuracy = model.evaluate(input_fn(other_x, other_y, 1))["accuracy"]
-    assert accuracy > reference.fit(x, y).score(other_x, other_y) - 0.005
+    found, expected = [], []
+    for seed in range(3) if bent else range(1):
+        config, folder = tf.estimator.RunConfig(tf_random_seed=seed + 1), str(tmp_path / str(seed))
+        if bent:
+            reference = neural_network.MLPClassifier((32, 16), max_iter=60, early_stopping=True, random_state=seed)
+            rate = tf.train.AdamOptimizer(0.005)
+            model = tf.estimator.DNNClassifier(
+                [32, 16], COLUMNS, folder, 3, optimizer=rate, config=config,
+                loss_reduction=tf.losses.Reduction.SUM_OVER_BATCH_SIZE,
+            )  # fmt: skip
+        else:
+            reference = linear_model.LogisticRegression()
+            model = tf.estimator.LinearClassifier(COLUMNS, folder, 3, config=config)
+        model.train(input_fn(x, y, None), steps=1500 if bent else 400)
+        found.append(model.evaluate(input_fn(other_x, other_y, 1))["accuracy"])
+        expected.append(reference.fit(x, y).score(other_x, other_y))
+    assert np.mean(found) > np.mean(expected) - 0.005
 
 
 @pytest.mark.slow

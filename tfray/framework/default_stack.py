@@ -72,15 +72,22 @@ class ControlScope:
         self.made: set[Any] = set()
 
 
-def controls_for(scopes: Iterable[ControlScope], inputs: Iterable[Any]) -> Iterator[Any]:
-    """What an operation that takes these tensors waits for because of the scopes around it."""
+def controls_for(scopes: Iterable[ControlScope], inputs: Iterable[Any], is_stateful: bool) -> Iterator[Any]:
+    """What an operation that takes these tensors waits for because of the scopes around it.
+
+    One that is stateful waits for all by itself: what it takes may be computed elsewhere, and then need not wait.
+    """
     needed = {tensor.op for tensor in inputs}
     for scope in scopes:
-        if scope.made.isdisjoint(needed):  # otherwise what it takes has waited already
+        if is_stateful or scope.made.isdisjoint(needed):  # otherwise what it takes has waited already
             yield from (op for op in scope.ops if op not in needed)
 
 
 def made_under(scopes: Iterable[ControlScope], op: Any) -> None:
-    """Note that an operation was made under the scopes."""
-    for scope in scopes:
-        scope.made.add(op)
+    """Note that an operation was made under the scopes.
+
+    Constants and the like do not count: compiling copies, folds and shares them, and then they wait for nothing.
+    """
+    if op.inputs:
+        for scope in scopes:
+            scope.made.add(op)

@@ -479,7 +479,7 @@ class Graph(GraphCollections):
             raise blame(str(error), InvalidArgumentError) from error
         resolved = resolve_attrs(definition, inputs, dict(attrs or {}), partial(blame, kind=ArgumentError))
         if not exact_name:
-            control.update(dict.fromkeys(self.own_controls(controls_for(self._control, inputs))))
+            control.update(dict.fromkeys(self.own_controls(controls_for(self._control, inputs, definition.stateful))))
             if self._colocation:
                 resolved["_class"] = list(dict.fromkeys([*resolved.get("_class", ()), *self._colocation]))
             for key, value in self._attr_scope.items():
@@ -614,9 +614,11 @@ class Graph(GraphCollections):
     def apply_scopes(self, op: Operation) -> None:
         """Put an operation that was made outside of the current scopes of devices and controls into them.
 
-        One that is to share another operation's device asks for what that one asks for, as in TensorFlow.
+        One that is to share another's device asks for what that one asks for, as in TensorFlow.
         """
-        op._control_inputs.update(dict.fromkeys(self.own_controls(controls_for(self._control, op.inputs))))
+        op._control_inputs.update(
+            dict.fromkeys(self.own_controls(controls_for(self._control, op.inputs, op.op_def.stateful)))
+        )
         made_under(self._control, op)
         if self._devices:
             others = [name for name in op.attrs.get("_class", ()) if name != op.name and name in self._ops]
