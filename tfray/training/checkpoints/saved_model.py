@@ -324,7 +324,7 @@ def _check_main_op(main_op: object, graph: Graph) -> None:
     if not isinstance(main_op, Operation):
         raise TypeError(f"main_op is to be an Operation, not {main_op!r}; tf.group makes one of a tensor")
     for name in (MAIN_OP, _LEGACY_INIT_OP):
-        if graph.get_collection(name):
+        if graph.get_collection(name) not in ([], [main_op]):
             raise ValueError(f"the graph has an operation to run after loading already, in the collection {name!r}")
 
 
