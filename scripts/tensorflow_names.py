@@ -33,6 +33,13 @@ contrib.learn.python.learn.datasets.mnist *=@tfray.programs.mnist_input
 contrib.rnn.python.ops.core_rnn_cell _linear=@tfray.library.rnn.rnn_cell_wrappers.linear
 contrib.rnn.python.ops.core_rnn_cell_impl *=contrib.rnn
 contrib.slim.python.slim.learning *=contrib.slim.learning
+contrib.tensor_forest.client.eval_metrics *=@tfray.estimator.canned_models.forest_metrics
+contrib.tensor_forest.client.random_forest *=@tfray.estimator.canned_models.forest
+contrib.tensor_forest.python.tensor_forest *=@tfray.library.forest.forest_graphs
+contrib.tpu.python.tpu.bfloat16 contrib.tpu.bfloat16_scope
+contrib.tpu.python.tpu.tpu_config contrib.tpu.InputPipelineConfig contrib.tpu.RunConfig contrib.tpu.TPUConfig
+contrib.tpu.python.tpu.tpu_estimator contrib.tpu.TPUEstimator contrib.tpu.TPUEstimatorSpec
+contrib.tpu.python.tpu.tpu_optimizer contrib.tpu.CrossShardOptimizer
 core.example.example_pb2 train.Example train.SequenceExample
 core.example.feature_pb2 train.BytesList train.Feature train.FeatureList train.FeatureLists train.Features
     train.FloatList train.Int64List
@@ -61,6 +68,38 @@ python.client.session Session InteractiveSession
 python.client.timeline *=timeline
 python.debug *=debug
 python.estimator *=estimator
+python.estimator.canned.baseline estimator.BaselineClassifier estimator.BaselineEstimator estimator.BaselineRegressor
+python.estimator.canned.dnn estimator.DNNClassifier estimator.DNNEstimator estimator.DNNRegressor
+python.estimator.canned.dnn_linear_combined estimator.DNNLinearCombinedClassifier estimator.DNNLinearCombinedEstimator
+    estimator.DNNLinearCombinedRegressor
+python.estimator.canned.head
+    _binary_logistic_head_with_sigmoid_cross_entropy_loss=contrib.estimator.binary_classification_head
+    _multi_class_head_with_softmax_cross_entropy_loss=contrib.estimator.multi_class_head
+    _regression_head=contrib.estimator.regression_head
+    _regression_head_with_mean_squared_error_loss=contrib.estimator.regression_head
+python.estimator.canned.linear estimator.LinearClassifier estimator.LinearEstimator estimator.LinearRegressor
+python.estimator.canned.parsing_utils estimator.classifier_parse_example_spec estimator.regressor_parse_example_spec
+python.estimator.early_stopping estimator.experimental.make_early_stopping_hook
+    estimator.experimental.stop_if_higher_hook estimator.experimental.stop_if_lower_hook
+    estimator.experimental.stop_if_no_decrease_hook estimator.experimental.stop_if_no_increase_hook
+python.estimator.estimator estimator.Estimator estimator.VocabInfo estimator.WarmStartSettings
+python.estimator.estimator_lib *=estimator
+python.estimator.export.export estimator.export.ServingInputReceiver estimator.export.TensorServingInputReceiver
+    estimator.export.build_parsing_serving_input_receiver_fn estimator.export.build_raw_serving_input_receiver_fn
+python.estimator.export.export_lib *=estimator.export
+python.estimator.export.export_output estimator.export.ClassificationOutput estimator.export.ExportOutput
+    estimator.export.PredictOutput estimator.export.RegressionOutput
+python.estimator.exporter estimator.BestExporter estimator.Exporter estimator.FinalExporter estimator.LatestExporter
+python.estimator.inputs.inputs estimator.inputs.numpy_input_fn estimator.inputs.pandas_input_fn
+python.estimator.inputs.numpy_io estimator.inputs.numpy_input_fn
+python.estimator.inputs.pandas_io estimator.inputs.pandas_input_fn
+python.estimator.keras keras.estimator.model_to_estimator
+python.estimator.mode_keys estimator.ModeKeys
+python.estimator.model_fn estimator.EstimatorSpec estimator.ModeKeys
+    LOSS_METRIC_KEY=@tfray.estimator.spec.LOSS_METRIC_KEY
+python.estimator.run_config estimator.RunConfig TaskType=@tfray.estimator.run_config.TaskType
+python.estimator.training estimator.EvalSpec estimator.TrainSpec estimator.train_and_evaluate
+python.estimator.warm_start_util estimator.VocabInfo estimator.WarmStartSettings
 python.framework.common_shapes broadcast_shape=broadcast_static_shape
 python.framework.device @tfray.programs.internal_names.merge_device DeviceSpec
 python.framework.function @tfray.library.functions.traced_function.Defun
@@ -109,6 +148,7 @@ python.ops.losses.losses *=losses
 python.ops.metrics *=metrics
 python.ops.nn *=nn
 python.ops.resource_variable_ops ResourceVariable=Variable
+python.ops.resources *=@tfray.library.variables.registered_resources
 python.ops.rnn_cell _linear=@tfray.library.rnn.rnn_cell_wrappers.linear
     linear=@tfray.library.rnn.rnn_cell_wrappers.linear
 python.ops.rnn_cell_impl _linear=@tfray.library.rnn.rnn_cell_wrappers.linear LayerRNNCell=contrib.rnn.LayerRNNCell
@@ -121,6 +161,8 @@ python.platform.gfile *=gfile
 python.platform.test *=test
 python.platform.tf_logging *=logging
 python.summary.summary *=summary
+python.tpu.bfloat16 tpu.bfloat16_scope
+python.tpu.tpu_optimizer tpu.CrossShardOptimizer
 python.training.moving_averages @tfray.library.variables.moving_average.assign_moving_average
 python.training.server_lib Server=train.Server
 python.training.session_run_hook train.SessionRunArgs train.SessionRunContext train.SessionRunHook

@@ -46,7 +46,7 @@ LAYERS = (
     ("tfray.session",),
     ("tfray.library.distributions", "tfray.library.variables"),
     ("tfray.library.input", "tfray.library.metrics", "tfray.library.platform"),
-    ("tfray.library.functions", "tfray.library.inspect", "tfray.library.layers"),
+    ("tfray.library.forest", "tfray.library.functions", "tfray.library.inspect", "tfray.library.layers"),
     ("tfray.library.rnn",),
     ("tfray.library.namespaces", "tfray.library"),
     ("tfray.training.optimizers",),

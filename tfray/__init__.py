@@ -600,6 +600,7 @@ if _typing.TYPE_CHECKING:
     from tfray.library.variables import regularizers
     from tfray.training import api as train
     from tfray.training.checkpoints import saved_model
+    from tfray.training.optimizers import cross_shard as tpu
     from tfray.training.trainer import tune
 
 # fmt: off
@@ -697,7 +698,7 @@ __all__ = [
     "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_max", "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub", "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update", "tensordot",
     "test", "tile", "timeline", "timestamp", "to_bfloat16", "to_complex64", "to_complex128", "to_double", "to_float",
-    "to_int32", "to_int64", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
+    "to_int32", "to_int64", "tpu", "trace", "train", "trainable_variables", "transpose", "truediv", "truncated_normal",
     "truncated_normal_initializer", "truncatediv", "truncatemod", "tune", "tuple", "uint8", "uint16", "uint32",
     "uint64", "uniform_unit_scaling_initializer", "unique", "unique_with_counts", "unravel_index",
     "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min", "unsorted_segment_prod",

@@ -53,13 +53,13 @@ NOT_WANTED: Final = {
     r"GradientTape|(.*\.)?eager\b.*": "tf.Session and tf.gradients: operations run when a session runs them",
     r"autograph\b.*|contrib\.autograph\b.*": "tf.cond and tf.while_loop: Python's statements are not rewritten",
     r"lite\b.*|contrib\.lite\b.*": "tf.saved_model, and examples/serve_model.py",
-    r"(.*\.)?(tpu\b.*|TPU\w+)": "CPUs and GPUs; for several machines, tf.train.Trainer",
+    r"(.*\.)?tpu\.(?!(CrossShardOptimizer|InputPipelineConfig|RunConfig|TPUConfig|TPUEstimator(Spec)?|bfloat16_scope)$)"
+    r"\w.*|(.*\.)?TPU(Distrib|Strategy|Cluster)\w*": "CPUs and GPUs; for several machines, tf.train.Trainer",
     r"(.*\.)?([Bb]oosted_?[Tt]rees\w*)": "a library of boosted trees, such as scikit-learn's",
     r"config\b.*": "tf.ConfigProto, for a session",
     r"(contrib\.)?distribute\b.*": "tf.train.Trainer with a ScalingConfig, or tf.train.replica_device_setter",
     r"data\.experimental\.CheckpointInputPipelineHook": "make_saveable_from_iterator, and a tf.train.Saver",
     r"data\.experimental\.(Stats\w+|\w+_stats)": "tf.profiler and the timeline of a step",
-    r"contrib\.tensor_forest\b.*": "a library of random forests, such as scikit-learn's",
     r"contrib\.factorization\.(.*\.)?(WALS\w*|wals\w*|factorization_ops)": "variables and an optimizer: "
     "examples/matrix_factorization.py",
     r"contrib\.factorization\.(.*\.)?(GMM\w*|gmm\w*)": "contrib.factorization.KMeans, or scikit-learn's mixtures",

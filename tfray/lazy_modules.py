@@ -55,6 +55,7 @@ LAZY: Final = {
     "sysconfig": "tfray.library.platform.sysconfig",
     "test": "tfray.library.platform.testing",
     "timeline": "tfray.library.inspect.timeline",
+    "tpu": "tfray.training.optimizers.cross_shard",
     "train": "tfray.training.api",
     "tune": "tfray.training.trainer.tune",
     "version": "tfray.library.platform.version",

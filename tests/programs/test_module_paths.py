@@ -8,6 +8,7 @@ import subprocess
 import sys
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import tfray
@@ -65,7 +66,11 @@ from tensorflow.contrib.layers import xavier_initializer
 from tensorflow.contrib.layers.python.layers import initializers, regularizers
 from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear
 from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import BahdanauAttention
+from tensorflow.contrib.tensor_forest.client import eval_metrics, random_forest
+from tensorflow.contrib.tensor_forest.python import tensor_forest
 from tensorflow.contrib.tensorboard.plugins import projector
+from tensorflow.contrib.tpu.python.tpu import bfloat16, tpu_config, tpu_estimator, tpu_optimizer
+from tensorflow.contrib.tpu.python.tpu.tpu_estimator import TPUEstimator
 from tensorflow.contrib.training.python.training.hparam import HParams
 from tensorflow.core.example import example_pb2, feature_pb2
 from tensorflow.core.framework import graph_pb2, summary_pb2, types_pb2
@@ -77,12 +82,22 @@ from tensorflow.examples.tutorials.mnist.input_data import read_data_sets
 from tensorflow.keras.layers import Dense
 from tensorflow.python.client import device_lib, session, timeline
 from tensorflow.python.client.device_lib import list_local_devices
+from tensorflow.python.estimator import estimator, export, exporter, keras, model_fn, run_config, training
+from tensorflow.python.estimator.canned import baseline, dnn, dnn_linear_combined, head, linear, parsing_utils
+from tensorflow.python.estimator.canned.dnn import DNNClassifier
+from tensorflow.python.estimator.export.export import ServingInputReceiver, build_raw_serving_input_receiver_fn
+from tensorflow.python.estimator.export.export_output import PredictOutput
+from tensorflow.python.estimator.inputs.numpy_io import numpy_input_fn
+from tensorflow.python.estimator.keras import model_to_estimator
+from tensorflow.python.estimator.model_fn import EstimatorSpec, ModeKeys
+from tensorflow.python.estimator.run_config import RunConfig, TaskType
+from tensorflow.python.estimator.training import EvalSpec, TrainSpec, train_and_evaluate
 from tensorflow.python.framework import constant_op, dtypes, errors, ops, tensor_shape, tensor_util, test_util
 from tensorflow.python.framework.ops import Tensor, convert_to_tensor
 from tensorflow.python.layers import base, core
 from tensorflow.python.lib.io import file_io, tf_record
 from tensorflow.python.ops import array_ops, control_flow_ops, init_ops, math_ops, nn_ops, rnn as python_rnn
-from tensorflow.python.ops import tensor_array_ops, variable_scope
+from tensorflow.python.ops import resources, tensor_array_ops, variable_scope
 from tensorflow.python.ops.gen_string_ops import regex_full_match, static_regex_replace
 from tensorflow.python.ops.lookup_ops import IdTableWithHashBuckets, index_table_from_file
 from tensorflow.python.ops.string_ops import string_split, string_split_v2
@@ -257,6 +272,33 @@ def test_what_tensorflow_keeps_to_itself(tf):
     graph = tfray.get_default_graph()
     Test("test_graph").debug()
     assert function() == 4
+
+
+def test_a_random_forest_of_a_tutorial(tf):
+    """The calls of programs that train a forest on batches of images."""
+    from tensorflow.contrib.tensor_forest.python import tensor_forest
+    from tensorflow.python.ops import resources
+
+    assert tf.contrib.tensor_forest.python.tensor_forest is tensor_forest
+    random = np.random.default_rng(0)
+    images, classes = random.random((500, 16)).astype(np.float32), np.zeros(500, np.int32)
+    classes[images[:, 3] > 0.5] = 2
+
+    x = tf.placeholder(tf.float32, shape=[None, 16])
+    y = tf.placeholder(tf.int32, shape=[None])
+    hparams = tensor_forest.ForestHParams(num_classes=3, num_features=16, num_trees=10, max_nodes=100).fill()
+    forest = tensor_forest.RandomForestGraphs(hparams)
+    train, loss = forest.training_graph(x, y), forest.training_loss(x, y)
+    inferred, _, _ = forest.inference_graph(x)
+    correct = tf.equal(tf.argmax(inferred, 1), tf.cast(y, tf.int64))
+    accuracy = tf.reduce_mean(tf.cast(correct, tf.float32))
+    shared = resources.initialize_resources(resources.shared_resources())
+    init = tf.group(tf.global_variables_initializer(), shared)
+    with tf.Session() as session:
+        session.run(init)
+        losses = [session.run([train, loss], {x: images, y: classes})[1] for _ in range(20)]
+        assert losses[0] == -1 and losses[-1] < -10
+        assert session.run(accuracy, {x: images, y: classes}) > 0.9
 
 
 # -- TensorFlow 0.12 -----------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ SHOWN = {
     "debugging": r"(?s)product.*ratio.*6\.0",
     "first_cluster": r"12\.0",
     "first_graph": r"(?s)\[\[2\. 4\.\].*weights",
-    "moving_a_program": r"(?s)tf\.contrib\.tpu does not exist.*'line/kernel'",
+    "moving_a_program": r"(?s)tf\.contrib\.lite does not exist.*'line/kernel'",
     "performance": r"(?s)500\.0\n\[0 1 4\]",
 }
 """What the programs of a page print."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import enum
 import inspect
 import json
 import os
@@ -274,8 +275,8 @@ def _is_public(value, is_all, top) -> bool:
     module = getattr(value, "__module__", None) or ""
     if not module.startswith("tfray") or not isinstance(value, (type, types.FunctionType)):
         return False
-    if isinstance(value, type) and issubclass(value, BaseException):
-        return False
+    if isinstance(value, type) and issubclass(value, (BaseException, enum.Enum)):
+        return False  # the call of an enumeration looks a value up, and Python says when there is none
     return is_all or id(value) in top or not module.startswith(OF_THE_PROJECT)
 
 

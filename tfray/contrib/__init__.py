@@ -35,7 +35,9 @@ if TYPE_CHECKING:
         seq2seq,
         slim,
         staging,
+        tensor_forest,
         tensorboard,
+        tpu,
         training,
         util,
     )
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization", "feature_column",
     "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "rnn", "seq2seq",
-    "slim", "staging", "tensorboard", "training", "util",
+    "slim", "staging", "tensor_forest", "tensorboard", "tpu", "training", "util",
 ]
 # fmt: on
 

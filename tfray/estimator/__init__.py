@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tfray.lazy_modules import LazyPackage
 
 if TYPE_CHECKING:
-    from tfray.estimator import experimental, export, inputs
+    from tfray.estimator import experimental, export, inputs, tpu
     from tfray.estimator.baseline import BaselineClassifier, BaselineEstimator, BaselineRegressor
     from tfray.estimator.classification_heads import BinaryClassHead, MultiClassHead, MultiLabelHead
     from tfray.estimator.dnn import DNNClassifier, DNNEstimator, DNNRegressor
@@ -69,7 +69,7 @@ __all__ = [
     "NanTensorHook", "PoissonRegressionHead", "ProfilerHook", "RegressionHead", "RunConfig", "SecondOrStepTimer",
     "SessionRunArgs", "SessionRunContext", "SessionRunHook", "SessionRunValues", "StepCounterHook", "StopAtStepHook",
     "SummarySaverHook", "TrainSpec", "VocabInfo", "WarmStartSettings", "add_metrics", "classifier_parse_example_spec",
-    "experimental", "export", "inputs", "regressor_parse_example_spec", "train_and_evaluate",
+    "experimental", "export", "inputs", "regressor_parse_example_spec", "tpu", "train_and_evaluate",
 ]
 # fmt: on
 
@@ -127,7 +127,6 @@ NOT_WANTED: Final = {
     "BoostedTreesClassifier": "tf.estimator.DNNClassifier",
     "BoostedTreesEstimator": "tf.estimator.DNNEstimator",
     "BoostedTreesRegressor": "tf.estimator.DNNRegressor",
-    "tpu": "tf.estimator.Estimator, with RunConfig(trainer=tf.train.ScalingConfig(...)) for replicas",
 }
 """Names of TensorFlow 1 that do not exist here, and what to use instead."""
 

@@ -229,7 +229,7 @@ class Estimator:
         graph.seed = self._config.tf_random_seed
         with graph.as_default(), graph.device(self._device_fn):
             global_step = self._create_global_step()
-            result = call_input_fn(input_fn, ModeKeys.TRAIN, self.params, self.config)
+            result = call_input_fn(input_fn, ModeKeys.TRAIN, self._params_of(input_fn, ModeKeys.TRAIN), self.config)
             features, labels, input_hooks = features_and_labels(result)
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
             if self._warm_start is not None:
@@ -246,7 +246,8 @@ class Estimator:
                 warm_start(self._warm_start)
             return spec
 
-        return ReplicatedTraining(build, input_fn, self._params, self._config, on_checkpoint)
+        params = self._params_of(input_fn, ModeKeys.TRAIN)
+        return ReplicatedTraining(build, input_fn, params, self._config, on_checkpoint)
 
     @staticmethod
     def _create_global_step() -> Any:
@@ -254,9 +255,15 @@ class Estimator:
         assert_global_step(step)
         return step
 
-    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+    def _params_of(self, input_fn: InputFn, mode: str) -> Any:
+        """The hyperparameters that an input function gets."""
+        return self.params
+
+    def _call_model_fn(
+        self, features: Any, labels: Any, mode: str, config: RunConfig, params: Any = None
+    ) -> EstimatorSpec:
         names = parameters_of(self._model_fn)
-        given: dict[str, Any] = {"mode": mode, "params": self.params, "config": config}
+        given: dict[str, Any] = {"mode": mode, "params": self.params if params is None else params, "config": config}
         arguments = {name: value for name, value in given.items() if name in names}
         if "labels" in names:
             arguments["labels"] = labels
@@ -309,7 +316,7 @@ class Estimator:
         """Add input, model and metrics to the default graph."""
         get_default_graph().seed = self._config.tf_random_seed
         self._create_global_step()
-        result = call_input_fn(input_fn, ModeKeys.EVAL, self.params, self.config)
+        result = call_input_fn(input_fn, ModeKeys.EVAL, self._params_of(input_fn, ModeKeys.EVAL), self.config)
         features, labels, input_hooks = features_and_labels(result)
         spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
         update_op, values = evaluation.add_evaluation(spec.eval_metric_ops, spec.loss)
@@ -357,7 +364,7 @@ class Estimator:
         graph.seed = self._config.tf_random_seed
         with graph.as_default():
             self._create_global_step()
-            result = call_input_fn(input_fn, ModeKeys.PREDICT, self.params, self.config)
+            result = call_input_fn(input_fn, ModeKeys.PREDICT, self._params_of(input_fn, ModeKeys.PREDICT), self.config)
             features, input_hooks = only_features(result)
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self.config)
             self._warm_start_without(path)

@@ -46,6 +46,8 @@ class GraphKeys:
     SUMMARY_OP: Final = "summary_op"
     QUEUE_RUNNERS: Final = "queue_runners"
     TABLE_INITIALIZERS: Final = "table_initializer"
+    RESOURCES: Final = "resources"
+    LOCAL_RESOURCES: Final = "local_resources"
     ASSET_FILEPATHS: Final = "asset_filepaths"
     SAVERS: Final = "savers"
     SAVEABLE_OBJECTS: Final = "saveable_objects"

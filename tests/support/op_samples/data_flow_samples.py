@@ -108,6 +108,16 @@ TESTED_ELSEWHERE |= {
         ],
         "change with every call: test_dynamic_embedding.py",
     ),
+    **dict.fromkeys(
+        [
+            "RandomForest",
+            "RandomForestFeatureCounts",
+            "RandomForestPredictions",
+            "RandomForestSizes",
+            "TrainRandomForest",
+        ],
+        "work on forests: tests/library/forest/test_forest_graphs.py",
+    ),
     **dict.fromkeys(["ReadFile", "WriteFile", "MatchingFiles"], "read and write files: test_io_ops.py"),
     **dict.fromkeys(
         [

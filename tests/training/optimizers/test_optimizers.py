@@ -281,6 +281,26 @@ def test_methods_that_take_handles():
         np.testing.assert_allclose(session.run(table)[:, 0], [0, 0, -1])
 
 
+class WithKeywords(GradientDescentOptimizer):
+    """An optimizer whose methods take what follows by name, as wrappers of TensorFlow 1 programs do."""
+
+    def compute_gradients(self, loss, var_list=None, **kwargs):
+        assert set(kwargs) >= {"gate_gradients", "grad_loss"}
+        return super().compute_gradients(loss, var_list, **kwargs)
+
+    def apply_gradients(self, grads_and_vars, **kwargs):
+        return super().apply_gradients(grads_and_vars, **kwargs)
+
+
+def test_minimize_passes_arguments_by_name():
+    v = Variable(3.0)
+    train_op = WithKeywords(0.5).minimize(v * v, name="step")
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(train_op)
+        assert session.run(v) == 0 and train_op.name == "step"
+
+
 def test_an_optimizer_without_updates_says_so():
     class Nothing(Optimizer):
         pass

@@ -104,15 +104,21 @@ class Optimizer:
         Raises:
             InvalidArgumentError: There is nothing to optimise: no variable, or none that `loss` depends on.
         """
+        # By name, as TensorFlow does: an optimizer of the program's may take them as **kwargs.
         grads_and_vars = self.compute_gradients(
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
         )
         if all(gradient is None for gradient, _ in grads_and_vars):
             names = ", ".join(variable.op.name for _, variable in grads_and_vars)
             raise InvalidArgumentError(
                 f"the loss {loss!r} depends on none of the variables {names} by operations that have gradients"
             )
-        return self.apply_gradients(grads_and_vars, global_step, name)
+        return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
     def compute_gradients(
         self,

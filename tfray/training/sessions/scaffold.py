@@ -10,6 +10,7 @@ from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.summaries import merge_all
+from tfray.library.variables.registered_resources import initialize_resources, shared_resources
 from tfray.library.variables.variables import (
     global_variables,
     global_variables_initializer,
@@ -69,7 +70,7 @@ class Scaffold:
     def finalize(self) -> Scaffold:
         """Make what is missing, and make the graph read-only. Returns the scaffold."""
         if self._init_op is None:
-            self._init_op = Scaffold.get_or_default("init_op", GraphKeys.INIT_OP, global_variables_initializer)
+            self._init_op = Scaffold.get_or_default("init_op", GraphKeys.INIT_OP, _default_init_op)
         if self._ready_op is None:
             self._ready_op = Scaffold.get_or_default("ready_op", GraphKeys.READY_OP, report_uninitialized_variables)
         if self._ready_for_local_init_op is None:
@@ -172,3 +173,9 @@ def saver_or_default() -> Any:
         RuntimeError: There are several.
     """
     return Scaffold.get_or_default("saver", GraphKeys.SAVERS, lambda: Saver(sharded=True, allow_empty=True))
+
+
+def _default_init_op() -> Any:
+    """Gives the global variables their initial values, and makes the resources that were registered."""
+    variables, resources = global_variables_initializer(), shared_resources()
+    return group(variables, initialize_resources(resources)) if resources else variables
