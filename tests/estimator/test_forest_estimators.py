@@ -66,6 +66,20 @@ def test_values(tmp_path):
     assert first["scores"] == first["predictions"] and first["prediction_variance"].shape == (1,)
 
 
+def test_an_exported_forest_has_its_trees(tmp_path):
+    model = client.random_forest.CoreTensorForestEstimator(params(num_classes=3), model_dir=str(tmp_path))
+    model.train(input_fn(CLASSES), steps=50)
+    expected = [each["probabilities"] for each in model.predict(input_fn(None, 1))][:9]
+    with tf.Graph().as_default():
+        receiver = tf.estimator.export.build_raw_serving_input_receiver_fn({"x": X[:1]})
+        folder = model.export_saved_model(str(tmp_path / "export"), receiver).decode()
+    with tf.Graph().as_default(), tf.Session() as session:
+        signature = tf.saved_model.load(session, ["serve"], folder).signature_def["predict"]
+        found = session.run(signature.outputs["probabilities"].name, {signature.inputs["x"].name: X[:9]})
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert found.argmax(1).tolist() == CLASSES[:9].tolist()
+
+
 def test_training_stops_when_the_loss_no_longer_falls(tmp_path):
     model = client.random_forest.TensorForestEstimator(
         params(num_classes=3, max_nodes=1), model_dir=str(tmp_path), early_stopping_rounds=5

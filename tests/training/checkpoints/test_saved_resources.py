@@ -129,3 +129,19 @@ def test_tables_that_change(path):
         assert session.run(table.lookup(tf.constant(["b", "z", "a"]))).tolist() == [2, -1, 1]
         with pytest.raises(NotFoundError, match="no state of 'other'"):
             tf.train.Saver({"other": tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS)[0]}).restore(session, path)
+
+
+def test_saved_models_have_state_that_tensorflow_has_no_type_for(tmp_path):
+    ids = tf.placeholder(tf.int64, [None], name="ids")
+    table = tf.train.DynamicEmbedding("words", dim=2, capacity=4)
+    rows = table.lookup(ids, training=False)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(table.lookup(ids), {ids: [70, 90]})
+        expected = session.run(rows, {ids: [90, 1, 70]})
+        tf.saved_model.simple_save(session, str(tmp_path / "model"), {"ids": ids}, {"rows": rows})
+    assert expected[0].all() and not expected[1].any()
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.saved_model.load(session, ["serve"], str(tmp_path / "model"))
+        np.testing.assert_array_equal(session.run(rows.name, {"ids:0": [90, 1, 70]}), expected)

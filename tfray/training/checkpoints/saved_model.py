@@ -19,6 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import InvalidArgumentError, NotFoundError
+from tfray.exchange.op_table import OWN
+from tfray.exchange.to_tensorflow import node_of
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.files import PathLike
@@ -39,6 +41,7 @@ from tfray.framework.importer import from_graph_def, given_tensors
 from tfray.framework.plain_graph import PlainGraph, messages
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.inspect.graph_util import convert_variables_to_constants, extract_sub_graph
+from tfray.library.variables.saveable_resource import SaveableResource
 from tfray.library.variables.variables import Variable, global_variables_initializer, local_variables_initializer
 from tfray.ops.arrays.grouping_ops import group
 from tfray.session import Session
@@ -198,6 +201,8 @@ class SavedModelBuilder:
                 self._pieces.append(Piece.whole(name, array))
             else:
                 self._pieces.append(Piece(info.full_name, array, info.full_shape, info.var_offset))
+        if resources := _resources_of(sess.graph):
+            self._pieces += _states(sess, resources, f"{self._folder}.state")
         main_op = main_op or legacy_init_op
         self._add(
             sess.graph, tags, signature_def_map, assets_collection, main_op, clear_devices, strip_default_attrs, saver
@@ -244,14 +249,15 @@ class SavedModelBuilder:
         if clear_devices:
             clear_devices_of(plain.node)
         copy = from_graph_def(plain)  # gets a saver, which the program's own graph need not have
-        variables = _variables_of(graph, saver)
+        variables, resources = _variables_of(graph, saver), _resources_of(graph)
         made = MetaGraphDef()
         describe(made, strip_default_attrs)
         if isinstance(saver, Saver):
             made.saver_def.CopyFrom(saver.as_saver_def())
-        elif variables:
+        elif variables or resources:
             with copy.as_default():
-                copies = [_copied(variable) for variable in variables.values()]
+                copies: list[Any] = [_copied(variable) for variable in variables.values()]
+                copies += [SaveableResource(each.name, copy.tensor_named(each.handle.name)) for each in resources]
                 made.saver_def.CopyFrom(Saver(copies, write_format=TENSORFLOW).as_saver_def())
         made.graph_def.CopyFrom(self._kept(messages().graph_message(copy, strip_default_attrs=strip_default_attrs)))
         for name in graph.get_all_collection_keys():
@@ -347,6 +353,24 @@ def _variables_of(graph: Graph, saver: object = None) -> dict[str, Variable]:
             return listed
     keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES)
     return {variable.op.name: variable for key in keys for variable in graph.get_collection(key)}
+
+
+def _resources_of(graph: Graph) -> list[SaveableResource]:
+    """State that is no variable, of types that TensorFlow does not have: only tfray loads a model with it anyway."""
+    found = [each for each in graph.get_collection(GraphKeys.SAVEABLE_OBJECTS) if isinstance(each, SaveableResource)]
+    return [each for each in found if node_of(each.op).op.startswith(OWN)]
+
+
+def _states(sess: Session, resources: Sequence[SaveableResource], folder: str) -> list[Piece]:
+    """The state of resources, of which the devices write a checkpoint first."""
+    try:
+        with sess.graph.as_default():
+            path = Saver(resources).save(sess, f"{folder}/state", write_meta_graph=False, write_state=False)
+        checkpoint = open_checkpoint(str(path))
+        return [Piece.whole(name, checkpoint.read(name)) for name in checkpoint.tensors]
+    finally:
+        if files.exists(folder):
+            files.remove_tree(folder)
 
 
 def _asset_path(tensor: Tensor) -> str:
