@@ -136,9 +136,10 @@ class ObjectRendezvous:
         self._lock = threading.Lock()  # the step's thread sends, the message thread lets replicas join
 
     def send(self, key: str, destination: str, value: Any) -> None:
-        """Queue a copy of a tensor: it leaves with `flush`, or at once if it is large, with what was queued before it.
+        """Queue a copy of a tensor: it leaves with `flush`. The caller may overwrite the tensor as soon as this returns.
 
-        The caller may overwrite the tensor as soon as this returns.
+        In a replicated step a large tensor leaves at once, with what was queued before it. Elsewhere it may be sent to
+        several devices of a node by one call after the other, and is to cross the network once.
         """
         item = (key, self._packed(key, destination, value))
         size_bytes = getattr(value, "nbytes", 0)
@@ -151,7 +152,7 @@ class ObjectRendezvous:
                 self.sent_bytes += size_bytes * len(self._receivers)
                 for receiver in self._receivers:
                     self._outbox.setdefault(receiver, []).append(item)
-        if size_bytes >= LARGE_BYTES:
+        if size_bytes >= LARGE_BYTES and (self._replicas or destination == REPLICA_DEVICE):
             self.flush()
 
     def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
