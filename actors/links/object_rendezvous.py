@@ -136,7 +136,7 @@ class ObjectRendezvous:
         self._lock = threading.Lock()  # the step's thread sends, the message thread lets replicas join
 
     def send(self, key: str, destination: str, value: Any) -> None:
-        """Queue a copy of a tensor: it leaves with `flush`. The caller may overwrite the tensor as soon as this returns.
+        """Queue a copy of a tensor: it leaves with `flush`. The caller may overwrite the tensor when this returns.
 
         In a replicated step a large tensor leaves at once, with what was queued before it. Elsewhere it may be sent to
         several devices of a node by one call after the other, and is to cross the network once.
