@@ -549,7 +549,9 @@ def _of_shape_of_rows(labels: Tensor, logits: Tensor) -> Tensor:
     """`labels`. The step fails where they do not have the shape of `logits` without its last dimension."""
     if labels.shape.is_fully_defined() and logits.shape[:-1].is_fully_defined():
         return labels
-    check = assert_equal(shape_of(labels), shape_of(logits)[:-1], message="labels do not have the shape of logits")
+    shapes = shape_of(labels), shape_of(logits)[:-1]
+    with get_default_graph().device("/device:CPU:0"):  # no other device holds text
+        check = assert_equal(*shapes, message="labels do not have the shape of logits")
     with get_default_graph().control_dependencies([check]):
         return identity(labels)
 
