@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Final
 
 from tfray.framework import dtypes
@@ -174,25 +175,6 @@ def forest_sizes(forest: Tensor, name: str | None = None) -> Tensor:
     return sizes
 
 
-def _forest_sizes_kernel(ctx: KernelContext, forest: Forest) -> Array:
-    return forest.sizes()
-
-
-FOREST_SIZES = register(
-    OpDef(
-        name="RandomForestSizes",
-        inputs=("forest: resource",),
-        outputs=("sizes: int32",),
-        attrs=("trees", "features", "outputs"),
-        shape=lambda op: [TensorShape([op.attrs["trees"]])],
-        kernels=on_cpu(_forest_sizes_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        access="read",
-    )
-)
-
-
 def forest_feature_counts(forest: Tensor, name: str | None = None) -> Tensor:
     """How many nodes of a forest test each feature, int32 of shape ``[features]``.
 
@@ -204,20 +186,24 @@ def forest_feature_counts(forest: Tensor, name: str | None = None) -> Tensor:
     return counts
 
 
-def _forest_feature_counts_kernel(ctx: KernelContext, forest: Forest) -> Array:
-    return forest.feature_counts()
-
-
-FOREST_FEATURE_COUNTS = register(
-    OpDef(
-        name="RandomForestFeatureCounts",
-        inputs=("forest: resource",),
-        outputs=("counts: int32",),
-        attrs=("trees", "features", "outputs"),
-        shape=lambda op: [TensorShape([op.attrs["features"]])],
-        kernels=on_cpu(_forest_feature_counts_kernel),
-        gradient=not_differentiable,
-        stateful=True,
-        access="read",
+def _counts(name: str, of: str, output: str, kernel: Callable[[KernelContext, Forest], Array]) -> OpDef:
+    """An operation that gives a number for each of the `of` (trees or features) of a forest."""
+    return register(
+        OpDef(
+            name=name,
+            inputs=("forest: resource",),
+            outputs=(f"{output}: int32",),
+            attrs=("trees", "features", "outputs"),
+            shape=lambda op: [TensorShape([op.attrs[of]])],
+            kernels=on_cpu(kernel),
+            gradient=not_differentiable,
+            stateful=True,
+            access="read",
+        )
     )
+
+
+FOREST_SIZES = _counts("RandomForestSizes", "trees", "sizes", lambda _, forest: forest.sizes())
+FOREST_FEATURE_COUNTS = _counts(
+    "RandomForestFeatureCounts", "features", "counts", lambda _, forest: forest.feature_counts()
 )
