@@ -3,8 +3,8 @@
 There is one Send per tensor and destination device, however many consumers stand there. A control edge between devices
 becomes an edge that carries an empty tensor. Small constants are copied to each device that uses them. Edges whose
 Sends have the same blocking ancestors can leave at the same time: they form a *group*. They are sent together, and the
-receiving device waits for all of them at once. A large tensor is a group of its own: it leaves as soon as it is there,
-and whoever needs only what has come goes on, while others are under way.
+receiving device waits for all of them at once. In a replicated step a large tensor is a group of its own: it leaves as
+soon as it is there, and whoever needs only what has come goes on, while others are under way.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def partition(
     extra_edges: Sequence[tuple[Operation, Operation]] = (),
     optimize: bool = True,
     sent_dtype: DType | None = None,
+    large_apart: bool = False,
 ) -> list[Partition]:
     """One `Partition` per device that has something to run.
 
@@ -50,8 +51,9 @@ def partition(
         optimize: Recorded in the partitions.
         sent_dtype: Narrower dtype in which float32 tensors, scalars excepted, are sent between tasks; None to send
             them as they are.
+        large_apart: Whether each large tensor is a group of its own.
     """
-    return _Partitioner(placement, feeds, extra_edges, optimize, sent_dtype).run(order, fetches)
+    return _Partitioner(placement, feeds, extra_edges, optimize, sent_dtype, large_apart).run(order, fetches)
 
 
 class _Partitioner:
@@ -62,11 +64,13 @@ class _Partitioner:
         extra_edges: Sequence[tuple[Operation, Operation]],
         optimize: bool,
         sent_dtype: DType | None,
+        large_apart: bool,
     ) -> None:
         self._placement = placement
         self._feeds = set(feeds)
         self._optimize = optimize
         self._sent_dtype = sent_dtype
+        self._large_apart = large_apart
         # `_copies`: each operation's copy on a device. `_received`: what a device receives of a tensor, or of a control
         # edge. `_groups`: the numbers of the groups for which an operation has to wait.
         self._narrowed: dict[Tensor, Tensor] = {}
@@ -184,8 +188,8 @@ class _Partitioner:
 
     def _group(self, origin: Operation) -> int:
         """The group of the edges that leave `origin`: those with the same device and blocking ancestors."""
-        is_large = any(map(_is_large, origin.outputs))
-        key = (self._placement[origin], self._groups[origin], origin if is_large else None)
+        is_apart = self._large_apart and any(map(_is_large, origin.outputs))
+        key = (self._placement[origin], self._groups[origin], origin if is_apart else None)
         return self._group_numbers.setdefault(key, len(self._group_numbers))
 
     def _wait_number(self, op: Operation) -> int:
@@ -403,7 +407,7 @@ class _RegionPartitioner(_Partitioner):
     def __init__(
         self, placement: Mapping[Operation, str], region: Region, variables: int, sent_dtype: DType | None
     ) -> None:
-        super().__init__(placement, (), (), optimize=True, sent_dtype=sent_dtype)
+        super().__init__(placement, (), (), optimize=True, sent_dtype=sent_dtype, large_apart=False)
         self._region = region
         self._captured = {tensor.op: index for index, tensor in enumerate(region.inputs) if index >= variables}
         self._variables = {tensor.op: index for index, tensor in enumerate(region.inputs[:variables])}

@@ -128,7 +128,8 @@ def compile_replica_step(
     roots = [simplified.ops[op] for op in wanted if op in simplified.ops] + roles.not_waited_for
     reached = [*map(split.counterpart, roots), *(tensor.op for tensor in split.reported), *split.kept]
     live = reachable_backward(reached)
-    partitions = partition([op for op in order if op in live], split.placement, split.fed, split.reported, edges)
+    kept = [op for op in order if op in live]
+    partitions = partition(kept, split.placement, split.fed, split.reported, edges, large_apart=True)
     by_device = {part.device: part for part in partitions}
     own = by_device.pop(replica, None) or Partition(replica, Graph())
     if options is None or options.bad_gradients != "skip":  # each replica counts, or does not, for itself
