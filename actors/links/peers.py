@@ -36,6 +36,7 @@ from tfray.actors.links.ray_calls import wait_until_taken
 from tfray.actors.links.shared_objects import CAN_SHARE, describe
 from tfray.actors.links.tensor_streams import OutgoingStreams
 from tfray.errors import DataLossError, DeadlineExceededError, UnavailableError
+from tfray.runtime.edge_key import EdgeKey
 
 Outcome = tuple[str, Any]
 """``("ok", values)`` or ``("error", OpError)``."""
@@ -282,8 +283,8 @@ class Peer:
                 rest = sent + rest
                 _send_directly(passages)
             else:
-                for number, tensor in streams.items():
-                    self._stream(number, tensor)
+                for (number, tensor), (key, _) in zip(streams.items(), streamed, strict=True):
+                    self._stream(number, tensor, EdgeKey.parse(key).label, is_gradient=bool(replicas))
                 if delivery is not None:
                     delivery.has_left()
                     receipts.append(delivery.wait)
@@ -315,11 +316,11 @@ class Peer:
         self._loans.borrowings.keep_returns(self.device, returns)
         return False
 
-    def _stream(self, number: int, tensor: LentTensor) -> None:
+    def _stream(self, number: int, tensor: LentTensor, label: str, is_gradient: bool) -> None:
         """Send a tensor over the streams. Where they have broken, the link is closed, and so the message void."""
         streams = self._streams
         if streams is not None:
-            streams.send(number, tensor)
+            streams.send(number, tensor, label, is_gradient)
 
     @property
     def sent_bytes(self) -> int:

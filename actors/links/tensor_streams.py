@@ -7,17 +7,26 @@ and are read into an object of the receiver's store. No process copies them othe
 A tensor is cut into chunks. Whichever stream is free takes the next one. A message over the link tells for which step
 a tensor is (`messages.Streamed`). It may come before the tensor or after it (`IncomingTensors`).
 
+What is needed first overtakes what waits. A training step computes its layers forward, and their gradients backward. So
+parameters leave in the order in which the first step sent them, and gradients in the opposite order: the last one is of
+the layer with which the next step begins.
+
 All streams of a process share one thread that sends and one that reads. The sending one waits for no receiver: a tensor
 waits in the memory in which it lies. A stream that breaks closes the link, as the end of a process would.
+
+References:
+    Peng et al., "A Generic Communication Scheduler for Distributed DNN Training Acceleration" (ByteScheduler),
+    SOSP 2019, section 2 (priorities of layers).
 """
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 import socket
 import struct
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -70,7 +79,11 @@ class OutgoingStreams:
     def __init__(self, connect: Callable[[], socket.socket], failed: Callable[[], None]) -> None:
         self.sent_bytes = 0
         self._failed = failed
-        self._chunks: deque[_Chunk] = deque()
+        self._chunks: list[tuple[int, int, _Chunk]] = []
+        """A heap: whose turn it is, the number of the chunk, and the chunk."""
+        self._queued = itertools.count()
+        self._ranks: dict[str, int] = {}
+        """By label: how many other labels had been sent before it was sent for the first time."""
         self._lock = threading.Lock()
         self._is_closed = False
         self._streams: list[_OutgoingStream] = []
@@ -84,8 +97,15 @@ class OutgoingStreams:
         for stream in self._streams:
             _SENDING.add(stream)
 
-    def send(self, number: int, tensor: LentTensor) -> None:
-        """Send a tensor under that number. Returns at once."""
+    def send(self, number: int, tensor: LentTensor, label: str, is_gradient: bool) -> None:
+        """Send a tensor. Returns at once.
+
+        Args:
+            number: By which the message names it.
+            tensor: The tensor.
+            label: The same for this tensor in each step.
+            is_gradient: Whether it overtakes what was sent before it in the first step, and not the other way round.
+        """
         data = memoryview(tensor.array.reshape(-1).view(np.uint8))
         size = len(data)
         chunks = []
@@ -96,7 +116,9 @@ class OutgoingStreams:
         with self._lock:
             if self._is_closed:
                 return
-            self._chunks.extend(chunks)
+            rank = self._ranks.setdefault(label, len(self._ranks))
+            for chunk in chunks:
+                heapq.heappush(self._chunks, (-rank if is_gradient else rank, next(self._queued), chunk))
             resting = [stream for stream in self._streams if stream.is_resting][: len(chunks)]
             for stream in resting:
                 stream.is_resting = False
@@ -107,7 +129,7 @@ class OutgoingStreams:
         """The chunk that a stream sends next; None if there is none, and the stream rests."""
         with self._lock:
             if self._chunks:
-                chunk = self._chunks.popleft()
+                *_, chunk = heapq.heappop(self._chunks)
                 self.sent_bytes += len(chunk.parts[1])
                 return chunk
             stream.is_resting = True

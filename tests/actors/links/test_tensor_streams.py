@@ -142,6 +142,26 @@ def test_the_memory_of_a_tensor_is_free_once_it_has_left(loans, receiver):
     wait_for(lambda: lent(loans, numbers(3 * CHUNK_BYTES)).buffer.identity == identity)
 
 
+@pytest.mark.parametrize(
+    ("replicas", "order"),
+    [((), "pause a a b b c c"), ((0,), "c c b b a a pause")],
+    ids=["parameters", "gradients"],
+)
+def test_what_is_needed_first_overtakes_what_waits(loans, receiver, monkeypatch, replicas, order):
+    """Parameters leave in the order in which they were first sent, gradients in the opposite order."""
+    streams = queue.SimpleQueue()
+    monkeypatch.setattr(tensor_streams, "STREAMS", 1)
+    monkeypatch.setattr(receiver.server, "_take_tensors", streams.put)  # nothing is read until all has been sent
+    for key in ["pause", "a", "b", "c", "c", "a", "b"]:
+        chunks = 40 if key == "pause" else 1  # 40 are more than a connection holds
+        tensor = lent(loans, numbers(chunks * CHUNK_BYTES))
+        receiver.peer.deliver(STEP, replicas, [(key, tensor)], wants_receipt=False)
+        del tensor
+    receiver.incoming.take_stream(streams.get(timeout=PATIENCE_S))
+    arrived = [key for _ in order.split() for key in receiver.taken.get(timeout=PATIENCE_S)]
+    assert arrived == order.split()
+
+
 # -- what a stranger with the key, or a broken peer, may send -----------------------------------------------
 
 
