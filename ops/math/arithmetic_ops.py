@@ -25,16 +25,17 @@ from tfray.ops.kernels.batch_rules import by_element_of_first
 from tfray.ops.kernels.elementwise import binary, unary
 from tfray.ops.kernels.precision import choose
 from tfray.ops.math.comparison_ops import greater, greater_equal, less_equal, logical_not, not_equal
+from tfray.ops.strings.string_ops import string_join
 
 # -- sums and products ---------------------------------------------------------------------------------
 
 
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``x + y``.
+    """Compute ``x + y``. Strings are joined.
 
     Args:
-        x: Any shape, A number dtype.
-        y: Same dtype; the shapes broadcast.
+        x: Any shape, a number dtype or string.
+        y: Same dtype; the shapes broadcast. Of strings, they are equal or one is a scalar.
         name: Name of the operation.
 
     Returns:
@@ -45,7 +46,15 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         array([[11, 22],
                [13, 24]], dtype=int32)
     """
+    if _is_text(x) or _is_text(y):
+        return string_join([x, y], name=name or "Add")
     return add_op(ADD, x, y, name=name)
+
+
+def _is_text(value: TensorLike) -> bool:
+    while isinstance(value, (list, tuple)) and value:
+        value = value[0]
+    return isinstance(value, (str, bytes)) or getattr(value, "dtype", None) == dtypes.string
 
 
 def _add_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:

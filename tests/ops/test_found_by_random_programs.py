@@ -154,6 +154,16 @@ def test_a_negative_number_of_boxes_is_refused():
         run(chosen)
 
 
+def test_plus_joins_strings(run):
+    words = tf.constant(["a", "b"])
+    joined = words + "c"
+    assert joined.op.name == "add"
+    assert run(joined).tolist() == [b"ac", b"bc"]
+    assert run("c" + words).tolist() == [b"ca", b"cb"]
+    assert run(words + words).tolist() == [b"aa", b"bb"]
+    assert run(tf.add(["a"], ["b"])).tolist() == [b"ab"]
+
+
 @pytest.mark.parametrize(("separator", "joined"), [(None, b"ab"), (b",", b"a,b"), ("é", "aéb".encode()), ("", b"ab")])
 def test_separators_are_text_or_bytes_or_none(separator, joined):
     assert run(tf.string_join(["a", "b"], separator)) == joined
