@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
+from tfray.framework.convert import add_op, convert_alike, convert_to_tensor, is_text
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
 from tfray.framework.indexed_slices import IndexedSlices
@@ -25,7 +25,6 @@ from tfray.ops.kernels.batch_rules import by_element_of_first
 from tfray.ops.kernels.elementwise import binary, unary
 from tfray.ops.kernels.precision import choose
 from tfray.ops.math.comparison_ops import greater, greater_equal, less_equal, logical_not, not_equal
-from tfray.ops.strings.string_ops import string_join
 
 # -- sums and products ---------------------------------------------------------------------------------
 
@@ -46,15 +45,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         array([[11, 22],
                [13, 24]], dtype=int32)
     """
-    if _is_text(x) or _is_text(y):
-        return string_join([x, y], name=name or "Add")
-    return add_op(ADD, x, y, name=name)
-
-
-def _is_text(value: TensorLike) -> bool:
-    while isinstance(value, (list, tuple)) and value:
-        value = value[0]
-    return isinstance(value, (str, bytes)) or getattr(value, "dtype", None) == dtypes.string
+    return operate("join", x, y, name) if is_text(x) or is_text(y) else add_op(ADD, x, y, name=name)
 
 
 def _add_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:

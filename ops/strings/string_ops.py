@@ -20,6 +20,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input, scalar
+from tfray.framework.tensor_operators import register_operator
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.batch_rules import by_element, by_row
@@ -78,6 +79,8 @@ def _string_join_shape(op: Operation) -> list[TensorShape]:
             shape = shape.merge_with(tensor.shape)
     return [TensorShape([]) if all(tensor.shape.rank == 0 for tensor in op.inputs) else shape]
 
+
+register_operator("join", lambda x, y, name: string_join([x, y], name=name or "Add"))
 
 STRING_JOIN = register(
     OpDef(

@@ -154,7 +154,7 @@ def test_a_negative_number_of_boxes_is_refused():
         run(chosen)
 
 
-def test_plus_joins_strings(run):
+def test_plus_joins_strings():
     words = tf.constant(["a", "b"])
     joined = words + "c"
     assert joined.op.name == "add"

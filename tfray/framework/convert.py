@@ -226,6 +226,12 @@ def is_rank0_number(value: Any) -> bool:
     return isinstance(value, (bool, int, float, complex, np.number, np.bool_))
 
 
+def is_text(value: Any) -> bool:
+    """Whether `value` is a string, a tensor of strings, or a list of strings."""
+    value = _first_leaf(value)
+    return isinstance(value, (str, bytes)) or getattr(value, "dtype", None) == dtypes.string
+
+
 def _first_leaf(value: Any) -> Any:
     while isinstance(value, (list, tuple)) and value:
         value = value[0]
