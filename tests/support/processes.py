@@ -37,6 +37,16 @@ def descendants(pid):
     return found - {pid}
 
 
+def rest_of(process):
+    """Wait for the end of a process; returns what it prints until then.
+
+    `Popen.communicate` loses lines that came with those that have been read from ``process.stdout``.
+    """
+    text = process.stdout.read()
+    process.wait(PATIENCE_S)
+    return text
+
+
 def wait_for(condition, timeout_s=PATIENCE_S):
     """Poll what no event tells: the state of other processes."""
     deadline = time.monotonic() + timeout_s

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import tfray as tf
 from tests.support import ROOT
-from tests.support.processes import PATIENCE_S, descendants, is_alive, wait_for
+from tests.support.processes import PATIENCE_S, descendants, is_alive, rest_of, wait_for
 from tfray import cli
 from tfray.actors.clusters.ray_runtime import ray_address
 from tfray.actors.launching.launch import Launch, Program, TaskFailedError, describe_code, script_on_nodes
@@ -248,7 +248,7 @@ def test_a_parameter_server_that_dies_is_replaced_and_restored(program, tmp_path
     os.kill(processes["ps 0"], signal.SIGKILL)
     until(process, "ps 0 ended with signal SIGKILL; starting it again", seen)
     until(process, r"\[ps 0\] +process", seen)
-    output = "".join(seen) + process.communicate(timeout=PATIENCE_S)[0]
+    output = "".join(seen) + rest_of(process)
     assert process.returncode == 0, output
     steps = [int(step) for step in re.findall(r"step (\d+)", output)]
     assert max(steps) >= 399 and "restores the last checkpoint" in output
@@ -281,7 +281,7 @@ def test_nothing_remains(program, tmp_path, how, ray_stopped):
         os.kill(pids["worker 1"], signal.SIGKILL)
     else:
         process.send_signal({"interrupt": signal.SIGINT, "terminate": signal.SIGTERM, "kill": signal.SIGKILL}[how])
-    output = "".join(seen) + process.communicate(timeout=PATIENCE_S)[0]
+    output = "".join(seen) + rest_of(process)
     expected = {"worker": 1, "interrupt": 130, "terminate": 143, "kill": -signal.SIGKILL}[how]
     assert process.returncode == expected, output
     if how == "worker":

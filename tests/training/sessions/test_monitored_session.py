@@ -12,7 +12,7 @@ import pytest
 
 import tfray as tf
 from tests.support.counted_steps import Recorder, counting_model, saved_steps
-from tests.support.processes import PATIENCE_S, kill_actor, wait_for
+from tests.support.processes import kill_actor, rest_of, wait_for
 from tests.support.waiting import Task
 from tfray.training.sessions import monitored_session
 from tfray.training.sessions.preemption import EXIT_CODE
@@ -385,7 +385,7 @@ def test_sigterm_saves_and_ends_the_process(tmp_path, condition):
     for _ in range(5):
         last = int(process.stdout.readline())
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=PATIENCE_S)
+    out, err = rest_of(process), process.stderr.read()
     assert process.returncode == EXIT_CODE == 143, err
     assert "Traceback" not in err and "not reached" not in out
     assert saved_steps(tmp_path) == [0, int([last, *out.split()][-1])]
