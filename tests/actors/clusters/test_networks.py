@@ -29,6 +29,9 @@ from tfray.errors import OpError, UnavailableError
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 PS, WORKER = "/job:ps/task:0/device:CPU:0", "/job:worker/task:0/device:CPU:0"
+STANDBY = "/job:ps/task:1/device:CPU:0"
+"""Of the only shard, in runs with ``replicated_shards``."""
+
 HOSTS = 3
 NOTICED_S = 40.0
 """No wait is longer than this after a cut."""
@@ -258,11 +261,12 @@ class Cutting:
         self._last = time.monotonic()
 
     def _cut(self):
-        self.host = self._host_of(self._device)
+        address = self._address_of(self._device)
+        self.host = next(host for host in self._network.hosts if host.address == address)
         if self._from_device is None:
             self.host.cut()
         else:
-            self.host.mute(self._host_of(self._from_device).address)
+            self.host.mute(self._address_of(self._from_device))
         if self._for_s is not None:
             threading.Timer(self._for_s, self._mend).start()
 
@@ -270,12 +274,12 @@ class Cutting:
         self.host.mend()
         self._mended.set()
 
-    def _host_of(self, device):
+    def _address_of(self, device):
         import ray
 
         node = ray.get(self._clusters[-1].actor(device).ready.remote()).node
         (address,) = [each["NodeManagerAddress"] for each in ray.nodes() if each["NodeID"] == node]
-        return next(host for host in self._network.hosts if host.address == address)
+        return address
 
 
 def counting_model(features, labels):
@@ -406,6 +410,25 @@ def test_a_trainer_recovers_a_shard_that_is_cut_off(whole, clusters, tmp_path, f
 @pytest.mark.parametrize("task", [0, 1], ids=["shard", "standby"])
 def test_a_trainer_goes_on_without_a_shard_that_has_a_standby(whole, clusters, for_s, task):
     cutting = Cutting(whole, clusters, f"/job:ps/task:{task}/device:CPU:0", 20, for_s=for_s)
+    on = {"worker_resources": {"home": 0.1}, "parameter_server_resources": {"away": 1}}
+    trained(cutting, {"workers": 2, "replicated_shards": True, **on})
+    assert cutting.host is not None and cutting.longest_s < NOTICED_S
+
+
+@pytest.mark.fault(
+    "Machines and networks",
+    "A parameter server and its standby are still reached by others, and no longer reach each other or the others.",
+    happens="The run goes on with one of the two.",
+    promise="Every step is done once, and none waits longer than 40 s.",
+)
+@pytest.mark.parametrize(
+    "ends",
+    [(PS, STANDBY), (STANDBY, PS), (PS, WORKER), (STANDBY, WORKER)],
+    ids=["shard to standby", "standby to shard", "shard to all others", "standby to all others"],
+)
+def test_a_cut_of_one_direction_leaves_one_of_a_shard_and_its_standby(whole, clusters, ends):
+    """The workers are on the host of the driver."""
+    cutting = Cutting(whole, clusters, ends[0], 20, from_device=ends[1])
     on = {"worker_resources": {"home": 0.1}, "parameter_server_resources": {"away": 1}}
     trained(cutting, {"workers": 2, "replicated_shards": True, **on})
     assert cutting.host is not None and cutting.longest_s < NOTICED_S
