@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfray.actors.devices.combining import Combinations, Told
+from tfray.actors.devices.answers import missed_shard, send_answer, teller
+from tfray.actors.devices.combining import Combinations
 from tfray.actors.devices.device_metrics import SentBytes
 from tfray.actors.devices.parked_steps import ParkedSteps
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep
@@ -30,7 +31,7 @@ from tfray.actors.devices.step_ledger import EVERY_STEP, Ledger
 from tfray.actors.devices.step_record import StepRecord
 from tfray.actors.devices.step_threads import StepThreads
 from tfray.actors.links.carriers import LENT_BYTES, fits
-from tfray.actors.links.frames import Header, encode
+from tfray.actors.links.frames import Header
 from tfray.actors.links.loans import LentTensor, Loans
 from tfray.actors.links.messages import (
     AbortStep,
@@ -53,7 +54,6 @@ from tfray.actors.links.messages import (
     StepNotice,
     StepRequest,
     Unmap,
-    plain,
     read,
     session_of,
 )
@@ -71,7 +71,6 @@ from tfray.errors import (
     OpError,
     OutOfRangeError,
     ResourceExhaustedError,
-    UnavailableError,
     UnknownError,
 )
 from tfray.framework.call_site import user_traceback
@@ -210,6 +209,8 @@ class DeviceHost:
             self._failed(request, record, self.as_op_error(error))
             raise
         finally:
+            if record is not None and record.before is not None:
+                record.before.wait()  # the driver hears of steps in their order
             self._finish(request, record)
 
     def _await_turn(self, plan_id: PlanId, request: StepRequest) -> None:
@@ -221,7 +222,8 @@ class DeviceHost:
     def _park(self, plan_id: PlanId, request: StepRequest, go_on: Callable[[], None]) -> bool:
         """Whether a step may begin now. If not, `go_on` is called later, when it may.
 
-        It begins when the step before it on this device is over; if they may overlap, when that one has begun.
+        It begins when the step before it on this device is over; if they may overlap, when that one has begun. A
+        replica's step begins when that one has computed everything, and perhaps not sent everything.
         """
         if request.after is None:
             return True
@@ -232,10 +234,18 @@ class DeviceHost:
             if self._ledgers[step.driver][step.serves].is_over(request.after):
                 return True
             before = self.steps.get(step)
-            if overlaps and before is not None and before.plan is registered:
+            if before is not None and (before.has_computed or (overlaps and before.plan is registered)):
                 return True
             self._parked.add(step, go_on, overlaps)
             return False
+
+    def _has_computed(self, step: StepKey, record: StepRecord) -> None:
+        """Let the next step of a replica begin, while what this one has computed is under way."""
+        with self._lock:
+            record.has_computed = True
+            parked = self._parked.over(step)
+        for go_on in parked:
+            go_on()
 
     def _plan(self, plan_id: PlanId) -> RegisteredPlan:
         registered = self.plans.get(plan_id)
@@ -272,11 +282,13 @@ class DeviceHost:
                 traced.released, trace.arrivals = record.release, record.arrivals
                 fetched = traced.run(registered.plan.traced(), fed)
         ran = time.perf_counter_ns()
+        if request.replica is not None:
+            self._has_computed(request.own, record)
         while not record.may_end(request):
             mailbox.take(deadline, "replicas")
         if request.replica is not None:
             # A replica has delivered only when the shards hold what it sent: afterwards it may die without loss.
-            missed = _missed(rendezvous, request.timeout_s)
+            missed = missed_shard(rendezvous, request.timeout_s)
             fetched = [*fetched, np.frombuffer(missed.encode(), np.uint8)]
         if trace is not None and (request.receivers or request.replica is not None):
             trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
@@ -393,8 +405,10 @@ class DeviceHost:
                 record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys), plan.releases.units)
                 arrived = [item for replicas, items in record.early for item in record.contribute(replicas, items)]
                 record.early.clear()
+            before = None if request.after is None else self.steps.get(StepKey(step.driver, request.after))
+            if request.replica is not None and before is not None:
+                record.before = before.over = before.over or threading.Event()
             if plan.releases.keys:
-                before = None if request.after is None else self.steps.get(StepKey(step.driver, request.after))
                 if before is None:
                     record.take_released(plan.releases.keys)
                 else:
@@ -487,13 +501,13 @@ class DeviceHost:
                         self._take_streamed(link, message, tensors)
                         return
                     if is_found and replicas and step.serves:
-                        told = _teller(link, number)
+                        told = teller(link, number)
                         self.combinations.add(step, replicas[0], list(zip(keys, tensors, strict=True)), told)
                         return
                     if is_found:
                         self.deliver(step, replicas, list(zip(keys, tensors, strict=True)))
                     if number:
-                        _answer(link, Answer(number, is_missing=not is_found))
+                        send_answer(link, Answer(number, is_missing=not is_found))
                 case RunStep(packed):
                     step_call = StepCall.from_bytes(packed)
                     self._drivers[step_call.request.step.driver] = link
@@ -515,7 +529,7 @@ class DeviceHost:
         """Take the tensors of a message, and pass on what is for others, once those that are streamed are there."""
         if not all(onward.device in self.peers for onward in message.onward):
             self.incoming.claim(link, message.streamed, lambda _: None)
-            _answer(link, Answer(message.number, is_missing=True))
+            send_answer(link, Answer(message.number, is_missing=True))
             return
 
         def take(arrived: list[Arrived]) -> None:
@@ -529,7 +543,7 @@ class DeviceHost:
 
         def answer() -> None:
             if message.number:
-                _answer(link, Answer(message.number))
+                send_answer(link, Answer(message.number))
 
         self.incoming.claim(link, message.streamed, take)
 
@@ -621,7 +635,7 @@ class DeviceHost:
             token = uuid.uuid4().hex
             self._results[token] = outcome
             answer = answer._replace(token=token)
-        _answer(call.link, answer, tensors)
+        send_answer(call.link, answer, tensors)
 
     def collect(self, token: str) -> Outcome:
         """What a step fetched that was called over a link, where it was too large for the answer's frame."""
@@ -773,28 +787,3 @@ class DeviceHost:
             return error.with_traceback(None)  # frames of the traceback would keep the step's tensors
         detail = "".join(traceback.format_exception(error))
         return UnknownError(f"{type(error).__name__}: {error}\n{detail}", device=self.device.name)
-
-
-def _missed(rendezvous: ObjectRendezvous, timeout_s: float | None) -> str:
-    """Wait until shards have taken what a replica sent. Returns one that is gone, while the others have; or ``""``."""
-    try:
-        rendezvous.wait_until_received(timeout_s)
-    except UnavailableError as error:
-        if error.device is None:
-            raise
-        return error.device
-    return ""
-
-
-def _teller(link: Link, number: int) -> Told:
-    """Answers a message of contributions when it is known what became of them."""
-
-    def told(error: OpError | None) -> None:
-        _answer(link, Answer(number, None if error is None else ErrorReport.of(error)))
-
-    return told
-
-
-def _answer(link: Link, answer: Answer, tensors: Sequence[Any] = ()) -> None:
-    with suppress(OSError):  # the process that asked is gone
-        link.send_frame(encode(plain(answer), tensors))

@@ -52,13 +52,16 @@ class Carrier(Enum):
     CALL = 4
 
 
-def carrier_of(tensor: Any, are_near: Callable[[str], Sequence[bool]], destination: str) -> Carrier:
+def carrier_of(
+    tensor: Any, are_near: Callable[[str], Sequence[bool]], destination: str, frame_bytes: int = FRAME_BYTES
+) -> Carrier:
     """The carrier for a tensor of a step.
 
     Args:
         tensor: The tensor, on the host.
         are_near: Given a destination, tells for each receiver whether it can map objects of this node's store.
         destination: Where the tensor goes.
+        frame_bytes: No tensor above this size, in bytes, goes in a frame unless nothing else carries it.
     """
     size = getattr(tensor, "nbytes", 0)
     if size < LENT_BYTES:
@@ -66,7 +69,8 @@ def carrier_of(tensor: Any, are_near: Callable[[str], Sequence[bool]], destinati
             return Carrier.FRAME
     else:
         fits_a_frame = fits(tensor)
-        if tensor.dtype.kind not in _UNLENDABLE and (not fits_a_frame or all(are_near(destination))):
+        goes_alone = size > frame_bytes or not fits_a_frame
+        if tensor.dtype.kind not in _UNLENDABLE and (goes_alone or all(are_near(destination))):
             return Carrier.LOAN
         if fits_a_frame:
             return Carrier.FRAME

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.actors.links.carriers import Carrier, carrier_of
+from tfray.actors.links.carriers import FRAME_BYTES, Carrier, carrier_of
 from tfray.actors.links.frames import PackedTensor
 from tfray.actors.links.loans import LentTensor
 from tfray.actors.links.messages import Combiner, StepKey, StepRequest
@@ -152,13 +152,13 @@ class ObjectRendezvous:
                 self.sent_bytes += size_bytes * len(self._receivers)
                 for receiver in self._receivers:
                     self._outbox.setdefault(receiver, []).append(item)
-        if size_bytes >= LARGE_BYTES and (self._replicas or destination == REPLICA_DEVICE):
+        if size_bytes >= LARGE_BYTES and self._leaves_alone(destination):
             self.flush()
 
     def room(self, key: str, destination: str, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array to compute the tensor of that edge into, before `send`. It is in the store if it will be lent."""
         array = np.empty(shape, dtype)
-        if carrier_of(array, self._are_near, destination) is Carrier.LOAN:
+        if self._carrier_of(array, destination) is Carrier.LOAN:
             label = EdgeKey.parse(key).label
             lent = self._peers.loans.buffers.reserve(label, array.dtype, shape, label)
             array = lent.array
@@ -276,7 +276,7 @@ class ObjectRendezvous:
         if isinstance(value, TensorList):
             return value  # the memory of its elements is not reused
         array = value if type(value) is np.ndarray else self._to_host(value)
-        carrier = carrier_of(array, self._are_near, destination)
+        carrier = self._carrier_of(array, destination)
         if carrier is Carrier.FRAME:
             return PackedTensor.of(array)
         if carrier is Carrier.CALL or (carrier is Carrier.OBJECT and destination in self._combines_for):
@@ -296,6 +296,15 @@ class ObjectRendezvous:
         if not is_of_a_turn:  # a tensor of one turn of a loop is sent once only
             self._objects[label] = stored
         return stored
+
+    def _carrier_of(self, array: Any, destination: str) -> Carrier:
+        # What is large leaves alone, and is overtaken by what is needed sooner: in streams, but not in a link.
+        most = LARGE_BYTES if self._leaves_alone(destination) else FRAME_BYTES
+        return carrier_of(array, self._are_near, destination, most)
+
+    def _leaves_alone(self, destination: str) -> bool:
+        """Whether a large tensor for a destination leaves at once: in replicated steps. See `send`."""
+        return bool(self._replicas) or destination == REPLICA_DEVICE
 
     def _are_near(self, destination: str) -> list[bool]:
         """Whether each receiver of what goes to a destination can map what lies in this node's store."""

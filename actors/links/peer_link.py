@@ -599,6 +599,11 @@ class LinkServer:
         self._refusals.refused(error)
 
 
+UNSENT_BYTES: Final = 1 << 19
+"""Bytes that the system takes from a stream of tensors before it can send them: they can no longer be overtaken. Less
+would make a fast network wait for this process."""
+
+
 def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended: Ended) -> Link:
     """Connect to an actor, and begin to read.
 
@@ -621,7 +626,10 @@ def open_link(address: LinkAddress, key: bytes, node: str, handle: Handle, ended
 
 def open_tensor_stream(address: LinkAddress, key: bytes) -> socket.socket:
     """Connect to an actor of another node, to send it tensors. Raises as `open_link` does."""
-    return _open(address, key, Purpose.TENSORS, is_near=False)
+    stream = _open(address, key, Purpose.TENSORS, is_near=False)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
+    return stream
 
 
 def _open(address: LinkAddress, key: bytes, purpose: Purpose, is_near: bool) -> socket.socket:

@@ -9,7 +9,8 @@ a tensor is (`messages.Streamed`). It may come before the tensor or after it (`I
 
 What is needed first overtakes what waits. A training step computes its layers forward, and their gradients backward. So
 parameters leave in the order in which the first step sent them, and gradients in the opposite order: the last one is of
-the layer with which the next step begins.
+the layer with which the next step begins. A tensor of which little is left is not overtaken: its receiver makes use of
+it, and would otherwise have nothing to do.
 
 All streams of a process share one thread that sends and one that reads. The sending one waits for no receiver: a tensor
 waits in the memory in which it lies. A stream that breaks closes the link, as the end of a process would.
@@ -22,11 +23,11 @@ References:
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 import socket
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -42,8 +43,12 @@ from tfray.errors import DataLossError
 STREAMS: Final = 2
 """Streams to a process. One alone does not fill a fast network: the other end's acknowledgements pace it."""
 
-CHUNK_BYTES: Final = 1 << 22
-"""Size of a chunk in bytes. The streams of a pair share the work in such pieces: each takes milliseconds to send."""
+CHUNK_BYTES: Final = 1 << 20
+"""Size of a chunk in bytes. The streams of a pair share the work in such pieces: each takes milliseconds to send at
+1 Gbit/s, and a tensor that overtakes others waits no longer than that."""
+
+LITTLE_LEFT: Final = 8
+"""Of a tensor of which as many chunks are left, or fewer, all leave before another tensor does."""
 
 MAX_TENSOR_BYTES: Final = 1 << 40
 """A tensor that claims to be longer, in bytes, is malformed."""
@@ -60,6 +65,14 @@ class _Chunk(NamedTuple):
 
     tensor: LentTensor
     parts: tuple[memoryview, memoryview]
+
+
+class _Waiting(NamedTuple):
+    """A tensor of which chunks are to be sent. Those that are needed first compare as less."""
+
+    rank: int
+    number: int
+    chunks: deque[_Chunk]
 
 
 class OutgoingStreams:
@@ -79,9 +92,9 @@ class OutgoingStreams:
     def __init__(self, connect: Callable[[], socket.socket], failed: Callable[[], None]) -> None:
         self.sent_bytes = 0
         self._failed = failed
-        self._chunks: list[tuple[int, int, _Chunk]] = []
-        """A heap: whose turn it is, the number of the chunk, and the chunk."""
-        self._queued = itertools.count()
+        self._waiting: list[_Waiting] = []
+        """A heap. None of its numbers occurs twice."""
+        self._begun: _Waiting | None = None
         self._ranks: dict[str, int] = {}
         """By label: how many other labels had been sent before it was sent for the first time."""
         self._lock = threading.Lock()
@@ -108,7 +121,7 @@ class OutgoingStreams:
         """
         data = memoryview(tensor.array.reshape(-1).view(np.uint8))
         size = len(data)
-        chunks = []
+        chunks = deque[_Chunk]()
         for start in range(0, size, CHUNK_BYTES):
             piece = data[start : start + CHUNK_BYTES]
             head = memoryview(_CHUNK.pack(number, size, start, len(piece)))
@@ -117,8 +130,7 @@ class OutgoingStreams:
             if self._is_closed:
                 return
             rank = self._ranks.setdefault(label, len(self._ranks))
-            for chunk in chunks:
-                heapq.heappush(self._chunks, (-rank if is_gradient else rank, next(self._queued), chunk))
+            heapq.heappush(self._waiting, _Waiting(-rank if is_gradient else rank, number, chunks))
             resting = [stream for stream in self._streams if stream.is_resting][: len(chunks)]
             for stream in resting:
                 stream.is_resting = False
@@ -128,18 +140,25 @@ class OutgoingStreams:
     def next_chunk(self, stream: _OutgoingStream) -> _Chunk | None:
         """The chunk that a stream sends next; None if there is none, and the stream rests."""
         with self._lock:
-            if self._chunks:
-                *_, chunk = heapq.heappop(self._chunks)
-                self.sent_bytes += len(chunk.parts[1])
-                return chunk
-            stream.is_resting = True
-            return None
+            begun = self._begun
+            if begun is None or not begun.chunks:
+                begun = heapq.heappop(self._waiting) if self._waiting else None
+            elif len(begun.chunks) > LITTLE_LEFT:
+                begun = heapq.heappushpop(self._waiting, begun)
+            self._begun = begun
+            if begun is None:
+                stream.is_resting = True
+                return None
+            chunk = begun.chunks.popleft()
+            self.sent_bytes += len(chunk.parts[1])
+            return chunk
 
     def close(self) -> None:
         """Send nothing more."""
         with self._lock:
             self._is_closed = True
-            self._chunks.clear()
+            self._waiting.clear()
+            self._begun = None
         for stream in self._streams:
             with suppress(OSError):
                 stream.stream.shutdown(socket.SHUT_RDWR)  # its end is read, and closes it

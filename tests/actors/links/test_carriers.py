@@ -54,6 +54,15 @@ def test_the_carrier_follows_from_size_dtype_and_receivers(value, near, carrier)
         np.testing.assert_array_equal(PackedTensor.of(value).unpacked(), value)
 
 
+@pytest.mark.parametrize(
+    ("value", "carrier"),
+    [(tensor(1 << 20), Carrier.FRAME), (tensor((1 << 20) + 1), Carrier.LOAN), (STRINGS, Carrier.FRAME)],
+    ids=["as large", "larger", "strings"],
+)
+def test_what_is_to_go_in_no_frame_is_lent(value, carrier):
+    assert carrier_of(value, lambda _: FAR, "somewhere", 1 << 20) is carrier
+
+
 @pytest.mark.parametrize("shares_store", [True, False])
 def test_what_neither_a_frame_nor_a_loan_carries_goes_by_a_call(shares_store):
     packed, other = ("a", PackedTensor.of(np.float32(1))), ("b", np.array(["text"]))

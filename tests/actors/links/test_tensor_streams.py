@@ -341,7 +341,7 @@ def send(rendezvous, devices, array, name="p:0"):
 
 def test_a_tensor_for_several_devices_of_a_node_crosses_once(devices, sending):
     rendezvous, peers = sending
-    shared, own = numbers(3 * CHUNK_BYTES), numbers(2 * CHUNK_BYTES)
+    shared, own = numbers(3 * FRAME_BYTES), numbers(2 * FRAME_BYTES)
     send(rendezvous, devices, shared)
     send(rendezvous, devices[1:2], own, "q:0")
     send(rendezvous, devices[2:], np.float32(3), "r:0")
@@ -370,7 +370,7 @@ def test_what_a_device_does_not_pass_on_is_sent_directly(devices, sending, monke
         peers[first.name].died()
     if why == "it is frozen":
         monkeypatch.setattr(peers_module, "PASSED_ON_S", 0.3)
-    array = numbers(3 * CHUNK_BYTES)
+    array = numbers(3 * FRAME_BYTES)
     send(rendezvous, devices, array)
     rendezvous.flush()
     if why == "it dies":

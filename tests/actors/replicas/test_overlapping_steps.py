@@ -19,19 +19,19 @@ from tfray.library.inspect.step_spans import spans_of, stats_of
 
 pytestmark = pytest.mark.ray
 
-WIDTH, LAYERS, BATCH = 512, 3, 8
-PS = "/job:ps/task:0/device:CPU:0"
+WIDTH, LAYERS, BATCH = 520, 3, 8
+PS, WORKER = "/job:ps/task:0/device:CPU:0", "/job:worker/task:0/device:CPU:0"
 TENSOR_BYTES = WIDTH * WIDTH * 4
-"""One mebibyte: the least that a large variable has."""
+"""More than a mebibyte: such tensors cross the network over streams."""
 
 
-def layered(optimizer):
+def layered(optimizer, layers=LAYERS):
     """A network of large layers, and a small one."""
 
     def model_fn(features, labels):
         rng = np.random.default_rng(2)
         hidden = features
-        for layer in range(LAYERS):
+        for layer in range(layers):
             weights = tf.Variable((rng.normal(size=(WIDTH, WIDTH)) * 0.06).astype(np.float32), name=f"w{layer}")
             hidden = tf.tanh(hidden @ weights)
         last = tf.Variable((rng.normal(size=(WIDTH, 1)) * 0.06).astype(np.float32), name="last")
@@ -111,6 +111,18 @@ def test_parameters_travel_while_gradients_of_the_step_before_do(far_nodes):
         updates = [s.end_ns for s in spans[step] if s.device == PS and s.type == "ApplyGradientDescent"]
         assert len(updates) == LAYERS + 1
         assert sent.start_ns < max(updates), "it left before all updates of the step before were made"
+
+
+def test_a_worker_computes_the_next_step_while_gradients_of_the_last_one_travel(far_nodes):
+    """Those of the first layers overtake the others: with them the next step begins."""
+    nodes = far_nodes(1, 8 * TENSOR_BYTES)
+    run = tf.train.RunConfig(steps=6, logdir=None, trace_steps=range(3, 6))
+    result = tf.train.Trainer(layered(OPTIMIZERS["sgd"], layers=6), noise(), nodes, run).fit()
+    spans = {record.step: spans_of(stats_of(record.trace)) for record in result.history if record.trace is not None}
+    for step in (3, 4):
+        arrived = max(s.end_ns for s in spans[step] if s.device == WORKER and s.type == "_wait")
+        computed = min(s.start_ns for s in spans[step + 1] if s.device == WORKER and s.type == "MatMul")
+        assert computed < arrived, "it began before all gradients of the step before had arrived"
 
 
 @pytest.mark.slow
