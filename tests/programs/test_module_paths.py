@@ -64,8 +64,14 @@ from tensorflow.compat.v1.nn import rnn_cell as cell1
 from tensorflow.contrib import layers, learn, rnn, seq2seq
 from tensorflow.contrib.layers import xavier_initializer
 from tensorflow.contrib.layers.python.layers import initializers, regularizers
-from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear
-from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import BahdanauAttention
+from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear, _Linear
+from tensorflow.contrib.rnn.python.ops.core_rnn_cell_impl import _linear, _RNNCell, BasicLSTMCell
+from tensorflow.contrib.rnn.python.ops import core_rnn, core_rnn_cell
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import BahdanauAttention, _BaseAttentionMechanism
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import _bahdanau_score, _compute_attention, _luong_score
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import _maybe_mask_score, _prepare_memory
+from tensorflow.contrib.seq2seq.python.ops.helper import _unstack_ta
+from tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq import _extract_argmax_and_embed
 from tensorflow.contrib.tensor_forest.client import eval_metrics, random_forest
 from tensorflow.contrib.tensor_forest.python import tensor_forest
 from tensorflow.contrib.tensorboard.plugins import projector
@@ -97,7 +103,11 @@ from tensorflow.python.framework.ops import Tensor, convert_to_tensor
 from tensorflow.python.layers import base, core
 from tensorflow.python.lib.io import file_io, tf_record
 from tensorflow.python.ops import array_ops, control_flow_ops, init_ops, math_ops, nn_ops, rnn as python_rnn
+from tensorflow.python.ops import gen_random_ops, gen_sparse_ops, gen_state_ops, math_grad, nn_grad
 from tensorflow.python.ops import resources, tensor_array_ops, variable_scope
+from tensorflow.python.ops.rnn import _best_effort_input_batch_size, _infer_state_dtype, _rnn_step, _should_cache
+from tensorflow.python.ops.rnn_cell_impl import _concat, _Linear, _zero_state_tensors, assert_like_rnncell
+from tensorflow.python.training import training_ops
 from tensorflow.python.ops.gen_string_ops import regex_full_match, static_regex_replace
 from tensorflow.python.ops.lookup_ops import IdTableWithHashBuckets, index_table_from_file
 from tensorflow.python.ops.string_ops import string_split, string_split_v2
