@@ -57,6 +57,7 @@ from tfray.library.layers.model_variables import (
     model_variable,
     variable,
 )
+from tfray.library.networks import nets
 from tfray.training.input import data_provider
 from tfray.training.input import data_provider as dataset
 from tfray.training.input import data_provider as dataset_data_provider
@@ -76,8 +77,8 @@ __all__ = [
     "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
     "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "has_arg_scope", "instance_norm",
     "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "learning", "linear", "losses", "max_pool2d",
-    "model_analyzer", "model_variable", "one_hot_encoding", "parallel_reader", "prefetch_queue", "queues", "relu",
-    "relu6", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack", "tfexample_decoder",
+    "model_analyzer", "model_variable", "nets", "one_hot_encoding", "parallel_reader", "prefetch_queue", "queues",
+    "relu", "relu6", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack", "tfexample_decoder",
     "unit_norm", "utils", "variable", "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on
