@@ -435,3 +435,29 @@ def test_models_are_analysed(capsys):
 
 def test_deprecated_summaries_are_those_of_the_facade():
     assert tf.contrib.deprecated.scalar_summary is tf.scalar_summary
+
+
+@pytest.mark.parametrize(
+    ("logits", "expected"),
+    [  # the values of the paper's formula: the nearest point of the simplex
+        ([[0.0, 0.0]], [[0.5, 0.5]]),
+        ([[2.0, 0.0, 0.0]], [[1, 0, 0]]),
+        ([[0.5, 0.2, -1.0]], [[0.65, 0.35, 0]]),
+        ([[0.1, 0.2, 0.3], [1.0, 0.9, 0.8]], [[7 / 30, 1 / 3, 13 / 30], [13 / 30, 1 / 3, 7 / 30]]),
+    ],
+)
+def test_sparsemax(session, logits, expected):
+    from tfray.contrib.sparsemax import sparsemax, sparsemax_loss
+
+    x = tf.constant(logits)
+    made = sparsemax(x)
+    labels = np.eye(len(logits[0]), dtype=np.float32)[: len(logits)]
+    loss = sparsemax_loss(x, made, labels)
+    got, losses, gradient = session.run([made, loss, tf.gradients(loss, x, stop_gradients=[made])[0]])
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(gradient, got - labels, atol=1e-6)
+    assert (losses >= -1e-6).all() and losses.shape == (len(logits),)
+
+
+def test_modules_that_are_others():
+    assert tf.contrib.keras is tf.keras and tf.contrib.signal.stft is tf.signal.stft
