@@ -1,11 +1,17 @@
 """``tf.contrib.layers``: layers as functions, feature columns, initializers and regularizers, by their older names."""
 
-from tfray.library.layers.feature_column import bucketized_column, crossed_column, embedding_column
-from tfray.library.layers.feature_column import categorical_column_with_hash_bucket as sparse_column_with_hash_bucket
-from tfray.library.layers.feature_column import categorical_column_with_vocabulary_list as sparse_column_with_keys
-from tfray.library.layers.feature_column import indicator_column as one_hot_column
 from tfray.library.layers.feature_column import input_layer as input_from_feature_columns
-from tfray.library.layers.feature_column import numeric_column as real_valued_column
+from tfray.library.layers.older_columns import (
+    bucketized_column,
+    crossed_column,
+    embedding_column,
+    one_hot_column,
+    real_valued_column,
+    sparse_column_with_hash_bucket,
+    sparse_column_with_integerized_feature,
+    sparse_column_with_keys,
+    sparse_column_with_vocabulary_file,
+)
 from tfray.library.layers.slim_functions import (
     avg_pool2d,
     dropout,
@@ -57,7 +63,8 @@ __all__ = [
     "input_from_feature_columns", "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
     "layer_norm", "linear", "max_pool2d", "one_hot_column", "one_hot_encoding", "optimize_loss", "real_valued_column",
     "relu", "relu6", "repeat", "separable_conv2d", "separable_convolution2d", "softmax",
-    "sparse_column_with_hash_bucket", "sparse_column_with_keys", "stack", "sum_regularizer", "unit_norm",
-    "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
+    "sparse_column_with_hash_bucket", "sparse_column_with_integerized_feature", "sparse_column_with_keys",
+    "sparse_column_with_vocabulary_file", "stack", "sum_regularizer", "unit_norm", "variance_scaling_initializer",
+    "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on
