@@ -223,8 +223,6 @@ def test_vocabularies(tmp_path):
     with pytest.raises(InvalidArgumentError, match="no vocabulary"):
         learn.preprocessing.VocabularyProcessor.restore(str(tmp_path / "other"))
     assert learn.ModeKeys.TRAIN == "train"
-    with pytest.raises(AttributeError, match=r"learn\.Experiment does not exist"):
-        _ = learn.Experiment
 
 
 def test_initializers():

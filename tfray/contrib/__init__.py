@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from tfray.absent_names import absent
-from tfray.lazy_modules import LazyPackage, load
+from tfray.lazy_modules import LazyPackage, load, publish
 
 if TYPE_CHECKING:
     from tfray.contrib import (
@@ -55,8 +55,10 @@ __all__ = [
 ALIASES: Final = ("keras", "signal")
 """Modules of TensorFlow 1 that are those of this name in `tf`."""
 
+ELSEWHERE: Final = {"predictor": "tfray.programs.predictor"}
+"""Modules that lie elsewhere."""
+
 REPLACEMENTS: Final = {
-    "predictor": "tf.Session and tf.train.Saver",
     "quantize": "tf.quantization",
     "saved_model": "tf.saved_model",
     "summary": "tf.summary",
@@ -72,6 +74,11 @@ if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not ex
             return importlib.import_module(f"{__name__}.{name}")
         if name in ALIASES:
             return load("tfray", name)
+        if name in ELSEWHERE:
+            module = importlib.import_module(ELSEWHERE[name])
+            publish(module, f"contrib.{name}")
+            globals()[name] = module
+            return module
         if name in REPLACEMENTS:
             raise AttributeError(f"tf.contrib.{name} does not exist in tfray: use {REPLACEMENTS[name]} instead")
         raise absent(f"contrib.{name}", __all__)
