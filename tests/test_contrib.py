@@ -459,3 +459,69 @@ def test_sparsemax(session, logits, expected):
 
 def test_modules_that_are_others():
     assert tf.contrib.keras is tf.keras and tf.contrib.signal.stft is tf.signal.stft
+
+
+def test_summaries_of_tensors_and_collections():
+    layers = tf.contrib.layers
+    scalar = layers.summarize_tensor(tf.constant(1.0, name="one"))
+    histogram = layers.summarize_tensor(tf.ones([3], name="three"), "tagged")
+    activation = layers.summarize_activation(tf.nn.relu(tf.constant([1.0, -1.0]), name="act"))
+    variables = [tf.get_variable(name, [2]) for name in ("a", "b")]
+    found = layers.summarize_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "b")
+    tf.add_to_collection(tf.GraphKeys.ACTIVATIONS, tf.ones([2], name="kept"))
+    names = [each.op.name for each in (scalar, histogram, activation, *found)]
+    names += [each.op.name for each in (*layers.summarize_variables(), *layers.summarize_activations())]
+    assert names == ["one_1", "tagged", "act/activation", "b_1", "a_1", "b_2", "kept/activation"]
+    assert layers.summarize_tensors([variables[0], "text"])[1] is None
+    assert len(layers.summarize_weights() + layers.summarize_biases()) == 0
+    assert tf.summary.merge_all() is not None
+
+
+def test_the_largest_of_groups(session):
+    values = np.arange(12, dtype=np.float32).reshape(2, 6)
+    made = tf.contrib.layers.maxout(tf.placeholder_with_default(values, [None, 6]), 3)
+    assert made.shape.as_list() == [None, 3]
+    assert session.run(made).tolist() == [[1, 3, 5], [7, 9, 11]]
+    assert session.run(tf.contrib.layers.maxout(values, 1, axis=0)).tolist() == [values[1].tolist()]
+    with pytest.raises(ValueError, match="is not a multiple of num_units"):
+        tf.contrib.layers.maxout(values, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [  # variables are multiplied by 0.9 before the update
+        (lambda opt: opt.AdamWOptimizer(0.1, 0.5), [0.9 - 0.5, 1.8 - 0.5]),
+        (lambda opt: opt.MomentumWOptimizer(lambda: 0.1, 0.5, 0.9), [0.9 - 0.5, 1.8 - 1.0]),
+        (
+            lambda opt: opt.extend_with_decoupled_weight_decay(tf.train.GradientDescentOptimizer)(
+                tf.constant(0.1), 0.5
+            ),
+            [0.9 - 0.5, 1.8 - 1.0],
+        ),
+    ],
+)
+def test_weights_that_decay(session, make, expected):
+    optimizer = make(tf.contrib.opt)
+    v, kept = tf.Variable([1.0, 2.0]), tf.Variable([1.0, 2.0])
+    loss = tf.reduce_sum(v * v + kept * kept) / 2
+    step = optimizer.minimize(loss, var_list=[v, kept], decay_var_list=[v])
+    session.run(tf.global_variables_initializer())
+    session.run(step)
+    np.testing.assert_allclose(session.run(v), expected, rtol=1e-5)
+    np.testing.assert_allclose(session.run(kept), np.add(expected, [0.1, 0.2]), rtol=1e-5)
+
+
+def test_helpers_of_the_framework(session):
+    framework = tf.contrib.framework
+    with tf.name_scope("outer"):
+        assert framework.get_name_scope() == "outer"
+    assert framework.is_tensor(tf.constant(1)) and not framework.is_tensor(1)
+    assert framework.smart_cond(True, lambda: 1, lambda: 2) == 1 and framework.TensorSpec is tf.TensorSpec
+    assert session.run(framework.argsort([3, 1, 2])).tolist() == [1, 2, 0]
+
+    @framework.deprecated("2020-01-01", "Use another.")
+    @framework.deprecated_args("2020-01-01", "Use another.", "x")
+    def function(x):
+        return x
+
+    assert function(3) == 3

@@ -28,7 +28,7 @@ def text_to_word_sequence(text: str, filters: str = FILTERS, lower: bool = True,
     """
     text = text.lower() if lower else text
     if len(split) == 1:
-        text = text.translate(str.maketrans(dict.fromkeys(filters, split)))
+        text = text.translate({ord(character): split for character in filters})
     else:
         for character in filters:
             text = text.replace(character, split)
