@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.tensor_shape import ShapeLike, as_shape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.gather_ops import gather_nd
@@ -20,7 +19,7 @@ def transform(
     images: TensorLike,
     transforms: TensorLike,
     interpolation: str = "NEAREST",
-    output_shape: Any = None,
+    output_shape: ShapeLike | Tensor | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Take the pixel ``(x, y)`` of the result from ``((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k)``.
@@ -33,8 +32,11 @@ def transform(
         transforms: ``[a0, a1, a2, b0, b1, b2, c0, c1]``, or one such row for each image, float32;
             ``k = c0 x + c1 y + 1``.
         interpolation: ``NEAREST`` takes the nearest pixel, ``BILINEAR`` the mean of four by their distances.
-        output_shape: Height and width of the result; those of the images when None.
+        output_shape: ``[height, width]`` of the result; those of the images when None.
         name: Name of the operations.
+
+    Returns:
+        Images of the same rank, shape ``[batch, *output_shape, channels]`` for four dimensions, and the same dtype.
 
     Raises:
         InvalidArgumentError: Images or transforms have another rank, or there is no such interpolation.
@@ -62,7 +64,7 @@ def _rows(transforms: TensorLike) -> Tensor:
     return array_ops.expand_dims(rows, 0) if rows.shape.rank == 1 else rows
 
 
-def _transformed(images: Tensor, rows: Tensor, interpolation: str, output_shape: Any) -> Tensor:
+def _transformed(images: Tensor, rows: Tensor, interpolation: str, output_shape: ShapeLike | Tensor | None) -> Tensor:
     size = array_ops.shape(images)
     sizes = size[1:3] if output_shape is None else convert_to_tensor(output_shape, dtypes.int32)
     places = dtypes.float64 if images.dtype is dtypes.float64 else dtypes.float32
@@ -96,8 +98,7 @@ def _transformed(images: Tensor, rows: Tensor, interpolation: str, output_shape:
         result = array_ops.cast((1 - down) * upper + down * lower, images.dtype)
     known = images.shape.as_list()
     if output_shape is not None:
-        given = output_shape.as_list() if hasattr(output_shape, "as_list") else output_shape
-        known[1:3] = [None, None] if isinstance(given, Tensor) else [int(each) for each in given]
+        known[1:3] = [None, None] if isinstance(output_shape, Tensor) else as_shape(output_shape).as_list()
     result.set_shape(known)
     return result
 
@@ -125,10 +126,13 @@ def rotate(images: TensorLike, angles: TensorLike, interpolation: str = "NEAREST
     """Turn images counterclockwise about their centre.
 
     Args:
-        images: As for `transform`.
-        angles: In radians: a scalar, or one for each image.
+        images: As for `transform`, such as ``[batch, height, width, channels]``.
+        angles: In radians: a scalar, or ``[batch]``.
         interpolation: As for `transform`.
         name: Name of the operations.
+
+    Returns:
+        Images of the same shape and dtype.
     """
     with get_default_graph().name_scope(name or "rotate"):
         images = convert_to_tensor(images)
@@ -143,10 +147,13 @@ def translate(
     """Move images.
 
     Args:
-        images: As for `transform`.
-        translations: ``[right, down]`` in pixels, or one such row for each image.
+        images: As for `transform`, such as ``[batch, height, width, channels]``.
+        translations: ``[right, down]`` in pixels, or ``[batch, 2]``, one such row for each image.
         interpolation: As for `transform`.
         name: Name of the operations.
+
+    Returns:
+        Images of the same shape and dtype.
     """
     with get_default_graph().name_scope(name or "translate"):
         return transform(images, translations_to_projective_transforms(translations), interpolation)
@@ -188,6 +195,12 @@ def matrices_to_flat_transforms(transform_matrices: TensorLike) -> Tensor:
 
 def compose_transforms(*transforms: TensorLike) -> Tensor:
     """One transform that does what the given ones do, the first one first.
+
+    Args:
+        *transforms: Each of shape ``[8]`` or ``[count, 8]``.
+
+    Returns:
+        Shape ``[count, 8]``.
 
     Raises:
         ValueError: There are none.

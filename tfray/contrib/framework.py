@@ -23,7 +23,6 @@ from tfray.library.layers.model_variables import (
     model_variable,
     variable,
 )
-from tfray.library.layers.slim_utils import constant_value as smart_constant_value
 from tfray.ops.arrays.broadcast_ops import broadcast_to
 from tfray.ops.checks.check_ops import (
     assert_same_float_dtype,
@@ -63,6 +62,6 @@ __all__ = [
     "get_trainable_variables", "get_unique_variable", "get_variables", "get_variables_by_name",
     "get_variables_by_suffix", "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "is_non_decreasing",
     "is_numeric_tensor", "is_strictly_increasing", "is_tensor", "list_variables", "load_checkpoint", "load_variable",
-    "model_variable", "nest", "smart_cond", "smart_constant_value", "sort", "variable",
+    "model_variable", "nest", "smart_cond", "sort", "variable",
 ]
 # fmt: on

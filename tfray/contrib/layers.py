@@ -1,5 +1,15 @@
 """``tf.contrib.layers``: layers as functions, feature columns, initializers and regularizers, by their older names."""
 
+from tfray.library.inspect.tensor_summaries import (
+    summarize_activation,
+    summarize_activations,
+    summarize_biases,
+    summarize_collection,
+    summarize_tensor,
+    summarize_tensors,
+    summarize_variables,
+    summarize_weights,
+)
 from tfray.library.layers.feature_column import input_layer as input_from_feature_columns
 from tfray.library.layers.older_columns import (
     bucketized_column,
@@ -46,16 +56,6 @@ from tfray.library.layers.slim_layers import (
     fully_connected,
     separable_conv2d,
     separable_convolution2d,
-)
-from tfray.library.layers.tensor_summaries import (
-    summarize_activation,
-    summarize_activations,
-    summarize_biases,
-    summarize_collection,
-    summarize_tensor,
-    summarize_tensors,
-    summarize_variables,
-    summarize_weights,
 )
 from tfray.library.rnn.sequence_labels import dense_to_sparse
 from tfray.library.variables.regularizers import (

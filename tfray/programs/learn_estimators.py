@@ -9,13 +9,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tfray.estimator import dnn, dnn_linear_combined, estimator, extenders, linear
+from tfray.estimator.estimator import InputFn
 from tfray.estimator.inputs import numpy_input_fn
 from tfray.estimator.run_config import RunConfig as EstimatorConfig
 from tfray.estimator.spec import EstimatorSpec
 from tfray.framework.graph import Graph, Tensor
+from tfray.framework.type_aliases import Activation, TensorLike
+from tfray.library.layers.feature_column_base import FeatureColumn
 from tfray.library.layers.losses import Reduction
 from tfray.library.layers.older_columns import real_valued_column
 from tfray.ops.nn.activation_ops import relu
+from tfray.training.optimizers.optimizer import Optimizer
+from tfray.training.sessions.session_run_hook import SessionRunHook
+
+Features = TensorLike | Mapping[str, TensorLike]
+"""Features of examples: an array, or arrays by name."""
 
 _WHOLE = ""
 """The name of features that are one tensor."""
@@ -130,12 +138,12 @@ class Trainable:
 
     def fit(
         self,
-        x: Any = None,
-        y: Any = None,
-        input_fn: Callable[..., Any] | None = None,
+        x: Features | None = None,
+        y: TensorLike | None = None,
+        input_fn: InputFn | None = None,
         steps: int | None = None,
         batch_size: int | None = None,
-        monitors: Sequence[Any] | None = None,
+        monitors: Sequence[SessionRunHook] | None = None,
         max_steps: int | None = None,
     ) -> Any:
         """Train.
@@ -156,22 +164,29 @@ class Trainable:
         self._estimator.train(batches, hooks=monitors, steps=steps, max_steps=max_steps)
         return self
 
-    def partial_fit(self, x: Any = None, y: Any = None, input_fn: Any = None, steps: int = 1, **more: Any) -> Any:
+    def partial_fit(
+        self,
+        x: Features | None = None,
+        y: TensorLike | None = None,
+        input_fn: InputFn | None = None,
+        steps: int = 1,
+        **more: Any,
+    ) -> Any:
         """`fit` for one step, or for `steps`."""
         return self.fit(x, y, input_fn, steps=steps, **more)
 
     def evaluate(
         self,
-        x: Any = None,
-        y: Any = None,
-        input_fn: Callable[..., Any] | None = None,
+        x: Features | None = None,
+        y: TensorLike | None = None,
+        input_fn: InputFn | None = None,
         feed_fn: Any = None,
         batch_size: int | None = None,
         steps: int | None = None,
         metrics: Mapping[Any, Any] | None = None,
         name: str | None = None,
         checkpoint_path: str | None = None,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[SessionRunHook] | None = None,
         log_progress: bool = True,
     ) -> dict[str, Any]:
         """Evaluate.
@@ -202,8 +217,8 @@ class Trainable:
 
     def predict(
         self,
-        x: Any = None,
-        input_fn: Callable[..., Any] | None = None,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
         batch_size: int | None = None,
         outputs: Sequence[str] | None = None,
         as_iterable: bool = True,
@@ -220,12 +235,20 @@ class Trainable:
         found = self._predictions(x, input_fn, batch_size, list(outputs) if outputs else None)
         return found if as_iterable else np.array(list(found))
 
-    def _predictions(self, x: Any, input_fn: Any, batch_size: int | None, keys: list[str] | None) -> Iterator[Any]:
+    def _predictions(
+        self, x: Features | None, input_fn: InputFn | None, batch_size: int | None, keys: list[str] | None
+    ) -> Iterator[Any]:
         batches = input_fn or _arrays(x, None, batch_size, 1, shuffle=False)
         return iter(self._estimator.predict(batches, keys))
 
     def _of_each(
-        self, key: str, take: Callable[[Any], Any], x: Any, input_fn: Any, batch_size: int | None, as_iterable: bool
+        self,
+        key: str,
+        take: Callable[[Any], Any],
+        x: Features | None,
+        input_fn: InputFn | None,
+        batch_size: int | None,
+        as_iterable: bool,
     ) -> Any:
         found: Iterable[Any] = (take(each[key]) for each in self._predictions(x, input_fn, batch_size, [key]))
         return found if as_iterable else np.array(list(found))
@@ -245,7 +268,9 @@ class Trainable:
         return self._estimator.export_savedmodel(export_dir_base, serving_input_fn, **options)
 
 
-def _arrays(x: Any, y: Any, batch_size: int | None, num_epochs: int | None, shuffle: bool) -> Callable[..., Any]:
+def _arrays(
+    x: Features | None, y: TensorLike | None, batch_size: int | None, num_epochs: int | None, shuffle: bool
+) -> Callable[..., Any]:
     if x is None:
         raise ValueError("Either x or input_fn must be provided.")
     named = {name: _as_numbers(each) for name, each in (x if isinstance(x, Mapping) else {_WHOLE: x}).items()}
@@ -286,7 +311,7 @@ class Estimator(Trainable):
         self,
         model_fn: Callable[..., Any],
         model_dir: str | None = None,
-        config: Any = None,
+        config: EstimatorConfig | None = None,
         params: Any = None,
         feature_engineering_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
     ) -> None:
@@ -320,21 +345,29 @@ def _as_spec(mode: str, made: Any) -> EstimatorSpec:
 
 class _Classifying(Trainable):
     def predict_classes(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
     ) -> Any:
         """The class of each example."""
         return self._of_each("class_ids", lambda ids: ids[0], x, input_fn, batch_size, as_iterable=as_iterable)
 
     def predict_proba(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
     ) -> Any:
         """The probabilities of the classes, for each example."""
         return self._of_each("probabilities", lambda each: each, x, input_fn, batch_size, as_iterable=as_iterable)
 
     def predict(
         self,
-        x: Any = None,
-        input_fn: Any = None,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
         batch_size: int | None = None,
         outputs: Sequence[str] | None = None,
         as_iterable: bool = True,
@@ -347,7 +380,11 @@ class _Classifying(Trainable):
 
 class _Regressing(Trainable):
     def predict_scores(
-        self, x: Any = None, input_fn: Any = None, batch_size: int | None = None, as_iterable: bool = True
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
     ) -> Any:
         """The prediction for each example."""
         return self._of_each(
@@ -361,8 +398,8 @@ class _Regressing(Trainable):
 
     def predict(
         self,
-        x: Any = None,
-        input_fn: Any = None,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
         batch_size: int | None = None,
         outputs: Sequence[str] | None = None,
         as_iterable: bool = True,
@@ -385,16 +422,16 @@ class DNNClassifier(_Classifying):
     def __init__(
         self,
         hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
+        feature_columns: Sequence[FeatureColumn],
         model_dir: str | None = None,
         n_classes: int = 2,
         weight_column_name: str | None = None,
-        optimizer: Any = None,
-        activation_fn: Callable[..., Any] = relu,
+        optimizer: Optimizer | str | None = None,
+        activation_fn: Activation = relu,
         dropout: float | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
-        config: Any = None,
+        config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
         given = _optional(optimizer=optimizer, config=config)
@@ -418,15 +455,15 @@ class DNNRegressor(_Regressing):
     def __init__(
         self,
         hidden_units: Sequence[int],
-        feature_columns: Sequence[Any],
+        feature_columns: Sequence[FeatureColumn],
         model_dir: str | None = None,
         weight_column_name: str | None = None,
-        optimizer: Any = None,
-        activation_fn: Callable[..., Any] = relu,
+        optimizer: Optimizer | str | None = None,
+        activation_fn: Activation = relu,
         dropout: float | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
-        config: Any = None,
+        config: EstimatorConfig | None = None,
         feature_engineering_fn: Any = None,
         label_dimension: int = 1,
         **_more: Any,
@@ -451,15 +488,15 @@ class LinearClassifier(_Classifying):
 
     def __init__(
         self,
-        feature_columns: Sequence[Any],
+        feature_columns: Sequence[FeatureColumn],
         model_dir: str | None = None,
         n_classes: int = 2,
         weight_column_name: str | None = None,
-        optimizer: Any = None,
+        optimizer: Optimizer | str | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
         _joint_weight: bool = False,
-        config: Any = None,
+        config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
         given = _optional(optimizer=optimizer, config=config)
@@ -471,15 +508,15 @@ class LinearRegressor(_Regressing):
 
     def __init__(
         self,
-        feature_columns: Sequence[Any],
+        feature_columns: Sequence[FeatureColumn],
         model_dir: str | None = None,
         weight_column_name: str | None = None,
-        optimizer: Any = None,
+        optimizer: Optimizer | str | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
         label_dimension: int = 1,
         _joint_weights: bool = False,
-        config: Any = None,
+        config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
         given = _optional(optimizer=optimizer, config=config)
@@ -508,17 +545,17 @@ class DNNLinearCombinedClassifier(_Classifying):
         model_dir: str | None = None,
         n_classes: int = 2,
         weight_column_name: str | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = None,
+        linear_feature_columns: Sequence[FeatureColumn] | None = None,
+        linear_optimizer: Optimizer | str | None = None,
         _joint_linear_weights: bool = False,
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = None,
-        dnn_hidden_units: Any = None,
-        dnn_activation_fn: Callable[..., Any] = relu,
+        dnn_feature_columns: Sequence[FeatureColumn] | None = None,
+        dnn_optimizer: Optimizer | str | None = None,
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = relu,
         dnn_dropout: float | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
-        config: Any = None,
+        config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
         columns = (linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer)
@@ -540,18 +577,18 @@ class DNNLinearCombinedRegressor(_Regressing):
         self,
         model_dir: str | None = None,
         weight_column_name: str | None = None,
-        linear_feature_columns: Any = None,
-        linear_optimizer: Any = None,
+        linear_feature_columns: Sequence[FeatureColumn] | None = None,
+        linear_optimizer: Optimizer | str | None = None,
         _joint_linear_weights: bool = False,
-        dnn_feature_columns: Any = None,
-        dnn_optimizer: Any = None,
-        dnn_hidden_units: Any = None,
-        dnn_activation_fn: Callable[..., Any] = relu,
+        dnn_feature_columns: Sequence[FeatureColumn] | None = None,
+        dnn_optimizer: Optimizer | str | None = None,
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = relu,
         dnn_dropout: float | None = None,
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
         label_dimension: int = 1,
-        config: Any = None,
+        config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
         columns = (linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer)
@@ -585,7 +622,7 @@ class SKCompat:
         batch_size: int = 128,
         steps: int | None = None,
         max_steps: int | None = None,
-        monitors: Sequence[Any] | None = None,
+        monitors: Sequence[SessionRunHook] | None = None,
     ) -> SKCompat:
         """Train on arrays."""
         self._estimator.fit(x, y, None, steps, batch_size, monitors, max_steps)

@@ -8,7 +8,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tfray.programs.learn_estimators import Trainable
+from tfray.estimator.estimator import InputFn
+from tfray.framework.type_aliases import TensorLike
+from tfray.programs.learn_estimators import Features, Trainable
 from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from tfray.training.threads.global_step import get_global_step
 
@@ -40,13 +42,13 @@ class Experiment:
     def __init__(
         self,
         estimator: Any,
-        train_input_fn: Callable[..., Any],
-        eval_input_fn: Callable[..., Any] | None,
+        train_input_fn: InputFn,
+        eval_input_fn: InputFn | None,
         eval_metrics: Mapping[Any, Any] | None = None,
         train_steps: int | None = None,
         eval_steps: int | None = 100,
-        train_monitors: Sequence[Any] | None = None,
-        eval_hooks: Sequence[Any] | None = None,
+        train_monitors: Sequence[SessionRunHook] | None = None,
+        eval_hooks: Sequence[SessionRunHook] | None = None,
         local_eval_frequency: int | None = None,
         eval_delay_secs: float = 120,
         continuous_eval_throttle_secs: float = 60,
@@ -79,7 +81,7 @@ class Experiment:
         """Batches of an evaluation."""
         return self._eval_steps
 
-    def extend_train_hooks(self, additional_hooks: Sequence[Any]) -> None:
+    def extend_train_hooks(self, additional_hooks: Sequence[SessionRunHook]) -> None:
         """Add hooks of training."""
         self._hooks.extend(additional_hooks)
 
@@ -214,14 +216,14 @@ class ValidationMonitor(SessionRunHook):
 
     def __init__(
         self,
-        x: Any = None,
-        y: Any = None,
-        input_fn: Callable[..., Any] | None = None,
+        x: Features | None = None,
+        y: TensorLike | None = None,
+        input_fn: InputFn | None = None,
         batch_size: int | None = None,
         eval_steps: int | None = None,
         every_n_steps: int = 100,
         metrics: Mapping[Any, Any] | None = None,
-        hooks: Sequence[Any] | None = None,
+        hooks: Sequence[SessionRunHook] | None = None,
         early_stopping_rounds: int | None = None,
         early_stopping_metric: str = "loss",
         early_stopping_metric_minimize: bool = True,

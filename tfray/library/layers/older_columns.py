@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.framework.dtypes import DTypeLike, float32, string
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers import categorical_columns, dense_columns
 from tfray.library.layers.categorical_columns import CrossedColumn, HashedCategoricalColumn
 from tfray.library.layers.dense_columns import BucketizedColumn, EmbeddingColumn, IndicatorColumn, NumericColumn
 from tfray.library.layers.feature_column_base import CategoricalColumn
+from tfray.library.variables.initializers import InitializerLike
 
 
 def real_valued_column(
     column_name: str,
     dimension: int = 1,
-    default_value: Any = None,
+    default_value: TensorLike | None = None,
     dtype: DTypeLike = float32,
     normalizer: Callable[..., Any] | None = None,
 ) -> NumericColumn:
@@ -32,7 +34,11 @@ def real_valued_column(
 
 
 def sparse_column_with_hash_bucket(
-    column_name: str, hash_bucket_size: int, combiner: str = "sum", dtype: DTypeLike = string, hash_keys: Any = None
+    column_name: str,
+    hash_bucket_size: int,
+    combiner: str = "sum",
+    dtype: DTypeLike = string,
+    hash_keys: TensorLike | None = None,
 ) -> HashedCategoricalColumn:
     """`tf.feature_column.categorical_column_with_hash_bucket`.
 
@@ -47,7 +53,11 @@ def sparse_column_with_hash_bucket(
 
 
 def sparse_column_with_keys(
-    column_name: str, keys: Sequence[Any], default_value: int = -1, combiner: str = "sum", dtype: DTypeLike = string
+    column_name: str,
+    keys: Sequence[str | int],
+    default_value: int = -1,
+    combiner: str = "sum",
+    dtype: DTypeLike = string,
 ) -> Any:
     """`tf.feature_column.categorical_column_with_vocabulary_list`.
 
@@ -131,7 +141,7 @@ def embedding_column(
     sparse_id_column: CategoricalColumn,
     dimension: int,
     combiner: str = "mean",
-    initializer: Any = None,
+    initializer: InitializerLike | None = None,
     ckpt_to_load_from: str | None = None,
     tensor_name_in_ckpt: str | None = None,
     max_norm: float | None = None,

@@ -434,8 +434,8 @@ def relu(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
 
 
 def elu(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
-    """`fully_connected` with `tf.nn.elu`."""
-    return fully_connected(inputs, num_outputs, activation_fn=activation_ops.elu, **kwargs)
+    """`fully_connected` with `tf.nn.elu`, with the same shapes."""
+    return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.elu, **kwargs})
 
 
 def maxout(inputs: TensorLike, num_units: int, axis: int = -1, scope: str | None = None) -> Tensor:
@@ -446,6 +446,9 @@ def maxout(inputs: TensorLike, num_units: int, axis: int = -1, scope: str | None
         num_units: Number of groups, each of channels beside each other.
         axis: Axis of the channels.
         scope: Name scope.
+
+    Returns:
+        Shape ``[..., num_units]``, the same dtype.
 
     Raises:
         ValueError: `num_units` does not divide the channels.

@@ -28,9 +28,12 @@ def safe_cumprod(x: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
     """The cumulative product of values from 0 to 1, as a sum of logarithms: its gradient has no zeros to divide by.
 
     Args:
-        x: A float tensor.
+        x: Any shape, a float dtype.
         args: As for `tf.cumsum`.
         kwargs: Likewise.
+
+    Returns:
+        The same shape and dtype.
     """
     x = convert_to_tensor(x)
     tiny = np.finfo(x.dtype.as_numpy_dtype).tiny

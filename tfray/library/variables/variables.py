@@ -20,8 +20,8 @@ from tfray.framework.dtypes import DType, DTypeLike, as_dtype, string
 from tfray.framework.graph import DeviceLike, Graph, Operation, Tensor, get_default_graph, get_default_session
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
-from tfray.framework.inner_names import VariableInnerNames
 from tfray.framework.region import outermost, shared_reads
+from tfray.framework.tensor_operators import VariableInnerNames
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.framework.type_aliases import TensorLike

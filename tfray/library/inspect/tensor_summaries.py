@@ -8,6 +8,7 @@ from typing import Any
 
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.inspect import summaries
 from tfray.ops.nn.nn_ops import zero_fraction
 
@@ -36,7 +37,7 @@ Summarizer = Callable[[Any], Any]
 """Makes a summary of a tensor, or None."""
 
 
-def summarize_tensors(tensors: Iterable[Any], summarizer: Summarizer = summarize_tensor) -> list[Any]:
+def summarize_tensors(tensors: Iterable[TensorLike], summarizer: Summarizer = summarize_tensor) -> list[Any]:
     """A summary of each tensor."""
     return [summarizer(tensor) for tensor in tensors]
 
