@@ -525,3 +525,22 @@ def test_helpers_of_the_framework(session):
         return x
 
     assert function(3) == 3
+
+
+def test_slim_has_what_programs_take_from_it(session, tmp_path):
+    """The names of ``tf.contrib.layers`` and of ``tf.contrib.framework``'s variables are slim's too."""
+    slim = tf.contrib.slim
+    initializer = slim.initializers.xavier_initializer()
+    regularizer = slim.regularizers.l2_regularizer(0.1)
+    net = slim.layers.fully_connected(tf.ones([1, 2]), 3, None, None, None, initializer, regularizer, scope="fc")
+    assert slim.assign_from_checkpoint_fn is tf.contrib.framework.assign_from_checkpoint_fn
+    assert slim.metrics.streaming_accuracy is tf.contrib.metrics.streaming_accuracy
+    assert {"optimize_loss", "summarize_collection", "maxout", "embed_sequence"} <= set(dir(slim))
+    values = {"fc/weights": np.ones([2, 3]), "fc/biases": [1.0, 2.0, 3.0]}
+    slim.assign_from_values_fn(values)(session)
+    assert session.run(net).tolist() == [[3, 4, 5]]
+    operation, feeds = slim.assign_from_values({"fc/biases": [0.0, 0.0, 0.0]})
+    session.run(operation, feeds)
+    assert session.run(net).tolist() == [[2, 2, 2]]
+    with pytest.raises(ValueError, match="has shape"):
+        slim.assign_from_values({"fc/biases": [0.0]})
