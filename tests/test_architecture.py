@@ -47,7 +47,7 @@ LAYERS = (
     ("tfray.library.distributions", "tfray.library.variables"),
     ("tfray.library.input", "tfray.library.metrics", "tfray.library.platform"),
     ("tfray.library.forest", "tfray.library.functions", "tfray.library.inspect", "tfray.library.layers"),
-    ("tfray.library.rnn",),
+    ("tfray.library.networks", "tfray.library.rnn"),
     ("tfray.library.namespaces", "tfray.library"),
     ("tfray.training.optimizers",),
     ("tfray.training.threads",),

@@ -223,8 +223,6 @@ def test_vocabularies(tmp_path):
     with pytest.raises(InvalidArgumentError, match="no vocabulary"):
         learn.preprocessing.VocabularyProcessor.restore(str(tmp_path / "other"))
     assert learn.ModeKeys.TRAIN == "train"
-    with pytest.raises(AttributeError, match=r"learn\.Experiment does not exist"):
-        _ = learn.Experiment
 
 
 def test_initializers():
@@ -435,3 +433,114 @@ def test_models_are_analysed(capsys):
 
 def test_deprecated_summaries_are_those_of_the_facade():
     assert tf.contrib.deprecated.scalar_summary is tf.scalar_summary
+
+
+@pytest.mark.parametrize(
+    ("logits", "expected"),
+    [  # the values of the paper's formula: the nearest point of the simplex
+        ([[0.0, 0.0]], [[0.5, 0.5]]),
+        ([[2.0, 0.0, 0.0]], [[1, 0, 0]]),
+        ([[0.5, 0.2, -1.0]], [[0.65, 0.35, 0]]),
+        ([[0.1, 0.2, 0.3], [1.0, 0.9, 0.8]], [[7 / 30, 1 / 3, 13 / 30], [13 / 30, 1 / 3, 7 / 30]]),
+    ],
+)
+def test_sparsemax(session, logits, expected):
+    from tfray.contrib.sparsemax import sparsemax, sparsemax_loss
+
+    x = tf.constant(logits)
+    made = sparsemax(x)
+    labels = np.eye(len(logits[0]), dtype=np.float32)[: len(logits)]
+    loss = sparsemax_loss(x, made, labels)
+    got, losses, gradient = session.run([made, loss, tf.gradients(loss, x, stop_gradients=[made])[0]])
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(gradient, got - labels, atol=1e-6)
+    assert (losses >= -1e-6).all() and losses.shape == (len(logits),)
+
+
+def test_modules_that_are_others():
+    assert tf.contrib.keras is tf.keras and tf.contrib.signal.stft is tf.signal.stft
+
+
+def test_summaries_of_tensors_and_collections():
+    layers = tf.contrib.layers
+    scalar = layers.summarize_tensor(tf.constant(1.0, name="one"))
+    histogram = layers.summarize_tensor(tf.ones([3], name="three"), "tagged")
+    activation = layers.summarize_activation(tf.nn.relu(tf.constant([1.0, -1.0]), name="act"))
+    variables = [tf.get_variable(name, [2]) for name in ("a", "b")]
+    found = layers.summarize_collection(tf.GraphKeys.TRAINABLE_VARIABLES, "b")
+    tf.add_to_collection(tf.GraphKeys.ACTIVATIONS, tf.ones([2], name="kept"))
+    names = [each.op.name for each in (scalar, histogram, activation, *found)]
+    names += [each.op.name for each in (*layers.summarize_variables(), *layers.summarize_activations())]
+    assert names == ["one_1", "tagged", "act/activation", "b_1", "a_1", "b_2", "kept/activation"]
+    assert layers.summarize_tensors([variables[0], "text"])[1] is None
+    assert len(layers.summarize_weights() + layers.summarize_biases()) == 0
+    assert tf.summary.merge_all() is not None
+
+
+def test_the_largest_of_groups(session):
+    values = np.arange(12, dtype=np.float32).reshape(2, 6)
+    made = tf.contrib.layers.maxout(tf.placeholder_with_default(values, [None, 6]), 3)
+    assert made.shape.as_list() == [None, 3]
+    assert session.run(made).tolist() == [[1, 3, 5], [7, 9, 11]]
+    assert session.run(tf.contrib.layers.maxout(values, 1, axis=0)).tolist() == [values[1].tolist()]
+    with pytest.raises(ValueError, match="is not a multiple of num_units"):
+        tf.contrib.layers.maxout(values, 4)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [  # variables are multiplied by 0.9 before the update
+        (lambda opt: opt.AdamWOptimizer(0.1, 0.5), [0.9 - 0.5, 1.8 - 0.5]),
+        (lambda opt: opt.MomentumWOptimizer(lambda: 0.1, 0.5, 0.9), [0.9 - 0.5, 1.8 - 1.0]),
+        (
+            lambda opt: opt.extend_with_decoupled_weight_decay(tf.train.GradientDescentOptimizer)(
+                tf.constant(0.1), 0.5
+            ),
+            [0.9 - 0.5, 1.8 - 1.0],
+        ),
+    ],
+)
+def test_weights_that_decay(session, make, expected):
+    optimizer = make(tf.contrib.opt)
+    v, kept = tf.Variable([1.0, 2.0]), tf.Variable([1.0, 2.0])
+    loss = tf.reduce_sum(v * v + kept * kept) / 2
+    step = optimizer.minimize(loss, var_list=[v, kept], decay_var_list=[v])
+    session.run(tf.global_variables_initializer())
+    session.run(step)
+    np.testing.assert_allclose(session.run(v), expected, rtol=1e-5)
+    np.testing.assert_allclose(session.run(kept), np.add(expected, [0.1, 0.2]), rtol=1e-5)
+
+
+def test_helpers_of_the_framework(session):
+    framework = tf.contrib.framework
+    with tf.name_scope("outer"):
+        assert framework.get_name_scope() == "outer"
+    assert framework.is_tensor(tf.constant(1)) and not framework.is_tensor(1)
+    assert framework.smart_cond(True, lambda: 1, lambda: 2) == 1 and framework.TensorSpec is tf.TensorSpec
+    assert session.run(framework.argsort([3, 1, 2])).tolist() == [1, 2, 0]
+
+    @framework.deprecated("2020-01-01", "Use another.")
+    @framework.deprecated_args("2020-01-01", "Use another.", "x")
+    def function(x):
+        return x
+
+    assert function(3) == 3
+
+
+def test_slim_has_what_programs_take_from_it(session, tmp_path):
+    """The names of ``tf.contrib.layers`` and of ``tf.contrib.framework``'s variables are slim's too."""
+    slim = tf.contrib.slim
+    initializer = slim.initializers.xavier_initializer()
+    regularizer = slim.regularizers.l2_regularizer(0.1)
+    net = slim.layers.fully_connected(tf.ones([1, 2]), 3, None, None, None, initializer, regularizer, scope="fc")
+    assert slim.assign_from_checkpoint_fn is tf.contrib.framework.assign_from_checkpoint_fn
+    assert slim.metrics.streaming_accuracy is tf.contrib.metrics.streaming_accuracy
+    assert {"optimize_loss", "summarize_collection", "maxout", "embed_sequence"} <= set(dir(slim))
+    values = {"fc/weights": np.ones([2, 3]), "fc/biases": [1.0, 2.0, 3.0]}
+    slim.assign_from_values_fn(values)(session)
+    assert session.run(net).tolist() == [[3, 4, 5]]
+    operation, feeds = slim.assign_from_values({"fc/biases": [0.0, 0.0, 0.0]})
+    session.run(operation, feeds)
+    assert session.run(net).tolist() == [[2, 2, 2]]
+    with pytest.raises(ValueError, match="has shape"):
+        slim.assign_from_values({"fc/biases": [0.0]})

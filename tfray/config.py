@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Final
 
@@ -27,13 +29,67 @@ class _Options:
         if name not in known:
             raise AttributeError(f"{kind.__name__} has no field {name!r}; it has {', '.join(known)}")
         label = f"{kind.__name__}.{name}"
+        is_made = sys._getframe(1).f_code.co_name == "__init__"
+        if is_made and isinstance(value, Mapping) and (inner := _nested(kind).get(name)):  # type: ignore[arg-type]
+            value = inner(**value)
         value = _expectations(kind)[name].take(label, value)  # type: ignore[arg-type]  # classes can be hashed
         if name in self._without_effect and value and value != known[name] and label not in _warned:
             _warned.add(label)
-            level = 3 if sys._getframe(1).f_code.co_name == "__init__" else 2
+            level = 3 if is_made else 2
             message = f"{label} is accepted for TensorFlow 1 programs and changes nothing in tfray"
             warnings.warn(message, stacklevel=level)
         object.__setattr__(self, name, value)
+
+    def CopyFrom(self, other: Any) -> None:
+        """Take all values of other options of this kind."""
+        for each in fields(self):  # type: ignore[arg-type]
+            setattr(self, each.name, copy.deepcopy(getattr(other, each.name)))
+
+
+@functools.cache
+def _nested(kind: type) -> dict[str, type]:
+    """The fields that are options themselves: a dictionary may stand for such."""
+    found: dict[str, Any] = {each.name: each.default_factory for each in fields(kind)}
+    return {
+        name: made for name, made in found.items() if isinstance(made, type) and issubclass(made, (_Options, Hints))
+    }
+
+
+class Hints:
+    """Options of which none has an effect in tfray: a program may set any, and read what it has set."""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hints) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class RewriterConfig(Hints):
+    """How TensorFlow rewrites graphs. tfray has `OptimizerOptions.opt_level` instead."""
+
+    DEFAULT: ClassVar[int] = 0
+    ON: ClassVar[int] = 1
+    OFF: ClassVar[int] = 2
+    AGGRESSIVE: ClassVar[int] = 3
+    DEFAULT_NUM_ITERS: ClassVar[int] = 0
+    ONE: ClassVar[int] = 1
+    TWO: ClassVar[int] = 2
+    DEFAULT_MEM_OPT: ClassVar[int] = 0
+    NO_MEM_OPT: ClassVar[int] = 1
+    MANUAL: ClassVar[int] = 2
+    SWAPPING_HEURISTICS: ClassVar[int] = 4
+    RECOMPUTATION_HEURISTICS: ClassVar[int] = 5
+    SCHEDULING_HEURISTICS: ClassVar[int] = 6
+    HEURISTICS: ClassVar[int] = 3
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**{"optimizers": [], **values})
 
 
 @functools.cache
@@ -52,6 +108,7 @@ class OptimizerOptions(_Options):
         do_common_subexpression_elimination: Accepted, without effect: `opt_level` decides.
         do_constant_folding: Accepted, without effect: `opt_level` decides.
         do_function_inlining: Accepted, without effect.
+        max_folded_constant_in_bytes: Accepted, without effect.
     """
 
     L0: ClassVar[int] = -1
@@ -66,6 +123,7 @@ class OptimizerOptions(_Options):
     do_common_subexpression_elimination: bool = False
     do_constant_folding: bool = False
     do_function_inlining: bool = False
+    max_folded_constant_in_bytes: Count = 0
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
         {
@@ -73,6 +131,7 @@ class OptimizerOptions(_Options):
             "do_common_subexpression_elimination",
             "do_constant_folding",
             "do_function_inlining",
+            "max_folded_constant_in_bytes",
         }
     )
 
@@ -89,6 +148,9 @@ class GraphOptions(_Options):
             (white paper, section 5.5): half the bytes, and 8 bits of precision for the receiver.
         build_cost_model: Accepted, without effect.
         timeline_step: Accepted, without effect.
+        build_cost_model_after: Accepted, without effect.
+        enable_recv_scheduling: Accepted, without effect.
+        rewrite_options: Accepted, without effect: see `RewriterConfig`.
     """
 
     optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
@@ -97,8 +159,13 @@ class GraphOptions(_Options):
     enable_bfloat16_sendrecv: bool = False
     build_cost_model: Count = 0
     timeline_step: Count = 0
+    build_cost_model_after: Count = 0
+    enable_recv_scheduling: bool = False
+    rewrite_options: Hints = field(default_factory=RewriterConfig)
 
-    _without_effect: ClassVar[frozenset[str]] = frozenset({"build_cost_model", "timeline_step"})
+    _without_effect: ClassVar[frozenset[str]] = frozenset(
+        {"build_cost_model", "timeline_step", "build_cost_model_after", "enable_recv_scheduling"}
+    )
 
 
 @dataclass
@@ -116,6 +183,7 @@ class GPUOptions(_Options):
         polling_active_delay_usecs: Accepted, without effect.
         polling_inactive_delay_msecs: Accepted, without effect.
         force_gpu_compatible: Accepted, without effect.
+        experimental: Accepted, without effect.
     """
 
     allow_growth: bool = False
@@ -126,6 +194,7 @@ class GPUOptions(_Options):
     polling_active_delay_usecs: Count = 0
     polling_inactive_delay_msecs: Count = 0
     force_gpu_compatible: bool = False
+    experimental: Hints = field(default_factory=Hints)
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
         {
@@ -165,6 +234,9 @@ class ConfigProto(_Options):
         device_filters: Full or partial names of devices. A session on a `tf.train.Server` uses these and the devices of
             its own task; an empty list means all devices.
         cluster_def: Accepted for TensorFlow 1's sake: the `tf.train.Server` of the session's target knows its cluster.
+        session_inter_op_thread_pool: Accepted, without effect.
+        rpc_options: Accepted, without effect.
+        experimental: Accepted, without effect.
     """
 
     device_count: dict[str, Count] = field(default_factory=dict)
@@ -181,6 +253,9 @@ class ConfigProto(_Options):
     placement_period: Count = 0
     device_filters: list[str] = field(default_factory=list)
     cluster_def: ClusterDef | None = None
+    session_inter_op_thread_pool: list[Hints] = field(default_factory=list)
+    rpc_options: Hints = field(default_factory=Hints)
+    experimental: Hints = field(default_factory=Hints)
 
     _without_effect: ClassVar[frozenset[str]] = frozenset(
         {
@@ -202,6 +277,9 @@ class RunOptions(_Options):
             for the GPU after each operation; below it, only the time of the launch is known.
         output_partition_graphs: Whether to record the graph that each device runs as well.
         report_tensor_allocations_upon_oom: Accepted, without effect.
+        inter_op_thread_pool: Accepted, without effect.
+        debug_options: Accepted, without effect: see `tf.debugging` and `tensorflow.python.debug`.
+        experimental: Accepted, without effect.
     """
 
     NO_TRACE: ClassVar[int] = 0
@@ -213,8 +291,13 @@ class RunOptions(_Options):
     trace_level: Annotated[int, Range(least=NO_TRACE, most=FULL_TRACE)] = 0
     output_partition_graphs: bool = False
     report_tensor_allocations_upon_oom: bool = False
+    inter_op_thread_pool: int = 0
+    debug_options: Hints = field(default_factory=Hints)
+    experimental: Hints = field(default_factory=Hints)
 
-    _without_effect: ClassVar[frozenset[str]] = frozenset({"report_tensor_allocations_upon_oom"})
+    _without_effect: ClassVar[frozenset[str]] = frozenset(
+        {"report_tensor_allocations_upon_oom", "inter_op_thread_pool"}
+    )
 
 
 _logs_device_placement = False

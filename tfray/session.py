@@ -22,6 +22,7 @@ from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
 from tfray.framework import dtypes
 from tfray.framework.arguments import checked
+from tfray.framework.device_spec import DeviceName
 from tfray.framework.dtypes import DType
 from tfray.framework.feed import Feed
 from tfray.framework.graph import (
@@ -77,6 +78,7 @@ class Session:
     @checked
     def __init__(self, target: Any = "", graph: Graph | None = None, config: ConfigProto | None = None) -> None:
         self._graph = graph or get_default_graph()
+        self._target = target if isinstance(target, str) else ""
         self._config = config or ConfigProto()
         self._placer = _placer_for(target, self._config)
         self._runner: Runner = _runner_for(target, self._config)
@@ -91,9 +93,19 @@ class Session:
         """The graph that this session runs."""
         return self._graph
 
-    def list_devices(self) -> list[str]:
-        """Full names of the devices of this session."""
-        return self._runner.devices
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a message, a `tf.GraphDef`."""
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        """The target of this session."""
+        return self._target
+
+    def list_devices(self) -> list[DeviceName]:
+        """Full names of the devices of this session, which tell more of them as attributes."""
+        return [DeviceName(name) for name in self._runner.devices]
 
     def run(
         self,

@@ -64,8 +64,14 @@ from tensorflow.compat.v1.nn import rnn_cell as cell1
 from tensorflow.contrib import layers, learn, rnn, seq2seq
 from tensorflow.contrib.layers import xavier_initializer
 from tensorflow.contrib.layers.python.layers import initializers, regularizers
-from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear
-from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import BahdanauAttention
+from tensorflow.contrib.rnn.python.ops.core_rnn_cell import _linear, _Linear
+from tensorflow.contrib.rnn.python.ops.core_rnn_cell_impl import _linear, _RNNCell, BasicLSTMCell
+from tensorflow.contrib.rnn.python.ops import core_rnn, core_rnn_cell
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import BahdanauAttention, _BaseAttentionMechanism
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import _bahdanau_score, _compute_attention, _luong_score
+from tensorflow.contrib.seq2seq.python.ops.attention_wrapper import _maybe_mask_score, _prepare_memory
+from tensorflow.contrib.seq2seq.python.ops.helper import _unstack_ta
+from tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq import _extract_argmax_and_embed
 from tensorflow.contrib.tensor_forest.client import eval_metrics, random_forest
 from tensorflow.contrib.tensor_forest.python import tensor_forest
 from tensorflow.contrib.tensorboard.plugins import projector
@@ -97,7 +103,26 @@ from tensorflow.python.framework.ops import Tensor, convert_to_tensor
 from tensorflow.python.layers import base, core
 from tensorflow.python.lib.io import file_io, tf_record
 from tensorflow.python.ops import array_ops, control_flow_ops, init_ops, math_ops, nn_ops, rnn as python_rnn
+from tensorflow.python.ops import gen_random_ops, gen_sparse_ops, gen_state_ops, math_grad, nn_grad
 from tensorflow.python.ops import resources, tensor_array_ops, variable_scope
+from tensorflow.python.ops.rnn import _best_effort_input_batch_size, _infer_state_dtype, _rnn_step, _should_cache
+from tensorflow.python.ops.rnn_cell_impl import _concat, _Linear, _zero_state_tensors, assert_like_rnncell
+from tensorflow.python.training import training_ops
+from tensorflow.python.framework.ops import colocate_with, get_name_scope, strip_name_scope
+from tensorflow.python.layers.utils import conv_output_length, normalize_tuple, smart_constant_value
+from tensorflow.python.training.checkpoint_state_pb2 import CheckpointState
+from tensorflow.python.training.summary_io import SummaryWriter
+from tensorflow.python.util.all_util import make_all, remove_undocumented
+from tensorflow.python.keras.engine.base_layer import Layer
+from tensorflow.python.keras.preprocessing.sequence import pad_sequences
+from tensorflow.python.keras._impl.keras.layers import Dense
+from tensorflow.contrib.keras.python.keras.layers import Dense
+from tensorflow.contrib.slim.nets import inception, resnet_v1, vgg
+from tensorflow.contrib.slim.python.slim.nets.resnet_v1 import bottleneck, resnet_v1_block
+from tensorflow.contrib.learn.python.learn import learn_runner, monitors
+from tensorflow.contrib.learn.python.learn.utils import saved_model_export_utils
+from tensorflow.core.protobuf import rewriter_config_pb2
+from tensorflow.contrib import image, predictor, signal
 from tensorflow.python.ops.gen_string_ops import regex_full_match, static_regex_replace
 from tensorflow.python.ops.lookup_ops import IdTableWithHashBuckets, index_table_from_file
 from tensorflow.python.ops.string_ops import string_split, string_split_v2
@@ -370,3 +395,20 @@ def test_cells_take_the_arguments_of_0_12(old):
         assert session.run(outputs[1]).shape == (2, 3) and session.run(merged)
     assert state.h.shape.as_list() == [2, 3]
     assert tf.nn.rnn_cell.GRUCell(3, 7).state_size == 3
+
+
+def test_small_functions_that_programs_import():
+    from tfray.programs import internal_names
+
+    names = {"a/b": "b", "^a/b": "^b", "loc:@a/b": "loc:@b", "ab/c": "ab/c"}
+    assert {name: internal_names.strip_name_scope(name, "a/") for name in names} == names
+    assert internal_names.strip_name_scope("a/b", None) == "a/b"
+    look_up = internal_names.deprecated_argument_lookup
+    assert look_up("axis", None, "dim", 3) == 3 and look_up("axis", 4, "dim", None) == 4
+    with pytest.raises(ValueError, match="Cannot specify both 'dim' and 'axis'"):
+        look_up("axis", 4, "dim", 3)
+    assert "strip_name_scope" in internal_names.make_all("tfray.programs.internal_names")
+    assert internal_names.remove_undocumented("tfray.programs.internal_names") is None
+    assert not internal_names.executing_eagerly_outside_functions()
+    with internal_names.nothing("anything"):
+        pass

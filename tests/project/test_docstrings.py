@@ -51,7 +51,17 @@ SHAPELESS = re.compile(
 )
 """Names of arguments that are no tensors, or handles, whatever their annotation is."""
 
-SHAPELESS_RESULTS = ("None", "Operation", "bool", "int", "str", "DType", "TensorShape", "initializers.VarianceScaling")
+SHAPELESS_RESULTS = (
+    "None",
+    "Operation",
+    "bool",
+    "int",
+    "str",
+    "DType",
+    "TensorShape",
+    "initializers.VarianceScaling",
+    "type[Optimizer]",
+)
 """Annotations of results that have no shape to tell."""
 
 EXAMPLES = 200

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from tfray.absent_names import absent
-from tfray.lazy_modules import LazyPackage
+from tfray.lazy_modules import LazyPackage, load, publish
 
 if TYPE_CHECKING:
     from tfray.contrib import (
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         factorization,
         feature_column,
         framework,
+        image,
         layers,
         learn,
         legacy_seq2seq,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         rnn,
         seq2seq,
         slim,
+        sparsemax,
         staging,
         tensor_forest,
         tensorboard,
@@ -45,14 +47,18 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization", "feature_column",
-    "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "rnn", "seq2seq",
-    "slim", "staging", "tensor_forest", "tensorboard", "tpu", "training", "util",
+    "framework", "image", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "rnn",
+    "seq2seq", "slim", "sparsemax", "staging", "tensor_forest", "tensorboard", "tpu", "training", "util",
 ]
 # fmt: on
 
+ALIASES: Final = ("keras", "signal")
+"""Modules of TensorFlow 1 that are those of this name in `tf`."""
+
+ELSEWHERE: Final = {"predictor": "tfray.programs.predictor"}
+"""Modules that lie elsewhere."""
+
 REPLACEMENTS: Final = {
-    "keras": "tf.keras",
-    "predictor": "tf.Session and tf.train.Saver",
     "quantize": "tf.quantization",
     "saved_model": "tf.saved_model",
     "summary": "tf.summary",
@@ -66,6 +72,13 @@ if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not ex
     def __getattr__(name: str) -> Any:
         if name in __all__:
             return importlib.import_module(f"{__name__}.{name}")
+        if name in ALIASES:
+            return load("tfray", name)
+        if name in ELSEWHERE:
+            module = importlib.import_module(ELSEWHERE[name])
+            publish(module, f"contrib.{name}")
+            globals()[name] = module
+            return module
         if name in REPLACEMENTS:
             raise AttributeError(f"tf.contrib.{name} does not exist in tfray: use {REPLACEMENTS[name]} instead")
         raise absent(f"contrib.{name}", __all__)

@@ -1,20 +1,38 @@
 """``tf.contrib.layers``: layers as functions, feature columns, initializers and regularizers, by their older names."""
 
-from tfray.library.layers.feature_column import bucketized_column, crossed_column, embedding_column
-from tfray.library.layers.feature_column import categorical_column_with_hash_bucket as sparse_column_with_hash_bucket
-from tfray.library.layers.feature_column import categorical_column_with_vocabulary_list as sparse_column_with_keys
-from tfray.library.layers.feature_column import indicator_column as one_hot_column
+from tfray.library.inspect.tensor_summaries import (
+    summarize_activation,
+    summarize_activations,
+    summarize_biases,
+    summarize_collection,
+    summarize_tensor,
+    summarize_tensors,
+    summarize_variables,
+    summarize_weights,
+)
 from tfray.library.layers.feature_column import input_layer as input_from_feature_columns
-from tfray.library.layers.feature_column import numeric_column as real_valued_column
+from tfray.library.layers.older_columns import (
+    bucketized_column,
+    crossed_column,
+    embedding_column,
+    one_hot_column,
+    real_valued_column,
+    sparse_column_with_hash_bucket,
+    sparse_column_with_integerized_feature,
+    sparse_column_with_keys,
+    sparse_column_with_vocabulary_file,
+)
 from tfray.library.layers.slim_functions import (
     avg_pool2d,
     dropout,
+    elu,
     embed_sequence,
     flatten,
     instance_norm,
     layer_norm,
     linear,
     max_pool2d,
+    maxout,
     one_hot_encoding,
     relu,
     relu6,
@@ -47,17 +65,21 @@ from tfray.library.variables.regularizers import (
     l2_regularizer,
     sum_regularizer,
 )
+from tfray.ops.nn.embedding_bag_ops import safe_embedding_lookup_sparse
 from tfray.training.sessions.optimize_loss import OPTIMIZER_CLS_NAMES, optimize_loss
 
 # fmt: off
 __all__ = [
     "OPTIMIZER_CLS_NAMES", "apply_regularization", "avg_pool2d", "batch_norm", "bias_add", "bucketized_column",
     "conv1d", "conv2d", "conv2d_transpose", "convolution1d", "convolution2d", "convolution2d_transpose",
-    "crossed_column", "dense_to_sparse", "dropout", "embed_sequence", "embedding_column", "flatten", "fully_connected",
-    "input_from_feature_columns", "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
-    "layer_norm", "linear", "max_pool2d", "one_hot_column", "one_hot_encoding", "optimize_loss", "real_valued_column",
-    "relu", "relu6", "repeat", "separable_conv2d", "separable_convolution2d", "softmax",
-    "sparse_column_with_hash_bucket", "sparse_column_with_keys", "stack", "sum_regularizer", "unit_norm",
+    "crossed_column", "dense_to_sparse", "dropout", "elu", "embed_sequence", "embedding_column", "flatten",
+    "fully_connected", "input_from_feature_columns", "instance_norm", "l1_l2_regularizer", "l1_regularizer",
+    "l2_regularizer", "layer_norm", "linear", "max_pool2d", "maxout", "one_hot_column", "one_hot_encoding",
+    "optimize_loss", "real_valued_column", "relu", "relu6", "repeat", "safe_embedding_lookup_sparse",
+    "separable_conv2d", "separable_convolution2d", "softmax", "sparse_column_with_hash_bucket",
+    "sparse_column_with_integerized_feature", "sparse_column_with_keys", "sparse_column_with_vocabulary_file", "stack",
+    "sum_regularizer", "summarize_activation", "summarize_activations", "summarize_biases", "summarize_collection",
+    "summarize_tensor", "summarize_tensors", "summarize_variables", "summarize_weights", "unit_norm",
     "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on

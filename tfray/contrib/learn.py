@@ -1,4 +1,4 @@
-"""What programs still use of ``tf.contrib.learn``: modes, data sets, texts as word numbers, and running a graph."""
+"""``tf.contrib.learn``: estimators that take arrays, experiments, data sets, texts as word numbers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,38 @@ from tfray.library.input import vocabulary as preprocessing
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.variables.variables import global_variables_initializer, local_variables_initializer
 from tfray.programs import learn_datasets as datasets
+from tfray.programs import learn_experiment as learn_runner
+from tfray.programs import learn_experiment as monitors
+from tfray.programs.learn_estimators import (
+    DNNClassifier,
+    DNNLinearCombinedClassifier,
+    DNNLinearCombinedRegressor,
+    DNNRegressor,
+    Estimator,
+    LinearClassifier,
+    LinearRegressor,
+    MetricSpec,
+    ModelFnOps,
+    RunConfig,
+    SKCompat,
+    infer_real_valued_columns_from_input,
+    infer_real_valued_columns_from_input_fn,
+)
+from tfray.programs.learn_experiment import Experiment, ExportStrategy, make_export_strategy
 from tfray.session import Session
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.threads.coordinator import Coordinator
 from tfray.training.threads.queue_runner import start_queue_runners
 
-__all__ = ["ModeKeys", "datasets", "preprocessing", "run_n"]
+# fmt: off
+__all__ = [
+    "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor", "Estimator",
+    "Experiment", "ExportStrategy", "LinearClassifier", "LinearRegressor", "MetricSpec", "ModeKeys", "ModelFnOps",
+    "RunConfig", "SKCompat", "datasets", "infer_real_valued_columns_from_input",
+    "infer_real_valued_columns_from_input_fn", "learn_runner", "make_export_strategy", "monitors", "preprocessing",
+    "run_n",
+]
+# fmt: on
 
 
 class ModeKeys:

@@ -3,5 +3,16 @@
 from tfray.training.optimizers.adam import LazyAdamOptimizer
 from tfray.training.optimizers.external_optimizer import ExternalOptimizerInterface, ScipyOptimizerInterface
 from tfray.training.optimizers.nadam import NadamOptimizer
+from tfray.training.optimizers.weight_decay import (
+    AdamWOptimizer,
+    DecoupledWeightDecayExtension,
+    MomentumWOptimizer,
+    extend_with_decoupled_weight_decay,
+)
 
-__all__ = ["ExternalOptimizerInterface", "LazyAdamOptimizer", "NadamOptimizer", "ScipyOptimizerInterface"]
+# fmt: off
+__all__ = [
+    "AdamWOptimizer", "DecoupledWeightDecayExtension", "ExternalOptimizerInterface", "LazyAdamOptimizer",
+    "MomentumWOptimizer", "NadamOptimizer", "ScipyOptimizerInterface", "extend_with_decoupled_weight_decay",
+]
+# fmt: on

@@ -1,5 +1,6 @@
 """``tf.contrib.rnn``: recurrent cells and loops. Most are also in `tf.nn` and `tf.nn.rnn_cell`."""
 
+from tfray.library.rnn.rnn import common_batch_size as best_effort_input_batch_size
 from tfray.library.rnn.rnn import (
     stack_bidirectional_dynamic_rnn,
     stack_bidirectional_rnn,
@@ -7,6 +8,7 @@ from tfray.library.rnn.rnn import (
     static_rnn,
     static_state_saving_rnn,
 )
+from tfray.library.rnn.rnn import swap_batch_and_time as transpose_batch_time
 from tfray.library.rnn.rnn_cell_base import LayerRNNCell, RNNCell
 from tfray.library.rnn.rnn_cell_wrappers import (
     DeviceWrapper,
@@ -30,13 +32,27 @@ from tfray.library.rnn.rnn_cells import (
     LSTMStateTuple,
 )
 from tfray.library.rnn.rnn_fused import FusedRNNCellAdaptor, LSTMBlockFusedCell, TimeReversedFusedRNN
+from tfray.library.rnn.unusual_cells import (
+    AttentionCellWrapper,
+    Conv1DLSTMCell,
+    Conv2DLSTMCell,
+    Conv3DLSTMCell,
+    ConvLSTMCell,
+    CoupledInputForgetGateLSTMCell,
+    IndRNNCell,
+    SRUCell,
+    UGRNNCell,
+)
 
 # fmt: off
 __all__ = [
-    "BasicLSTMCell", "BasicRNNCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "FusedRNNCellAdaptor",
-    "GRUBlockCell", "GRUBlockCellV2", "GRUCell", "HighwayWrapper", "InputProjectionWrapper", "LSTMBlockCell",
-    "LSTMBlockFusedCell", "LSTMCell", "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell", "MultiRNNCell",
-    "OutputProjectionWrapper", "RNNCell", "ResidualWrapper", "TimeReversedFusedRNN", "stack_bidirectional_dynamic_rnn",
+    "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell",
+    "ConvLSTMCell", "CoupledInputForgetGateLSTMCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper",
+    "FusedRNNCellAdaptor", "GRUBlockCell", "GRUBlockCellV2", "GRUCell", "HighwayWrapper", "IndRNNCell",
+    "InputProjectionWrapper", "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell", "LSTMStateTuple",
+    "LayerNormBasicLSTMCell", "LayerRNNCell", "MultiRNNCell", "OutputProjectionWrapper", "RNNCell", "ResidualWrapper",
+    "SRUCell", "TimeReversedFusedRNN", "UGRNNCell", "best_effort_input_batch_size", "stack_bidirectional_dynamic_rnn",
     "stack_bidirectional_rnn", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
+    "transpose_batch_time",
 ]
 # fmt: on

@@ -15,6 +15,12 @@ from tfray.library.rnn.beam_search import (
     FinalBeamSearchDecoderOutput,
     tile_batch,
 )
+from tfray.library.rnn.monotonic_attention import (
+    BahdanauMonotonicAttention,
+    LuongMonotonicAttention,
+    monotonic_attention,
+    safe_cumprod,
+)
 from tfray.library.rnn.seq2seq_decoder import BasicDecoder, BasicDecoderOutput, Decoder, dynamic_decode
 from tfray.library.rnn.seq2seq_helpers import (
     CustomHelper,
@@ -31,10 +37,12 @@ from tfray.ops.nn.beam_ops import gather_tree, gather_tree_from_array
 
 # fmt: off
 __all__ = [
-    "AttentionMechanism", "AttentionWrapper", "AttentionWrapperState", "BahdanauAttention", "BasicDecoder",
-    "BasicDecoderOutput", "BeamSearchDecoder", "BeamSearchDecoderOutput", "BeamSearchDecoderState", "CustomHelper",
-    "Decoder", "FinalBeamSearchDecoderOutput", "GreedyEmbeddingHelper", "Helper", "InferenceHelper", "LuongAttention",
-    "SampleEmbeddingHelper", "ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper", "TrainingHelper",
-    "dynamic_decode", "gather_tree", "gather_tree_from_array", "hardmax", "sequence_loss", "tile_batch",
+    "AttentionMechanism", "AttentionWrapper", "AttentionWrapperState", "BahdanauAttention",
+    "BahdanauMonotonicAttention", "BasicDecoder", "BasicDecoderOutput", "BeamSearchDecoder", "BeamSearchDecoderOutput",
+    "BeamSearchDecoderState", "CustomHelper", "Decoder", "FinalBeamSearchDecoderOutput", "GreedyEmbeddingHelper",
+    "Helper", "InferenceHelper", "LuongAttention", "LuongMonotonicAttention", "SampleEmbeddingHelper",
+    "ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper", "TrainingHelper", "dynamic_decode",
+    "gather_tree", "gather_tree_from_array", "hardmax", "monotonic_attention", "safe_cumprod", "sequence_loss",
+    "tile_batch",
 ]
 # fmt: on

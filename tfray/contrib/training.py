@@ -1,6 +1,7 @@
 """``tf.contrib.training``: hyperparameters, a training loop, evaluation, and placing variables by their size."""
 
 from tfray.training.checkpoints.checkpoint_management import checkpoints_iterator, wait_for_new_checkpoint
+from tfray.training.input.bucketing import bucket, bucket_by_sequence_length
 from tfray.training.sessions.evaluation import (
     StopAfterNEvalsHook,
     SummaryAtEndHook,
@@ -9,13 +10,14 @@ from tfray.training.sessions.evaluation import (
     get_or_create_eval_step,
 )
 from tfray.training.sessions.hparams import HParams
+from tfray.training.sessions.learning import create_train_op
 from tfray.training.sessions.train_loop import train
 from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn
 
 # fmt: off
 __all__ = [
-    "GreedyLoadBalancingStrategy", "HParams", "StopAfterNEvalsHook", "SummaryAtEndHook", "byte_size_load_fn",
-    "checkpoints_iterator", "evaluate_once", "evaluate_repeatedly", "get_or_create_eval_step", "train",
-    "wait_for_new_checkpoint",
+    "GreedyLoadBalancingStrategy", "HParams", "StopAfterNEvalsHook", "SummaryAtEndHook", "bucket",
+    "bucket_by_sequence_length", "byte_size_load_fn", "checkpoints_iterator", "create_train_op", "evaluate_once",
+    "evaluate_repeatedly", "get_or_create_eval_step", "train", "wait_for_new_checkpoint",
 ]
 # fmt: on

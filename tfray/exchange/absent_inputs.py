@@ -1,15 +1,19 @@
 """Inputs of a message's operations that only the caller's `input_map` gives: the message lacks what makes them.
 
-While the message becomes a graph, placeholders stand for them. The graph then names what the message named.
+While the message becomes a graph, placeholders stand for them, and variables for handles of variables. The graph then
+names what the message named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tfray.exchange.attributes import write_attr
+from tfray.exchange.op_table import operation_type
 from tfray.formats.graph_proto import GraphDef
 from tfray.framework.graph import Tensor
 from tfray.framework.plain_graph import PlainGraph
+from tfray.framework.region import variable_behind
 
 
 class AbsentInputs:
@@ -34,17 +38,24 @@ class AbsentInputs:
         self._used: set[str] = set()
 
     def filled(self, message: GraphDef) -> GraphDef:
-        """The message with placeholders for what it lacks: itself, where it lacks nothing."""
+        """The message with placeholders and variables for what it lacks: itself, where it lacks nothing."""
         if not self._stand_ins:
             return message
         whole = GraphDef()
         whole.CopyFrom(message)
+        referred: set[str] = set()
         for node in whole.node:
             node.input[:] = [self._filled(text) for text in node.input]
+            definition = operation_type(node.op)
+            if definition and any(arg.is_variable for arg in definition.inputs):
+                referred.update(node.input)
         for name, tensor in self._stand_ins.values():
-            node = whole.node.add(name=name, op="Placeholder")
-            node.attr["dtype"].type = tensor.dtype.as_datatype_enum
-            node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
+            variable = "VariableV2" if name in referred else "VarHandleOp"
+            behind = variable_behind(tensor)
+            node = whole.node.add(name=name, op=variable if behind else "Placeholder")
+            dtype, shape = behind or (tensor.dtype, tensor.shape)
+            write_attr(node.attr["dtype"], "type", dtype)
+            write_attr(node.attr["shape"], "shape", shape)
         return whole
 
     def _filled(self, text: str) -> str:
@@ -56,7 +67,7 @@ class AbsentInputs:
         return mark + self._stand_ins[key][0]
 
     def named(self, graph: PlainGraph) -> PlainGraph:
-        """A graph that was made of the filled message, with the names of what it lacks, and without placeholders."""
+        """A graph that was made of the filled message, with the names of what it lacks, and without stand-ins."""
         if self._stand_ins:
             keys = {name: key for key, (name, _) in self._stand_ins.items()}
             graph.node = [node for node in graph.node if node.name not in keys]

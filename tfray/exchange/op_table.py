@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -145,6 +145,11 @@ class TensorFlowOp:
 def _lines() -> dict[str, str]:
     text = Path(__file__).with_name("tensorflow_ops.txt").read_text()
     return {line.partition("\t")[0].removesuffix("!"): line for line in text.splitlines()}
+
+
+def operation_names() -> Collection[str]:
+    """The names of TensorFlow's operation types."""
+    return _lines().keys()
 
 
 @functools.cache

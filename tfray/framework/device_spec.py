@@ -160,3 +160,29 @@ def short_name(device: str) -> str:
     spec = DeviceSpec.from_string(device)
     unit = f"{spec.device_type}:{spec.device_index}"
     return f"{spec.job}/{spec.task}" + ("" if unit == "CPU:0" else f"/{unit}")
+
+
+class DeviceName(str):
+    """The full name of a device, with what TensorFlow tells of devices."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return str(self)
+
+    @property
+    def device_type(self) -> str:
+        """``CPU`` or ``GPU``."""
+        return DeviceSpec.from_string(self).device_type or ""
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """What TensorFlow says of a CPU's memory, whatever the machine has."""
+        return 256 << 20
+
+    @property
+    def incarnation(self) -> int:
+        """A number of the device."""
+        return 1

@@ -55,6 +55,14 @@ class DType:
         return self
 
     @property
+    def _is_ref_dtype(self) -> bool:
+        return False
+
+    @property
+    def _as_ref(self) -> DType:
+        return self
+
+    @property
     def real_dtype(self) -> DType:
         """The type of the real part: ``float32`` for ``complex64``."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)

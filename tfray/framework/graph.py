@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from tfray.errors import ArgumentError, InvalidArgumentError
-from tfray.framework import dtypes, op_def
+from tfray.framework import dtypes, op_def, tensor_operators
 from tfray.framework.call_site import frame_of, user_site
 from tfray.framework.default_stack import ControlScope, DefaultStack, controls_for, made_under, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
@@ -28,7 +28,7 @@ ErrorT = TypeVar("ErrorT", bound=InvalidArgumentError)
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
 
 
-class Tensor(TensorOperators["Tensor"]):
+class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
     """One output of an operation: a value that exists while a step runs.
 
     Attributes:
@@ -128,7 +128,7 @@ class Tensor(TensorOperators["Tensor"]):
         return self
 
 
-class Operation:
+class Operation(tensor_operators.OperationInnerNames):
     """A node of the graph: a type, its inputs, attributes and control inputs, and the tensors it computes.
 
     Attributes:
@@ -257,7 +257,7 @@ DeviceLike = str | DeviceSpec | DeviceFunction
 """A device: its name, possibly partial, or a function that names one for each operation."""
 
 
-class Graph(GraphCollections):
+class Graph(GraphCollections, tensor_operators.GraphInnerNames):
     """Operations and the tensors between them, with the scopes that name and place new ones.
 
     A graph only grows. It may be built from one thread at a time; sessions may run it from many.

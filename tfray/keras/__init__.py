@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         metrics,
         models,
         optimizers,
+        preprocessing,
         regularizers,
         utils,
     )
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "Input", "Model", "Sequential", "activations", "backend", "callbacks", "datasets", "estimator", "initializers",
-    "layers", "losses", "metrics", "models", "optimizers", "regularizers", "utils",
+    "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",
 ]
 # fmt: on
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tfray.config import ConfigProto
@@ -84,6 +86,52 @@ def is_sparse(tensor: Any) -> bool:
 def unchanged(*args: Any, **kwargs: Any) -> Callable[[_Decorated], _Decorated]:
     """A decorator that changes nothing: what TensorFlow marks as public or deprecated with it is used as it is."""
     return lambda decorated: decorated
+
+
+def get_name_scope() -> str:
+    """The current name scope, without a slash at its end."""
+    return get_default_graph().get_name_scope()
+
+
+def strip_name_scope(name: str, export_scope: str | None) -> str:
+    """A name without the scope that it begins with; ``^`` and ``loc:@`` before it stay."""
+    if not export_scope:
+        return name
+    for mark in ("^", "loc:@", ""):
+        if name.startswith(f"{mark}{export_scope.rstrip('/')}/"):
+            return mark + name[len(mark) + len(export_scope.rstrip("/")) + 1 :]
+    return name
+
+
+def executing_eagerly_outside_functions() -> bool:
+    """Whether operations run at once: they never do."""
+    return False
+
+
+@contextmanager
+def nothing(*args: Any, **kwargs: Any) -> Iterator[None]:
+    """A context in which nothing is different."""
+    yield
+
+
+def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old_value: Any) -> Any:
+    """The value of an argument with two names.
+
+    Raises:
+        ValueError: Both are given.
+    """
+    if old_value is not None and new_value is not None:
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
+    return new_value if old_value is None else old_value
+
+
+def make_all(module_name: str, doc_string_modules: Any = None) -> list[str]:
+    """The public names of a module."""
+    return [name for name in vars(sys.modules[module_name]) if not name.startswith("_")]
+
+
+def remove_undocumented(module_name: str, allowed_exception_list: Any = None, doc_string_modules: Any = None) -> None:
+    """Nothing: names of a program's modules stay."""
 
 
 def merge_device(spec: str | DeviceSpec | None) -> Callable[[Operation], str]:

@@ -9,7 +9,7 @@ from typing import Any
 import tfray as tf
 from tfray.absent_names import RENAMED
 from tfray.library.rnn import rnn_cells
-from tfray.library.rnn.rnn_cell_wrappers import linear
+from tfray.programs.cell_internals import linear
 
 
 def concat(concat_dim: Any, values: Any, name: str = "concat") -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -28,6 +29,9 @@ VERSIONS: Final = {"1.15": "1.15.5", "0.12": "0.12.1"}
 
 VARIABLE: Final = "TFRAY_TENSORFLOW"
 """The environment variable that says which version programs find."""
+
+_GENERATED: Final = re.compile(r"python\.(ops|training)\.(gen_)?\w+_ops")
+"""Modules that have functions which TensorFlow generates for its operation types, or take them from one that has."""
 
 _SAME: Final = "compat.v1"
 """The path that leads back to the root."""
@@ -158,6 +162,8 @@ class TensorFlow(MetaPathFinder, Loader):
         if base is not None and (own := vars(base).get("__getattr__")):
             value = own(name)
             return self._module(inner) if isinstance(value, ModuleType) else value
+        if _GENERATED.fullmatch(path) and (function := _generated(name)):
+            return function
         raise absent(inner, _listed(path, entries, base))
 
     def _target(self, target: str) -> Any:
@@ -219,6 +225,12 @@ def _without_same(path: str) -> str:
 def _listed(path: str, entries: Mapping[str, str], base: ModuleType | None) -> list[str]:
     """What there is below a path, for messages."""
     return sorted({*getattr(base, "__all__", ()), *entries, *_packages().get(path, ())} - {"*"})
+
+
+def _generated(name: str) -> Callable[..., Any] | None:
+    from tfray.programs.generated_functions import generated_function  # what imports graphs is rarely needed
+
+    return generated_function(name)
 
 
 def install(version: str | None = None) -> ModuleType:

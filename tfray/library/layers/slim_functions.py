@@ -433,6 +433,40 @@ def relu(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
     return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.relu, **kwargs})
 
 
+def elu(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
+    """`fully_connected` with `tf.nn.elu`, with the same shapes."""
+    return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.elu, **kwargs})
+
+
+def maxout(inputs: TensorLike, num_units: int, axis: int = -1, scope: str | None = None) -> Tensor:
+    """The largest of each group of channels (Goodfellow et al., arXiv:1302.4389).
+
+    Args:
+        inputs: Shape ``[..., channels]``.
+        num_units: Number of groups, each of channels beside each other.
+        axis: Axis of the channels.
+        scope: Name scope.
+
+    Returns:
+        Shape ``[..., num_units]``, the same dtype.
+
+    Raises:
+        ValueError: `num_units` does not divide the channels.
+    """
+    with name_scope(scope, "MaxOut", [inputs]):
+        inputs = convert_to_tensor(inputs)
+        sizes = inputs.shape.as_list()
+        axis = axis % len(sizes)
+        channels = sizes[axis]
+        if channels is None or channels % num_units:
+            raise ValueError(f"number of features({channels}) is not a multiple of num_units({num_units})")
+        known = [array_ops.shape(inputs)[index] if size is None else size for index, size in enumerate(sizes)]
+        split = [*known[:axis], num_units, channels // num_units, *known[axis + 1 :]]
+        largest = math_ops.reduce_max(array_ops.reshape(inputs, array_ops.stack(split)), axis=axis + 1)
+        largest.set_shape([*sizes[:axis], num_units, *sizes[axis + 1 :]])
+        return largest
+
+
 def relu6(inputs: TensorLike, num_outputs: int, **kwargs: Any) -> Tensor:
     """`fully_connected` with `tf.nn.relu6`, with the same shapes."""
     return fully_connected(inputs, num_outputs, **{"activation_fn": activation_ops.relu6, **kwargs})

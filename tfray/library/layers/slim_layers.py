@@ -65,13 +65,13 @@ def collect(collections: CollectionNames | None, outputs: Tensor) -> Tensor:
 
 
 def _collect_variables(variables_collections: VariablesCollections | None, variables: Iterable[Any]) -> None:
-    """Add variables to collections: a list for all, or by the variables' names."""
+    """Add variables to collections: a list for all, or by the variables' names, None for those of no collection."""
     if not variables_collections:
         return
     for variable in variables:
         names = variables_collections
         if isinstance(names, dict):
-            names = names.get(variable.op.name.rpartition("/")[2], [])
+            names = names.get(variable.op.name.rpartition("/")[2]) or []
         get_default_graph().add_to_collections(names, variable)
 
 

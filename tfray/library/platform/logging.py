@@ -25,6 +25,9 @@ WARNING: Final = _logging.WARNING
 ERROR: Final = _logging.ERROR
 FATAL: Final = _logging.CRITICAL
 
+LOGGER: Final = _logging.getLogger("tfray")
+"""What programs find as ``tf.logging._logger``."""
+
 _CALLER: Final = 2
 """Stack frames between Python's logging call and the user's line: the message shows that line."""
 

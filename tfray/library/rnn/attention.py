@@ -30,15 +30,35 @@ from tfray.ops.nn.cross_entropy_ops import softmax
 
 
 class AttentionMechanism:
-    """Gives a weight to every entry of a memory.
+    """What an `AttentionWrapper` takes: it is called with a query and its state, and returns weights and the next one.
+
+    Programs define their own. `BaseAttentionMechanism` has what most share.
+    """
+
+    @property
+    def alignments_size(self) -> Any:
+        """Number of entries of the memory."""
+        raise NotImplementedError(f"{type(self).__name__} must define alignments_size")
+
+    @property
+    def state_size(self) -> Any:
+        """Size of the state."""
+        raise NotImplementedError(f"{type(self).__name__} must define state_size")
+
+
+class BaseAttentionMechanism(AttentionMechanism):
+    """Gives a weight to every entry of a memory. Subclasses score the entries for a query.
 
     Args:
-        memory: Shape ``[batch, time, size]``: mostly the outputs of an encoder.
-        memory_sequence_length: Lengths ``[batch]``: later entries get weight 0.
         query_layer: Layer through which queries pass; None for none.
+        memory: Shape ``[batch, time, ...]``: mostly the outputs of an encoder.
+        probability_fn: From scores ``[batch, time]`` and the state to weights.
+        memory_sequence_length: Lengths ``[batch]``: later entries get the score `score_mask_value`.
         memory_layer: Layer that makes the keys from the memory; None for none.
-        probability_fn: From scores ``[batch, time]`` to weights; `softmax` when None.
-        score_mask_value: Score of entries past the end.
+        check_inner_dims_defined: The sizes of the memory behind ``time`` must be known.
+        score_mask_value: Score of entries past the end; minus infinity when None.
+        custom_key_value_fn: From keys and values to what takes their place.
+        name: Not used.
 
     Attributes:
         keys: What queries are compared with, ``[batch, time, units]``.
@@ -47,28 +67,59 @@ class AttentionMechanism:
 
     def __init__(
         self,
-        memory: TensorLike,
+        query_layer: Any,
+        memory: Any,
+        probability_fn: Callable[[Tensor, Any], Tensor],
         memory_sequence_length: TensorLike | None = None,
-        query_layer: Any = None,
         memory_layer: Any = None,
-        probability_fn: Callable[[Tensor], Tensor] | None = None,
+        check_inner_dims_defined: bool = True,
         score_mask_value: float | None = None,
+        custom_key_value_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+        name: str | None = None,
     ) -> None:
-        self.query_layer = query_layer
-        self.memory_layer = memory_layer
-        self._probability_fn = probability_fn or softmax
-        self._mask_value = -np.inf if score_mask_value is None else score_mask_value
-        memory = convert_to_tensor(memory)
-        if memory.shape.rank not in (None, 3):
-            raise InvalidArgumentError(f"attention: memory has shape {memory.shape}, expected [batch, time, size]")
-        self._mask: Tensor | None = None
-        if memory_sequence_length is not None:
-            self._mask = array_ops.sequence_mask(memory_sequence_length, array_ops.shape(memory)[1])
-            memory = memory * array_ops.expand_dims(array_ops.cast(self._mask, memory.dtype), 2)
-        self.values = memory
-        self.keys = memory if memory_layer is None else memory_layer(memory)
-        self.batch_size = batch_size_of(self.keys)
-        self._alignments_size = batch_size_of(self.keys, 1)
+        if not callable(probability_fn):
+            raise TypeError(f"probability_fn must be callable, saw type: {type(probability_fn).__name__}")
+        self._query_layer = query_layer
+        self._memory_layer = memory_layer
+        self._probability_fn: Callable[[Tensor, Any], Tensor] = lambda score, state: probability_fn(
+            maybe_mask_score(score, memory_sequence_length, score_mask_value), state
+        )
+        self._values = prepare_memory(memory, memory_sequence_length, check_inner_dims_defined)
+        self._keys = self._values
+        if memory_layer is not None:
+            if self._values.shape.rank not in (None, 3):
+                shape = self._values.shape
+                raise InvalidArgumentError(f"attention: memory has shape {shape}, expected [batch, time, size]")
+            self._keys = memory_layer(self._values)
+        if custom_key_value_fn is not None:
+            self._keys, self._values = custom_key_value_fn(self._keys, self._values)
+        self._batch_size = batch_size_of(self._keys)
+        self._alignments_size = batch_size_of(self._keys, 1)
+
+    @property
+    def query_layer(self) -> Any:
+        """The layer through which queries pass, or None."""
+        return self._query_layer
+
+    @property
+    def memory_layer(self) -> Any:
+        """The layer that makes the keys, or None."""
+        return self._memory_layer
+
+    @property
+    def keys(self) -> Any:
+        """What queries are compared with, ``[batch, time, units]``."""
+        return self._keys
+
+    @property
+    def values(self) -> Any:
+        """The memory, zeros past the ends."""
+        return self._values
+
+    @property
+    def batch_size(self) -> Any:
+        """The memory's: a number where it is known, otherwise a scalar."""
+        return self._batch_size
 
     @property
     def alignments_size(self) -> Any:
@@ -87,29 +138,56 @@ class AttentionMechanism:
         zeros.set_shape([size if isinstance(size, int) else None for size in sizes])
         return zeros
 
-    def initial_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Tensor:
+    def initial_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         """The state before the first step."""
         return self.initial_alignments(batch_size, dtype)
 
-    def weights(self, score: Tensor) -> Tensor:
-        """The weights for scores ``[batch, time]``."""
-        if self._mask is not None:
-            masked = array_ops.ones_like(score) * convert_to_tensor(self._mask_value, score.dtype)
-            score = array_ops.where(self._mask, score, masked)
-        return self._probability_fn(score)
+
+def maybe_mask_score(
+    score: Tensor, memory_sequence_length: TensorLike | None, score_mask_value: float | None
+) -> Tensor:
+    """Scores ``[batch, time]`` with `score_mask_value` past the lengths ``[batch]``; as they are without lengths."""
+    if memory_sequence_length is None:
+        return score
+    value = -np.inf if score_mask_value is None else score_mask_value
+    mask = array_ops.sequence_mask(memory_sequence_length, array_ops.shape(score)[1])
+    return array_ops.where(mask, score, array_ops.ones_like(score) * convert_to_tensor(value, score.dtype))
 
 
-class BahdanauAttention(AttentionMechanism):
+def prepare_memory(
+    memory: Any, memory_sequence_length: TensorLike | None = None, check_inner_dims_defined: bool = True
+) -> Any:
+    """A memory ``[batch, time, ...]``, or a structure of such, with zeros past the lengths ``[batch]``."""
+    memory = nest.map_structure(lambda each: convert_to_tensor(each, name="memory"), memory)
+    for each in nest.flatten(memory):
+        if check_inner_dims_defined and not TensorShape(each.shape[2:]).is_fully_defined():
+            raise ValueError(
+                f"Expected memory {each.name} to have fully defined inner dims, but saw shape: {each.shape}"
+            )
+    if memory_sequence_length is None:
+        return memory
+
+    def masked(each: Tensor) -> Tensor:
+        mask = array_ops.sequence_mask(memory_sequence_length, array_ops.shape(each)[1], each.dtype)
+        for _ in range((each.shape.rank or 3) - 2):
+            mask = array_ops.expand_dims(mask, -1)
+        return each * mask
+
+    return nest.map_structure(masked, memory)
+
+
+class BahdanauAttention(BaseAttentionMechanism):
     """Additive attention (Bahdanau et al., arXiv:1409.0473): ``v . tanh(keys + W query)``.
 
     Args:
         num_units: Size of the keys.
-        memory: As for `AttentionMechanism`.
+        memory: As for `BaseAttentionMechanism`.
         memory_sequence_length: Likewise.
         normalize: Normalise ``v`` (Salimans and Kingma, arXiv:1602.07868).
-        probability_fn: As for `AttentionMechanism`.
-        score_mask_value: Likewise.
+        probability_fn: From scores ``[batch, time]`` to weights; `softmax` when None.
+        score_mask_value: As for `BaseAttentionMechanism`.
         dtype: Dtype of the layers.
+        custom_key_value_fn: As for `BaseAttentionMechanism`.
         name: Name of the scope in which the keys are made.
     """
 
@@ -122,47 +200,73 @@ class BahdanauAttention(AttentionMechanism):
         probability_fn: Callable[[Tensor], Tensor] | None = None,
         score_mask_value: float | None = None,
         dtype: DTypeLike | None = None,
+        custom_key_value_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
         name: str = "BahdanauAttention",
     ) -> None:
-        self._num_units = num_units
-        self._normalize = normalize
         dtype = dtypes.float32 if dtype is None else dtype
         super().__init__(
-            memory,
-            memory_sequence_length,
-            Dense(num_units, name="query_layer", use_bias=False, dtype=dtype),
-            Dense(num_units, name="memory_layer", use_bias=False, dtype=dtype),
-            probability_fn,
-            score_mask_value,
+            query_layer=dense_layer("query_layer", num_units, dtype),
+            memory_layer=dense_layer("memory_layer", num_units, dtype),
+            memory=memory,
+            probability_fn=of_scores(probability_fn),
+            custom_key_value_fn=custom_key_value_fn,
+            memory_sequence_length=memory_sequence_length,
+            score_mask_value=score_mask_value,
+            name=name,
         )
+        self._num_units = num_units
+        self._normalize = normalize
+        self._name = name
 
-    def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Tensor]:
+    def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Any]:
         """The weights for a query ``[batch, size]``, and the next state."""
-        with variable_scope(None, "bahdanau_attention"):
-            projected = array_ops.expand_dims(self.query_layer(query), 1)
-            v = get_variable("attention_v", [self._num_units], query.dtype)
-            inner = self.keys + projected
-            if self._normalize:
-                scale = initializers.Constant(math.sqrt(1.0 / self._num_units))
-                g = get_variable("attention_g", [], query.dtype, scale)
-                b = get_variable("attention_b", [self._num_units], query.dtype, initializers.Zeros())
-                v = g * v * math_ops.rsqrt(math_ops.reduce_sum(math_ops.square(v)))
-                inner = inner + b
-            alignments = self.weights(math_ops.reduce_sum(v * tanh(inner), [2]))
+        with variable_scope(None, "bahdanau_attention", [query]):
+            projected = self.query_layer(query) if self.query_layer else query
+            score = bahdanau_score(projected, self._keys, self._normalize)
+        alignments = self._probability_fn(score, state)
         return alignments, alignments
 
 
-class LuongAttention(AttentionMechanism):
+def dense_layer(name: str, units: int, dtype: DTypeLike) -> Dense:
+    """The layer of queries or of the memory."""
+    return Dense(units, name=name, use_bias=False, dtype=dtype)
+
+
+def of_scores(probability_fn: Callable[[Tensor], Tensor] | None) -> Callable[[Tensor, Any], Tensor]:
+    """A function of scores and a state that needs the scores alone: `softmax` for None."""
+    function = softmax if probability_fn is None else probability_fn
+    return lambda score, _: function(score)
+
+
+def bahdanau_score(processed_query: Tensor, keys: Tensor, normalize: bool) -> Tensor:
+    """Scores ``[batch, time]`` of keys ``[batch, time, units]`` for a query ``[batch, units]``.
+
+    Their variables are ``attention_v``, and ``attention_g`` and ``attention_b`` for `normalize`.
+    """
+    units = int(keys.shape[2])
+    inner = keys + array_ops.expand_dims(processed_query, 1)
+    v = get_variable("attention_v", [units], processed_query.dtype)
+    if normalize:
+        scale = initializers.Constant(math.sqrt(1.0 / units))
+        g = get_variable("attention_g", [], processed_query.dtype, scale)
+        b = get_variable("attention_b", [units], processed_query.dtype, initializers.Zeros())
+        v = g * v * math_ops.rsqrt(math_ops.reduce_sum(math_ops.square(v)))
+        inner = inner + b
+    return math_ops.reduce_sum(v * tanh(inner), [2])
+
+
+class LuongAttention(BaseAttentionMechanism):
     """Multiplicative attention (Luong et al., arXiv:1508.04025): ``keys . query``.
 
     Args:
         num_units: Size of the keys, and of the queries.
-        memory: As for `AttentionMechanism`.
+        memory: As for `BaseAttentionMechanism`.
         memory_sequence_length: Likewise.
         scale: Multiply the scores by a number that is learned.
-        probability_fn: As for `AttentionMechanism`.
-        score_mask_value: Likewise.
+        probability_fn: From scores ``[batch, time]`` to weights; `softmax` when None.
+        score_mask_value: As for `BaseAttentionMechanism`.
         dtype: Dtype of the layer.
+        custom_key_value_fn: As for `BaseAttentionMechanism`.
         name: Name of the scope in which the keys are made.
     """
 
@@ -175,34 +279,50 @@ class LuongAttention(AttentionMechanism):
         probability_fn: Callable[[Tensor], Tensor] | None = None,
         score_mask_value: float | None = None,
         dtype: DTypeLike | None = None,
+        custom_key_value_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
         name: str = "LuongAttention",
     ) -> None:
+        super().__init__(
+            query_layer=None,
+            memory_layer=dense_layer("memory_layer", num_units, dtypes.float32 if dtype is None else dtype),
+            memory=memory,
+            probability_fn=of_scores(probability_fn),
+            custom_key_value_fn=custom_key_value_fn,
+            memory_sequence_length=memory_sequence_length,
+            score_mask_value=score_mask_value,
+            name=name,
+        )
         self._num_units = num_units
         self._scale = scale
-        super().__init__(
-            memory,
-            memory_sequence_length,
-            None,
-            Dense(num_units, name="memory_layer", use_bias=False, dtype=dtypes.float32 if dtype is None else dtype),
-            probability_fn,
-            score_mask_value,
-        )
+        self._name = name
 
-    def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Tensor]:
+    def __call__(self, query: Tensor, state: Any) -> tuple[Tensor, Any]:
         """The weights for a query ``[batch, num_units]``, and the next state."""
-        with variable_scope(None, "luong_attention"):
-            depth = query.shape.as_list()[-1]
-            if depth != self._num_units:
-                raise ValueError(
-                    f"LuongAttention: the query has size {depth}, and the keys {self._num_units}: they must agree; "
-                    "set num_units to the size of the cell's output"
-                )
-            score = linalg_ops.matmul(array_ops.expand_dims(query, 1), self.keys, transpose_b=True)
-            score = array_ops.squeeze(score, [1])
-            if self._scale:
-                score = get_variable("attention_g", [], query.dtype, initializers.Ones()) * score
-            alignments = self.weights(score)
+        with variable_scope(None, "luong_attention", [query]):
+            score = luong_score(query, self._keys, self._scale)
+        alignments = self._probability_fn(score, state)
         return alignments, alignments
+
+
+def luong_score(query: Tensor, keys: Tensor, scale: bool) -> Tensor:
+    """Scores ``[batch, time]`` of keys ``[batch, time, units]`` for a query ``[batch, units]``.
+
+    For `scale` they have a variable ``attention_g``.
+
+    Raises:
+        ValueError: Query and keys have different sizes.
+    """
+    depth, units = query.shape.as_list()[-1], keys.shape.as_list()[-1]
+    if depth != units:
+        raise ValueError(
+            f"LuongAttention: the query has size {depth}, and the keys {units}: they must agree; "
+            "set num_units to the size of the cell's output"
+        )
+    score = linalg_ops.matmul(array_ops.expand_dims(query, 1), keys, transpose_b=True)
+    score = array_ops.squeeze(score, [1])
+    if scale:
+        score = get_variable("attention_g", [], query.dtype, initializers.Ones()) * score
+    return score
 
 
 def hardmax(logits: TensorLike, name: str | None = None) -> Tensor:
@@ -244,6 +364,12 @@ class AttentionWrapperState(
         return nest.map_structure(fitting, self, replaced)
 
 
+_OTHER_BATCH = (
+    "AttentionWrapper: the memory has another batch size than the state; with a beam search decoder, tile "
+    "the memory, its lengths and the encoder's state by tf.contrib.seq2seq.tile_batch"
+)
+
+
 class AttentionWrapper(RNNCell):
     """A cell with attention: in each step it gets its input joined with the attention of the step before.
 
@@ -276,35 +402,42 @@ class AttentionWrapper(RNNCell):
         check_is_cell(cell, "AttentionWrapper")
         self._cell = cell
         self._is_multi = isinstance(attention_mechanism, (list, tuple))
-        self._mechanisms = list(attention_mechanism) if self._is_multi else [attention_mechanism]
-        if any(not isinstance(mechanism, AttentionMechanism) for mechanism in self._mechanisms):
+        # The names of these parts are TensorFlow's: subclasses of programs use them.
+        self._attention_mechanisms = tuple(attention_mechanism) if self._is_multi else (attention_mechanism,)
+        if any(not isinstance(mechanism, AttentionMechanism) for mechanism in self._attention_mechanisms):
             raise TypeError(f"AttentionWrapper takes attention mechanisms, not {attention_mechanism!r}")
-        self._layers = self._attention_layers(attention_layer_size, attention_layer)
-        self._keeps_history = alignment_history
+        self._attention_layers = self._made_layers(attention_layer_size, attention_layer)
+        self._alignment_history = alignment_history
         self._cell_input_fn = cell_input_fn or (lambda inputs, attention: array_ops.concat([inputs, attention], -1))
-        self._outputs_attention = output_attention
+        self._output_attention = output_attention
         self._initial_cell_state = initial_cell_state
 
-    def _attention_layers(self, sizes: Any, layers: Any) -> list[Any]:
+    def _made_layers(self, sizes: Any, layers: Any) -> tuple[Any, ...] | None:
         if sizes is not None and layers is not None:
             raise ValueError("AttentionWrapper: give attention_layer_size or attention_layer, not both")
         given = layers if sizes is None else sizes
         listed = list(given) if isinstance(given, (list, tuple)) else [given] * (1 if not self._is_multi else 0)
         if given is None:
-            return [None] * len(self._mechanisms)
-        if len(listed) != len(self._mechanisms):
-            raise ValueError(f"AttentionWrapper: {len(self._mechanisms)} mechanisms need as many attention layers")
+            return None
+        if len(listed) != len(self._attention_mechanisms):
+            raise ValueError(
+                f"AttentionWrapper: {len(self._attention_mechanisms)} mechanisms need as many attention layers"
+            )
         if sizes is None:
-            return listed
-        return [
-            Dense(size, name="attention_layer", use_bias=False, dtype=mechanism.values.dtype)
-            for size, mechanism in zip(listed, self._mechanisms, strict=True)
-        ]
+            return tuple(listed)
+        return tuple(
+            dense_layer("attention_layer", size, mechanism.values.dtype)
+            for size, mechanism in zip(listed, self._attention_mechanisms, strict=True)
+        )
+
+    def _layer(self, index: int) -> Any:
+        return self._attention_layers[index] if self._attention_layers else None
 
     @property
-    def _attention_size(self) -> int:
+    def _attention_layer_size(self) -> int:
         total = 0
-        for layer, mechanism in zip(self._layers, self._mechanisms, strict=True):
+        for index, mechanism in enumerate(self._attention_mechanisms):
+            layer = self._layer(index)
             values = mechanism.values.shape
             if layer is None:
                 total += values.as_list()[-1]
@@ -314,22 +447,22 @@ class AttentionWrapper(RNNCell):
             total += layer.compute_output_shape([None, depth + values.as_list()[-1]]).as_list()[-1]
         return total
 
-    def _per_mechanism(self, values: Sequence[Any]) -> Any:
+    def _item_or_tuple(self, values: Sequence[Any]) -> Any:
         return tuple(values) if self._is_multi else values[0]
 
     @property
     def output_size(self) -> Any:
-        return self._attention_size if self._outputs_attention else self._cell.output_size
+        return self._attention_layer_size if self._output_attention else self._cell.output_size
 
     @property
     def state_size(self) -> AttentionWrapperState:
         return AttentionWrapperState(
             cell_state=self._cell.state_size,
-            attention=self._attention_size,
+            attention=self._attention_layer_size,
             time=TensorShape([]),
-            alignments=self._per_mechanism([m.alignments_size for m in self._mechanisms]),
-            alignment_history=self._per_mechanism([() for _ in self._mechanisms]),
-            attention_state=self._per_mechanism([m.state_size for m in self._mechanisms]),
+            alignments=self._item_or_tuple([m.alignments_size for m in self._attention_mechanisms]),
+            alignment_history=self._item_or_tuple([() for _ in self._attention_mechanisms]),
+            attention_state=self._item_or_tuple([m.state_size for m in self._attention_mechanisms]),
         )
 
     def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> AttentionWrapperState:
@@ -338,34 +471,32 @@ class AttentionWrapper(RNNCell):
             cell_state = self._initial_cell_state
             if cell_state is None:
                 cell_state = self._cell.zero_state(batch_size, dtype)
-            checks = [self._batch_check(mechanism, batch_size) for mechanism in self._mechanisms]
-            with get_default_graph().control_dependencies([check for check in checks if check is not None]):
+            with get_default_graph().control_dependencies(self._batch_size_checks(batch_size)):
                 cell_state = nest.map_structure(array_ops.identity, cell_state)
-            alignments = [m.initial_alignments(batch_size, dtype) for m in self._mechanisms]
+            alignments = [m.initial_alignments(batch_size, dtype) for m in self._attention_mechanisms]
+            states = [m.initial_state(batch_size, dtype) for m in self._attention_mechanisms]
             histories = [
-                TensorArray(dtype, 0, dynamic_size=True, element_shape=tensor.shape) if self._keeps_history else ()
+                TensorArray(dtype, 0, dynamic_size=True, element_shape=tensor.shape) if self._alignment_history else ()
                 for tensor in alignments
             ]
             return AttentionWrapperState(
                 cell_state=cell_state,
-                attention=zeros_of(self._attention_size, batch_size, dtype),
+                attention=zeros_of(self._attention_layer_size, batch_size, dtype),
                 time=array_ops.zeros([], dtypes.int32),
-                alignments=self._per_mechanism(alignments),
-                alignment_history=self._per_mechanism(histories),
-                attention_state=self._per_mechanism([m.initial_state(batch_size, dtype) for m in self._mechanisms]),
+                alignments=self._item_or_tuple(alignments),
+                alignment_history=self._item_or_tuple(histories),
+                attention_state=self._item_or_tuple(states),
             )
 
-    def _batch_check(self, mechanism: AttentionMechanism, batch_size: TensorLike) -> Any:
-        known = isinstance(mechanism.batch_size, int) and isinstance(batch_size, int)
-        if known and mechanism.batch_size == batch_size:
-            return None
-        message = (
-            "AttentionWrapper: the memory has another batch size than the state; with a beam search decoder, tile "
-            "the memory, its lengths and the encoder's state by tf.contrib.seq2seq.tile_batch"
-        )
-        if known:
-            raise InvalidArgumentError(f"{message} ({mechanism.batch_size} and {batch_size!r})")
-        return assert_equal(batch_size, mechanism.batch_size, message=message)
+    def _batch_size_checks(self, batch_size: TensorLike, error_message: str = _OTHER_BATCH) -> list[Any]:
+        """Assertions that the memories have this batch size. None where both are known and agree."""
+        checks = []
+        for mechanism in self._attention_mechanisms:
+            if not (isinstance(mechanism.batch_size, int) and isinstance(batch_size, int)):
+                checks.append(assert_equal(batch_size, mechanism.batch_size, message=error_message))
+            elif mechanism.batch_size != batch_size:
+                raise InvalidArgumentError(f"{error_message} ({mechanism.batch_size} and {batch_size!r})")
+        return checks
 
     def call(self, inputs: Tensor, state: Any) -> Any:  # type: ignore[override]
         """One step: its output, and an `AttentionWrapperState`."""
@@ -378,28 +509,31 @@ class AttentionWrapper(RNNCell):
         states = state.attention_state if self._is_multi else [state.attention_state]
         histories = state.alignment_history if self._is_multi else [state.alignment_history]
         attentions, alignments, next_states, next_histories = [], [], [], []
-        for mechanism, layer, before, history in zip(self._mechanisms, self._layers, states, histories, strict=True):
-            attention, weights, next_state = _attend(mechanism, cell_output, before, layer)
+        for index, mechanism in enumerate(self._attention_mechanisms):
+            layer, before, history = self._layer(index), states[index], histories[index]
+            attention, weights, next_state = compute_attention(mechanism, cell_output, before, layer)
             attentions.append(attention)
             alignments.append(weights)
             next_states.append(next_state)
-            next_histories.append(history.write(state.time, weights) if self._keeps_history else ())
+            next_histories.append(history.write(state.time, weights) if self._alignment_history else ())
         attention = attentions[0] if len(attentions) == 1 else array_ops.concat(attentions, 1)
         following = AttentionWrapperState(
             cell_state=cell_state,
             attention=attention,
             time=state.time + 1,
-            alignments=self._per_mechanism(alignments),
-            alignment_history=self._per_mechanism(next_histories),
-            attention_state=self._per_mechanism(next_states),
+            alignments=self._item_or_tuple(alignments),
+            alignment_history=self._item_or_tuple(next_histories),
+            attention_state=self._item_or_tuple(next_states),
         )
-        return (attention if self._outputs_attention else cell_output), following
+        return (attention if self._output_attention else cell_output), following
 
 
-def _attend(mechanism: Any, cell_output: Tensor, state: Any, layer: Any) -> tuple[Tensor, Tensor, Any]:
+def compute_attention(
+    attention_mechanism: Any, cell_output: Tensor, attention_state: Any, attention_layer: Any
+) -> tuple[Tensor, Tensor, Any]:
     """The attention vector for a cell's output, the weights, and the mechanism's next state."""
-    alignments, next_state = mechanism(cell_output, state)
-    context = linalg_ops.matmul(array_ops.expand_dims(alignments, 1), mechanism.values)
+    alignments, next_state = attention_mechanism(cell_output, state=attention_state)
+    context = linalg_ops.matmul(array_ops.expand_dims(alignments, 1), attention_mechanism.values)
     context = array_ops.squeeze(context, [1])
-    attention = context if layer is None else layer(array_ops.concat([cell_output, context], 1))
+    attention = context if attention_layer is None else attention_layer(array_ops.concat([cell_output, context], 1))
     return attention, alignments, next_state

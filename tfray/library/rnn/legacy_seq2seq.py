@@ -37,7 +37,7 @@ LoopFunction = Callable[[Tensor, int], Tensor]
 """From the output of a step and its number to the next input."""
 
 
-def _feeding_back(
+def feeding_back(
     embedding: TensorLike, projection: tuple[TensorLike, TensorLike] | None, update_embedding: bool = True
 ) -> LoopFunction:
     """A loop function that embeds the most likely id of the last output."""
@@ -161,7 +161,7 @@ def embedding_rnn_decoder(
         table = get_variable("embedding", [num_symbols, embedding_size])
         feedback = None
         if feed_previous:
-            feedback = _feeding_back(table, output_projection, update_embedding_for_previous)
+            feedback = feeding_back(table, output_projection, update_embedding_for_previous)
         embedded = [embedding_lookup(table, ids) for ids in decoder_inputs]
         return rnn_decoder(embedded, initial_state, cell, feedback)
 
@@ -291,7 +291,7 @@ def embedding_attention_decoder(
         table = get_variable("embedding", [num_symbols, embedding_size])
         feedback = None
         if feed_previous:
-            feedback = _feeding_back(table, output_projection, update_embedding_for_previous)
+            feedback = feeding_back(table, output_projection, update_embedding_for_previous)
         return attention_decoder(
             [embedding_lookup(table, ids) for ids in decoder_inputs],
             initial_state,

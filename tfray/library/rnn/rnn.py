@@ -66,7 +66,7 @@ def dynamic_rnn(
         flat = [convert_to_tensor(tensor) for tensor in nest.flatten(inputs)]
         if not time_major:
             flat = [swap_batch_and_time(tensor) for tensor in flat]
-        batch_size = _common_batch_size(flat)
+        batch_size = common_batch_size(flat)
         lengths = None if sequence_length is None else _checked_lengths(sequence_length, batch_size)
         state = _first_state(cell, initial_state, batch_size, dtype, "dynamic_rnn")
         inputs = nest.pack_sequence_as(inputs, flat)
@@ -87,7 +87,7 @@ def swap_batch_and_time(tensor: Tensor) -> Tensor:
     return array_ops.transpose(tensor, [1, 0, *range(2, rank)])
 
 
-def _common_batch_size(flat: Sequence[Tensor]) -> Any:
+def common_batch_size(flat: Sequence[Tensor]) -> Any:
     """The size of the second axis of time-major inputs: a number where one of them knows it."""
     for tensor in flat:
         if tensor.shape.rank is not None and tensor.shape.as_list()[1] is not None:
@@ -159,8 +159,8 @@ def _loop(
         _check_output(cell, output)
         if lengths is not None:
             ended = math_ops.greater_equal(time, lengths)
-            output = _copy_through(ended, zero_output, output)
-            new_state = _copy_through(ended, state, new_state)
+            output = copy_through(ended, zero_output, output)
+            new_state = copy_through(ended, state, new_state)
         arrays = nest.map_structure(lambda array, value: array.write(time, value), arrays, output)
         return time + 1, arrays, new_state
 
@@ -202,7 +202,7 @@ def _stacked(array: TensorArray, steps: int | None) -> Tensor:
     return stacked
 
 
-def _copy_through(ended: Tensor, old: Structure, new: Structure) -> Any:
+def copy_through(ended: Tensor, old: Structure, new: Structure) -> Any:
     """`old` where a sequence has ended, elsewhere `new`."""
     return nest.map_structure(lambda before, after: _choose(ended, before, after), old, new)
 
@@ -333,8 +333,8 @@ def static_rnn(
                     kinds = nest.map_structure(lambda value: value.dtype, output)
                     zero_output = zeros_of(cell.output_size, batch_size, kinds)
                 ended = math_ops.less_equal(lengths, time)
-                output = _copy_through(ended, zero_output, output)
-                new_state = _copy_through(ended, state, new_state)
+                output = copy_through(ended, zero_output, output)
+                new_state = copy_through(ended, state, new_state)
             outputs.append(output)
             state = new_state
         return outputs, state
@@ -406,13 +406,13 @@ def static_bidirectional_rnn(
         with variable_scope("bw") as backward_scope:
             backward, state_bw = static_rnn(
                 cell_bw,
-                _reversed_list(inputs, sequence_length),
+                reversed_list(inputs, sequence_length),
                 initial_state_bw,
                 dtype,
                 sequence_length,
                 backward_scope,
             )
-        backward = _reversed_list(backward, sequence_length)
+        backward = reversed_list(backward, sequence_length)
     outputs = [
         nest.map_structure(lambda a, b: array_ops.concat([a, b], 1), fw, bw)
         for fw, bw in zip(forward, backward, strict=True)
@@ -420,7 +420,7 @@ def static_bidirectional_rnn(
     return outputs, state_fw, state_bw
 
 
-def _reversed_list(values: Sequence[Structure], sequence_length: TensorLike | None) -> list[Any]:
+def reversed_list(values: Sequence[Structure], sequence_length: TensorLike | None) -> list[Any]:
     if sequence_length is None:
         return list(reversed(values))
     flat = [nest.flatten(value) for value in values]
@@ -475,8 +475,8 @@ def raw_rnn(
             decided = loop_fn(time + 1, output, cell_state, loop_state if has_loop_state else None)
             ends, following, next_state, emit, next_loop_state = decided
             nest.assert_same_structure(state, next_state, check_types=False)
-            emit = _copy_through(finished, zeros, emit)
-            next_state = _copy_through(finished, state, nest.map_structure(_as_part_of_state, next_state))
+            emit = copy_through(finished, zeros, emit)
+            next_state = copy_through(finished, state, nest.map_structure(_as_part_of_state, next_state))
             arrays = nest.map_structure(lambda array, value: array.write(time, value), arrays, emit)
             ended = math_ops.logical_or(finished, convert_to_tensor(ends))
             following = nest.map_structure(convert_to_tensor, following)

@@ -21,6 +21,7 @@ from tfray.framework.graph import DeviceLike, Graph, Operation, Tensor, get_defa
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.region import outermost, shared_reads
+from tfray.framework.tensor_operators import VariableInnerNames
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.framework.type_aliases import TensorLike
@@ -109,7 +110,7 @@ class _VariableClass(type):
         return create(**{name: value for name, value in given.arguments.items() if name != "self"})
 
 
-class Variable(metaclass=_VariableClass):
+class Variable(VariableInnerNames, metaclass=_VariableClass):
     """State that lives between steps: a tensor that operations update in place.
 
     A variable can stand wherever a tensor can: its value is then read. It must be initialised before it is

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from tfray.framework.graph import Operation
+import numpy as np
+
+from tfray.framework.graph import Operation, Tensor
+from tfray.library.layers.model_variables import get_unique_variable
 from tfray.library.platform import logging
-from tfray.ops.arrays.grouping_ops import no_op
+from tfray.ops.arrays.grouping_ops import group, no_op
+from tfray.ops.arrays.source_ops import placeholder
+from tfray.session import Session
 from tfray.training.checkpoints.checkpoint_utils import CheckpointReader, checkpoint_path
 from tfray.training.checkpoints.saveables import saveables_of
 from tfray.training.checkpoints.saver import Saver
@@ -72,3 +77,33 @@ def _present(path: str, var_list: Any) -> dict[str, Any]:
         else:
             logging.warning("variable %s is not in checkpoint %s", name, path)
     return found
+
+
+def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Operation, dict[Tensor, Any]]:
+    """An operation that gives variables values, and what is fed when it runs.
+
+    Args:
+        var_names_to_values: Arrays by the names of variables.
+
+    Raises:
+        ValueError: There is no such variable, or its shape differs.
+    """
+    assignments, feeds = [], {}
+    for name, value in var_names_to_values.items():
+        variable = get_unique_variable(name)
+        if not variable.shape.is_compatible_with(np.shape(value)):
+            raise ValueError(f"variable {name} has shape {variable.shape}, and its value {np.shape(value)}")
+        fed = placeholder(variable.dtype, np.shape(value))
+        assignments.append(variable.assign(fed).op)
+        feeds[fed] = value
+    return group(*assignments), feeds
+
+
+def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Session], None]:
+    """`assign_from_values` as a function of a session."""
+    operation, feeds = assign_from_values(var_names_to_values)
+
+    def assign(session: Session) -> None:
+        session.run(operation, feeds)
+
+    return assign

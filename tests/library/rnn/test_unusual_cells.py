@@ -1,0 +1,156 @@
+"""Cells that only tf.contrib.rnn has, against plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support.sessions import randomized
+from tfray.contrib import rnn
+
+X = np.random.default_rng(0).normal(size=(2, 3))
+H = np.random.default_rng(1).normal(size=(2, 4))
+C = np.random.default_rng(2).normal(size=(2, 4))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def ugrnn(v):
+    gate, made = np.split(np.concatenate([X, H], 1) @ v["kernel"] + v["bias"], 2, 1)
+    gate = sigmoid(gate + 1)
+    new = gate * H + (1 - gate) * np.tanh(made)
+    return new, new
+
+
+def independent(v):
+    new = np.tanh(X @ v["kernel_w"] + H * v["kernel_u"] + v["bias"])
+    return new, new
+
+
+def simple(v):
+    made, forget, reset, skipped = np.split(X @ v["kernel"], 4, 1)
+    forget, reset = sigmoid(forget + v["bias"][:4]), sigmoid(reset + v["bias"][4:])
+    new = forget * H + (1 - forget) * made
+    return reset * np.tanh(new) + (1 - reset) * skipped, new
+
+
+def coupled(v):
+    made, forget, out = np.split(np.concatenate([X, H], 1) @ v["W_0"] + v["B"], 3, 1)
+    forget = sigmoid(forget + v["W_F_diag"] * C + 1)
+    new = forget * C + (1 - forget) * np.tanh(made)
+    output = sigmoid(out + v["W_O_diag"] * new) * np.tanh(new) @ v["W_P_0"]
+    return np.clip(output, -0.5, 0.5), new
+
+
+@pytest.mark.parametrize(
+    ("cell", "state", "expected"),
+    [
+        (lambda: rnn.UGRNNCell(4), H, ugrnn),
+        (lambda: rnn.IndRNNCell(4, dtype=tf.float64), H, independent),
+        (lambda: rnn.SRUCell(4, dtype=tf.float64), H, simple),
+        (
+            lambda: rnn.CoupledInputForgetGateLSTMCell(4, use_peepholes=True, num_proj=4, proj_clip=0.5),
+            rnn.LSTMStateTuple(C, H),
+            coupled,
+        ),
+    ],
+)
+def test_a_step(session, cell, state, expected):
+    cell = cell()
+    output, new = cell(tf.constant(X), tf.contrib.framework.nest.map_structure(tf.constant, state))
+    values = {name.rpartition("/")[2]: value for name, value in randomized(session).items()}
+    wanted_output, wanted_state = expected(values)
+    got_output, got_state = session.run([output, new])
+    np.testing.assert_allclose(got_output, wanted_output, rtol=1e-9)
+    np.testing.assert_allclose(got_state[0] if isinstance(state, tuple) else got_state, wanted_state, rtol=1e-9)
+
+
+def test_names_of_variables_are_those_of_checkpoints():
+    rnn.UGRNNCell(4)(tf.ones([2, 3]), tf.ones([2, 4]))
+    rnn.CoupledInputForgetGateLSTMCell(4)(tf.ones([2, 3]), (tf.ones([2, 4]), tf.ones([2, 4])))
+    cell = rnn.ConvLSTMCell(2, [5, 5, 1], 2, [3, 3])
+    cell(tf.ones([2, 5, 5, 1]), cell.zero_state(2, tf.float32))
+    assert [variable.op.name for variable in tf.global_variables()] == [
+        "ugrnn_cell/kernel",
+        "ugrnn_cell/bias",
+        "coupled_input_forget_gate_lstm_cell/W_0",
+        "coupled_input_forget_gate_lstm_cell/B",
+        "conv_lstm_cell/kernel",
+        "conv_lstm_cell/biases",
+    ]
+
+
+def test_state_that_is_no_tuple(session):
+    cell = rnn.CoupledInputForgetGateLSTMCell(4, state_is_tuple=False)
+    output, state = cell(tf.constant(X), tf.constant(np.concatenate([C, H], 1)))
+    session.run(tf.global_variables_initializer())
+    output, state = session.run([output, state])
+    np.testing.assert_array_equal(state[:, 4:], output)
+    assert cell.state_size == 8
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be 1"):
+        rnn.CoupledInputForgetGateLSTMCell(4, num_unit_shards=2)
+
+
+@pytest.mark.parametrize(
+    ("cell", "sizes"),
+    [
+        (lambda: rnn.ConvLSTMCell(conv_ndims=2, input_shape=[5, 4, 3], output_channels=2, kernel_shape=[3, 3]), [5, 4]),
+        (
+            lambda: rnn.Conv1DLSTMCell(input_shape=[6, 3], output_channels=2, kernel_shape=[3], skip_connection=True),
+            [6],
+        ),
+        (lambda: rnn.Conv3DLSTMCell(input_shape=[2, 3, 2, 3], output_channels=2, kernel_shape=[1, 2, 2]), [2, 3, 2]),
+    ],
+)
+def test_convolutions_over_time(session, cell, sizes):
+    cell = cell()
+    images = np.random.default_rng(0).normal(size=(2, 4, *sizes, 3)).astype(np.float32)
+    outputs, state = tf.nn.dynamic_rnn(cell, tf.constant(images), dtype=tf.float32)
+    session.run(tf.global_variables_initializer())
+    outputs, state = session.run([outputs, state])
+    assert outputs.shape == (2, 4, *cell.output_size.as_list()) and state.c.shape == (2, *sizes, 2)
+    np.testing.assert_array_equal(outputs[:, -1, ..., :2], state.h)
+    with pytest.raises(ValueError, match="Invalid input_shape"):
+        rnn.ConvLSTMCell(2, [5, 3], 2, [3, 3])
+
+
+def test_a_convolution_of_one_pixel_is_an_lstm(session):
+    cell = rnn.Conv2DLSTMCell(input_shape=[1, 1, 3], output_channels=4, kernel_shape=[1, 1])
+    c, h = (tf.constant(each.reshape(2, 1, 1, 4)) for each in (C, H))
+    output, _ = cell(tf.constant(X.reshape(2, 1, 1, 3)), rnn.LSTMStateTuple(c, h))
+    values = {name.rpartition("/")[2]: value for name, value in randomized(session).items()}
+    gates = np.concatenate([X, H], 1) @ values["kernel"][0, 0] + values["biases"]
+    into, made, forget, out = np.split(gates, 4, 1)
+    memory = sigmoid(forget + 1) * C + sigmoid(into) * np.tanh(made)
+    np.testing.assert_allclose(session.run(output)[:, 0, 0], np.tanh(memory) * sigmoid(out), rtol=1e-9)
+
+
+def test_attention_to_the_last_outputs(session):
+    cell = rnn.AttentionCellWrapper(tf.nn.rnn_cell.GRUCell(4), attn_length=3, attn_size=5, attn_vec_size=2)
+    assert cell.state_size == (4, 5, 15) and cell.output_size == 5
+    kept = np.random.default_rng(3).normal(size=(2, 15))
+    attention = np.random.default_rng(4).normal(size=(2, 5))
+    output, state = cell(tf.constant(X), (tf.constant(H), tf.constant(attention), tf.constant(kept)))
+    v = {name.removeprefix("attention_cell_wrapper/"): value for name, value in randomized(session).items()}
+    output, (hidden, attended, outputs) = session.run([output, state])
+    before = kept.reshape(2, 3, 5)
+    keys = before @ v["attention/attn_w"][0, 0] + (hidden @ v["attention/kernel"] + v["attention/bias"])[:, None]
+    scores = np.exp((v["attention/attn_v"] * np.tanh(keys)).sum(2))
+    shares = scores / scores.sum(1, keepdims=True)
+    np.testing.assert_allclose(attended, (shares[:, :, None] * before).sum(1), rtol=1e-9)
+    projected = np.concatenate([hidden, attended], 1) @ v["attn_output_projection/kernel"]
+    np.testing.assert_allclose(output, projected + v["attn_output_projection/bias"], rtol=1e-9)
+    np.testing.assert_array_equal(outputs.reshape(2, 3, 5), np.concatenate([before[:, 1:], output[:, None]], 1))
+
+
+def test_attention_with_a_joined_state():
+    cell = rnn.AttentionCellWrapper(tf.nn.rnn_cell.GRUCell(4), 2, state_is_tuple=False)
+    outputs, state = tf.nn.dynamic_rnn(cell, tf.ones([2, 3, 4]), dtype=tf.float32)
+    assert state.shape.as_list() == [2, 4 + 4 + 8] and outputs.shape.as_list() == [2, 3, 4]
+    with pytest.raises(ValueError, match="state_is_tuple is not set"):
+        rnn.AttentionCellWrapper(tf.nn.rnn_cell.BasicLSTMCell(4), 2, state_is_tuple=False)
+    with pytest.raises(ValueError, match="attn_length should be greater than zero, got 0"):
+        rnn.AttentionCellWrapper(tf.nn.rnn_cell.GRUCell(4), 0)

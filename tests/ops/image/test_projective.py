@@ -1,0 +1,91 @@
+"""Images that are rotated, moved and projected, against TensorFlow's ImageProjectiveTransformV2."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tfray.contrib import image
+from tfray.errors import InvalidArgumentError
+
+IMAGES = np.random.default_rng(0).integers(0, 100, size=(2, 5, 6, 2)).astype(np.float32)
+ROWS = np.array([[0.9, -0.3, 1.2, 0.25, 1.1, -0.7, 0.01, -0.02], [1, 0.2, -1.5, -0.1, 0.8, 0.5, 0, 0]], np.float32)
+NINE = np.arange(9.0).reshape(3, 3)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "interpolation", "expected"),
+    [  # the first pixels of TensorFlow 2.21's result
+        (np.float32, "NEAREST", [0, 0, 30, 4, 7, 1, 17, 81, 64, 91, 67, 0]),
+        (np.uint8, "NEAREST", [0, 0, 30, 4, 7, 1, 17, 81, 64, 91, 67, 0]),
+        (
+            np.float64,
+            "BILINEAR",
+            [14.04, 6.48, 15.6236, 2.0861, 6.7151, 0.9458, 15.7435, 64.8665, 47.5651, 71, 37.4694, 24.7619],
+        ),
+        (np.float32, "bilinear", [14.04, 6.48, 15.6236, 2.0861, 6.7151, 0.9458, 15.7435, 64.8665, 47.5651, 71]),
+        (np.uint8, "BILINEAR", [14, 6, 15, 2, 6, 0, 15, 64, 47, 70, 37, 24]),
+    ],
+)
+def test_a_projection(session, dtype, interpolation, expected):
+    made = image.transform(IMAGES.astype(dtype), ROWS, interpolation, output_shape=[4, 7])
+    assert made.shape.as_list() == [2, 4, 7, 2] and made.dtype == dtype
+    np.testing.assert_allclose(session.run(made).ravel()[: len(expected)], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: image.rotate(NINE, np.pi / 2), [[2, 5, 8], [1, 4, 7], [0, 3, 6]]),
+        (lambda: image.rotate(NINE[:, :, None], 0.0)[:, :, 0], NINE),
+        (lambda: image.rotate(np.stack([NINE, NINE])[..., None], [0.0, np.pi])[1, :, :, 0], NINE[::-1, ::-1]),
+        (lambda: image.translate(NINE, [1, 0]), [[0, 0, 1], [0, 3, 4], [0, 6, 7]]),
+        (lambda: image.translate(NINE, [0.5, 0.0], "BILINEAR"), [[0, 0.5, 1.5], [1.5, 3.5, 4.5], [3, 6.5, 7.5]]),
+        (lambda: image.transform(NINE, [1, 0, 0, 0, 1, 0, 0, 0], output_shape=[2, 4]), [[0, 1, 2, 0], [3, 4, 5, 0]]),
+        (lambda: image.transform(NINE, [1, 0, 0, 0, 1, 0, -1, 0])[:, 1], [0, 0, 0]),
+        (
+            lambda: image.transform(
+                NINE,
+                image.compose_transforms(
+                    image.translations_to_projective_transforms([1, 0]),
+                    image.translations_to_projective_transforms([0, 1]),
+                ),
+            ),
+            [[0, 0, 0], [0, 0, 1], [0, 3, 4]],
+        ),
+        (lambda: image.flat_transforms_to_matrices([1, 2, 3, 4, 5, 6, 7, 8]), [[[1, 2, 3], [4, 5, 6], [7, 8, 1]]]),
+        (lambda: image.matrices_to_flat_transforms(2 * np.eye(3, dtype=np.float32)), [[1, 0, 0, 0, 1, 0, 0, 0]]),
+        (lambda: image.angles_to_projective_transforms(0.0, 3, 5), [[1, 0, 0, 0, 1, 0, 0, 0]]),
+    ],
+)
+def test_ways_to_say_a_transform(session, make, expected):
+    np.testing.assert_allclose(session.run(make()), expected, atol=1e-5)
+
+
+def test_gradients_are_those_of_the_values():
+    with tf.Session():
+        images = tf.constant(IMAGES.astype(np.float64))
+        made = image.transform(images, ROWS, "BILINEAR")
+        assert tf.test.compute_gradient_error(images, IMAGES.shape, made, [2, 5, 6, 2]) < 1e-6
+
+
+def test_sizes_that_are_not_known(session):
+    images, size = tf.placeholder(tf.float32, [None, None, None, 1]), tf.placeholder(tf.int32, [2])
+    made = image.transform(image.rotate(images, 0.1), ROWS[1], output_shape=size)
+    assert made.shape.as_list() == [None, None, None, 1]
+    assert session.run(made, {images: IMAGES[..., :1], size: [3, 2]}).shape == (2, 3, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: image.transform(tf.ones([3]), ROWS[0]), "rank between 2 and 4"),
+        (lambda: image.transform(NINE, [[ROWS[0]]]), "rank 1 or 2"),
+        (lambda: image.transform(NINE, ROWS[0], "CUBIC"), "expected NEAREST or BILINEAR"),
+        (lambda: image.compose_transforms(), "cannot be empty"),
+    ],
+)
+def test_what_is_no_transform(make, match):
+    with pytest.raises((InvalidArgumentError, ValueError), match=match):
+        make()

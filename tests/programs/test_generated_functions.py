@@ -1,0 +1,106 @@
+"""Functions that TensorFlow generates for its operation types: ``gen_nn_ops.relu_grad`` and its kin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray
+from tfray.programs import tensorflow_modules
+
+ROW, IMAGE = [[-1.0, 2.0, 3.0]], np.ones([1, 2, 2, 1], np.float32)
+
+CASES = {  # TensorFlow 2.21's results
+    "ops.gen_nn_ops.relu_grad": (lambda f: f(tfray.ones([1, 3]), ROW), [[0, 1, 1]]),
+    "ops.gen_nn_ops._relu_grad": (lambda f: f(ROW, tfray.constant(ROW), name="guided"), [[0, 2, 3]]),
+    "ops.gen_nn_ops.elu_grad": (lambda f: f(ROW, ROW), [[0, 2, 3]]),
+    "ops.gen_nn_ops.max_pool_grad": (
+        lambda f: f(IMAGE, [[[[1.0]]]], [[[[1.0]]]], [1, 2, 2, 1], [1, 2, 2, 1], padding="VALID"),
+        [[[[1], [0]], [[0], [0]]]],
+    ),
+    "ops.gen_nn_ops._avg_pool_grad": (
+        lambda f: f([1, 2, 2, 1], [[[[1.0]]]], [1, 2, 2, 1], [1, 2, 2, 1], "VALID"),
+        [[[[0.25], [0.25]], [[0.25], [0.25]]]],
+    ),
+    "ops.gen_nn_ops.top_kv2": (lambda f: f(ROW, 2).indices, [[2, 1]]),
+    "ops.nn_ops.conv2d_backprop_input": (
+        lambda f: f([1, 3, 3, 1], IMAGE.reshape(2, 2, 1, 1), IMAGE, strides=[1, 1, 1, 1], padding="VALID"),
+        [[[[1], [2], [1]], [[2], [4], [2]], [[1], [2], [1]]]],
+    ),
+    "ops.gen_math_ops.sigmoid_grad": (lambda f: f(ROW, ROW), [[2, -4, -18]]),
+    "ops.gen_math_ops.tanh_grad": (lambda f: f(np.float32(ROW), ROW), [[0, -6, -24]]),
+    "ops.gen_math_ops._sum": (lambda f: f(ROW, 1, keep_dims=True), [[4]]),
+    "ops.gen_array_ops._concat_v2": (lambda f: f([ROW, ROW], 1), [ROW[0] + ROW[0]]),
+    "ops.gen_array_ops.split": (lambda f: f(1, ROW, 3)[2], [[3]]),
+    "ops.gen_image_ops.non_max_suppression_v3": (
+        lambda f: f([[0, 0, 1, 1], [0, 0, 1, 1.1], [5, 5, 6, 6]], [0.9, 0.8, 0.7], 3, 0.5, 0.1),
+        [0, 2],
+    ),
+    "ops.gen_state_ops.scatter_sub": (lambda f: f(tfray.global_variables()[0], [1], [5.0]), [1, -3]),
+    "ops.gen_state_ops._assign": (lambda f: f(tfray.global_variables()[0], [5.0, 6.0]), [5, 6]),
+    "training.training_ops.apply_gradient_descent": (
+        lambda f: f(tfray.global_variables()[0], 0.5, tfray.ones([2]), use_locking=True),
+        [0.5, 1.5],
+    ),
+    "training.training_ops.apply_adam": (
+        lambda f: f(*tfray.global_variables(), 0.9, 0.999, 0.1, 0.9, 0.999, 1e-8, [1.0, 1.0], use_nesterov=False),
+        [0.9, 1.9],
+    ),
+    "training.gen_training_ops.sparse_apply_adagrad": (
+        lambda f: f(*tfray.global_variables()[:2], 0.1, [2.0], tfray.constant([1])),
+        [1, 1.9],
+    ),
+}
+
+
+@pytest.fixture
+def tf(monkeypatch):
+    import sys
+
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    yield tensorflow_modules.install()
+    tensorflow_modules._forget()
+
+
+def _found(tf, path):
+    import importlib
+
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(f"tensorflow.python.{module}"), name)
+
+
+@pytest.mark.parametrize("path", CASES)
+def test_values(tf, path):
+    call, expected = CASES[path]
+    for index, value in enumerate(([1.0, 2.0], [0.0, 0.0], [0.0, 0.0])):
+        tfray.Variable(value, name=f"v{index}")
+    made = call(_found(tf, path))
+    with tfray.Session() as session:
+        session.run(tfray.global_variables_initializer())
+        np.testing.assert_allclose(session.run(made), expected, rtol=1e-5)
+        if "apply" in path:
+            np.testing.assert_allclose(session.run(tfray.global_variables()[0]), expected, rtol=1e-5)
+
+
+def test_handles_names_and_shapes(tf):
+    v = tfray.Variable([1.0, 2.0], name="v")
+    with tfray.name_scope("outer"):
+        update = _found(tf, "training.training_ops.resource_apply_gradient_descent")(v.handle, 1.0, [1.0, 1.0])
+        gradient = _found(tf, "ops.gen_nn_ops.relu_grad")(tfray.ones([2]), [1.0, 2.0], "back")
+    assert (update.name, gradient.op.name) == ("outer/ResourceApplyGradientDescent", "outer/back")
+    assert gradient.shape.as_list() == [2] and tfray.global_variables() == [v]
+    assert "Placeholder" not in {op.type for op in tfray.get_default_graph().get_operations()}
+    joined = _found(tf, "ops.gen_array_ops.concat_v2")([tfray.ones([2, 3]), tfray.ones([2, 3])], 0)
+    assert joined.shape.as_list() == [4, 3], "the axis is a constant of the graph"
+    with tfray.Session() as session:
+        session.run(v.initializer)
+        session.run(update)
+        assert session.run(v).tolist() == [0, 1]
+
+
+def test_wrong_calls(tf):
+    descend = _found(tf, "training.training_ops.apply_gradient_descent")
+    with pytest.raises(TypeError, match=r"missing a required argument: 'delta': its arguments are \(var, alpha, delta"):
+        descend(tfray.Variable(1.0), 0.5)
+    with pytest.raises(AttributeError, match=r"tf\.python\.ops\.gen_nn_ops\.relu_grads does not exist"):
+        _found(tf, "ops.gen_nn_ops.relu_grads")

@@ -1,0 +1,199 @@
+"""Residual networks (He et al., arXiv:1512.03385): convolutions are normalised and activated after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from typing import Any
+
+from tfray.framework.graph import Tensor
+from tfray.framework.type_aliases import CollectionNames
+from tfray.library.layers import slim_utils
+from tfray.library.layers.arg_scope import add_arg_scope, arg_scope
+from tfray.library.layers.slim_functions import max_pool2d, softmax
+from tfray.library.layers.slim_layers import batch_norm, conv2d
+from tfray.library.networks.resnet_utils import (
+    Block,
+    blocks_of,
+    conv2d_same,
+    resnet_arg_scope,
+    root_stride,
+    stack_blocks_dense,
+    subsample,
+    units,
+)
+from tfray.library.variables.variable_scope import variable_scope
+from tfray.library.variables.variable_store import Reuse
+from tfray.ops.math.reduction_ops import reduce_mean
+from tfray.ops.nn.activation_ops import relu
+
+# fmt: off
+__all__ = [
+    "bottleneck",
+    "resnet_arg_scope",
+    "resnet_v1",
+    "resnet_v1_50",
+    "resnet_v1_101",
+    "resnet_v1_152",
+    "resnet_v1_200",
+    "resnet_v1_block",
+]
+# fmt: on
+
+
+@add_arg_scope
+def bottleneck(
+    inputs: Tensor,
+    depth: int,
+    depth_bottleneck: int,
+    stride: int,
+    rate: int = 1,
+    outputs_collections: CollectionNames | None = None,
+    scope: str | None = None,
+) -> Tensor:
+    """A unit of three convolutions beside a shortcut.
+
+    Args:
+        inputs: Shape ``[batch, height, width, channels]``.
+        depth: Channels of the result.
+        depth_bottleneck: Channels of the first two convolutions.
+        stride: Stride.
+        rate: Dilation.
+        outputs_collections: The result is added to these.
+        scope: Name of its variable scope.
+    """
+    with variable_scope(scope, "bottleneck_v1", [inputs]) as opened:
+        if depth == slim_utils.last_dimension(inputs.shape, min_rank=4):
+            shortcut = subsample(inputs, stride, "shortcut")
+        else:
+            shortcut = conv2d(inputs, depth, [1, 1], stride=stride, activation_fn=None, scope="shortcut")
+        residual = conv2d(inputs, depth_bottleneck, [1, 1], stride=1, scope="conv1")
+        residual = conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
+        residual = conv2d(residual, depth, [1, 1], stride=1, activation_fn=None, scope="conv3")
+        output = relu(shortcut + residual)
+        return slim_utils.collect_named_outputs(outputs_collections, opened.name, output)
+
+
+def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
+    """A block of units.
+
+    Args:
+        scope: Name of its variable scope.
+        base_depth: Channels of the bottlenecks, a quarter of those of the results.
+        num_units: How many units.
+        stride: Stride of the last one.
+    """
+    return Block(scope, bottleneck, units(base_depth, num_units, stride))
+
+
+def resnet_v1(
+    inputs: Tensor,
+    blocks: Iterable[Block],
+    num_classes: int | None = None,
+    is_training: bool | None = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    include_root_block: bool = True,
+    reuse: Reuse | None = None,
+    scope: str | None = None,
+) -> tuple[Tensor, dict[str, Any]]:
+    """A network of given blocks.
+
+    Args:
+        inputs: Images ``[batch, height, width, channels]``.
+        blocks: The blocks.
+        num_classes: Add logits for so many classes; None for none.
+        is_training: Normalise by the batch; None to leave that to an `arg_scope`.
+        global_pool: Average over height and width.
+        output_stride: By how much height and width are reduced; None for as much as the blocks say.
+        include_root_block: Begin with a convolution and a pooling.
+        reuse: Use variables that exist.
+        scope: Name of the variable scope.
+
+    Returns:
+        The result, ``[batch, height, width, channels]``, and the results of all layers by their names.
+
+    Raises:
+        ValueError: `output_stride` cannot be reached.
+    """
+    with variable_scope(scope, "resnet_v1", [inputs], reuse=reuse) as opened:
+        collection = f"{opened.original_name_scope}_end_points"
+        training = nullcontext() if is_training is None else arg_scope([batch_norm], is_training=is_training)
+        with training, arg_scope([conv2d, bottleneck, stack_blocks_dense], outputs_collections=collection):
+            net = inputs
+            if include_root_block:
+                output_stride = root_stride(output_stride)
+                net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
+                net = max_pool2d(net, [3, 3], stride=2, scope="pool1")
+            net = stack_blocks_dense(net, blocks, output_stride)
+            if global_pool:
+                net = reduce_mean(net, [1, 2], keepdims=True, name="pool5")
+            if num_classes is not None:
+                net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
+            end_points = slim_utils.convert_collection_to_dict(collection)
+            if num_classes is not None:
+                end_points["predictions"] = softmax(net, scope="predictions")
+            return net, end_points
+
+
+resnet_v1.default_image_size = 224  # type: ignore[attr-defined]  # programs read it
+
+
+def resnet_v1_50(
+    inputs: Tensor,
+    num_classes: int | None = None,
+    is_training: bool | None = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Reuse | None = None,
+    scope: str = "resnet_v1_50",
+) -> tuple[Tensor, dict[str, Any]]:
+    """The network of 50 layers. The arguments are those of `resnet_v1`."""
+    blocks = blocks_of(50, bottleneck)
+    return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
+
+
+def resnet_v1_101(
+    inputs: Tensor,
+    num_classes: int | None = None,
+    is_training: bool | None = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Reuse | None = None,
+    scope: str = "resnet_v1_101",
+) -> tuple[Tensor, dict[str, Any]]:
+    """The network of 101 layers. The arguments are those of `resnet_v1`."""
+    blocks = blocks_of(101, bottleneck)
+    return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
+
+
+def resnet_v1_152(
+    inputs: Tensor,
+    num_classes: int | None = None,
+    is_training: bool | None = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Reuse | None = None,
+    scope: str = "resnet_v1_152",
+) -> tuple[Tensor, dict[str, Any]]:
+    """The network of 152 layers. The arguments are those of `resnet_v1`."""
+    blocks = blocks_of(152, bottleneck)
+    return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
+
+
+def resnet_v1_200(
+    inputs: Tensor,
+    num_classes: int | None = None,
+    is_training: bool | None = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Reuse | None = None,
+    scope: str = "resnet_v1_200",
+) -> tuple[Tensor, dict[str, Any]]:
+    """The network of 200 layers. The arguments are those of `resnet_v1`."""
+    blocks = blocks_of(200, bottleneck)
+    return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
+
+
+for _network in (resnet_v1_50, resnet_v1_101, resnet_v1_152, resnet_v1_200):
+    _network.default_image_size = 224  # type: ignore[attr-defined]

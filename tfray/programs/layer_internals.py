@@ -1,0 +1,82 @@
+"""What TensorFlow's modules of layers and of Keras share within, and programs import for layers of their own."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_NAMES: Final = {
+    "channels_last": {3: "NWC", 4: "NHWC", 5: "NDHWC"},
+    "channels_first": {3: "NCW", 4: "NCHW", 5: "NCDHW"},
+}
+
+
+def normalize_tuple(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """A number, or `n` of them, as a tuple. Raises `ValueError`, which names the argument, for anything else."""
+    if isinstance(value, int):
+        return (value,) * n
+    message = f"The `{name}` argument must be a tuple of {n} integers. Received: {value}"
+    try:
+        found = tuple(int(each) for each in value)
+    except (TypeError, ValueError):
+        raise ValueError(message) from None
+    if len(found) != n:
+        raise ValueError(message)
+    return found
+
+
+def normalize_data_format(value: str | None) -> str:
+    """``channels_last`` or ``channels_first``, in lower case. Raises `ValueError` for anything else."""
+    found = (value or "channels_last").lower()
+    if found not in _NAMES:
+        raise ValueError(
+            f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
+        )
+    return found
+
+
+def normalize_padding(value: Any) -> Any:
+    """``valid``, ``same`` or ``causal``, in lower case. Raises `ValueError` for anything else."""
+    if isinstance(value, (list, tuple)):
+        return value
+    found = value.lower()
+    if found not in ("valid", "same", "causal"):
+        raise ValueError(f'The `padding` argument must be a list/tuple or one of "valid", "same". Received: {found}')
+    return found
+
+
+def convert_data_format(data_format: str, ndim: int) -> str:
+    """The name of a data format that operations take, for inputs of a rank, batch and channels included.
+
+    Raises:
+        ValueError: There is no such format, or no such rank.
+    """
+    if data_format not in _NAMES or ndim not in _NAMES[data_format]:
+        raise ValueError(f"Invalid data_format {data_format!r}, or input rank not supported: {ndim}")
+    return _NAMES[data_format][ndim]
+
+
+def conv_output_length(
+    input_length: int | None, filter_size: int, padding: str, stride: int, dilation: int = 1
+) -> int | None:
+    """Size of a convolution's result along an axis; None for an unknown size."""
+    if input_length is None:
+        return None
+    reach = (filter_size - 1) * dilation
+    length = input_length + {"same": 0, "causal": 0, "valid": -reach, "full": reach}[padding]
+    return (length + stride - 1) // stride
+
+
+def deconv_output_length(input_length: int | None, filter_size: int, padding: str, stride: int) -> int | None:
+    """Size of a transposed convolution's result along an axis; None for an unknown size."""
+    if input_length is None:
+        return None
+    added = {"same": 0, "valid": max(filter_size - stride, 0), "full": 2 - stride - filter_size}[padding]
+    return input_length * stride + added
+
+
+def conv_input_length(output_length: int | None, filter_size: int, padding: str, stride: int) -> int | None:
+    """Size of a convolution's input along an axis; None for an unknown size."""
+    if output_length is None:
+        return None
+    pad = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
+    return (output_length - 1) * stride - 2 * pad + filter_size

@@ -1,0 +1,669 @@
+"""The estimators of ``tf.contrib.learn``: those of ``tf.estimator`` with `fit`, which also take arrays."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tfray.estimator import dnn, dnn_linear_combined, estimator, extenders, linear
+from tfray.estimator.estimator import InputFn
+from tfray.estimator.inputs import numpy_input_fn
+from tfray.estimator.run_config import RunConfig as EstimatorConfig
+from tfray.estimator.spec import EstimatorSpec
+from tfray.framework.graph import Graph, Tensor
+from tfray.framework.type_aliases import Activation, TensorLike
+from tfray.library.layers.feature_column_base import FeatureColumn
+from tfray.library.layers.losses import Reduction
+from tfray.library.layers.older_columns import real_valued_column
+from tfray.ops.nn.activation_ops import relu
+from tfray.training.optimizers.optimizer import Optimizer
+from tfray.training.sessions.session_run_hook import SessionRunHook
+
+Features = TensorLike | Mapping[str, TensorLike]
+"""Features of examples: an array, or arrays by name."""
+
+_WHOLE = ""
+"""The name of features that are one tensor."""
+
+
+class RunConfig(EstimatorConfig):
+    """`tf.estimator.RunConfig` with the arguments of ``tf.contrib.learn``.
+
+    Args:
+        master: Not used: the cluster is read from the environment.
+        num_cores: Not used.
+        log_device_placement: Not used.
+        gpu_memory_fraction: Not used.
+        **options: Those of `tf.estimator.RunConfig`.
+    """
+
+    def __init__(
+        self,
+        master: str | None = None,
+        num_cores: int = 0,
+        log_device_placement: bool = False,
+        gpu_memory_fraction: float = 1,
+        **options: Any,
+    ) -> None:
+        for name in ("evaluation_master", "cluster_spec", "environment"):
+            options.pop(name, None)
+        super().__init__(**options)
+
+
+class ModelFnOps(NamedTuple):
+    """What a model function returns.
+
+    Attributes:
+        mode: One of `ModeKeys`.
+        predictions: Tensors, by names or alone.
+        loss: A scalar.
+        train_op: The training step.
+        eval_metric_ops: Metrics by name.
+        output_alternatives: Not used.
+        training_chief_hooks: Hooks of the chief.
+        training_hooks: Hooks of training.
+        scaffold: A `tf.train.Scaffold`.
+    """
+
+    mode: Any
+    predictions: Any = None
+    loss: Any = None
+    train_op: Any = None
+    eval_metric_ops: Any = None
+    output_alternatives: Any = None
+    training_chief_hooks: Any = None
+    training_hooks: Any = None
+    scaffold: Any = None
+
+
+class MetricSpec:
+    """A metric of `Estimator.evaluate`.
+
+    Args:
+        metric_fn: ``metric_fn(predictions, labels, weights)``, such as those of `tf.contrib.metrics`.
+        prediction_key: Name of the predictions it takes; all when None.
+        label_key: Name of the labels it takes; all when None.
+        weight_key: Name of the feature that weights it; none when None.
+    """
+
+    def __init__(
+        self,
+        metric_fn: Callable[..., Any],
+        prediction_key: str | None = None,
+        label_key: str | None = None,
+        weight_key: str | None = None,
+    ) -> None:
+        self.metric_fn, self.prediction_key, self.label_key = metric_fn, prediction_key, label_key
+        self.weight_key = weight_key
+
+    def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
+        """Value and update of the metric, for features, labels and predictions."""
+        weights = {"weights": inputs[self.weight_key]} if self.weight_key else {}
+        return self.metric_fn(_part(predictions, self.prediction_key), _part(labels, self.label_key), **weights)
+
+
+def _part(values: Any, key: str | None) -> Any:
+    if isinstance(values, Mapping):
+        return values[key] if key is not None else next(iter(values.values())) if len(values) == 1 else values
+    return values
+
+
+class Trainable:
+    """What all estimators here have: an estimator of ``tf.estimator``, and arrays for its input functions.
+
+    Args:
+        made: That estimator.
+    """
+
+    def __init__(self, made: estimator.Estimator) -> None:
+        self._estimator = made
+
+    @property
+    def model_dir(self) -> str:
+        """Folder of the checkpoints."""
+        return self._estimator.model_dir
+
+    @property
+    def config(self) -> Any:
+        """Its configuration."""
+        return self._estimator.config
+
+    @property
+    def params(self) -> Any:
+        """The hyperparameters."""
+        return self._estimator.params
+
+    def fit(
+        self,
+        x: Features | None = None,
+        y: TensorLike | None = None,
+        input_fn: InputFn | None = None,
+        steps: int | None = None,
+        batch_size: int | None = None,
+        monitors: Sequence[SessionRunHook] | None = None,
+        max_steps: int | None = None,
+    ) -> Any:
+        """Train.
+
+        Args:
+            x: Features, an array or arrays by name; else `input_fn`.
+            y: Labels.
+            input_fn: Makes features and labels.
+            steps: How many steps; until the input ends when None.
+            batch_size: Examples of a step; all of `x` when None.
+            monitors: Hooks.
+            max_steps: The last step.
+        """
+        batches = input_fn or _arrays(x, y, batch_size, None, shuffle=True)
+        for monitor in monitors or ():
+            if hasattr(monitor, "set_estimator"):
+                monitor.set_estimator(self)
+        self._estimator.train(batches, hooks=monitors, steps=steps, max_steps=max_steps)
+        return self
+
+    def partial_fit(
+        self,
+        x: Features | None = None,
+        y: TensorLike | None = None,
+        input_fn: InputFn | None = None,
+        steps: int = 1,
+        **more: Any,
+    ) -> Any:
+        """`fit` for one step, or for `steps`."""
+        return self.fit(x, y, input_fn, steps=steps, **more)
+
+    def evaluate(
+        self,
+        x: Features | None = None,
+        y: TensorLike | None = None,
+        input_fn: InputFn | None = None,
+        feed_fn: Any = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        metrics: Mapping[Any, Any] | None = None,
+        name: str | None = None,
+        checkpoint_path: str | None = None,
+        hooks: Sequence[SessionRunHook] | None = None,
+        log_progress: bool = True,
+    ) -> dict[str, Any]:
+        """Evaluate.
+
+        Args:
+            x: As for `fit`.
+            y: Likewise.
+            input_fn: Likewise.
+            feed_fn: Not used.
+            batch_size: As for `fit`.
+            steps: How many batches; until the input ends when None.
+            metrics: Further `MetricSpec`, or functions of predictions and labels, by name.
+            name: Name of the evaluation.
+            checkpoint_path: The checkpoint; the newest when None.
+            hooks: Hooks.
+            log_progress: Not used.
+
+        Returns:
+            Values by the names of metrics, with ``loss`` and ``global_step``.
+        """
+        batches = input_fn or _arrays(x, y, batch_size, 1, shuffle=False)
+        judged = self._estimator
+        if metrics:
+            judged = extenders.add_metrics(
+                judged, lambda features, labels, predictions: _metric_ops(metrics, features, labels, predictions)
+            )
+        return dict(judged.evaluate(batches, steps, hooks, checkpoint_path, name))
+
+    def predict(
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        outputs: Sequence[str] | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """Predictions for each example.
+
+        Args:
+            x: As for `fit`.
+            input_fn: Likewise.
+            batch_size: Likewise.
+            outputs: Names of the predictions; all when None.
+            as_iterable: Return them one by one; otherwise as an array.
+        """
+        found = self._predictions(x, input_fn, batch_size, list(outputs) if outputs else None)
+        return found if as_iterable else np.array(list(found))
+
+    def _predictions(
+        self, x: Features | None, input_fn: InputFn | None, batch_size: int | None, keys: list[str] | None
+    ) -> Iterator[Any]:
+        batches = input_fn or _arrays(x, None, batch_size, 1, shuffle=False)
+        return iter(self._estimator.predict(batches, keys))
+
+    def _of_each(
+        self,
+        key: str,
+        take: Callable[[Any], Any],
+        x: Features | None,
+        input_fn: InputFn | None,
+        batch_size: int | None,
+        as_iterable: bool,
+    ) -> Any:
+        found: Iterable[Any] = (take(each[key]) for each in self._predictions(x, input_fn, batch_size, [key]))
+        return found if as_iterable else np.array(list(found))
+
+    def get_variable_names(self) -> list[str]:
+        """Names of the variables."""
+        return self._estimator.get_variable_names()
+
+    def get_variable_value(self, name: str) -> Any:
+        """The value of a variable in the newest checkpoint."""
+        return self._estimator.get_variable_value(name)
+
+    def export_savedmodel(self, export_dir_base: str, serving_input_fn: Any, **options: Any) -> Any:
+        """Write a saved model; see `tf.estimator.Estimator.export_savedmodel`."""
+        for name in ("default_output_alternative_key", "exports_to_keep"):
+            options.pop(name, None)
+        return self._estimator.export_savedmodel(export_dir_base, serving_input_fn, **options)
+
+
+def _arrays(
+    x: Features | None, y: TensorLike | None, batch_size: int | None, num_epochs: int | None, shuffle: bool
+) -> Callable[..., Any]:
+    if x is None:
+        raise ValueError("Either x or input_fn must be provided.")
+    named = {name: _as_numbers(each) for name, each in (x if isinstance(x, Mapping) else {_WHOLE: x}).items()}
+    labels = None if y is None else _as_numbers(y)
+    count = len(next(iter(named.values())))
+    return numpy_input_fn(named, labels, batch_size or count, num_epochs, shuffle)
+
+
+def _as_numbers(value: Any) -> np.ndarray[Any, Any]:
+    array = np.asarray(value)
+    return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+
+def _metric_ops(metrics: Mapping[Any, Any], features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
+    made = {}
+    for name, spec in metrics.items():
+        key = None
+        if isinstance(name, tuple):  # of 1.0: the name of a metric, and of the predictions that it takes
+            name, key = name
+        spec = spec if isinstance(spec, MetricSpec) else MetricSpec(spec, key)
+        made[name] = spec.create_metric_ops(features, labels, predictions)
+    return made
+
+
+class Estimator(Trainable):
+    """Trains a model function of one's own.
+
+    Args:
+        model_fn: ``model_fn(features, labels, mode, params, config, model_dir)``, the last four if it takes them. It
+            returns a `ModelFnOps`, ``(predictions, loss, train_op)``, or a `tf.estimator.EstimatorSpec`.
+        model_dir: Folder of the checkpoints.
+        config: Its configuration.
+        params: Hyperparameters.
+        feature_engineering_fn: Function of features and labels that comes first.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        model_dir: str | None = None,
+        config: EstimatorConfig | None = None,
+        params: Any = None,
+        feature_engineering_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+    ) -> None:
+        taken = inspect.signature(model_fn).parameters
+
+        def spec_fn(features: Any, labels: Any, mode: str, params: Any, config: Any) -> EstimatorSpec:
+            if isinstance(features, Mapping) and set(features) == {_WHOLE}:
+                features = features[_WHOLE]
+            if feature_engineering_fn is not None:
+                features, labels = feature_engineering_fn(features, labels)
+            known = {"mode": mode, "params": params, "config": config, "model_dir": config.model_dir}
+            return _as_spec(mode, model_fn(features, labels, **{name: known[name] for name in known if name in taken}))
+
+        super().__init__(estimator.Estimator(spec_fn, model_dir, config, params if params is not None else {}))
+
+
+def _as_spec(mode: str, made: Any) -> EstimatorSpec:
+    if isinstance(made, EstimatorSpec):
+        return made
+    ops = made if isinstance(made, ModelFnOps) else ModelFnOps(mode, *made)
+    predictions = {"predictions": ops.predictions} if isinstance(ops.predictions, Tensor) else ops.predictions
+    chosen = {
+        "eval_metric_ops": ops.eval_metric_ops,
+        "training_chief_hooks": ops.training_chief_hooks,
+        "training_hooks": ops.training_hooks,
+        "scaffold": ops.scaffold,
+    }
+    given = {name: value for name, value in chosen.items() if value is not None}
+    return EstimatorSpec(mode, predictions, ops.loss, ops.train_op, **given)
+
+
+class _Classifying(Trainable):
+    def predict_classes(
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The class of each example."""
+        return self._of_each("class_ids", lambda ids: ids[0], x, input_fn, batch_size, as_iterable=as_iterable)
+
+    def predict_proba(
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The probabilities of the classes, for each example."""
+        return self._of_each("probabilities", lambda each: each, x, input_fn, batch_size, as_iterable=as_iterable)
+
+    def predict(
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        outputs: Sequence[str] | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The class of each example, or the `outputs` that are named."""
+        if outputs is None:
+            return self.predict_classes(x, input_fn, batch_size, as_iterable)
+        return super().predict(x, input_fn, batch_size, outputs, as_iterable)
+
+
+class _Regressing(Trainable):
+    def predict_scores(
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The prediction for each example."""
+        return self._of_each(
+            "predictions",
+            lambda each: each[0] if len(each) == 1 else each,
+            x,
+            input_fn,
+            batch_size,
+            as_iterable=as_iterable,
+        )
+
+    def predict(
+        self,
+        x: Features | None = None,
+        input_fn: InputFn | None = None,
+        batch_size: int | None = None,
+        outputs: Sequence[str] | None = None,
+        as_iterable: bool = True,
+    ) -> Any:
+        """The prediction for each example, or the `outputs` that are named."""
+        if outputs is None:
+            return self.predict_scores(x, input_fn, batch_size, as_iterable)
+        return super().predict(x, input_fn, batch_size, outputs, as_iterable)
+
+
+def _optional(**given: Any) -> dict[str, Any]:
+    """What is given. The loss of a batch is a mean here, and a sum in ``tf.estimator``."""
+    mean = {"loss_reduction": Reduction.SUM_OVER_BATCH_SIZE}
+    return mean | {name: value for name, value in given.items() if value is not None}
+
+
+class DNNClassifier(_Classifying):
+    """`tf.estimator.DNNClassifier`. What is not named here is taken and not used."""
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[FeatureColumn],
+        model_dir: str | None = None,
+        n_classes: int = 2,
+        weight_column_name: str | None = None,
+        optimizer: Optimizer | str | None = None,
+        activation_fn: Activation = relu,
+        dropout: float | None = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        config: EstimatorConfig | None = None,
+        **_more: Any,
+    ) -> None:
+        given = _optional(optimizer=optimizer, config=config)
+        super().__init__(
+            dnn.DNNClassifier(
+                hidden_units,
+                feature_columns,
+                model_dir,
+                n_classes,
+                weight_column_name,
+                activation_fn=activation_fn,
+                dropout=dropout,
+                **given,
+            )
+        )
+
+
+class DNNRegressor(_Regressing):
+    """`tf.estimator.DNNRegressor`. What is not named here is taken and not used."""
+
+    def __init__(
+        self,
+        hidden_units: Sequence[int],
+        feature_columns: Sequence[FeatureColumn],
+        model_dir: str | None = None,
+        weight_column_name: str | None = None,
+        optimizer: Optimizer | str | None = None,
+        activation_fn: Activation = relu,
+        dropout: float | None = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        config: EstimatorConfig | None = None,
+        feature_engineering_fn: Any = None,
+        label_dimension: int = 1,
+        **_more: Any,
+    ) -> None:
+        given = _optional(optimizer=optimizer, config=config)
+        super().__init__(
+            dnn.DNNRegressor(
+                hidden_units,
+                feature_columns,
+                model_dir,
+                label_dimension,
+                weight_column_name,
+                activation_fn=activation_fn,
+                dropout=dropout,
+                **given,
+            )
+        )
+
+
+class LinearClassifier(_Classifying):
+    """`tf.estimator.LinearClassifier`. What is not named here is taken and not used."""
+
+    def __init__(
+        self,
+        feature_columns: Sequence[FeatureColumn],
+        model_dir: str | None = None,
+        n_classes: int = 2,
+        weight_column_name: str | None = None,
+        optimizer: Optimizer | str | None = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        _joint_weight: bool = False,
+        config: EstimatorConfig | None = None,
+        **_more: Any,
+    ) -> None:
+        given = _optional(optimizer=optimizer, config=config)
+        super().__init__(linear.LinearClassifier(feature_columns, model_dir, n_classes, weight_column_name, **given))
+
+
+class LinearRegressor(_Regressing):
+    """`tf.estimator.LinearRegressor`. What is not named here is taken and not used."""
+
+    def __init__(
+        self,
+        feature_columns: Sequence[FeatureColumn],
+        model_dir: str | None = None,
+        weight_column_name: str | None = None,
+        optimizer: Optimizer | str | None = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        label_dimension: int = 1,
+        _joint_weights: bool = False,
+        config: EstimatorConfig | None = None,
+        **_more: Any,
+    ) -> None:
+        given = _optional(optimizer=optimizer, config=config)
+        super().__init__(
+            linear.LinearRegressor(feature_columns, model_dir, label_dimension, weight_column_name, **given)
+        )
+
+
+def _joined_arguments(
+    linear_feature_columns: Any, linear_optimizer: Any, dnn_feature_columns: Any, dnn_optimizer: Any, **more: Any
+) -> dict[str, Any]:
+    return _optional(
+        linear_feature_columns=linear_feature_columns,
+        linear_optimizer=linear_optimizer,
+        dnn_feature_columns=dnn_feature_columns,
+        dnn_optimizer=dnn_optimizer,
+        **more,
+    )
+
+
+class DNNLinearCombinedClassifier(_Classifying):
+    """`tf.estimator.DNNLinearCombinedClassifier`. What is not named here is taken and not used."""
+
+    def __init__(
+        self,
+        model_dir: str | None = None,
+        n_classes: int = 2,
+        weight_column_name: str | None = None,
+        linear_feature_columns: Sequence[FeatureColumn] | None = None,
+        linear_optimizer: Optimizer | str | None = None,
+        _joint_linear_weights: bool = False,
+        dnn_feature_columns: Sequence[FeatureColumn] | None = None,
+        dnn_optimizer: Optimizer | str | None = None,
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = relu,
+        dnn_dropout: float | None = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        config: EstimatorConfig | None = None,
+        **_more: Any,
+    ) -> None:
+        columns = (linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer)
+        given = _joined_arguments(
+            *columns,
+            dnn_hidden_units=dnn_hidden_units,
+            config=config,
+            weight_column=weight_column_name,
+            dnn_activation_fn=dnn_activation_fn,
+            dnn_dropout=dnn_dropout,
+        )
+        super().__init__(dnn_linear_combined.DNNLinearCombinedClassifier(model_dir, n_classes=n_classes, **given))
+
+
+class DNNLinearCombinedRegressor(_Regressing):
+    """`tf.estimator.DNNLinearCombinedRegressor`. What is not named here is taken and not used."""
+
+    def __init__(
+        self,
+        model_dir: str | None = None,
+        weight_column_name: str | None = None,
+        linear_feature_columns: Sequence[FeatureColumn] | None = None,
+        linear_optimizer: Optimizer | str | None = None,
+        _joint_linear_weights: bool = False,
+        dnn_feature_columns: Sequence[FeatureColumn] | None = None,
+        dnn_optimizer: Optimizer | str | None = None,
+        dnn_hidden_units: Sequence[int] | None = None,
+        dnn_activation_fn: Activation = relu,
+        dnn_dropout: float | None = None,
+        gradient_clip_norm: float | None = None,
+        enable_centered_bias: bool = False,
+        label_dimension: int = 1,
+        config: EstimatorConfig | None = None,
+        **_more: Any,
+    ) -> None:
+        columns = (linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer)
+        given = _joined_arguments(
+            *columns,
+            dnn_hidden_units=dnn_hidden_units,
+            config=config,
+            weight_column=weight_column_name,
+            dnn_activation_fn=dnn_activation_fn,
+            dnn_dropout=dnn_dropout,
+        )
+        super().__init__(
+            dnn_linear_combined.DNNLinearCombinedRegressor(model_dir, label_dimension=label_dimension, **given)
+        )
+
+
+class SKCompat:
+    """An estimator in the style of scikit-learn: arrays in, arrays out.
+
+    Args:
+        estimator: An estimator of this module.
+    """
+
+    def __init__(self, estimator: Trainable) -> None:
+        self._estimator = estimator
+
+    def fit(
+        self,
+        x: Any,
+        y: Any,
+        batch_size: int = 128,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        monitors: Sequence[SessionRunHook] | None = None,
+    ) -> SKCompat:
+        """Train on arrays."""
+        self._estimator.fit(x, y, None, steps, batch_size, monitors, max_steps)
+        return self
+
+    def score(
+        self,
+        x: Any,
+        y: Any,
+        batch_size: int = 128,
+        steps: int | None = None,
+        metrics: Any = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """Evaluate on arrays."""
+        return self._estimator.evaluate(x, y, None, None, batch_size, steps, metrics, name)
+
+    def predict(self, x: Any, batch_size: int = 128, outputs: Sequence[str] | None = None) -> Any:
+        """Predictions as arrays, by their names where there are several."""
+        found = list(self._estimator._predictions(x, None, batch_size, list(outputs) if outputs else None))
+        renamed = {"class_ids": "classes"}
+        if not found or not isinstance(found[0], Mapping):
+            return np.array(found)
+        names = [name for name in found[0] if name != "classes"]
+        arrays = {renamed.get(name, name): np.array([each[name] for each in found]) for name in names}
+        if "classes" in arrays:
+            arrays["classes"] = arrays["classes"].reshape(-1)
+        return arrays
+
+
+def infer_real_valued_columns_from_input(x: Any) -> list[Any]:
+    """Columns for arrays of numbers: one for an array ``[examples, numbers]``, or one for each by its name."""
+    named = x if isinstance(x, Mapping) else {_WHOLE: x}
+    return [real_valued_column(name, int(np.prod(np.shape(each)[1:]))) for name, each in sorted(named.items())]
+
+
+def infer_real_valued_columns_from_input_fn(input_fn: Callable[[], Any]) -> list[Any]:
+    """Columns for the features that a function makes."""
+    with Graph().as_default():
+        features, _ = input_fn()
+        named = features if isinstance(features, Mapping) else {_WHOLE: features}
+        return [
+            real_valued_column(name, int(each.shape[1:].num_elements() or 1)) for name, each in sorted(named.items())
+        ]
