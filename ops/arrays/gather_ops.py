@@ -314,7 +314,7 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, 
         >>> session.run(tf.gather_nd([[1, 2], [3, 4]], [[0, 1], [1, 0]]))
         array([2, 3], dtype=int32)
     """
-    indices = index_tensor(indices)
+    indices, batch_dims = index_tensor(indices), int(batch_dims)
     if batch_dims:
         if indices.shape.rank is not None and not 0 <= batch_dims < indices.shape.rank:
             raise InvalidArgumentError(f"gather_nd: batch_dims is {batch_dims}, indices have shape {indices.shape}")

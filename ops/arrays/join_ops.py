@@ -97,7 +97,10 @@ def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> T
 
     Raises:
         TypeError: `values` is a number, and not a list.
+        InvalidArgumentError: `values` is empty.
     """
+    if isinstance(values, (list, tuple)) and not values:
+        raise InvalidArgumentError("parallel_stack: values is empty, expected a list of one tensor or more")
     stacked = stack(list(values) if isinstance(values, str) else values, 0, name)
     if stacked.shape.rank == 0:
         raise TypeError(f"parallel_stack: values is {values!r}, expected a list of tensors")

@@ -151,8 +151,11 @@ def shape_n(input: Iterable[TensorLike], out_type: DTypeLike = dtypes.int32, nam
 
     Raises:
         TypeError: The tensors have several dtypes.
+        ValueError: There are none.
     """
     tensors = [convert_to_tensor(each) for each in input]
+    if not tensors:
+        raise ValueError("shape_n: input is empty, expected a list of one tensor or more")
     if len({tensor.dtype for tensor in tensors}) > 1:
         raise TypeError(f"shape_n: tensors of one dtype are needed, not {[each.dtype.name for each in tensors]}")
     return [shape(tensor, name, out_type) for tensor in tensors]

@@ -450,6 +450,7 @@ def _resized(images: Tensor, size: TensorLike, method: int, align_corners: bool,
     if size.dtype.is_floating:
         raise InvalidArgumentError(f"resize_images: size is {size!r}, expected two integers")
     size = to_int32(size)
+    size.shape.assert_is_compatible_with([2])
     if preserve_aspect_ratio:
         # Resized even to the size that they have: the dtype of the result does not depend on the sizes.
         return _METHODS[method](images, _fitting_size(images, size), align_corners)

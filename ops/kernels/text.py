@@ -84,6 +84,7 @@ def summarized(value: Array | bytes, count: int) -> str:
     UTF-8 are surrogate escapes.
     """
     array = np.asarray(value)
+    count = count if array.size else 0  # TensorFlow shows no more elements at an end than there are
     if array.ndim == 0:
         return _element(array.item() if array.dtype.kind in "OSb" else array[()])
     if array.ndim == 1:
@@ -99,7 +100,7 @@ def _ends(array: Array, count: int) -> Array:
 
 
 def _both_ends(shown: list[str], size: int, count: int) -> list[str]:
-    return [*shown[:count], "...", *shown[count:]] if len(shown) < size else shown
+    return [*(shown[:count] or [""]), "...", *shown[count:]] if len(shown) < size else shown
 
 
 def _element(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import KernelContext
+from tfray.ops.kernels.text import text_attr
 
 OUTPUT_ENCODINGS: Final = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 """What strings can be written in."""
@@ -46,7 +47,7 @@ def reading(
 ) -> dict[str, Any]:
     """The attributes by which an operation of type `what` reads text. Raises `InvalidArgumentError` for wrong ones."""
     return {
-        "input_encoding": input_encoding,
+        "input_encoding": text_attr(f"{what}: input_encoding", input_encoding),
         **replacing(what, errors, replacement_char),
         "replace_control_characters": bool(replace_control_characters),
     }

@@ -232,6 +232,8 @@ def _raised_cosine(name: str, periodic: bool, length: TensorLike, dtype: DType, 
     with get_default_graph().name_scope(name):
         length = late_index(length, 0, f"{name}: window_length")
         length = index_tensor(length)
+        if not isinstance(periodic, Tensor):
+            convert_to_tensor(periodic).shape.assert_has_rank(0)
         # A periodic window of even length is a symmetric window that is one sample longer, without its last sample.
         period = length - length % 2 if periodic else length - 1
         steps = maximum(period, 1)
@@ -310,7 +312,9 @@ def stft(
         frames = frame(signals, length, frame_step, pad_end)
         if window_fn is not None:
             frames = multiply(frames, window_fn(length, dtype=frames.dtype))
-        return rfft(frames, reshape(index_tensor(size), [1]))
+        size = index_tensor(size)
+        size.shape.assert_has_rank(0)
+        return rfft(frames, reshape(size, [1]))
 
 
 def inverse_stft(

@@ -188,12 +188,14 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
         The shape and dtype of each input.
 
     Raises:
-        InvalidArgumentError: `inputs` is empty.
+        ArgumentError: `inputs` is empty, or no list.
 
     Examples:
         >>> session.run(tf.add_n([[1, 2], [3, 4], [5, 6]]))
         array([ 9, 12], dtype=int32)
     """
+    if isinstance(inputs, (str, np.ndarray)):
+        inputs = list(inputs)  # what can be iterated over is a list
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ArgumentError(f"add_n: inputs must be a list of one tensor or more, not {inputs!r}")
     if len(inputs) == 1 and name is None:

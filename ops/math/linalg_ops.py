@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import reduce
 from math import prod
 from typing import Any
@@ -228,12 +229,12 @@ def _late_tensordot(a: Tensor, b: Tensor, axes: Any, name: str) -> Tensor:
 def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:
     assert a.shape.rank is not None and b.shape.rank is not None
     if np.ndim(axes) == 0:
-        count = int(axes)
+        count = operator.index(np.asarray(axes)[()])
         if not 0 <= count <= min(a.shape.rank, b.shape.rank):
             raise InvalidArgumentError(f"tensordot: cannot sum over {count} dimensions of {a.shape} and {b.shape}")
         return list(range(a.shape.rank - count, a.shape.rank)), list(range(count))
     try:
-        axes_a, axes_b = (np.ravel(part).tolist() for part in axes)
+        axes_a, axes_b = (list(map(operator.index, np.ravel(part).tolist())) for part in axes)
         axes_a = [normalize_axis(axis, a.shape.rank) for axis in axes_a]
         axes_b = [normalize_axis(axis, b.shape.rank) for axis in axes_b]
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -687,12 +687,12 @@ def reduce_variance(
     there (`keepdims`). The variance of complex numbers is real.
 
     Raises:
-        TypeError: `input_tensor` is of integers: cast it first.
+        ArgumentError: `input_tensor` is of integers: cast it first. It is a TypeError.
     """
     input_tensor = convert_to_tensor(input_tensor)
     dtype = input_tensor.dtype
     if not dtype.is_floating and not dtype.is_complex:
-        raise TypeError(f"reduce_variance: input_tensor is {dtype.name}, expected float or complex numbers")
+        raise ArgumentError(f"reduce_variance: input_tensor is {dtype.name}, expected float or complex numbers")
     mean = reduce_mean(input_tensor, axis, keepdims=True)
     if dtype.is_complex:
         apart = subtract(input_tensor, mean)

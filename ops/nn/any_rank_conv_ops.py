@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
@@ -267,7 +267,10 @@ def pool(
         InvalidArgumentError: Another pooling type or rank, or gaps together with strides or SAME.
     """
     window = _list(window_shape)
-    rates = _list(dilation_rate if dilations is None else dilations)
+    rate = dilation_rate if dilations is None else dilations
+    if rate is not None and np.shape(rate) != (len(window),):
+        raise ArgumentError(f"pool: dilation_rate is {rate!r}, expected a list of one for each of {len(window)} axes")
+    rates = _list(rate)
     if any(rate != 1 for rate in rates):
         return _pool_with_gaps(input, window, pooling_type, padding, rates, strides, name, data_format)
     if len(window) != 3:

@@ -127,6 +127,7 @@ def decode_csv(
 
     Raises:
         TypeError: `record_defaults` is no list.
+        ValueError: It is empty.
         ArgumentError: A default is not a single value.
         InvalidArgumentError: At run time: a line has another number of fields, a field
             is not of its dtype, or a required one is empty.
@@ -137,6 +138,8 @@ def decode_csv(
     """
     if not isinstance(record_defaults, (list, tuple)):
         raise TypeError(f"decode_csv: record_defaults is {record_defaults!r}, expected a list with one for each column")
+    if not record_defaults:
+        raise ValueError("decode_csv: record_defaults is empty, expected one for each column")
     return columns_of(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols, name)
 
 

@@ -241,6 +241,7 @@ def reduce_join(
     strings = convert_to_tensor(inputs, dtypes.string)
     axis = reduction_indices if axis is None else axis
     axes = axes_tensor(strings, axis)
+    axes.shape.with_rank_at_most(1)
     attrs = {
         "keep_dims": bool(keep_dims or keepdims),
         "separator": text_attr("ReduceJoin: separator", separator),
@@ -358,10 +359,12 @@ def _unsorted_segment_join_kernel(ctx: KernelContext, strings: Array, segments: 
 def _unsorted_segment_join_shape(op: Operation) -> list[TensorShape]:
     strings, segments = op.inputs[0].shape, op.inputs[1].shape
     op.inputs[2].shape.assert_has_rank(0)
+    count = constant_value(op.inputs[2])
+    if count is not None and count < 0:
+        raise ValueError(f"num_segments is {count}, expected at least 0")
     if strings.rank is None or segments.rank is None:
         return [UNKNOWN]
     TensorShape(strings.sizes[: segments.rank]).assert_is_compatible_with(segments)
-    count = constant_value(op.inputs[2])
     return [TensorShape([None if count is None else int(count), *strings.sizes[segments.rank :]])]
 
 

@@ -275,7 +275,7 @@ def test_colours_are_adjusted_by_a_number(adjust):
 
 def test_ids_of_one_tensor_have_one_size_of_their_vocabulary():
     ids = tf.SparseTensor([[0, 0]], np.int64([1]), [1, 1])
-    with pytest.raises(TypeError, match=r"vocab_size is \[3\], expected an integer scalar"):
+    with pytest.raises(TypeError, match=r"vocab_size is \[3\], expected an integer for a tensor of ids"):
         tf.sparse_merge(ids, ids, [3])
     assert run(tf.sparse.to_dense(tf.sparse_merge([ids], ids, [3]))).tolist() == [[0, 1, 0]]
 
