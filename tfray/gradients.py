@@ -556,7 +556,7 @@ def _hessian(y: Any, x: Any, options: dict[str, Any]) -> Tensor:
         raise InvalidArgumentError(f"hessians: {x!r} has shape {x.shape}, which must be known")
     slope = array_ops.reshape(gradients(y, x, **options)[0], [-1])
     if x.shape.num_elements() == 0:
-        return array_ops.zeros([*x.shape, *x.shape], x.dtype.base_dtype)
+        return array_ops.reshape(slope, [*x.shape, *x.shape])
     rows = [gradients(element, x, **options)[0] for element in array_ops.unstack(slope)]
     return array_ops.reshape(array_ops.stack([convert_to_tensor(row) for row in rows]), [*x.shape, *x.shape])
 

@@ -434,6 +434,7 @@ def eye(
         array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
+    dtype = as_dtype(dtype)
     with get_default_graph().name_scope(name):
         columns = num_rows if num_columns is None else num_columns
         matrix = one_hot(range_(num_rows), columns, dtype=dtype)

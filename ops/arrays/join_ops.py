@@ -85,7 +85,7 @@ def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tens
         array([[1, 3],
                [2, 4]], dtype=int32)
     """
-    if axis == 0 and is_plain(values):
+    if axis == 0 and (isinstance(values, Tensor) or is_plain(values)):
         return convert_to_tensor(values, name=name)
     if axis == 0 and not contains_tensor(values):
         return convert_to_tensor(values, name=name)  # numbers of several kinds, such as [1, 2.5], become one constant
@@ -99,6 +99,8 @@ def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> T
         TypeError: `values` is a number, and not a list.
         InvalidArgumentError: `values` is empty.
     """
+    if isinstance(values, Tensor) and values.shape.rank == 0:
+        raise ArgumentError(f"parallel_stack: values is {values!r}, expected a list of tensors")
     if isinstance(values, (list, tuple)) and not values:
         raise InvalidArgumentError("parallel_stack: values is empty, expected a list of one tensor or more")
     stacked = stack(list(values) if isinstance(values, str) else values, 0, name)

@@ -487,6 +487,8 @@ def _slice_kernel(ctx: KernelContext, input: Array, begin: Array, size: Array) -
 
 def _slice_shape(op: Operation) -> list[TensorShape]:
     source, begin, size = op.inputs
+    begin.shape.assert_has_rank(1)
+    size.shape.assert_has_rank(1)
     begins, sizes = known_entries(begin), known_entries(size)
     rank = source.shape.rank
     for entries in (begins, sizes):

@@ -440,6 +440,7 @@ def _in_top_k_kernel(ctx: KernelContext, predictions: Array, targets: Array, k: 
 
 def _in_top_k_shape(op: Operation) -> list[TensorShape]:
     predictions, targets = op.inputs[0].shape.with_rank(2), op.inputs[1].shape.with_rank(1)
+    op.inputs[2].shape.assert_has_rank(0)
     return [predictions[:1].merge_with(targets)]
 
 

@@ -454,8 +454,8 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name
         if not repeats.dtype.is_integer and repeats.dtype is not dtypes.bool_:
             raise ArgumentError(f"repeat: repeats are {repeats.dtype.name}, expected integers")
         repeats.shape.with_rank_at_most(1)
-        if axis is None:
-            input, axis = reshape(input, [-1]), 0
+        if axis is None or input.shape.rank == 0:
+            input, axis = reshape(input, [-1]), axis or 0
         if not isinstance(axis, (int, np.integer)):
             raise ArgumentError(f"repeat: axis is {axis!r}, expected an integer")
         if input.shape.rank is None:

@@ -266,6 +266,8 @@ def pool(
     Raises:
         InvalidArgumentError: Another pooling type or rank, or gaps together with strides or SAME.
     """
+    if np.ndim(window_shape) > 1:
+        raise ArgumentError(f"pool: window_shape is {window_shape!r}, expected an integer for each axis")
     window = _list(window_shape)
     rate = dilation_rate if dilations is None else dilations
     if rate is not None and np.shape(rate) != (len(window),):

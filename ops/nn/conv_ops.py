@@ -393,6 +393,8 @@ def atrous_conv2d(
     Returns:
         ``[batch, out height, out width, outputs]``.
     """
+    if rate is None:
+        raise ArgumentError("atrous_conv2d: rate is missing")
     return conv2d(value, filters, 1, padding, dilations=rate, name=name or "atrous_conv2d")
 
 

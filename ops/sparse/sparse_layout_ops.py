@@ -78,7 +78,7 @@ def sparse_transpose(sp_input: SparseLike, perm: TensorLike | None = None, name:
         sparse = as_sparse(sp_input)
         if perm is None:
             perm = np.arange(rank_of(sparse, "sparse_transpose"))[::-1]
-        if np.ndim(perm) != 1 and not isinstance(perm, Tensor):  # type: ignore[arg-type]
+        if not isinstance(perm, Tensor) and np.ndim(perm) != 1:  # type: ignore[arg-type]
             raise ArgumentError(f"sparse_transpose: perm is {perm!r}, expected a list of dimensions")
         perm = index_tensor(perm)
         perm.shape.assert_is_compatible_with(sparse.dense_shape.shape)
@@ -139,6 +139,8 @@ def _sparse_reshape_shape(op: Operation) -> list[TensorShape]:
     indices, old, new = (tensor.shape for tensor in op.inputs)
     indices, new = indices.with_rank(2).merge_with([None, old.with_rank(1).sizes[0]]), new.with_rank(1)
     before, wanted = constant_shape(op.inputs[1]), constant_value(op.inputs[2])
+    if new.sizes[0] == 0:
+        wanted = np.zeros(0, np.int64)
     if before.is_fully_defined() and wanted is not None:
         _other_sizes([size for size in before.sizes if size is not None], wanted.tolist())
     return [TensorShape([indices.sizes[0], new.sizes[0]]), new]
@@ -307,6 +309,8 @@ def sparse_concat(
     axis = axis if concat_dim is None else concat_dim
     expands = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
     with get_default_graph().name_scope(name or "SparseConcat"):
+        if not isinstance(sp_inputs, (list, tuple)):
+            raise TypeError(f"sparse_concat: sp_inputs is {sp_inputs!r}, expected a list")
         sparse = [as_sparse(each) for each in sp_inputs]
         if not sparse:
             raise ValueError("sparse_concat needs at least one sparse tensor")

@@ -170,7 +170,7 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
         >>> session.run(tf.string_to_hash_bucket_fast(["a", "b"], num_buckets=10))
         array([9, 2])
     """
-    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=num_buckets)
+    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=int(num_buckets))
 
 
 def _fast_kernel(ctx: KernelContext, strings: Array) -> Array:
@@ -215,7 +215,7 @@ def string_to_hash_bucket_strong(
     if len(key) != 2:
         raise InvalidArgumentError(f"StringToHashBucketStrong: key has {len(key)} numbers, expected two")
     return add_op(
-        STRING_TO_HASH_BUCKET_STRONG, input, name=name, num_buckets=num_buckets, key=[int(part) for part in key]
+        STRING_TO_HASH_BUCKET_STRONG, input, name=name, num_buckets=int(num_buckets), key=[int(part) for part in key]
     )
 
 
@@ -261,7 +261,7 @@ def string_to_hash_bucket(
     if num_buckets is None:
         raise ArgumentError("StringToHashBucket: num_buckets is missing")
     strings = input if string_tensor is None else string_tensor
-    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=num_buckets)
+    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=int(num_buckets))
 
 
 def _old_kernel(ctx: KernelContext, strings: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
@@ -264,6 +264,8 @@ def _reduce_join_kernel(ctx: KernelContext, strings: Array, axes: Array) -> Arra
     strings = as_strings(strings)
     try:
         joined = _joined_axes(axes, strings.ndim, ctx.attr("over_all"))
+    except InvalidArgumentError as error:
+        raise OutOfRangeError(error.message) from error  # TensorFlow's kind, of an axis that only a step knows
     except ValueError as error:
         raise InvalidArgumentError(str(error)) from error
     kept = [axis for axis in range(strings.ndim) if axis not in joined]

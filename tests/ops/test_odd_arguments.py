@@ -95,6 +95,16 @@ def ctc(labels, lengths, steps=(7, 7)):
         (lambda: tf.math.reduce_std([1, 2], 1), ValueError),
         (lambda: tf.data.Dataset.range(3).batch(2, drop_remainder=tf.constant(1.0)), ValueError),
         (lambda: tf.data.Dataset.range(3).repeat(tf.constant(1.0)), ValueError),
+        (lambda: tf.parallel_stack(fed(1, shape=[])), ValueError),
+        (lambda: tf.strings.unicode_transcode(["a"], None, "UTF-8"), TypeError),
+        (lambda: tf.nn.in_top_k(tf.ones([1, 3]), [0], [[1], [2]]), ValueError),
+        (lambda: tf.decode_raw(["a"], None), ValueError),
+        (lambda: tf.eye(2, dtype=None), TypeError),
+        (lambda: tf.nn.atrous_conv2d(tf.ones([1, 3, 3, 1]), tf.ones([1, 1, 1, 1]), None, "SAME"), TypeError),
+        (lambda: tf.nn.pool(tf.ones([1, 3, 3, 1]), [[1], [2]], "MAX", "VALID"), TypeError),
+        (lambda: tf.sparse.concat(1, fed([True], "bool")), TypeError),
+        (lambda: tf.sparse.reshape(ids_of([1]), fed([], "int64", [0])), ValueError),
+        (lambda: tf.slice([1, 2, 3], [0], -1), ValueError),
     ],
 )
 def test_arguments_that_are_refused_when_the_graph_is_built(call, error):
@@ -149,6 +159,10 @@ def test_arguments_that_are_refused_when_a_step_runs(call):
         (lambda: tf.clip_by_norm([3.0, 4.0], -1), [0, 0]),
         (lambda: tf.while_loop(lambda i: i < 9, lambda i: i + 1, [0], maximum_iterations=1.5), 2),
         (lambda: tf.while_loop(lambda i: i < 9, lambda i: i + 1, [0], maximum_iterations=fed(2, "int64", [])), 2),
+        (lambda: tf.repeat(7, 2, axis=0), [7, 7]),
+        (lambda: tf.stack(fed([1, 2])), [1, 2]),
+        (lambda: tf.strings.to_hash_bucket(["a"], 1.5), [0]),
+        (lambda: tf.random.stateless_truncated_normal([0], [1, 2], dtype=None), []),
     ],
 )
 def test_arguments_that_are_taken(call, expected):
@@ -183,3 +197,8 @@ def test_second_derivatives_by_nothing_keep_the_dtype():
     x = tf.zeros([0, 3], tf.float64)
     (found,) = tf.hessians(tf.reduce_sum(tf.square(x)), [x])
     assert (found.dtype, found.shape.as_list()) == (tf.float64, [0, 3, 0, 3])
+
+
+def test_an_axis_to_join_along_that_is_found_only_in_a_step_is_out_of_range():
+    with pytest.raises(tf.errors.OutOfRangeError):
+        run(tf.strings.reduce_join([["a"]], fed([3], "int32", [None])))

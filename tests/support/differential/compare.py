@@ -395,6 +395,8 @@ DELIBERATE = [
     ("nn.softmax_cross_entropy_with_logits", "built as .*, \\[1\\]\\], TensorFlow .*, \\[\\]\\]", "both broadcast"),
     ("nn.conv nn.depthwise_conv2d_backprop", "must be rank 4", "TensorFlow's gradients of nothing are zeros"),
     ("matrix_square_root", "not invertible", "what is no number has no gradient, and stops no step"),
+    ("clip_by_average_norm", "result", "a norm below 0 has no meaning"),
+    ("matrix_solve", "must be equal rank", "batches broadcast"),
     ("snippet.checked", "must be a sequence", "TensorFlow converts by itself what stands beside a tensor"),
     ("snippet.pipeline", "Mul: dtype bool", "as in 1.15: later versions multiply truth values"),
     ("snippet.normalized", "give mean and variance", "None stands for True"),
