@@ -343,7 +343,7 @@ def _sequence_mask_kernel(ctx: KernelContext, lengths: Array, maxlen: Array) -> 
 def _whole_length(maxlen: Array) -> int:
     if not np.isfinite(maxlen):
         raise InvalidArgumentError(f"sequence_mask: maxlen is {maxlen}, expected a length")
-    return math.ceil(maxlen)
+    return math.floor(maxlen) if maxlen < 0 else math.ceil(maxlen)
 
 
 def _sequence_mask_shape(op: Operation) -> list[TensorShape]:

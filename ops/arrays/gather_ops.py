@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
@@ -156,7 +156,9 @@ def gather(
                [6, 4]], dtype=int32)
     """
     indices = index_tensor(indices)
-    axis = batch_dims if axis is None else axis
+    if axis is None and batch_dims is None:
+        raise ArgumentError("gather: axis and batch_dims are None, and one of them is needed")
+    axis, batch_dims = batch_dims if axis is None else axis, batch_dims or 0
     if batch_dims < 0:
         batch_dims = normalize_axis(batch_dims, len(indices.shape))
     axis = late_index(axis, 0, "gather: axis")

@@ -99,7 +99,7 @@ def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> T
         TypeError: `values` is a number, and not a list.
         InvalidArgumentError: `values` is empty.
     """
-    if isinstance(values, Tensor) and values.shape.rank == 0:
+    if isinstance(values, Tensor) and (values.shape.rank == 0 or values.shape.num_elements() == 0):
         raise ArgumentError(f"parallel_stack: values is {values!r}, expected a list of tensors")
     if isinstance(values, (list, tuple)) and not values:
         raise InvalidArgumentError("parallel_stack: values is empty, expected a list of one tensor or more")

@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, convert_to_tensor
+from tfray.framework.convert import add_op, convert_to_tensor, is_plain
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, register_late
 from tfray.framework.shape_functions import normalize_axis
@@ -502,12 +502,16 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
     Returns:
         Same shape and dtype as `input`.
     """
+    shift = index_tensor(shift)
+    rank = axis.shape.rank if isinstance(axis, Tensor) else np.ndim(axis) if is_plain(axis) else 1
+    if None not in (rank, shift.shape.rank) and rank != shift.shape.rank:
+        raise InvalidArgumentError(f"roll: shift {shift!r} and axis {axis!r} must be two numbers, or two lists")
     if not isinstance(axis, Tensor):
         axis = [axis] if np.ndim(axis) == 0 else axis
     elif axis.shape.rank != 1:
         axis.shape.with_rank_at_most(1)
         axis = reshape(axis, [-1])
-    axes, shift = late_index(axis, 1, "roll: axis"), index_tensor(shift)
+    axes = late_index(axis, 1, "roll: axis")
     count = None if isinstance(axes, Tensor) else len(axes)
     if count is not None and shift.shape.num_elements() not in (None, count):
         raise InvalidArgumentError(f"Roll: {shift.shape.num_elements()} shifts for {count} axes")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, UnimplementedError
+from tfray.errors import ArgumentError, InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes, shape_functions
 from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_shape, constant_value, is_small
@@ -40,6 +40,14 @@ from tfray.ops.kernels.copies import contiguous
 def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
     """Sizes, axes or positions, a scalar or vector, as an int32 tensor; int64 if they are int64 or too large."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
+
+
+def int32_tensor(value: TensorLike) -> Tensor:
+    """Sizes or counts as an int32 tensor of their shape. Raises `ArgumentError` if they are no integers."""
+    tensor = index_tensor(value)
+    if not tensor.dtype.is_integer:
+        raise ArgumentError(f"{value!r} is {tensor.dtype.name}, expected integers")
+    return cast(tensor, dtypes.int32)
 
 
 def known_entries(tensor: Tensor) -> list[int | None] | None:

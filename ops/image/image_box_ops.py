@@ -21,7 +21,7 @@ from tfray.framework.random_seed import get_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.layout_ops import pad
-from tfray.ops.arrays.shape_ops import host_int, host_ints, index_tensor, known_entries, to_int32
+from tfray.ops.arrays.shape_ops import host_int, host_ints, index_tensor, int32_tensor, known_entries
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.kernels.random_streams import stream_of
 
@@ -192,7 +192,7 @@ def non_max_suppression_padded(
         count = size_of(chosen)
         if not pad_to_max_output_size:
             return chosen, count
-        most = to_int32(max_output_size)
+        most = int32_tensor(max_output_size)
         padded = pad(chosen, [[0, most - count]])
         padded.set_shape([(known_entries(most) or [None])[0]])
         return padded, count
@@ -229,7 +229,7 @@ def non_max_suppression_with_scores(
         NON_MAX_SUPPRESSION,
         boxes,
         scores,
-        to_int32(max_output_size),
+        int32_tensor(max_output_size),
         convert_to_tensor(iou_threshold, dtypes.float32),
         convert_to_tensor(score_threshold, dtypes.float32),
         convert_to_tensor(soft_nms_sigma, dtypes.float32),
@@ -352,8 +352,8 @@ def combined_non_max_suppression(
         COMBINED_NON_MAX_SUPPRESSION,
         boxes,
         scores,
-        to_int32(max_output_size_per_class),
-        to_int32(max_total_size),
+        int32_tensor(max_output_size_per_class),
+        int32_tensor(max_total_size),
         convert_to_tensor(iou_threshold, dtypes.float32),
         convert_to_tensor(score_threshold, dtypes.float32),
         name=name or "combined_non_max_suppression",
@@ -456,7 +456,7 @@ def non_max_suppression_overlaps(
         NON_MAX_SUPPRESSION_OVERLAPS,
         overlaps,
         scores,
-        to_int32(max_output_size),
+        int32_tensor(max_output_size),
         convert_to_tensor(overlap_threshold, dtypes.float32),
         convert_to_tensor(score_threshold, dtypes.float32),
         name=name,
@@ -677,7 +677,7 @@ def extract_glimpse(
     return add_op(
         EXTRACT_GLIMPSE,
         input,
-        to_int32(size),
+        int32_tensor(size),
         offsets,
         name=name,
         centered=bool(centered),

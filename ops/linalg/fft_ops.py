@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -22,6 +22,7 @@ from tfray.ops.arrays.layout_ops import pad, roll
 from tfray.ops.arrays.shape_ops import cast, host_ints, identity, index_tensor, known_entries, reshape, shape
 from tfray.ops.arrays.slice_ops import slice_
 from tfray.ops.math.arithmetic_ops import maximum, minimum, multiply, realdiv
+from tfray.ops.math.axis_ops import from_front
 from tfray.ops.math.complex_ops import real
 from tfray.ops.math.reduction_ops import reduce_prod
 from tfray.ops.math.rounding_ops import floordiv
@@ -407,6 +408,9 @@ def _shifted(x: TensorLike, axes: Axes | None, name: str, by: Callable[[TensorLi
         x = convert_to_tensor(x)
         if isinstance(axes, Tensor):
             axes.shape.with_rank_at_most(1)
+            if not axes.dtype.is_integer:
+                raise ArgumentError(f"{name}: axes are {axes.dtype.name}, expected integers")
+            axes = from_front(axes, x)
             return roll(x, by(gather(shape(x), axes)), axes)
         if np.ndim(axes) > 1:  # type: ignore[arg-type]
             raise InvalidArgumentError(f"{name}: axes are {axes!r}, expected an integer or a list of them")

@@ -201,9 +201,11 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     """
     a, b = convert_alike(a, b)
     if isinstance(axes, Tensor) or not is_plain(axes):
+        if isinstance(axes, Tensor) and axes.shape.rank == 1:
+            raise InvalidArgumentError(f"tensordot: axes are {axes!r}, expected a number, or a vector for either input")
         axes = index_tensor(axes)
-        if not axes.dtype.is_integer:
-            raise ValueError(f"tensordot: axes are {axes.dtype.name}, expected integers")
+        if axes.dtype is not dtypes.int32:
+            raise ValueError(f"tensordot: axes are {axes.dtype.name}, expected integers of int32")
         known = constant_value(axes)
         axes = axes if known is None else known
     if isinstance(axes, Tensor) or a.shape.rank is None or b.shape.rank is None:

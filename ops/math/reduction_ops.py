@@ -103,7 +103,9 @@ def reduce_by(
         raise InvalidArgumentError(f"{definition.name}: give axis or reduction_indices (its old name), not both")
     if keepdims is not None and keep_dims is not None:
         raise InvalidArgumentError(f"{definition.name}: give keepdims or keep_dims (its old name), not both")
-    input_tensor = convert_to_tensor(input_tensor)
+    is_nothing = isinstance(input_tensor, (list, tuple)) and not input_tensor  # of truth values, where they are needed
+    only = dtypes.bool_ if is_nothing and definition.types["T"] == (dtypes.bool_,) else None
+    input_tensor = convert_to_tensor(input_tensor, only)
     axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
     return add_op(definition, input_tensor, axis, name=name, keep_dims=bool(keepdims or keep_dims))
 

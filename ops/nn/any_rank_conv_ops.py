@@ -172,7 +172,7 @@ def conv1d_transpose(
     Returns:
         Shape `output_shape`.
     """
-    if isinstance(output_shape, (int, np.integer)):
+    if isinstance(output_shape, (int, float, np.integer)) or (isinstance(output_shape, list) and not output_shape):
         raise TypeError(f"conv1d_transpose: output_shape must be a list of 3 numbers, not {output_shape!r}")
     layout = {"NWC": "NHWC", "NCW": "NCHW"}.get(data_format, data_format)
     if layout not in ("NHWC", "NCHW"):
@@ -435,8 +435,10 @@ def with_space_to_batch(
         raise InvalidArgumentError(f"with_space_to_batch: dilation_rate is {known.tolist()}, expected at least 1")
     if known is not None and (known == 1).all():
         return op(tensor, count, padding)
-    is_explicit = np.shape(padding) == (count + 2, 2)
-    if not is_explicit and (padding not in ("SAME", "VALID") or (padding == "SAME" and filter_shape is None)):
+    is_explicit = not isinstance(padding, Tensor) and np.shape(padding) == (count + 2, 2)
+    if not is_explicit and (
+        not isinstance(padding, str) or padding not in ("SAME", "VALID") or (padding == "SAME" and filter_shape is None)
+    ):
         raise InvalidArgumentError(
             f"with_space_to_batch: padding is {padding!r}, expected SAME (which needs filter_shape), VALID, or "
             f"{count + 2} pairs"

@@ -289,7 +289,7 @@ def ctc_beam_search_decoder(
     """
     attrs: dict[str, Any] = {
         "beam_width": int(beam_width),
-        "top_paths": int(top_paths),
+        "top_paths": (top_paths := int(top_paths)),
         "merge_repeated": merge_repeated,
     }
     outputs = add_op(CTC_BEAM_SEARCH, inputs, sequence_length, **attrs)
@@ -376,6 +376,8 @@ def ctc_loss_v2(
     Raises:
         InvalidArgumentError: `blank_index` is missing for a `SparseTensor`.
     """
+    if blank_index is not None and not isinstance(blank_index, (int, np.integer)):
+        raise ArgumentError(f"ctc_loss: blank_index is {blank_index!r}, expected an integer")
     with get_default_graph().name_scope(name or "ctc_loss"):
         scores = convert_to_tensor(logits)
         if not logits_time_major:

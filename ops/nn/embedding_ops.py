@@ -154,6 +154,9 @@ def _clip(rows: Tensor, row_rank: int, max_norm: float | Tensor) -> Tensor:
         max_norm = array_ops.cast(max_norm, rows.dtype)
     max_norm = math_ops.maximum(max_norm, 0) if isinstance(max_norm, Tensor) else max(max_norm, 0)
     squares = math_ops.reduce_sum(math_ops.square(rows), axes, keepdims=True)
+    if isinstance(max_norm, Tensor) and max_norm.shape.rank != 0:
+        longest = math_ops.maximum(squares, max_norm * max_norm)  # as `clip_by_norm`, which broadcasts
+        return math_ops.multiply(math_ops.multiply(rows, max_norm), math_ops.rsqrt(longest))
     is_long = math_ops.greater(squares, max_norm * max_norm)
     safe = array_ops.where(is_long, squares, array_ops.ones_like(squares))
     scale = array_ops.where(is_long, max_norm * math_ops.rsqrt(safe), array_ops.ones_like(squares))

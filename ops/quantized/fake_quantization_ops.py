@@ -589,6 +589,7 @@ DEQUANTIZE = register(
 )
 
 
+@none_is_default
 def quantize_and_dequantize(
     input: TensorLike,
     input_min: TensorLike,

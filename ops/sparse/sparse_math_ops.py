@@ -466,4 +466,6 @@ def sparse_matmul(
         A float32 matrix.
     """
     wide_a, wide_b = (cast(convert_to_tensor(each), dtypes.float32) for each in (a, b))
+    for matrix in (wide_a, wide_b):
+        matrix.shape.assert_has_rank(2)
     return matmul(wide_a, wide_b, transpose_a, transpose_b, name=name)

@@ -51,7 +51,7 @@ def as_string(
         InvalidArgumentError: The options contradict each other or the dtype.
     """
     tensor = convert_to_tensor(input)
-    form = _format(tensor.dtype, precision, scientific, shortest, width, fill)
+    form = _format(tensor.dtype, int(precision), scientific, shortest, int(width), fill)
     return add_op(AS_STRING, tensor, name=name, format=form)
 
 

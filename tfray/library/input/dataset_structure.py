@@ -303,6 +303,7 @@ def flag_of(value: Any, what: str) -> Tensor:
     tensor = convert_to_tensor(value)
     if tensor.dtype is not dtypes.bool_:
         raise ArgumentError(f"{what} is {value!r}, expected a bool")
+    tensor.shape.assert_has_rank(0)
     return tensor
 
 

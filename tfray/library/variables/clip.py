@@ -72,7 +72,7 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
         values = convert_to_tensor(t)
         count = array_ops.cast(array_ops.size(values), values.dtype)
         norm = _norm(math_ops.reduce_sum(math_ops.square(values))) / count
-        limit = array_ops.cast(clip_norm, values.dtype)
+        limit = convert_to_tensor(clip_norm, values.dtype)
         return math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
 
 
