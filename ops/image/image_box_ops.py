@@ -690,10 +690,10 @@ def extract_glimpse(
 
 def _extract_glimpse_kernel(ctx: KernelContext, images: Array, size: Array, offsets: Array) -> Array:
     height, width = host_ints(ctx, size)
-    if images.ndim != 4 or offsets.shape != (len(images), 2) or min(height, width) < 1:
+    if images.ndim != 4 or offsets.shape != (len(images), 2) or min(height, width) < 0:
         raise InvalidArgumentError(
             f"{ctx.op_name}: images {images.shape}, offsets {offsets.shape} and windows of {height} x {width}, "
-            "expected rank 4, [batch, 2] and sizes of at least 1"
+            "expected rank 4, [batch, 2] and sizes of at least 0"
         )
     glimpses = np.empty((len(images), height, width, images.shape[3]), images.dtype)
     sizes = np.array(images.shape[1:3], np.float32)

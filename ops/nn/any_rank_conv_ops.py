@@ -178,6 +178,8 @@ def conv1d_transpose(
     if layout not in ("NHWC", "NCHW"):
         raise InvalidArgumentError(f"conv1d_transpose: data_format is {data_format!r}, expected NWC or NCW")
     axis = 1 if layout == "NHWC" else 2
+    if strides is not None and np.size(strides) not in (1, 3):
+        raise ArgumentError(f"conv1d_transpose: strides is {strides!r}, expected 1 or 3 integers")
     along_width = [values[0] if len(values) == 1 else values[axis] for values in (_list(strides), _list(dilations))]
     sizes = index_tensor(output_shape)
     outputs = conv2d_transpose(

@@ -198,6 +198,7 @@ def test_arguments_that_are_refused_when_a_step_runs(call):
         (lambda: tf.strings.as_string(5, width=1.5), b"5"),
         (lambda: tf.strings.as_string(5.5, precision=1.5), b"5.5"),
         (lambda: tf.signal.linear_to_mel_weight_matrix(1, 2, fed(200, "int32", []), 0.0, 100.0), [[0], [0]]),
+        (lambda: tf.shape(tf.image.extract_glimpse(tf.ones([1, 2, 2, 1]), [0, 2], [[0.0, 0.0]])), [1, 0, 2, 1]),
     ],
 )
 def test_arguments_that_are_taken(call, expected):
@@ -237,3 +238,12 @@ def test_second_derivatives_by_nothing_keep_the_dtype():
 def test_an_axis_to_join_along_that_is_found_only_in_a_step_is_out_of_range():
     with pytest.raises(tf.errors.OutOfRangeError):
         run(tf.strings.reduce_join([["a"]], fed([3], "int32", [None])))
+
+
+@pytest.mark.parametrize("value", [[[7]], [7], 7])
+def test_one_element_of_any_rank_is_assigned_to_a_part(value):
+    variable = tf.get_variable("v", initializer=np.arange(4), use_resource=True)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run(variable[1:3].assign(np.int64(value))).tolist() == [0, 7, 7, 3]
+        assert session.run(variable[0].assign(np.int64(value))).tolist() == [7, 7, 7, 3]
