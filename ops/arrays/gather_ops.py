@@ -158,7 +158,8 @@ def gather(
     indices = index_tensor(indices)
     if axis is None and batch_dims is None:
         raise ArgumentError("gather: axis and batch_dims are None, and one of them is needed")
-    axis, batch_dims = batch_dims if axis is None else axis, batch_dims or 0
+    batch_dims = 0 if batch_dims is None else int(batch_dims)
+    axis = batch_dims if axis is None else axis
     if batch_dims < 0:
         batch_dims = normalize_axis(batch_dims, len(indices.shape))
     axis = late_index(axis, 0, "gather: axis")

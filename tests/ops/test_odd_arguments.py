@@ -124,6 +124,9 @@ def ctc(labels, lengths, steps=(7, 7)):
         (lambda: tf.image.non_max_suppression([[0.0, 0.0, 1.0, 1.0]], [0.5], 1.5), TypeError),
         (lambda: tf.data.Dataset.range(3).batch(2, drop_remainder=tf.constant([True])), ValueError),
         (lambda: tf.signal.fftshift([1.0, 2.0], fed([0.0])), TypeError),
+        (lambda: tf.gather(tf.ones([2, 3]), [0], axis=1, batch_dims=[]), TypeError),
+        (lambda: tf.gather_nd(tf.ones([2, 3]), [[0]], batch_dims=[]), TypeError),
+        (lambda: tf.data.Dataset.range(3).batch(-1, drop_remainder=True), ValueError),
     ],
 )
 def test_arguments_that_are_refused_when_the_graph_is_built(call, error):
