@@ -11,7 +11,7 @@ import numpy as np
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op, convert_to_tensor, is_plain
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register, register_late
 from tfray.framework.shape_functions import normalize_axis
@@ -503,9 +503,6 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
         Same shape and dtype as `input`.
     """
     shift = index_tensor(shift)
-    rank = axis.shape.rank if isinstance(axis, Tensor) else np.ndim(axis) if is_plain(axis) else 1
-    if None not in (rank, shift.shape.rank) and rank != shift.shape.rank:
-        raise InvalidArgumentError(f"roll: shift {shift!r} and axis {axis!r} must be two numbers, or two lists")
     if not isinstance(axis, Tensor):
         axis = [axis] if np.ndim(axis) == 0 else axis
     elif axis.shape.rank != 1:

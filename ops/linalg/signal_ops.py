@@ -132,7 +132,7 @@ def _overlap_and_add_kernel(ctx: KernelContext, signal: Array, frame_step: Array
     for index in range(steps):
         part = signal[..., index * step : (index + 1) * step]
         total[..., index : index + frames, : part.shape[-1]] += part
-    samples = max((frames - 1) * step + length, 0)
+    samples = (frames - 1) * step + length if frames else 0
     return xp.ascontiguousarray(total.reshape(*outer, total.shape[-2] * step)[..., :samples])
 
 
@@ -148,7 +148,7 @@ def _overlap_and_add_shape(op: Operation) -> list[TensorShape]:
     count, length = frames.sizes[-2:]
     if count is None or length is None or step is None:
         return [frames[:-2].concatenate([None])]
-    return [frames[:-2].concatenate([max((count - 1) * int(step) + length, 0)])]
+    return [frames[:-2].concatenate([(count - 1) * int(step) + length if count else 0])]
 
 
 def _overlap_and_add_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

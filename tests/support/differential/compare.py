@@ -403,6 +403,8 @@ DELIBERATE = [
     ("clip_by_average_norm", "type float32 that does not match type float64", "TensorFlow counts in float32"),
     ("nn.moments", "Expected list for 'axis'", "axes that only a step knows"),
     ("nn.batch_normalization", "can only concatenate", "a list is a tensor"),
+    ("roll", "must be equal rank", "as in 1.15: one axis in a list stands beside a number"),
+    ("signal.overlap_and_add", r"built as .*\b0\], T", "no frames make no samples"),
     ("boolean_mask", "Cannot reshape", "a mask of another shape is refused"),
     ("space_to_batch_nd batch_to_space_nd", "must have known size", "a number of axes that only a step knows"),
     ("ensure_shape", "must be rank -1", "an unknown shape is one"),
