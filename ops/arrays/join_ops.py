@@ -18,12 +18,20 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries, reshape
+from tfray.ops.arrays.shape_ops import cast, host_ints, identity, index_tensor, known_entries, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
 from tfray.ops.kernels import batch_rules
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS
 from tfray.ops.kernels.copies import copy
+
+
+def int32_tensor(value: TensorLike) -> Tensor:
+    """Sizes or counts as an int32 tensor of their shape. Raises `ArgumentError` if they are no integers."""
+    tensor = index_tensor(value)
+    if not tensor.dtype.is_integer:
+        raise ArgumentError(f"{value!r} is {tensor.dtype.name}, expected integers")
+    return cast(tensor, dtypes.int32)
 
 
 def late_index(value: TensorLike, rank: int, what: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import ArgumentError, InvalidArgumentError, UnimplementedError
+from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes, shape_functions
 from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_shape, constant_value, is_small
@@ -40,14 +40,6 @@ from tfray.ops.kernels.copies import contiguous
 def index_tensor(value: TensorLike, name: str | None = None) -> Tensor:
     """Sizes, axes or positions, a scalar or vector, as an int32 tensor; int64 if they are int64 or too large."""
     return convert_to_tensor(value, name=name, preferred_dtype=dtypes.int32)
-
-
-def int32_tensor(value: TensorLike) -> Tensor:
-    """Sizes or counts as an int32 tensor of their shape. Raises `ArgumentError` if they are no integers."""
-    tensor = index_tensor(value)
-    if not tensor.dtype.is_integer:
-        raise ArgumentError(f"{value!r} is {tensor.dtype.name}, expected integers")
-    return cast(tensor, dtypes.int32)
 
 
 def known_entries(tensor: Tensor) -> list[int | None] | None:
@@ -158,11 +150,9 @@ def shape_n(input: Iterable[TensorLike], out_type: DTypeLike = dtypes.int32, nam
     """Return the shape of each tensor of a list, each an integer vector. See `shape`.
 
     Raises:
-        TypeError: The tensors have several dtypes.
-        ValueError: There are none.
+        TypeError: The tensors have several dtypes. A ValueError if there are none.
     """
-    tensors = [convert_to_tensor(each) for each in input]
-    if not tensors:
+    if not (tensors := [convert_to_tensor(each) for each in input]):
         raise ValueError("shape_n: input is empty, expected a list of one tensor or more")
     if len({tensor.dtype for tensor in tensors}) > 1:
         raise TypeError(f"shape_n: tensors of one dtype are needed, not {[each.dtype.name for each in tensors]}")

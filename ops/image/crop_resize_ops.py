@@ -18,7 +18,8 @@ from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.shape_ops import host_ints, int32_tensor, known_entries, shape, sizes_from_input
+from tfray.ops.arrays.join_ops import int32_tensor
+from tfray.ops.arrays.shape_ops import host_ints, known_entries, shape, sizes_from_input
 
 _BOXES: Final = (dtypes.float32, dtypes.float64)
 

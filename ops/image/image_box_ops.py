@@ -20,8 +20,9 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiab
 from tfray.framework.random_seed import get_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.join_ops import int32_tensor
 from tfray.ops.arrays.layout_ops import pad
-from tfray.ops.arrays.shape_ops import host_int, host_ints, index_tensor, int32_tensor, known_entries
+from tfray.ops.arrays.shape_ops import host_int, host_ints, index_tensor, known_entries
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.kernels.random_streams import stream_of
 

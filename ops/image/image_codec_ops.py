@@ -20,7 +20,8 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.shape_ops import host_int, host_ints, int32_tensor
+from tfray.ops.arrays.join_ops import int32_tensor
+from tfray.ops.arrays.shape_ops import host_int, host_ints
 from tfray.ops.image.image_color_ops import convert_image_dtype
 from tfray.ops.image.image_files import (
     JPEG_BEGIN,

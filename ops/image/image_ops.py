@@ -13,8 +13,9 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import where
+from tfray.ops.arrays.join_ops import int32_tensor
 from tfray.ops.arrays.layout_ops import pad, reverse
-from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, int32_tensor, shape, squeeze, transpose
+from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, shape, squeeze, transpose
 from tfray.ops.arrays.slice_ops import slice_
 from tfray.ops.control.control_flow_ops import cond
 from tfray.ops.image.resize_ops import resize_area, resize_bicubic, resize_bilinear, resize_nearest_neighbor

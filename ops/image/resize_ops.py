@@ -23,7 +23,8 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.shape_ops import host_ints, int32_tensor, known_entries, shape
+from tfray.ops.arrays.join_ops import int32_tensor
+from tfray.ops.arrays.shape_ops import host_ints, known_entries, shape
 from tfray.ops.kernels.precision import assign
 from tfray.ops.kernels.resampling import AxisMap, pick, resample
 

@@ -501,7 +501,7 @@ def linear_to_mel_weight_matrix(
     Args:
         num_mel_bins: Number of filters.
         num_spectrogram_bins: Number of components of a spectrum (``fft_length // 2 + 1``), an integer scalar.
-        sample_rate: Samples a second.
+        sample_rate: Samples a second, a scalar.
         lower_edge_hertz: Where the first filter begins.
         upper_edge_hertz: Where the last filter ends.
         dtype: A float dtype.

@@ -194,13 +194,11 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
         >>> session.run(tf.add_n([[1, 2], [3, 4], [5, 6]]))
         array([ 9, 12], dtype=int32)
     """
-    if isinstance(inputs, (str, np.ndarray)):
-        inputs = list(inputs)  # what can be iterated over is a list
+    inputs = list(inputs) if isinstance(inputs, (str, np.ndarray)) else inputs
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ArgumentError(f"add_n: inputs must be a list of one tensor or more, not {inputs!r}")
-    if len(inputs) == 1 and name is None:
-        return convert_to_tensor(inputs[0])
-    return add_op(ADD_N, inputs, name=name)
+    is_itself = len(inputs) == 1 and name is None
+    return convert_to_tensor(inputs[0]) if is_itself else add_op(ADD_N, inputs, name=name)
 
 
 def _sum_of_all(op: Operation) -> str:

@@ -14,7 +14,6 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_every_device, register
-from tfray.framework.scopes import control_dependencies
 from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
@@ -26,17 +25,15 @@ from tfray.ops.arrays.shape_ops import (
     expand_dims,
     host_int,
     host_ints,
-    identity,
     index_tensor,
     reshape,
     shape,
     transpose,
 )
-from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.kernels.precision import sortable
 from tfray.ops.math.arithmetic_ops import multiply, realdiv
 from tfray.ops.math.axis_ops import from_front, last_axis_first
-from tfray.ops.math.comparison_ops import equal, greater
+from tfray.ops.math.comparison_ops import equal
 from tfray.ops.math.reduction_ops import reduce_sum
 from tfray.ops.math.rounding_ops import clip_by_value, floor
 from tfray.ops.math.scan_ops import cumsum
@@ -341,15 +338,12 @@ def histogram_fixed_width_bins(
 
 
 def _positive_count(nbins: TensorLike) -> Tensor:
-    """`nbins`, a scalar that is checked to be above 0."""
+    """`nbins` as an int32 scalar, which is checked to be above 0 if the graph knows it."""
     count = convert_to_tensor(nbins, dtypes.int32)
     count.shape.assert_has_rank(0)
     known = constant_value(count)
     if known is not None and known <= 0:
         raise InvalidArgumentError(f"histogram_fixed_width: nbins is {known}, expected above 0")
-    if known is None:
-        with control_dependencies([Assert(greater(count, 0), ["histogram_fixed_width: nbins must be above 0"])]):
-            count = identity(count)
     return count
 
 

@@ -138,8 +138,6 @@ def test_arguments_that_are_refused_when_the_graph_is_built(call, error):
         lambda: tf.image.adjust_hue(fed([[1, 1, 1]]), 0.1),
         lambda: tf.image.adjust_saturation(fed([1, 1, 1]), 0.1),
         lambda: tf.unravel_index(fed([[1]], "int32"), [2, 3]),
-        lambda: tf.histogram_fixed_width_bins([1.0], [0.0, 2.0], fed(-5, "int32", [])),
-        lambda: tf.histogram_fixed_width([1.0], [0.0, 2.0], fed(0, "int32", [])),
         lambda: tf.sequence_mask([1, 3], fed(-1, "int32", [])),
         lambda: tf.pad([1.0], [[0, 1]], constant_values=fed([2.0])),
         lambda: tf.searchsorted(fed([[1, 2], [3, 4]]), fed([1])),

@@ -403,6 +403,7 @@ DELIBERATE = [
     ("clip_by_average_norm", "type float32 that does not match type float64", "TensorFlow counts in float32"),
     ("nn.moments", "Expected list for 'axis'", "axes that only a step knows"),
     ("nn.batch_normalization", "can only concatenate", "a list is a tensor"),
+    ("histogram_fixed_width", "runs; ", "a number of bins that only a step knows is not looked at"),
     ("roll", "must be equal rank", "as in 1.15: one axis in a list stands beside a number"),
     ("signal.overlap_and_add", r"built as .*\b0\], T", "no frames make no samples"),
     ("boolean_mask", "Cannot reshape", "a mask of another shape is refused"),
