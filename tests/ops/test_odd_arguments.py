@@ -245,3 +245,9 @@ def test_one_element_of_any_rank_is_assigned_to_a_part(value):
         session.run(variable.initializer)
         assert session.run(variable[1:3].assign(np.int64(value))).tolist() == [0, 7, 7, 3]
         assert session.run(variable[0].assign(np.int64(value))).tolist() == [7, 7, 7, 3]
+
+
+def test_printed_strings_show_control_characters_and_quotes_as_c_does():
+    given = b"a'b\"c\\d\ne\rf\tg\x00h\x7fi\x80j\xc3\xa9"
+    printed = b'"a\\\'b\\"c\\\\d\\ne\\rf\\tg\\000h\\177i\x80j\xc3\xa9"'
+    assert run(tf.strings.format("{}", tf.constant(given))) == printed
