@@ -455,6 +455,8 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name
         if input.shape.rank is None:
             raise InvalidArgumentError("repeat: the rank of the input is unknown; use set_shape")
         along = normalize_axis(int(axis), input.shape.rank)
+        if repeats.shape.rank == 1 and repeats.shape != [1]:
+            input.shape[along].assert_is_compatible_with(repeats.shape[0])
         size = shape(input)[along]
         counts = cast(repeats, dtypes.int32) + range_(size) * 0
         ends = cumsum(counts)

@@ -125,6 +125,8 @@ def ctc(labels, lengths, steps=(7, 7)):
         (lambda: tf.gather(tf.ones([2, 3]), [0], axis=1, batch_dims=[]), TypeError),
         (lambda: tf.gather_nd(tf.ones([2, 3]), [[0]], batch_dims=[]), TypeError),
         (lambda: tf.data.Dataset.range(3).batch(-1, drop_remainder=True), ValueError),
+        (lambda: tf.repeat([[1.0]], [1, 2, 3], axis=1), ValueError),
+        (lambda: tf.repeat([[1.0]], [], axis=1), ValueError),
     ],
 )
 def test_arguments_that_are_refused_when_the_graph_is_built(call, error):
@@ -197,6 +199,7 @@ def test_arguments_that_are_refused_when_a_step_runs(call):
         (lambda: tf.strings.as_string(5.5, precision=1.5), b"5.5"),
         (lambda: tf.signal.linear_to_mel_weight_matrix(1, 2, fed(200, "int32", []), 0.0, 100.0), [[0], [0]]),
         (lambda: tf.shape(tf.image.extract_glimpse(tf.ones([1, 2, 2, 1]), [0, 2], [[0.0, 0.0]])), [1, 0, 2, 1]),
+        (lambda: tf.repeat([1, 2], [2], axis=0), [1, 1, 2, 2]),
     ],
 )
 def test_arguments_that_are_taken(call, expected):
