@@ -333,7 +333,7 @@ _LONGEST = -(2**31)  # no other negative number is a length
 def _sequence_mask_kernel(ctx: KernelContext, lengths: Array, maxlen: Array) -> Array:
     longest = _whole_length(ctx.to_host(maxlen))
     if longest == _LONGEST:
-        longest = max(int(lengths.max()), 0) if lengths.size else 0
+        longest = max(_whole_length(ctx.to_host(lengths.max())), 0) if lengths.size else 0
     if longest < 0:
         raise InvalidArgumentError(f"{ctx.op_name}: maxlen is {longest}, expected at least 0")
     marks = ctx.xp.arange(longest) < lengths[..., None]
@@ -352,7 +352,7 @@ def _sequence_mask_shape(op: Operation) -> list[TensorShape]:
     longest = (known_entries(maxlen) or [None])[0] if known is None else _whole_length(known)
     if longest == _LONGEST:
         lengths = constant_value(op.inputs[0])
-        longest = None if lengths is None else max(int(lengths.max(initial=0)), 0)
+        longest = None if lengths is None else max(_whole_length(lengths.max(initial=0)), 0)
     if longest is not None and longest < 0:
         raise ValueError(f"maxlen is {longest}, expected at least 0")
     return [op.inputs[0].shape.concatenate([longest])]

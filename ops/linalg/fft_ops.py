@@ -408,8 +408,8 @@ def _shifted(x: TensorLike, axes: Axes | None, name: str, by: Callable[[TensorLi
         x = convert_to_tensor(x)
         if isinstance(axes, Tensor):
             axes.shape.with_rank_at_most(1)
-            if not axes.dtype.is_integer:
-                raise ArgumentError(f"{name}: axes are {axes.dtype.name}, expected integers")
+            if axes.dtype is not dtypes.int32:
+                raise ArgumentError(f"{name}: axes are {axes.dtype.name}, expected int32")
             axes = from_front(axes, x)
             return roll(x, by(gather(shape(x), axes)), axes)
         if np.ndim(axes) > 1:  # type: ignore[arg-type]

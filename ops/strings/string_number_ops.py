@@ -37,7 +37,7 @@ def as_string(
 
     Args:
         input: Any shape. Strings stay as they are, but for `width`.
-        precision: Digits behind the point of floats; -1 for six.
+        precision: Digits behind the point of floats; -1 for six. With `width`, how many bytes of strings stay.
         scientific: Whether floats have an exponent.
         shortest: Whether floats have one only where that is shorter.
         width: Least width, filled up on the left; -1 for none.
@@ -61,10 +61,10 @@ def _format(dtype: DType, precision: int, scientific: bool, shortest: bool, widt
     if scientific and shortest:
         raise InvalidArgumentError("AsString: a number is not both scientific and shortest")
     start = "%" + fill + (str(width) if width >= 0 else "")
+    digits = f".{precision}" if precision >= 0 else ""
     if dtype is dtypes.string:
-        return start + "s"
+        return start + (digits if width >= 0 else "") + "s"
     if dtype.is_differentiable:
-        digits = f".{precision}" if precision >= 0 else ""
         return start + digits + ("e" if scientific else "g" if shortest else "f")
     if precision >= 0 or scientific or shortest:
         raise InvalidArgumentError(f"AsString: {dtype.name} has no precision and no exponent")

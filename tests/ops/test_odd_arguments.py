@@ -200,6 +200,8 @@ def test_arguments_that_are_refused_when_a_step_runs(call):
         (lambda: tf.signal.linear_to_mel_weight_matrix(1, 2, fed(200, "int32", []), 0.0, 100.0), [[0], [0]]),
         (lambda: tf.shape(tf.image.extract_glimpse(tf.ones([1, 2, 2, 1]), [0, 2], [[0.0, 0.0]])), [1, 0, 2, 1]),
         (lambda: tf.repeat([1, 2], [2], axis=0), [1, 1, 2, 2]),
+        (lambda: tf.strings.as_string(["x ", "Ab,C"], precision=2, width=3), [b" x ", b" Ab"]),
+        (lambda: tf.sequence_mask(fed([1.5, -2.0]), dtype=tf.int32), [[1, 1], [0, 0]]),
     ],
 )
 def test_arguments_that_are_taken(call, expected):
