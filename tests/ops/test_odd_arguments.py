@@ -202,6 +202,7 @@ def test_arguments_that_are_refused_when_a_step_runs(call):
         (lambda: tf.repeat([1, 2], [2], axis=0), [1, 1, 2, 2]),
         (lambda: tf.strings.as_string(["x ", "Ab,C"], precision=2, width=3), [b" x ", b" Ab"]),
         (lambda: tf.sequence_mask(fed([1.5, -2.0]), dtype=tf.int32), [[1, 1], [0, 0]]),
+        (lambda: tf.clip_by_norm([[4.0]], fed([1, 2], "int64", [None]), axes=1), [[1, 2]]),
     ],
 )
 def test_arguments_that_are_taken(call, expected):

@@ -38,7 +38,7 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
         norm = _norm(math_ops.reduce_sum(math_ops.square(values), axes, keepdims=True))
         limit = array_ops.cast(at_least_zero(clip_norm), values.dtype)
         clipped = math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit), scope)
-        clipped.set_shape(values.shape)
+        values.shape.assert_is_compatible_with(clipped.shape)
         return _with_values(t, clipped)
 
 
