@@ -448,6 +448,9 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name
         if not repeats.dtype.is_integer and repeats.dtype is not dtypes.bool_:
             raise ArgumentError(f"repeat: repeats are {repeats.dtype.name}, expected integers")
         repeats.shape.with_rank_at_most(1)
+        known = constant_value(repeats)
+        if known is not None and (known < 0).any():
+            raise InvalidArgumentError(f"repeat: repeats are {known.tolist()}, expected at least 0")
         if axis is None or input.shape.rank == 0:
             input, axis = reshape(input, [-1]), axis or 0
         if not isinstance(axis, (int, np.integer)):
@@ -462,7 +465,6 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name
         ends = cumsum(counts)
         total = reduce_sum(counts)
         repeated = gather(input, searchsorted(ends, range_(total), side="right"), axis=along)
-        known = constant_value(repeats)
-        if known is not None and not known.any():
+        if input.shape.sizes[along] == 0 or (known is not None and not known.any()):
             repeated.set_shape([0 if place == along else None for place in range(input.shape.rank)])
         return repeated

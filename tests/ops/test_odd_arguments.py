@@ -127,6 +127,7 @@ def ctc(labels, lengths, steps=(7, 7)):
         (lambda: tf.data.Dataset.range(3).batch(-1, drop_remainder=True), ValueError),
         (lambda: tf.repeat([[1.0]], [1, 2, 3], axis=1), ValueError),
         (lambda: tf.repeat([[1.0]], [], axis=1), ValueError),
+        (lambda: tf.repeat(tf.ones([0]), -1, axis=0), ValueError),
     ],
 )
 def test_arguments_that_are_refused_when_the_graph_is_built(call, error):
@@ -222,11 +223,12 @@ def test_a_real_matrix_without_a_real_square_root_has_none(matrix):
     assert found[1].tolist() == np.eye(len(matrix)).tolist()
 
 
-def test_what_is_repeated_never_has_a_size_of_0():
+def test_what_is_repeated_never_and_nothing_repeated_have_a_size_of_0():
     x = tf.placeholder(tf.float32, [None, 3])
     assert tf.repeat(x, 0).shape.as_list() == [0]
     assert tf.repeat(x, 0, axis=0).shape.as_list() == [0, 3]
     assert tf.repeat(x, 2, axis=0).shape.as_list() == [None, 3]
+    assert tf.repeat(tf.ones([0, 3]), fed(2, "int32", []), axis=0).shape.as_list() == [0, 3]
 
 
 def test_a_fraction_of_channels_is_cut_off():

@@ -407,6 +407,7 @@ DELIBERATE = [
     ("histogram_fixed_width", "runs; ", "a number of bins that only a step knows is not looked at"),
     ("roll", "must be equal rank", "as in 1.15: one axis in a list stands beside a number"),
     ("signal.overlap_and_add", r"built as .*\b0\]\], T", "no frames make no samples"),
+    ("batch_gather", "is not in", "TensorFlow takes what is beyond a row from the next one"),
     ("boolean_mask", "Cannot reshape", "a mask of another shape is refused"),
     ("space_to_batch_nd batch_to_space_nd", "must have known size", "a number of axes that only a step knows"),
     ("ensure_shape", "must be rank -1", "an unknown shape is one"),
