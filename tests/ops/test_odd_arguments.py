@@ -128,6 +128,7 @@ def ctc(labels, lengths, steps=(7, 7)):
         (lambda: tf.repeat([[1.0]], [1, 2, 3], axis=1), ValueError),
         (lambda: tf.repeat([[1.0]], [], axis=1), ValueError),
         (lambda: tf.repeat(tf.ones([0]), -1, axis=0), ValueError),
+        (lambda: tf.divide(tf.constant([1]), tf.constant([2.0], tf.float64)), TypeError),
     ],
 )
 def test_arguments_that_are_refused_when_the_graph_is_built(call, error):
