@@ -555,6 +555,8 @@ def _hessian(y: Any, x: Any, options: dict[str, Any]) -> Tensor:
     if not x.shape.is_fully_defined():
         raise InvalidArgumentError(f"hessians: {x!r} has shape {x.shape}, which must be known")
     slope = array_ops.reshape(gradients(y, x, **options)[0], [-1])
+    if x.shape.num_elements() == 0:
+        return array_ops.reshape(slope, [*x.shape, *x.shape])
     rows = [gradients(element, x, **options)[0] for element in array_ops.unstack(slope)]
     return array_ops.reshape(array_ops.stack([convert_to_tensor(row) for row in rows]), [*x.shape, *x.shape])
 

@@ -375,7 +375,9 @@ def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShap
 
 def broadcast_dynamic_shape(shape_x: TensorLike, shape_y: TensorLike, name: str | None = None) -> Tensor:
     """The shape of an elementwise operation on tensors whose shapes are these two integer vectors."""
-    return add_op(BROADCAST_ARGS, index_tensor(shape_x), index_tensor(shape_y), name=name)
+    x = index_tensor(shape_x)
+    y = index_tensor(shape_y) if isinstance(shape_y, Tensor) else convert_to_tensor(shape_y, x.dtype)
+    return add_op(BROADCAST_ARGS, x, y, name=name)
 
 
 def _broadcast_args_kernel(ctx: KernelContext, s0: Array, s1: Array) -> Array:

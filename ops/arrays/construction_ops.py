@@ -133,9 +133,9 @@ def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | N
     """Make `num` values at equal distances from `start` to `stop`, both included.
 
     Args:
-        start: A float dtype, any shape.
+        start: A real dtype, any shape; integers are taken as float64.
         stop: That dtype, a shape that broadcasts with that of `start`.
-        num: Scalar integer, at least 1.
+        num: Scalar integer, at least 0.
         name: Name of the operation.
 
     Returns:
@@ -145,7 +145,14 @@ def linspace(start: TensorLike, stop: TensorLike, num: TensorLike, name: str | N
         >>> session.run(tf.linspace(0.0, 1.0, 5))
         array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    return add_op(LIN_SPACE, start, stop, index_tensor(num), name=name)
+    with get_default_graph().name_scope(name or "LinSpace") as name:
+        start = convert_to_tensor(start, name="start")
+        stop = convert_to_tensor(stop, start.dtype, name="stop")
+        if start.dtype.is_integer:
+            start, stop = cast(start, dtypes.float64), cast(stop, dtypes.float64)
+        num = index_tensor(num, name="num")
+        num.shape.assert_has_rank(0)
+        return add_op(LIN_SPACE, start, stop, num, name=name)
 
 
 lin_space = linspace
@@ -153,8 +160,8 @@ lin_space = linspace
 
 def _lin_space_kernel(ctx: KernelContext, start: Array, stop: Array, num: Array) -> Array:
     count = host_int(ctx, num)
-    if count < 1:
-        raise InvalidArgumentError(f"linspace: Requires num > 0: {count}")
+    if count < 0:
+        raise InvalidArgumentError(f"linspace: num is {count}, expected at least 0")
     first, last = (np.asarray(ctx.to_host(end), np.float64) for end in (start, stop))
     return ctx.xp.array(np.linspace(first, last, count).astype(ctx.output_dtype()))
 
@@ -162,8 +169,8 @@ def _lin_space_kernel(ctx: KernelContext, start: Array, stop: Array, num: Array)
 def _lin_space_shape(op: Operation) -> list[TensorShape]:
     ends = broadcast_shapes(op.inputs[0].shape, op.inputs[1].shape)
     count = (known_entries(op.inputs[2]) or [None])[0]
-    if count is not None and count < 1:
-        raise ValueError(f"linspace: Requires num > 0: {count}")
+    if count is not None and count < 0:
+        raise ValueError(f"linspace: num is {count}, expected at least 0")
     return [TensorShape([count]).concatenate(ends)]
 
 
@@ -219,10 +226,12 @@ def one_hot(
             raise ArgumentError(f"one_hot: on_value is {given[0].name}, off_value {given[1].name}: give both one dtype")
     dtype = as_dtype(dtype)
     values = [
-        np.array(default, dtype.numpy) if value is None else convert_to_tensor(value, dtype)
-        for value, default in ((on_value, 1), (off_value, 0))
+        convert_to_tensor(np.array(default, dtype.numpy) if value is None else value, dtype, what)
+        for what, value, default in (("on_value", on_value, 1), ("off_value", off_value, 0))
     ]
     attrs = {"axis": -1 if axis is None else int(axis)}
+    if isinstance(indices, (list, tuple)) and not indices:
+        indices = convert_to_tensor(indices, dtypes.int64)  # a list of no numbers is one of integers here
     if isinstance(depth, Tensor):
         depth = cast(depth, dtypes.int32)
     return add_op(ONE_HOT, indices, depth, *values, name=name or "one_hot", **attrs)
@@ -234,7 +243,7 @@ def _one_hot_kernel(
     xp, count, axis = ctx.xp, host_int(ctx, depth), ctx.attr("axis")
     place = axis if axis >= 0 else indices.ndim + 1 + axis
     codes = empty_or(ctx, out, (*indices.shape[:place], count, *indices.shape[place:]))
-    map_flat(xp, lambda part: part.fill(off_value), codes)
+    map_flat(xp, lambda part: part.fill(off_value[()]), codes)
     before, after = math.prod(indices.shape[:place]), math.prod(indices.shape[place:])
     labels = indices.reshape(before, after)
     if xp is not np:
@@ -297,8 +306,8 @@ def sequence_mask(
     """Mark the first ``lengths[...]`` places of each row.
 
     Args:
-        lengths: Integers of any shape; fractions are cut off where `maxlen` is given.
-        maxlen: Scalar integer: length of the rows; the largest of `lengths` when None.
+        lengths: Numbers of any shape; fractions are cut off where `maxlen` is an integer.
+        maxlen: Scalar: length of the rows, rounded up; the largest of `lengths` when None.
         dtype: Dtype of the result: marks are True or 1.
         name: Name of the operation.
 
@@ -313,27 +322,39 @@ def sequence_mask(
     longest = index_tensor(_LONGEST if maxlen is None else maxlen)
     longest.shape.assert_has_rank(0)
     lengths = index_tensor(lengths)
-    if maxlen is not None and not lengths.dtype.is_integer:
+    if maxlen is not None and (longest.dtype.is_floating or not lengths.dtype.is_integer):
         lengths = cast(lengths, longest.dtype)
     return add_op(SEQUENCE_MASK, lengths, longest, name=name, dtype=as_dtype(dtype))
 
 
-_LONGEST = -1
+_LONGEST = -(2**31)  # no other negative number is a length
 
 
 def _sequence_mask_kernel(ctx: KernelContext, lengths: Array, maxlen: Array) -> Array:
-    longest = host_int(ctx, maxlen)
+    longest = _whole_length(ctx.to_host(maxlen))
     if longest == _LONGEST:
-        longest = max(int(lengths.max()), 0) if lengths.size else 0
+        longest = max(_whole_length(ctx.to_host(lengths.max())), 0) if lengths.size else 0
+    if longest < 0:
+        raise InvalidArgumentError(f"{ctx.op_name}: maxlen is {longest}, expected at least 0")
     marks = ctx.xp.arange(longest) < lengths[..., None]
     return marks.astype(ctx.output_dtype(), copy=False)
 
 
+def _whole_length(maxlen: Array) -> int:
+    if not np.isfinite(maxlen):
+        raise InvalidArgumentError(f"sequence_mask: maxlen is {maxlen}, expected a length")
+    return math.floor(maxlen) if maxlen < 0 else math.ceil(maxlen)
+
+
 def _sequence_mask_shape(op: Operation) -> list[TensorShape]:
-    longest = (known_entries(op.inputs[1]) or [None])[0]
+    maxlen = op.inputs[1]
+    known = None if maxlen.dtype.is_integer else constant_value(maxlen)
+    longest = (known_entries(maxlen) or [None])[0] if known is None else _whole_length(known)
     if longest == _LONGEST:
         lengths = constant_value(op.inputs[0])
-        longest = None if lengths is None else max(int(lengths.max(initial=0)), 0)
+        longest = None if lengths is None else max(_whole_length(lengths.max(initial=0)), 0)
+    if longest is not None and longest < 0:
+        raise ValueError(f"maxlen is {longest}, expected at least 0")
     return [op.inputs[0].shape.concatenate([longest])]
 
 
@@ -345,7 +366,7 @@ SEQUENCE_MASK = register(
         host_inputs=("maxlen",),
         types={
             "Tlen": dtypes.REAL,
-            "Tmax": dtypes.INDICES,
+            "Tmax": (*dtypes.INDICES, *dtypes.FLOATS),
             "dtype": (*dtypes.NUMERIC, dtypes.bool_),
         },
         shape=_sequence_mask_shape,
@@ -413,6 +434,7 @@ def eye(
         array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
+    dtype = as_dtype(dtype)
     with get_default_graph().name_scope(name):
         columns = num_rows if num_columns is None else num_columns
         matrix = one_hot(range_(num_rows), columns, dtype=dtype)

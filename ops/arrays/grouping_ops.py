@@ -106,10 +106,15 @@ def tuple_(
     Returns:
         A list of the same length, of tensors of the same shapes; an operation is replaced by one that ends when all are
         done.
+
+    Raises:
+        ValueError: There are no tensors.
     """
     graph = get_default_graph()
     with graph.name_scope(name or "tuple"):
         tensors = [_of_the_graph(item) for item in tensors]
+        if not tensors:
+            raise ValueError("tuple: tensors is empty, expected a list of one tensor or more")
         gate = group(*tensors, *(control_inputs or ()))
         with graph.control_dependencies([gate]):
             return [_gated(item) for item in tensors]

@@ -18,12 +18,20 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.arrays.shape_ops import host_ints, identity, index_tensor, known_entries, reshape
+from tfray.ops.arrays.shape_ops import cast, host_ints, identity, index_tensor, known_entries, reshape
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem
 from tfray.ops.kernels import batch_rules
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS
 from tfray.ops.kernels.copies import copy
+
+
+def int32_tensor(value: TensorLike) -> Tensor:
+    """Sizes or counts as an int32 tensor of their shape. Raises `ArgumentError` if they are no integers."""
+    tensor = index_tensor(value)
+    if not tensor.dtype.is_integer:
+        raise ArgumentError(f"{value!r} is {tensor.dtype.name}, expected integers")
+    return cast(tensor, dtypes.int32)
 
 
 def late_index(value: TensorLike, rank: int, what: str) -> Any:
@@ -85,7 +93,7 @@ def stack(values: TensorLike, axis: int = 0, name: str | None = "stack") -> Tens
         array([[1, 3],
                [2, 4]], dtype=int32)
     """
-    if axis == 0 and is_plain(values):
+    if axis == 0 and (isinstance(values, Tensor) or is_plain(values)):
         return convert_to_tensor(values, name=name)
     if axis == 0 and not contains_tensor(values):
         return convert_to_tensor(values, name=name)  # numbers of several kinds, such as [1, 2.5], become one constant
@@ -97,7 +105,12 @@ def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> T
 
     Raises:
         TypeError: `values` is a number, and not a list.
+        InvalidArgumentError: `values` is empty.
     """
+    if isinstance(values, Tensor) and (values.shape.rank == 0 or values.shape.num_elements() == 0):
+        raise ArgumentError(f"parallel_stack: values is {values!r}, expected a list of tensors")
+    if isinstance(values, (list, tuple)) and not values:
+        raise InvalidArgumentError("parallel_stack: values is empty, expected a list of one tensor or more")
     stacked = stack(list(values) if isinstance(values, str) else values, 0, name)
     if stacked.shape.rank == 0:
         raise TypeError(f"parallel_stack: values is {values!r}, expected a list of tensors")

@@ -188,6 +188,8 @@ def _amounts(ctx: KernelContext, paddings: Array, shape: Sequence[int]) -> list[
 def _pad_kernel(
     ctx: KernelContext, input: Array, paddings: Array, constant_values: Array, out: Array | None = None
 ) -> Array:
+    if constant_values.ndim:
+        raise InvalidArgumentError(f"{ctx.op_name}: constant_values has shape {constant_values.shape}, not a scalar's")
     amounts = _amounts(ctx, paddings, input.shape)
     framed = empty_or(ctx, out, [sum(pair) + size for pair, size in zip(amounts, input.shape, strict=True)])
     inner = framed
@@ -207,6 +209,8 @@ def _pad_kernel(
 
 def _pad_shape(op: Operation) -> list[TensorShape]:
     source, paddings = op.inputs[0].shape, op.inputs[1]
+    for constant in op.inputs[2:]:
+        constant.shape.assert_has_rank(0)
     paddings.shape.assert_is_compatible_with([source.rank, 2])
     if source.rank is None:
         return [UNKNOWN]
@@ -431,7 +435,9 @@ def reverse_sequence(
     batch_axis = batch_dim if batch_axis is None else batch_axis
     if seq_axis is None:
         raise ArgumentError("reverse_sequence needs seq_axis")
-    attrs = {"seq_dim": int(seq_axis), "batch_dim": int(batch_axis or 0)}
+    attrs = {"seq_dim": int(seq_axis), "batch_dim": int(0 if batch_axis is None else batch_axis)}
+    if min(attrs.values()) < 0:
+        raise InvalidArgumentError(f"reverse_sequence: axes {seq_axis} and {batch_axis} are not counted from the end")
     return add_op(REVERSE_SEQUENCE, input, index_tensor(seq_lengths), name=name, **attrs)
 
 
@@ -496,11 +502,13 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
     Returns:
         Same shape and dtype as `input`.
     """
+    shift = index_tensor(shift)
     if not isinstance(axis, Tensor):
         axis = [axis] if np.ndim(axis) == 0 else axis
     elif axis.shape.rank != 1:
+        axis.shape.with_rank_at_most(1)
         axis = reshape(axis, [-1])
-    axes, shift = late_index(axis, 1, "roll: axis"), index_tensor(shift)
+    axes = late_index(axis, 1, "roll: axis")
     count = None if isinstance(axes, Tensor) else len(axes)
     if count is not None and shift.shape.num_elements() not in (None, count):
         raise InvalidArgumentError(f"Roll: {shift.shape.num_elements()} shifts for {count} axes")

@@ -150,9 +150,10 @@ def shape_n(input: Iterable[TensorLike], out_type: DTypeLike = dtypes.int32, nam
     """Return the shape of each tensor of a list, each an integer vector. See `shape`.
 
     Raises:
-        TypeError: The tensors have several dtypes.
+        TypeError: The tensors have several dtypes. A ValueError if there are none.
     """
-    tensors = [convert_to_tensor(each) for each in input]
+    if not (tensors := [convert_to_tensor(each) for each in input]):
+        raise ValueError("shape_n: input is empty, expected a list of one tensor or more")
     if len({tensor.dtype for tensor in tensors}) > 1:
         raise TypeError(f"shape_n: tensors of one dtype are needed, not {[each.dtype.name for each in tensors]}")
     return [shape(tensor, name, out_type) for tensor in tensors]

@@ -224,7 +224,7 @@ def strided_slice(
         >>> session.run(tf.strided_slice([0, 1, 2, 3, 4, 5], [1], [5], [2]))
         array([1, 3], dtype=int32)
     """
-    masks = map(operator.index, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask))
+    masks = map(int, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask))
     writer = _strided_writer(begin, end, strides, *masks)
     return writer.apply(convert_to_tensor(input_), name or "StridedSlice", var)
 
@@ -487,6 +487,8 @@ def _slice_kernel(ctx: KernelContext, input: Array, begin: Array, size: Array) -
 
 def _slice_shape(op: Operation) -> list[TensorShape]:
     source, begin, size = op.inputs
+    begin.shape.assert_has_rank(1)
+    size.shape.assert_has_rank(1)
     begins, sizes = known_entries(begin), known_entries(size)
     rank = source.shape.rank
     for entries in (begins, sizes):

@@ -51,6 +51,8 @@ def constant(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     array = make_array(value, wanted)
+    if isinstance(shape, Tensor):
+        raise ArgumentError(f"constant: shape is {shape!r}, which is not known before a step: use tf.fill")
     if shape is not None:
         array = _fill_to_shape(array, TensorShape(shape), verify_shape)
     return constant_tensor(array, name, quantized_type(value, wanted))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
-from tfray.framework.convert import add_op
+from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
@@ -192,9 +192,9 @@ def space_to_batch(
 
 
 def _square_blocks(op: str, block_size: int | None, block_shape: int | None) -> Any:
-    """The sides of blocks, given by either argument. Raises `InvalidArgumentError` for both or none."""
+    """The sides of blocks, given by either argument. Raises `ArgumentError` for both or none."""
     if (block_size is None) == (block_shape is None):
-        raise InvalidArgumentError(f"{op}: give one of block_size and block_shape")
+        raise ArgumentError(f"{op}: give one of block_size and block_shape")
     return np.broadcast_to(np.asarray(block_shape if block_size is None else block_size, np.int32), (2,))
 
 
@@ -246,6 +246,9 @@ def required_space_to_batch_paddings(
     """
     with get_default_graph().name_scope(name or "required_space_to_batch_paddings"):
         space, sides = index_tensor(input_shape), index_tensor(block_shape)
+        if sides.shape.num_elements() == 0 and sides.shape.rank == 1:
+            no_axis = np.zeros([0, 2], np.int32)
+            return convert_to_tensor(no_axis), convert_to_tensor(no_axis)
         sides.shape.with_rank(1).assert_is_compatible_with(space.shape)
         before, behind = (0, 0) if base_paddings is None else unstack(index_tensor(base_paddings), 2, 1)
         missing = (sides - (space + before + behind) % sides) % sides

@@ -29,6 +29,7 @@ from tfray.ops.arrays.shape_ops import IDENTITY, cast, identity
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math.comparison_ops import equal, logical_and, logical_not
 from tfray.ops.math.reduction_ops import reduce_any
+from tfray.ops.math.rounding_ops import ceil
 
 # -- what stands in regions ----------------------------------------------------------------------------
 
@@ -475,6 +476,14 @@ def _add_loop(
         return loop.packed(loop.build(graph, scope, swap_memory, back_prop), is_counted)
 
 
+def _whole_turns(maximum: TensorLike) -> Tensor:
+    """A greatest number of turns; of a fraction, the number of those that begin before it."""
+    turns = convert_to_tensor(maximum, name="maximum_iterations")
+    if not (turns.dtype.is_integer or turns.dtype.is_floating):
+        raise ArgumentError(f"while_loop: maximum_iterations is {maximum!r}, expected a number")
+    return cast(ceil(turns) if turns.dtype.is_floating else turns, dtypes.int32)
+
+
 class _Loop:
     """The arguments of `while_loop`, on their way to an operation."""
 
@@ -491,7 +500,7 @@ class _Loop:
         self._structure = nest.map_structure(_as_initial, loop_vars)
         self._initial: list[Tensor] = nest.flatten(self._structure, expand_composites=True)
         self._shapes = self._invariant_shapes(loop_vars, invariants)
-        self._limit = None if maximum is None else convert_to_tensor(maximum, dtypes.int32, "maximum_iterations")
+        self._limit = None if maximum is None else _whole_turns(maximum)
         if self._limit is not None and self._limit.shape.rank not in (None, 0):
             raise InvalidArgumentError(f"while_loop: maximum_iterations is {maximum!r}, expected a scalar")
         if self._limit is not None:

@@ -18,7 +18,8 @@ from tfray.framework.op_def import Array, ArrayModule, KernelContext, OpDef, on_
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.shape_ops import host_ints, known_entries, shape, sizes_from_input, to_int32
+from tfray.ops.arrays.join_ops import int32_tensor
+from tfray.ops.arrays.shape_ops import host_ints, known_entries, shape, sizes_from_input
 
 _BOXES: Final = (dtypes.float32, dtypes.float64)
 
@@ -165,7 +166,7 @@ def crop_and_resize(
         image,
         boxes,
         box_indices if box_ind is None else box_ind,
-        to_int32(crop_size),
+        int32_tensor(crop_size),
         name=name,
         method=method,
         extrapolation_value=float(extrapolation_value),

@@ -20,8 +20,9 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiab
 from tfray.framework.random_seed import get_seed
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.join_ops import int32_tensor
 from tfray.ops.arrays.layout_ops import pad
-from tfray.ops.arrays.shape_ops import host_int, host_ints, index_tensor, known_entries, to_int32
+from tfray.ops.arrays.shape_ops import host_int, host_ints, index_tensor, known_entries
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.kernels.random_streams import stream_of
 
@@ -192,7 +193,7 @@ def non_max_suppression_padded(
         count = size_of(chosen)
         if not pad_to_max_output_size:
             return chosen, count
-        most = to_int32(max_output_size)
+        most = int32_tensor(max_output_size)
         padded = pad(chosen, [[0, most - count]])
         padded.set_shape([(known_entries(most) or [None])[0]])
         return padded, count
@@ -229,7 +230,7 @@ def non_max_suppression_with_scores(
         NON_MAX_SUPPRESSION,
         boxes,
         scores,
-        to_int32(max_output_size),
+        int32_tensor(max_output_size),
         convert_to_tensor(iou_threshold, dtypes.float32),
         convert_to_tensor(score_threshold, dtypes.float32),
         convert_to_tensor(soft_nms_sigma, dtypes.float32),
@@ -352,8 +353,8 @@ def combined_non_max_suppression(
         COMBINED_NON_MAX_SUPPRESSION,
         boxes,
         scores,
-        to_int32(max_output_size_per_class),
-        to_int32(max_total_size),
+        int32_tensor(max_output_size_per_class),
+        int32_tensor(max_total_size),
         convert_to_tensor(iou_threshold, dtypes.float32),
         convert_to_tensor(score_threshold, dtypes.float32),
         name=name or "combined_non_max_suppression",
@@ -456,7 +457,7 @@ def non_max_suppression_overlaps(
         NON_MAX_SUPPRESSION_OVERLAPS,
         overlaps,
         scores,
-        to_int32(max_output_size),
+        int32_tensor(max_output_size),
         convert_to_tensor(overlap_threshold, dtypes.float32),
         convert_to_tensor(score_threshold, dtypes.float32),
         name=name,
@@ -677,7 +678,7 @@ def extract_glimpse(
     return add_op(
         EXTRACT_GLIMPSE,
         input,
-        to_int32(size),
+        int32_tensor(size),
         offsets,
         name=name,
         centered=bool(centered),
@@ -690,10 +691,10 @@ def extract_glimpse(
 
 def _extract_glimpse_kernel(ctx: KernelContext, images: Array, size: Array, offsets: Array) -> Array:
     height, width = host_ints(ctx, size)
-    if images.ndim != 4 or offsets.shape != (len(images), 2) or min(height, width) < 1:
+    if images.ndim != 4 or offsets.shape != (len(images), 2) or min(height, width) < 0:
         raise InvalidArgumentError(
             f"{ctx.op_name}: images {images.shape}, offsets {offsets.shape} and windows of {height} x {width}, "
-            "expected rank 4, [batch, 2] and sizes of at least 1"
+            "expected rank 4, [batch, 2] and sizes of at least 0"
         )
     glimpses = np.empty((len(images), height, width, images.shape[3]), images.dtype)
     sizes = np.array(images.shape[1:3], np.float32)

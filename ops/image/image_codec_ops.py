@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +20,8 @@ from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
 from tfray.framework.shape_functions import like_input
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.shape_ops import host_int, host_ints, to_int32
+from tfray.ops.arrays.join_ops import int32_tensor
+from tfray.ops.arrays.shape_ops import host_int, host_ints
 from tfray.ops.image.image_color_ops import convert_image_dtype
 from tfray.ops.image.image_files import (
     JPEG_BEGIN,
@@ -38,6 +40,8 @@ from tfray.ops.random.random_ops import random_uniform
 
 def _check_channels(op: str, channels: int | None, allowed: tuple[int, ...]) -> int:
     channels = 0 if channels is None else channels
+    if isinstance(channels, float) and math.isfinite(channels):
+        channels = int(channels)  # a fraction is cut off from an attribute
     if channels not in allowed:
         raise ArgumentError(f"{op}: channels is {channels}, expected one of {allowed}")
     return channels
@@ -157,7 +161,7 @@ def decode_and_crop_jpeg(
         raise InvalidArgumentError(f"decode_and_crop_jpeg: ratio is {ratio}, expected 1")
     channels = _check_channels("decode_and_crop_jpeg", channels, (0, 1, 3))
     options = _jpeg_options("decode_and_crop_jpeg", fancy_upscaling, dct_method, try_recover_truncated)
-    return add_op(DECODE_AND_CROP_JPEG, contents, to_int32(crop_window), name=name, channels=channels, **options)
+    return add_op(DECODE_AND_CROP_JPEG, contents, int32_tensor(crop_window), name=name, channels=channels, **options)
 
 
 def _decode_and_crop_jpeg_kernel(ctx: KernelContext, contents: Array, crop_window: Array) -> Array:
@@ -306,7 +310,7 @@ def encode_jpeg(
     return add_op(
         ENCODE_JPEG,
         image,
-        to_int32(quality),
+        int32_tensor(quality),
         name=name,
         format=format,
         progressive=bool(progressive),

@@ -67,23 +67,26 @@ def convert_image_dtype(image: TensorLike, dtype: DTypeLike, saturate: bool = Fa
     image, dtype = convert_to_tensor(image, name="image"), as_dtype(dtype)
     if dtype is image.dtype:
         return identity(image, name)
-    convert = saturate_cast if saturate else cast
     with get_default_graph().name_scope(name or "convert_image"):
         if image.dtype.is_integer and dtype.is_integer:
-            return _between_integers(image, dtype, convert)
+            return _between_integers(image, dtype, saturate)
         if image.dtype.is_floating and dtype.is_floating:
             return cast(image, dtype)
         if image.dtype.is_integer:
             return multiply(cast(image, dtype), 1.0 / image.dtype.max)
         # Half a step more than the maximum: 1 becomes the maximum, and integers get about equal shares of [0, 1].
-        return convert(multiply(image, dtype.max + 0.5), dtype)
+        return _fitted(multiply(image, dtype.max + 0.5), dtype, saturate)
 
 
-def _between_integers(image: Tensor, dtype: DType, convert: Callable[[Tensor, DType], Tensor]) -> Tensor:
+def _between_integers(image: Tensor, dtype: DType, saturate: bool) -> Tensor:
     before, after = image.dtype.max + 1, dtype.max + 1
     if before > after:
-        return convert(floordiv(image, before // after), dtype)
-    return multiply(convert(image, dtype), after // before)
+        return _fitted(floordiv(image, before // after), dtype, saturate)
+    return multiply(_fitted(image, dtype, saturate), after // before)
+
+
+def _fitted(image: Tensor, dtype: DType, saturate: bool) -> Tensor:
+    return saturate_cast(image, dtype) if saturate else cast(image, dtype)
 
 
 def _in_floats(image: TensorLike, change: Callable[[Tensor], Tensor]) -> Tensor:
@@ -135,6 +138,7 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
                 [2, 2, 2]]], dtype=int32)
     """
     images = _with_channels("grayscale_to_rgb", images, 1)
+    images.shape.with_rank_at_least(2)
     name = name or "grayscale_to_rgb"
     if images.shape.rank is None:
         return tile(images, concat([ones_like(shape(images)[1:]), [3]], 0), name)
@@ -194,7 +198,15 @@ def _colors_shape(op: Operation) -> list[TensorShape]:
     return [shape]
 
 
-def _check_colors(colors: Array) -> None:
+def _adjusted_shape(op: Operation) -> list[TensorShape]:
+    op.inputs[0].shape.with_rank_at_least(3)
+    op.inputs[1].shape.assert_has_rank(0)
+    return _colors_shape(op)
+
+
+def _check_colors(colors: Array, rank: int = 1) -> None:
+    if colors.ndim < rank:
+        raise InvalidArgumentError(f"the images have shape {colors.shape}, expected at least {rank} dimensions")
     if colors.ndim == 0 or colors.shape[-1] != 3:
         raise InvalidArgumentError(f"the images have shape {colors.shape}, expected 3 channels at the end")
 
@@ -361,9 +373,11 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
 
     def change(colors: Tensor) -> Tensor:
         mean = reduce_mean(colors, [-3, -2], keepdims=True)
-        return (colors - mean) * cast(contrast_factor, colors.dtype) + mean
+        return (colors - mean) * cast(factor, colors.dtype) + mean
 
     with get_default_graph().name_scope("adjust_contrast"):
+        factor = convert_to_tensor(contrast_factor, dtypes.float32)
+        factor.shape.assert_has_rank(0)
         return _in_floats(images, change)
 
 
@@ -418,7 +432,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
     """Turn the hue of the colours of an image.
 
     Args:
-        image: ``[..., 3]``, a real dtype, RGB.
+        image: ``[..., height, width, 3]``, a real dtype, RGB.
         delta: By which part of the circle, a scalar in [-1, 1].
         name: Name scope of the operations.
 
@@ -431,7 +445,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
 @widened
 def _adjust_hue_kernel(ctx: KernelContext, rgb: Array, delta: Array, out: Array | None = None) -> Array:
-    _check_colors(rgb)
+    _check_colors(rgb, 3)
     xp, turn = ctx.xp, delta.astype(rgb.dtype)
 
     def change(red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]:
@@ -448,7 +462,7 @@ ADJUST_HUE = register(
         inputs=("images: T", "delta: float32"),
         outputs=("output: T",),
         types={"T": dtypes.FLOATS},
-        shape=_colors_shape,
+        shape=_adjusted_shape,
         kernels=on_every_device(out_kernel(_adjust_hue_kernel)),
     )
 )
@@ -478,7 +492,7 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
     """Multiply the saturation of the colours of an image.
 
     Args:
-        image: ``[..., 3]``, a real dtype, RGB.
+        image: ``[..., height, width, 3]``, a real dtype, RGB.
         saturation_factor: The factor, a scalar.
         name: Name scope of the operations.
 
@@ -494,7 +508,7 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
 
 @widened
 def _adjust_saturation_kernel(ctx: KernelContext, rgb: Array, scale: Array, out: Array | None = None) -> Array:
-    _check_colors(rgb)
+    _check_colors(rgb, 3)
     xp, factor = ctx.xp, scale.astype(rgb.dtype)
 
     def change(red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]:
@@ -510,7 +524,7 @@ ADJUST_SATURATION = register(
         inputs=("images: T", "scale: float32"),
         outputs=("output: T",),
         types={"T": dtypes.FLOATS},
-        shape=_colors_shape,
+        shape=_adjusted_shape,
         kernels=on_every_device(out_kernel(_adjust_saturation_kernel)),
     )
 )

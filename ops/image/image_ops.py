@@ -13,8 +13,9 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import where
+from tfray.ops.arrays.join_ops import int32_tensor
 from tfray.ops.arrays.layout_ops import pad, reverse
-from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, shape, squeeze, to_int32, transpose
+from tfray.ops.arrays.shape_ops import cast, expand_dims, identity, shape, squeeze, transpose
 from tfray.ops.arrays.slice_ops import slice_
 from tfray.ops.control.control_flow_ops import cond
 from tfray.ops.image.resize_ops import resize_area, resize_bicubic, resize_bilinear, resize_nearest_neighbor
@@ -188,7 +189,7 @@ def rot90(image: TensorLike, k: TensorLike = 1, name: str | None = None) -> Tens
                [1, 3]], dtype=int32)
     """
     with get_default_graph().name_scope(name or "rot90"):
-        turns = _number(k)
+        turns = _number(convert_to_tensor(k, dtypes.int32))
         if isinstance(turns, Tensor):
             return _batched("rot90", image, lambda images: _turned_by_tensor(images, floormod(turns, 4)))
         return _batched("rot90", image, _TURNS[int(turns) % 4])
@@ -449,7 +450,8 @@ def _resized(images: Tensor, size: TensorLike, method: int, align_corners: bool,
     size = convert_to_tensor(size, name="size")
     if size.dtype.is_floating:
         raise InvalidArgumentError(f"resize_images: size is {size!r}, expected two integers")
-    size = to_int32(size)
+    size = int32_tensor(size)
+    size.shape.assert_is_compatible_with([2])
     if preserve_aspect_ratio:
         # Resized even to the size that they have: the dtype of the result does not depend on the sizes.
         return _METHODS[method](images, _fitting_size(images, size), align_corners)

@@ -23,7 +23,8 @@ from tfray.framework.op_def import (
 )
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.ops.arrays.shape_ops import host_ints, known_entries, shape, to_int32
+from tfray.ops.arrays.join_ops import int32_tensor
+from tfray.ops.arrays.shape_ops import host_ints, known_entries, shape
 from tfray.ops.kernels.precision import assign
 from tfray.ops.kernels.resampling import AxisMap, pick, resample
 
@@ -132,7 +133,7 @@ def _resize(
     dtype: DTypeLike,
 ) -> Tensor:
     attrs = _attrs(align_corners, half)
-    return add_op(definition, images, to_int32(size), name=name, Tout=as_dtype(dtype), **attrs)
+    return add_op(definition, images, int32_tensor(size), name=name, Tout=as_dtype(dtype), **attrs)
 
 
 def _backward(definition: OpDef, op: Operation, d_resized: Tensor) -> list[Tensor | None]:
@@ -281,7 +282,7 @@ def resize_nearest_neighbor(
                [1, 1, 3, 3]], dtype=int32)
     """
     attrs = _attrs(align_corners, half_pixel_centers)
-    return add_op(RESIZE_NEAREST_NEIGHBOR, images, to_int32(size), name=name, **attrs)
+    return add_op(RESIZE_NEAREST_NEIGHBOR, images, int32_tensor(size), name=name, **attrs)
 
 
 def _nearest_kernel(ctx: KernelContext, images: Array, size: Array, out: Array | None = None) -> Array:
@@ -329,7 +330,7 @@ def resize_nearest_neighbor_grad(
         ``[batch, height, width, channels]``.
     """
     attrs = _attrs(align_corners, half_pixel_centers)
-    return add_op(RESIZE_NEAREST_NEIGHBOR_GRAD, grads, to_int32(size), name=name, **attrs)
+    return add_op(RESIZE_NEAREST_NEIGHBOR_GRAD, grads, int32_tensor(size), name=name, **attrs)
 
 
 def _nearest_grad_kernel(ctx: KernelContext, d_resized: Array, size: Array, out: Array | None = None) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -84,6 +84,7 @@ def summarized(value: Array | bytes, count: int) -> str:
     UTF-8 are surrogate escapes.
     """
     array = np.asarray(value)
+    count = count if array.size else 0  # TensorFlow shows no more elements at an end than there are
     if array.ndim == 0:
         return _element(array.item() if array.dtype.kind in "OSb" else array[()])
     if array.ndim == 1:
@@ -99,13 +100,20 @@ def _ends(array: Array, count: int) -> Array:
 
 
 def _both_ends(shown: list[str], size: int, count: int) -> list[str]:
-    return [*shown[:count], "...", *shown[count:]] if len(shown) < size else shown
+    return [*(shown[:count] or [""]), "...", *shown[count:]] if len(shown) < size else shown
+
+
+_ESCAPES: Final = {
+    **{code: f"\\{code:03o}" for code in (*range(32), 127)},
+    **{ord(letter): f"\\{shown}" for letter, shown in zip("\n\r\t\\\"'", "nrt\\\"'", strict=True)},
+}
+"""How characters of a string that are not shown as they are appear, as in C."""
 
 
 def _element(value: Any) -> str:
     if isinstance(value, (bytes, str)):
         text = value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+        return f'"{text.translate(_ESCAPES)}"'
     if isinstance(value, bool):
         return str(int(value))
     kind = np.asarray(value).dtype

@@ -6,8 +6,9 @@ import codecs
 from collections.abc import Iterator
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework.op_def import KernelContext
+from tfray.ops.kernels.text import text_attr
 
 OUTPUT_ENCODINGS: Final = ("UTF-8", "UTF-16-BE", "UTF-32-BE")
 """What strings can be written in."""
@@ -45,8 +46,10 @@ def reading(
     what: str, input_encoding: str, errors: str, replacement_char: int, replace_control_characters: bool
 ) -> dict[str, Any]:
     """The attributes by which an operation of type `what` reads text. Raises `InvalidArgumentError` for wrong ones."""
+    if input_encoding is None:
+        raise ArgumentError(f"{what}: input_encoding is missing")
     return {
-        "input_encoding": input_encoding,
+        "input_encoding": text_attr(f"{what}: input_encoding", input_encoding),
         **replacing(what, errors, replacement_char),
         "replace_control_characters": bool(replace_control_characters),
     }

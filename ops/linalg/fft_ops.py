@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -19,9 +19,10 @@ from tfray.ops.arrays.broadcast_ops import ones
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.layout_ops import pad, roll
-from tfray.ops.arrays.shape_ops import cast, host_ints, index_tensor, known_entries, reshape, shape, to_int32
+from tfray.ops.arrays.shape_ops import cast, host_ints, identity, index_tensor, known_entries, reshape, shape
 from tfray.ops.arrays.slice_ops import slice_
 from tfray.ops.math.arithmetic_ops import maximum, minimum, multiply, realdiv
+from tfray.ops.math.axis_ops import from_front
 from tfray.ops.math.complex_ops import real
 from tfray.ops.math.reduction_ops import reduce_prod
 from tfray.ops.math.rounding_ops import floordiv
@@ -295,7 +296,7 @@ def _inverse_real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor
 
 def _lengths(tensor: Tensor, fft_length: TensorLike | None, rank: int, from_half: bool) -> Tensor:
     if fft_length is not None:
-        return to_int32(fft_length)  # whose length the operation checks
+        return convert_to_tensor(fft_length, dtypes.int32)  # whose length the operation checks
     _at_least(tensor.shape, rank)
     sizes = shape(tensor)[-rank:]
     if not from_half:
@@ -407,7 +408,12 @@ def _shifted(x: TensorLike, axes: Axes | None, name: str, by: Callable[[TensorLi
         x = convert_to_tensor(x)
         if isinstance(axes, Tensor):
             axes.shape.with_rank_at_most(1)
+            if axes.dtype is not dtypes.int32:
+                raise ArgumentError(f"{name}: axes are {axes.dtype.name}, expected int32")
+            axes = from_front(axes, x)
             return roll(x, by(gather(shape(x), axes)), axes)
-        along = list(range(len(x.shape.sizes))) if axes is None else list(map(index, np.ravel(axes)))
+        if np.ndim(axes) > 1:  # type: ignore[arg-type]
+            raise InvalidArgumentError(f"{name}: axes are {axes!r}, expected an integer or a list of them")
+        along = list(range(len(x.shape.sizes))) if axes is None else list(map(index, np.ravel(axes).tolist()))
         sizes = shape(x)
-        return roll(x, stack([by(sizes[axis]) for axis in along]), along)
+        return roll(x, stack([by(sizes[axis]) for axis in along]), along) if along else identity(x)

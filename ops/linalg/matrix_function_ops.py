@@ -145,8 +145,8 @@ def matrix_square_root(input: TensorLike, name: str | None = None) -> Tensor:
         input: Shape ``[..., n, n]``, float32, float64 or complex; invertible, without negative real eigenvalues.
         name: Name of the operation.
 
-    Raises:
-        InvalidArgumentError: While running: a real matrix has no real square root.
+    Returns:
+        Same shape and dtype. A real matrix that has no real square root gives NaN; cast to complex64 it has one.
     """
     return add_op(MATRIX_SQUARE_ROOT, input, name=name)
 
@@ -157,7 +157,7 @@ def _matrix_square_root_kernel(ctx: KernelContext, input: Array) -> Array:
     def root(matrix: Array) -> Array:
         found = _scipy().sqrtm(matrix)
         if found.dtype.kind == "c" and input.dtype.kind == "f":
-            raise InvalidArgumentError(f"{ctx.op_name}: a real matrix has no real square root; cast it to complex64")
+            return np.full_like(matrix, np.nan)
         return found
 
     return _each(root, input) if input.size else input

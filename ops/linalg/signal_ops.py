@@ -232,6 +232,8 @@ def _raised_cosine(name: str, periodic: bool, length: TensorLike, dtype: DType, 
     with get_default_graph().name_scope(name):
         length = late_index(length, 0, f"{name}: window_length")
         length = index_tensor(length)
+        if not isinstance(periodic, Tensor) and constant_value(length) != 1:  # a window of 1 has no period
+            convert_to_tensor(periodic).shape.assert_has_rank(0)
         # A periodic window of even length is a symmetric window that is one sample longer, without its last sample.
         period = length - length % 2 if periodic else length - 1
         steps = maximum(period, 1)
@@ -310,7 +312,9 @@ def stft(
         frames = frame(signals, length, frame_step, pad_end)
         if window_fn is not None:
             frames = multiply(frames, window_fn(length, dtype=frames.dtype))
-        return rfft(frames, reshape(index_tensor(size), [1]))
+        size = index_tensor(size)
+        size.shape.assert_has_rank(0)
+        return rfft(frames, reshape(cast(size, dtypes.int32), [1]))  # a fraction of a length is cut off
 
 
 def inverse_stft(
@@ -486,7 +490,7 @@ def idct(
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
     num_spectrogram_bins: TensorLike = 129,
-    sample_rate: float = 8000,
+    sample_rate: float | Tensor = 8000,
     lower_edge_hertz: float = 125.0,
     upper_edge_hertz: float = 3800.0,
     dtype: DTypeLike = dtypes.float32,
@@ -497,7 +501,7 @@ def linear_to_mel_weight_matrix(
     Args:
         num_mel_bins: Number of filters.
         num_spectrogram_bins: Number of components of a spectrum (``fft_length // 2 + 1``), an integer scalar.
-        sample_rate: Samples a second.
+        sample_rate: Samples a second, a scalar.
         lower_edge_hertz: Where the first filter begins.
         upper_edge_hertz: Where the last filter ends.
         dtype: A float dtype.
@@ -509,7 +513,7 @@ def linear_to_mel_weight_matrix(
     Raises:
         InvalidArgumentError: Numbers that are not positive, or edges out of order.
     """
-    rate = constant_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
+    rate: Any = constant_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
     wrong = None
     if num_mel_bins <= 0:
         wrong = f"num_mel_bins must be positive. Got: {num_mel_bins}"
@@ -517,9 +521,9 @@ def linear_to_mel_weight_matrix(
         wrong = f"lower_edge_hertz must be non-negative. Got: {lower_edge_hertz}"
     elif lower_edge_hertz >= upper_edge_hertz:
         wrong = f"lower_edge_hertz {lower_edge_hertz:.1f} >= upper_edge_hertz {upper_edge_hertz:.1f}"
-    elif rate is None or rate <= 0:
+    elif rate is not None and rate <= 0:
         wrong = f"sample_rate must be positive. Got: {sample_rate!r}"
-    elif upper_edge_hertz > rate / 2:
+    elif rate is not None and upper_edge_hertz > rate / 2:
         wrong = (
             "upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). "
             f"Got {upper_edge_hertz} for sample_rate: {rate}"
@@ -533,7 +537,8 @@ def linear_to_mel_weight_matrix(
         edges = np.linspace(first, last, num_mel_bins + 2)
         low, center, high = edges[:-2], edges[1:-1], edges[2:]
         # The component of frequency 0 belongs to no filter.
-        hertz = linspace(np.float64(0), np.float64(rate / 2), num_spectrogram_bins)[1:]
+        nyquist = multiply(cast(sample_rate, dtypes.float64), 0.5) if rate is None else np.float64(rate / 2)
+        hertz = linspace(np.float64(0), nyquist, num_spectrogram_bins)[1:]
         spectrum = expand_dims(1127.0 * log1p(hertz / 700.0), 1)
         weights = maximum(0.0, minimum((spectrum - low) / (center - low), (high - spectrum) / (high - center)))
         return pad(cast(weights, as_dtype(dtype)), [[1, 0], [0, 0]])

@@ -166,6 +166,7 @@ def tridiagonal_matmul(
     with get_default_graph().name_scope(name or "tridiagonal_matmul"):
         compact = _compact(diagonals, diagonals_format, "tridiagonal_matmul")
         right = convert_to_tensor(rhs, compact.dtype)
+        compact.shape.assert_same_rank(right.shape)
         above, on, below = (expand_dims(compact[..., i, :], -1) for i in range(3))
         none = zeros_like(right[..., :1, :])
         later, earlier = concat([right[..., 1:, :], none], -2), concat([none, right[..., :-1, :]], -2)

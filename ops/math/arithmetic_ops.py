@@ -188,17 +188,16 @@ def add_n(inputs: Sequence[TensorLike], name: str | None = None) -> Tensor:
         The shape and dtype of each input.
 
     Raises:
-        InvalidArgumentError: `inputs` is empty.
+        ArgumentError: `inputs` is empty, or no list.
 
     Examples:
         >>> session.run(tf.add_n([[1, 2], [3, 4], [5, 6]]))
         array([ 9, 12], dtype=int32)
     """
+    inputs = list(inputs) if isinstance(inputs, (str, np.ndarray)) else inputs
     if not isinstance(inputs, (list, tuple)) or not inputs:
         raise ArgumentError(f"add_n: inputs must be a list of one tensor or more, not {inputs!r}")
-    if len(inputs) == 1 and name is None:
-        return convert_to_tensor(inputs[0])
-    return add_op(ADD_N, inputs, name=name)
+    return convert_to_tensor(inputs[0]) if len(inputs) == 1 and name is None else add_op(ADD_N, inputs, name=name)
 
 
 def _sum_of_all(op: Operation) -> str:
@@ -304,7 +303,8 @@ def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "truediv") as name:
         x, y = convert_alike(x, y)
-        x, y = (cast(each, _TRUE_QUOTIENTS.get(each.dtype, each.dtype)) for each in (x, y))
+        if x.dtype is y.dtype:  # else they are refused
+            x, y = (cast(each, _TRUE_QUOTIENTS.get(each.dtype, each.dtype)) for each in (x, y))
         return realdiv(x, y, name)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Tensor, register_operator
-from tfray.framework.op_def import register, ufunc_kernel
+from tfray.framework.op_def import Array, KernelContext, out_kernel, register, ufunc_kernel
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.elementwise import binary, unary
 
@@ -285,7 +286,7 @@ def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Args:
         x: Any shape, an integer dtype.
-        y: Same dtype; the shapes broadcast.
+        y: Same dtype; the shapes broadcast. Less than 0 counts as 0, and more than the places that there are as these.
         name: Name of the operation.
 
     Returns:
@@ -306,7 +307,7 @@ def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Args:
         x: Any shape, an integer dtype.
-        y: Same dtype; the shapes broadcast.
+        y: Same dtype; the shapes broadcast. Less than 0 counts as 0, and more than the places that there are as these.
         name: Name of the operation.
 
     Returns:
@@ -323,7 +324,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Args:
         x: Any shape, an integer dtype.
-        y: Same dtype; the shapes broadcast.
+        y: Same dtype; the shapes broadcast. Less than 0 counts as 0, and more than the places that there are as these.
         name: Name of the operation.
 
     Returns:
@@ -356,7 +357,7 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Args:
         x: Any shape, an integer dtype.
-        y: Same dtype; the shapes broadcast.
+        y: Same dtype; the shapes broadcast. Less than 0 counts as 0, and more than the places that there are as these.
         name: Name of the operation.
 
     Returns:
@@ -365,7 +366,14 @@ def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return add_op(LEFT_SHIFT, x, y, name=name)
 
 
-LEFT_SHIFT = register(binary("LeftShift", "left_shift", dtypes.INTEGERS))
+def _shift_kernel(function: str) -> Any:
+    def kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+        return getattr(ctx.xp, function)(x, ctx.xp.clip(y, 0, 8 * x.dtype.itemsize - 1), out=out)
+
+    return out_kernel(kernel, (0, 1))
+
+
+LEFT_SHIFT = register(binary("LeftShift", _shift_kernel("left_shift"), dtypes.INTEGERS))
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
@@ -373,7 +381,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
     Args:
         x: Any shape, an integer dtype.
-        y: Same dtype; the shapes broadcast.
+        y: Same dtype; the shapes broadcast. Less than 0 counts as 0, and more than the places that there are as these.
         name: Name of the operation.
 
     Returns:
@@ -382,7 +390,7 @@ def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
     return add_op(RIGHT_SHIFT, x, y, name=name)
 
 
-RIGHT_SHIFT = register(binary("RightShift", "right_shift", dtypes.INTEGERS))
+RIGHT_SHIFT = register(binary("RightShift", _shift_kernel("right_shift"), dtypes.INTEGERS))
 
 
 def _by_dtype(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import reduce
 from math import prod
 from typing import Any
@@ -200,9 +201,11 @@ def tensordot(a: TensorLike, b: TensorLike, axes: TensorLike, name: str | None =
     """
     a, b = convert_alike(a, b)
     if isinstance(axes, Tensor) or not is_plain(axes):
+        if isinstance(axes, Tensor) and axes.shape.rank == 1:
+            raise InvalidArgumentError(f"tensordot: axes are {axes!r}, expected a number, or a vector for either input")
         axes = index_tensor(axes)
-        if not axes.dtype.is_integer:
-            raise ValueError(f"tensordot: axes are {axes.dtype.name}, expected integers")
+        if axes.dtype is not dtypes.int32:
+            raise ValueError(f"tensordot: axes are {axes.dtype.name}, expected integers of int32")
         known = constant_value(axes)
         axes = axes if known is None else known
     if isinstance(axes, Tensor) or a.shape.rank is None or b.shape.rank is None:
@@ -228,12 +231,12 @@ def _late_tensordot(a: Tensor, b: Tensor, axes: Any, name: str) -> Tensor:
 def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:
     assert a.shape.rank is not None and b.shape.rank is not None
     if np.ndim(axes) == 0:
-        count = int(axes)
+        count = operator.index(np.asarray(axes)[()])
         if not 0 <= count <= min(a.shape.rank, b.shape.rank):
             raise InvalidArgumentError(f"tensordot: cannot sum over {count} dimensions of {a.shape} and {b.shape}")
         return list(range(a.shape.rank - count, a.shape.rank)), list(range(count))
     try:
-        axes_a, axes_b = (np.ravel(part).tolist() for part in axes)
+        axes_a, axes_b = (list(map(operator.index, np.ravel(part).tolist())) for part in axes)
         axes_a = [normalize_axis(axis, a.shape.rank) for axis in axes_a]
         axes_b = [normalize_axis(axis, b.shape.rank) for axis in axes_b]
     except ValueError as error:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
@@ -103,7 +103,9 @@ def reduce_by(
         raise InvalidArgumentError(f"{definition.name}: give axis or reduction_indices (its old name), not both")
     if keepdims is not None and keep_dims is not None:
         raise InvalidArgumentError(f"{definition.name}: give keepdims or keep_dims (its old name), not both")
-    input_tensor = convert_to_tensor(input_tensor)
+    is_nothing = isinstance(input_tensor, (list, tuple)) and not input_tensor  # of truth values, where they are needed
+    only = dtypes.bool_ if is_nothing and definition.types["T"] == (dtypes.bool_,) else None
+    input_tensor = convert_to_tensor(input_tensor, only)
     axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
     return add_op(definition, input_tensor, axis, name=name, keep_dims=bool(keepdims or keep_dims))
 
@@ -687,12 +689,12 @@ def reduce_variance(
     there (`keepdims`). The variance of complex numbers is real.
 
     Raises:
-        TypeError: `input_tensor` is of integers: cast it first.
+        ArgumentError: `input_tensor` is of integers: cast it first. It is a TypeError.
     """
     input_tensor = convert_to_tensor(input_tensor)
     dtype = input_tensor.dtype
     if not dtype.is_floating and not dtype.is_complex:
-        raise TypeError(f"reduce_variance: input_tensor is {dtype.name}, expected float or complex numbers")
+        raise ArgumentError(f"reduce_variance: input_tensor is {dtype.name}, expected float or complex numbers")
     mean = reduce_mean(input_tensor, axis, keepdims=True)
     if dtype.is_complex:
         apart = subtract(input_tensor, mean)

@@ -440,6 +440,7 @@ def _in_top_k_kernel(ctx: KernelContext, predictions: Array, targets: Array, k: 
 
 def _in_top_k_shape(op: Operation) -> list[TensorShape]:
     predictions, targets = op.inputs[0].shape.with_rank(2), op.inputs[1].shape.with_rank(1)
+    op.inputs[2].shape.assert_has_rank(0)
     return [predictions[:1].merge_with(targets)]
 
 
@@ -484,11 +485,15 @@ def bincount(
         InvalidArgumentError: When run, a number is negative.
     """
     arr = cast(arr, dtypes.int32)
-    length = multiply(cast(not_equal(size(arr), 0), dtypes.int32), add(maximum(reduce_max(arr), 0), 1))
+    length = multiply(cast(not_equal(size(arr), 0), dtypes.int32), add(maximum(reduce_max(arr), -1), 1))
     if minlength is not None:
         length = maximum(cast(_integer("minlength", minlength), dtypes.int32), length)
     if maxlength is not None:
-        length = minimum(cast(_integer("maxlength", maxlength), dtypes.int32), length)
+        limit = cast(_integer("maxlength", maxlength), dtypes.int32)
+        known = constant_value(limit)
+        if known is not None and (known < 0).any():
+            raise InvalidArgumentError(f"bincount: maxlength is {known}, expected at least 0")
+        length = minimum(limit, length)
     if weights is None:
         return add_op(BINCOUNT, arr, length, convert_to_tensor(np.zeros(0, as_dtype(dtype).numpy)), name=name)
     return add_op(BINCOUNT, arr, length, weights, name=name)

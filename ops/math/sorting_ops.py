@@ -9,7 +9,6 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -249,7 +248,7 @@ def searchsorted(
 
     Args:
         sorted_sequence: Shape ``[..., n]``, a real dtype, ascending along the last dimension.
-        values: Shape ``[..., m]``, the same dtype; equal to `sorted_sequence` in all other dimensions.
+        values: Shape ``[..., m]``, the same dtype, with as many rows as `sorted_sequence`.
         side: ``"left"``: before equal elements; ``"right"``: behind them.
         out_type: int32 or int64.
         name: Name of the operation.
@@ -265,13 +264,13 @@ def searchsorted(
 
 def _search_sorted_kernel(ctx: KernelContext, rows: Array, values: Array) -> Array:
     xp, side = ctx.xp, ctx.attr("side")
-    if rows.ndim == 0 or rows.shape[:-1] != values.shape[:-1] or rows.ndim != values.ndim:
+    count = math.prod(rows.shape[:-1])
+    if rows.ndim == 0 or values.ndim == 0 or count != math.prod(values.shape[:-1]):
         raise InvalidArgumentError(
-            f"{ctx.op_name}: sequences of shape {rows.shape} and values of shape {values.shape}: all but the last "
-            "dimension must agree"
+            f"{ctx.op_name}: sequences of shape {rows.shape} and values of shape {values.shape}: there must be as many "
+            "rows of either"
         )
     found = xp.empty(values.shape, ctx.output_dtype())
-    count = math.prod(rows.shape[:-1])
     flat = [array.reshape(count, array.shape[-1]) for array in (rows, values, found)]
     for row, wanted, places in zip(*flat, strict=True):
         places[...] = xp.searchsorted(row, wanted, side=side)
@@ -282,8 +281,9 @@ def _search_sorted_shape(op: Operation) -> list[TensorShape]:
     rows, values = (tensor.shape for tensor in op.inputs)
     if rows.rank is None or values.rank is None:
         return [values]
-    if rows.rank == 0 or rows.rank != values.rank or not rows[:-1].is_compatible_with(values[:-1]):
-        raise ValueError(f"sequences {rows} and values {values}: all but the last dimension must agree")
+    counts = [shape[:-1].num_elements() for shape in (rows, values)]
+    if rows.rank == 0 or values.rank == 0 or (None not in counts and counts[0] != counts[1]):
+        raise ValueError(f"sequences {rows} and values {values}: there must be as many rows of either")
     return [values]
 
 
@@ -315,7 +315,7 @@ def histogram_fixed_width_bins(
     Args:
         values: Shape ``[...]``, a real dtype.
         value_range: Lower and upper bound, a vector of 2; values beyond go into the first and last bin.
-        nbins: Number of bins, an integer scalar.
+        nbins: Number of bins, an integer scalar above 0.
         dtype: int32 or int64.
         name: Name scope of the operations.
 
@@ -333,34 +333,45 @@ def histogram_fixed_width_bins(
             raise InvalidArgumentError(f"histogram_fixed_width: value_range is {known.tolist()}, expected low < high")
         low, high = cast(bounds[0], wide), cast(bounds[1], wide)
         share = realdiv(cast(values, wide) - low, high - low)
-        count = cast(convert_to_tensor(nbins, dtypes.int32), wide)
+        count = cast(_positive_count(nbins), wide)
         return cast(cast(clip_by_value(floor(multiply(share, count)), 0, count - 1), dtypes.int32), dtype)
 
 
-@none_is_default
+def _positive_count(nbins: TensorLike) -> Tensor:
+    """`nbins` as an int32 scalar, which is checked to be above 0 if the graph knows it."""
+    count = convert_to_tensor(nbins, dtypes.int32)
+    count.shape.assert_has_rank(0)
+    known = constant_value(count)
+    if known is not None and known <= 0:
+        raise InvalidArgumentError(f"histogram_fixed_width: nbins is {known}, expected above 0")
+    return count
+
+
 def histogram_fixed_width(
     values: TensorLike,
     value_range: TensorLike,
     nbins: TensorLike = 100,
-    dtype: DTypeLike = dtypes.int32,
+    dtype: DTypeLike | None = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
     """Count how many values fall into each of `nbins` bins of equal width (see `histogram_fixed_width_bins`).
 
     `values` may have any shape; `value_range` is a vector of two, the lower and the upper limit; `nbins` is an integer
-    scalar.
+    scalar above 0.
 
     Returns:
         Shape ``[nbins]``, of `dtype`, which is int32 or int64.
 
     Raises:
-        InvalidArgumentError: When run, a value is NaN.
+        InvalidArgumentError: `nbins` is not above 0. Or when run, a value is NaN.
     """
     with get_default_graph().name_scope(name or "histogram_fixed_width"):
         values = convert_to_tensor(values, name="values")
         exact = cast(convert_to_tensor(value_range, values.dtype), dtypes.float64)
-        bins = histogram_fixed_width_bins(cast(values, dtypes.float64), exact, nbins)
-        return add_op(BINCOUNT, bins, convert_to_tensor(nbins, dtypes.int32), np.zeros(0, as_dtype(dtype).numpy))
+        count = _positive_count(nbins)
+        bins = histogram_fixed_width_bins(cast(values, dtypes.float64), exact, count)
+        counted = as_dtype(dtypes.int32 if dtype is None else dtype)
+        return add_op(BINCOUNT, bins, count, np.zeros(0, counted.numpy))
 
 
 # -- places --------------------------------------------------------------------------------------------
@@ -384,6 +395,8 @@ def unravel_index(indices: TensorLike, dims: TensorLike, name: str | None = None
 def _unravel_index_kernel(ctx: KernelContext, indices: Array, dims: Array) -> Array:
     sizes = host_ints(ctx, dims)
     count = int(np.prod(sizes))
+    if indices.ndim > 1:
+        raise InvalidArgumentError(f"{ctx.op_name}: the places have shape {indices.shape}, expected a scalar or vector")
     if indices.size and ctx.xp is np and not 0 <= indices.min() <= indices.max() < count:
         raise InvalidArgumentError(f"{ctx.op_name}: a place is not within the {count} elements of shape {sizes}")
     return ctx.xp.stack([c.astype(indices.dtype, copy=False) for c in _coordinates(ctx.xp, indices, sizes)])
@@ -398,7 +411,7 @@ def _coordinates(xp: ArrayModule, places: Array, sizes: list[int]) -> list[Array
 
 
 def _unravel_index_shape(op: Operation) -> list[TensorShape]:
-    indices, dims = op.inputs[0].shape, op.inputs[1].shape.with_rank(1)
+    indices, dims = op.inputs[0].shape.with_rank_at_most(1), op.inputs[1].shape.with_rank(1)
     return [TensorShape([dims.sizes[0]]).concatenate(indices)]
 
 
@@ -426,17 +439,32 @@ def repeat(input: TensorLike, repeats: TensorLike, axis: int | None = None, name
 
     Returns:
         The dtype of `input`; its shape with the sum of the `repeats` along `axis`. A vector when `axis` is None.
+
+    Raises:
+        ArgumentError: `repeats` or `axis` is not of integers.
     """
     with get_default_graph().name_scope(name or "repeat"):
-        input = convert_to_tensor(input)
-        if axis is None:
-            input, axis = reshape(input, [-1]), 0
+        input, repeats = convert_to_tensor(input), index_tensor(repeats)
+        if not repeats.dtype.is_integer and repeats.dtype is not dtypes.bool_:
+            raise ArgumentError(f"repeat: repeats are {repeats.dtype.name}, expected integers")
+        repeats.shape.with_rank_at_most(1)
+        known = constant_value(repeats)
+        if known is not None and (known < 0).any():
+            raise InvalidArgumentError(f"repeat: repeats are {known.tolist()}, expected at least 0")
+        if axis is None or input.shape.rank == 0:
+            input, axis = reshape(input, [-1]), axis or 0
+        if not isinstance(axis, (int, np.integer)):
+            raise ArgumentError(f"repeat: axis is {axis!r}, expected an integer")
         if input.shape.rank is None:
             raise InvalidArgumentError("repeat: the rank of the input is unknown; use set_shape")
         along = normalize_axis(int(axis), input.shape.rank)
+        if repeats.shape.rank == 1 and repeats.shape != [1]:
+            input.shape[along].assert_is_compatible_with(repeats.shape[0])
         size = shape(input)[along]
-        repeats = index_tensor(repeats)
         counts = cast(repeats, dtypes.int32) + range_(size) * 0
         ends = cumsum(counts)
         total = reduce_sum(counts)
-        return gather(input, searchsorted(ends, range_(total), side="right"), axis=along)
+        repeated = gather(input, searchsorted(ends, range_(total), side="right"), axis=along)
+        if input.shape.sizes[along] == 0 or (known is not None and not known.any()):
+            repeated.set_shape([0 if place == along else None for place in range(input.shape.rank)])
+        return repeated

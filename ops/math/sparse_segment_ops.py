@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -38,6 +38,10 @@ from tfray.ops.math.segment_ops import unsorted_segment_sum
 # -- what the operations share -------------------------------------------------------------------------
 
 
+_ALL: Final = -(2**31)
+"""As the number of segments: as many as there are."""
+
+
 def _combine(
     definition: OpDef,
     data: TensorLike,
@@ -47,7 +51,7 @@ def _combine(
     num_segments: TensorLike | None,
 ) -> Tensor:
     indices, segment_ids = index_tensor(indices), index_tensor(segment_ids)
-    count = index_tensor(-1 if num_segments is None else num_segments)
+    count = index_tensor(_ALL if num_segments is None else num_segments)
     known = constant_value(count)
     if num_segments is not None and known is not None and (known < 0).any():
         raise InvalidArgumentError(f"{definition.name}: num_segments is {known}, expected 0 or more")
@@ -66,6 +70,8 @@ def _checked_count(ctx: KernelContext, data: Array, indices: Array, ids: Array, 
     if indices.ndim != 1 or indices.shape != ids.shape:
         raise InvalidArgumentError(f"segment_ids of shape {ids.shape} do not fit indices of shape {indices.shape}")
     count = host_int(ctx, num_segments)
+    if count < 0 and count != _ALL:
+        raise InvalidArgumentError(f"num_segments is {count}, expected 0 or more")
     rows = data.shape[0]
     if ctx.xp is np and first_outside(indices, rows) is not None:
         place = int(np.flatnonzero((indices < 0) | (indices >= rows))[0])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
@@ -172,12 +172,14 @@ def conv1d_transpose(
     Returns:
         Shape `output_shape`.
     """
-    if isinstance(output_shape, (int, np.integer)):
+    if isinstance(output_shape, (int, float, np.integer)) or (isinstance(output_shape, list) and not output_shape):
         raise TypeError(f"conv1d_transpose: output_shape must be a list of 3 numbers, not {output_shape!r}")
     layout = {"NWC": "NHWC", "NCW": "NCHW"}.get(data_format, data_format)
     if layout not in ("NHWC", "NCHW"):
         raise InvalidArgumentError(f"conv1d_transpose: data_format is {data_format!r}, expected NWC or NCW")
     axis = 1 if layout == "NHWC" else 2
+    if strides is not None and np.size(strides) not in (1, 3):
+        raise ArgumentError(f"conv1d_transpose: strides is {strides!r}, expected 1 or 3 integers")
     along_width = [values[0] if len(values) == 1 else values[axis] for values in (_list(strides), _list(dilations))]
     sizes = index_tensor(output_shape)
     outputs = conv2d_transpose(
@@ -266,8 +268,13 @@ def pool(
     Raises:
         InvalidArgumentError: Another pooling type or rank, or gaps together with strides or SAME.
     """
+    if np.ndim(window_shape) > 1:
+        raise ArgumentError(f"pool: window_shape is {window_shape!r}, expected an integer for each axis")
     window = _list(window_shape)
-    rates = _list(dilation_rate if dilations is None else dilations)
+    rate = dilation_rate if dilations is None else dilations
+    if rate is not None and np.shape(rate) != (len(window),):
+        raise ArgumentError(f"pool: dilation_rate is {rate!r}, expected a list of one for each of {len(window)} axes")
+    rates = _list(rate)
     if any(rate != 1 for rate in rates):
         return _pool_with_gaps(input, window, pooling_type, padding, rates, strides, name, data_format)
     if len(window) != 3:
@@ -430,8 +437,10 @@ def with_space_to_batch(
         raise InvalidArgumentError(f"with_space_to_batch: dilation_rate is {known.tolist()}, expected at least 1")
     if known is not None and (known == 1).all():
         return op(tensor, count, padding)
-    is_explicit = np.shape(padding) == (count + 2, 2)
-    if not is_explicit and (padding not in ("SAME", "VALID") or (padding == "SAME" and filter_shape is None)):
+    is_explicit = not isinstance(padding, Tensor) and np.shape(padding) == (count + 2, 2)
+    if not is_explicit and (
+        not isinstance(padding, str) or padding not in ("SAME", "VALID") or (padding == "SAME" and filter_shape is None)
+    ):
         raise InvalidArgumentError(
             f"with_space_to_batch: padding is {padding!r}, expected SAME (which needs filter_shape), VALID, or "
             f"{count + 2} pairs"

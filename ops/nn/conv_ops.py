@@ -49,6 +49,8 @@ def conv_attrs(
     layout = checked_layout(op, data_format)
     if padding is None:
         raise ArgumentError(f"{op}: padding is required")
+    if isinstance(padding, Tensor):
+        raise ArgumentError(f"{op}: padding is {padding!r}, expected SAME, VALID or pairs of numbers")
     attrs = {
         "strides": per_axis(op, "strides", 1 if strides is None else strides, layout),
         "dilations": per_axis(op, "dilations", 1 if dilations is None else dilations, layout),
@@ -393,6 +395,8 @@ def atrous_conv2d(
     Returns:
         ``[batch, out height, out width, outputs]``.
     """
+    if rate is None:
+        raise ArgumentError("atrous_conv2d: rate is missing")
     return conv2d(value, filters, 1, padding, dilations=rate, name=name or "atrous_conv2d")
 
 
@@ -418,6 +422,8 @@ def atrous_conv2d_transpose(
         Shape `output_shape`.
     """
     name = name or "atrous_conv2d_transpose"
+    if rate is None:
+        raise ArgumentError("atrous_conv2d_transpose: rate is missing")
     return conv2d_transpose(value, filters, output_shape, 1, padding, name=name, dilations=rate)
 
 
@@ -473,6 +479,8 @@ def conv1d(
 def _width_only(layout: str | None, factor: Sizes | None) -> list[int]:
     """A stride or dilation of a sequence as one of an image of height 1."""
     values = [1] if factor is None else [int(item) for item in np.ravel(factor)]
+    if len(values) not in (1, 3):
+        raise ArgumentError(f"conv1d: the stride or dilation is {factor!r}, expected 1 or 3 integers")
     # TensorFlow also takes it with ones for batch and channels around it.
     width = values[0] if len(values) == 1 else values[1 if layout == "NHWC" else 2]
     return [1, 1, width, 1] if layout == "NHWC" else [1, 1, 1, width]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -289,7 +289,7 @@ def ctc_beam_search_decoder(
     """
     attrs: dict[str, Any] = {
         "beam_width": int(beam_width),
-        "top_paths": int(top_paths),
+        "top_paths": (top_paths := int(top_paths)),
         "merge_repeated": merge_repeated,
     }
     outputs = add_op(CTC_BEAM_SEARCH, inputs, sequence_length, **attrs)
@@ -364,7 +364,7 @@ def ctc_loss_v2(
         labels: Shape ``[batch, longest]``, filled up behind `label_length`; or a `SparseTensor`.
         logits: Shape ``[time, batch, classes]``, or ``[batch, time, classes]``; floats.
         label_length: Shape ``[batch]``: number of labels of each example; None for a `SparseTensor`.
-        logit_length: Shape ``[batch]``: number of time steps of each example.
+        logit_length: Shape ``[batch]``: number of time steps of each example; int32 for a `SparseTensor`.
         logits_time_major: Whether time is the first dimension of `logits`.
         unique: Accepted for TensorFlow 1's sake, which needs it on other devices.
         blank_index: Number of the blank; negative ones count from the last class. 0 when None and labels are dense.
@@ -376,6 +376,8 @@ def ctc_loss_v2(
     Raises:
         InvalidArgumentError: `blank_index` is missing for a `SparseTensor`.
     """
+    if blank_index is not None and not isinstance(blank_index, (int, np.integer)):
+        raise ArgumentError(f"ctc_loss: blank_index is {blank_index!r}, expected an integer")
     with get_default_graph().name_scope(name or "ctc_loss"):
         scores = convert_to_tensor(logits)
         if not logits_time_major:
@@ -392,12 +394,22 @@ def ctc_loss_v2(
         scores = concat([scores[:, :, :blank], scores[:, :, blank + 1 :], scores[:, :, blank : blank + 1]], 2)
         scores.set_shape([None, None, None if isinstance(classes, Tensor) else classes])
         values = where(less(sparse.values, cast(blank, sparse.values.dtype)), sparse.values, sparse.values - 1)
-        return ctc_loss(SparseTensor(sparse.indices, values, sparse.dense_shape), scores, logit_length)
+        lengths = convert_to_tensor(logit_length)
+        if not isinstance(labels, SparseTensor):
+            lengths = cast(lengths, dtypes.int32)
+        return ctc_loss(SparseTensor(sparse.indices, values, sparse.dense_shape), scores, lengths)
 
 
-def _as_sparse(labels: Tensor, lengths: TensorLike | None) -> SparseTensor:
-    if lengths is None:
+def _as_sparse(labels: Tensor, label_length: TensorLike | None) -> SparseTensor:
+    if label_length is None:
         raise InvalidArgumentError("ctc_loss: label_length is required with dense labels")
+    lengths = convert_to_tensor(label_length)
+    if not (labels.dtype.is_integer and lengths.dtype.is_integer):
+        raise ArgumentError(
+            f"ctc_loss: labels are {labels.dtype.name}, label_length {lengths.dtype.name}, not integers"
+        )
+    labels.shape.assert_has_rank(2)
+    labels.shape[:1].assert_is_compatible_with(lengths.shape)
     places = where(sequence_mask(lengths, size_along(labels, 1)))
     return SparseTensor(places, gather_nd(labels, places), shape(labels, out_type=dtypes.int64))
 

@@ -27,7 +27,7 @@ def embedding_lookup(
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
-    max_norm: float | None = None,
+    max_norm: float | Tensor | None = None,
 ) -> Tensor:
     """Look up rows of a table.
 
@@ -40,7 +40,7 @@ def embedding_lookup(
             ones are longer by one where the number does not divide. Partitioned variables are cut in this way.
         name: Name scope of the operations.
         validate_indices: Accepted for TensorFlow 1's sake: rows are always checked on a CPU.
-        max_norm: Scale rows down to this l2 norm where they exceed it.
+        max_norm: Scale rows down to this l2 norm where they exceed it, a number or a tensor.
 
     Returns:
         Shape ``ids.shape + [...]``.
@@ -147,12 +147,16 @@ def _total_rows(shards: Sequence[Any], ids: Tensor) -> Any:
     return array_ops.cast(math_ops.add_n([array_ops.shape(shard)[0] for shard in shards]), ids.dtype)
 
 
-def _clip(rows: Tensor, row_rank: int, max_norm: float) -> Tensor:
+def _clip(rows: Tensor, row_rank: int, max_norm: float | Tensor) -> Tensor:
     """Rows scaled down to at most `max_norm`. Short rows are not divided by their norm: it may be 0."""
     axes = list(range(-row_rank, 0))
     if isinstance(max_norm, Tensor):
-        max_norm = math_ops.cast(max_norm, rows.dtype)
+        max_norm = array_ops.cast(max_norm, rows.dtype)
+    max_norm = math_ops.maximum(max_norm, 0) if isinstance(max_norm, Tensor) else max(max_norm, 0)
     squares = math_ops.reduce_sum(math_ops.square(rows), axes, keepdims=True)
+    if isinstance(max_norm, Tensor) and max_norm.shape.rank != 0:
+        longest = math_ops.maximum(squares, max_norm * max_norm)  # as `clip_by_norm`, which broadcasts
+        return math_ops.multiply(math_ops.multiply(rows, max_norm), math_ops.rsqrt(longest))
     is_long = math_ops.greater(squares, max_norm * max_norm)
     safe = array_ops.where(is_long, squares, array_ops.ones_like(squares))
     scale = array_ops.where(is_long, max_norm * math_ops.rsqrt(safe), array_ops.ones_like(squares))

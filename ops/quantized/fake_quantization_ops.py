@@ -23,7 +23,7 @@ from tfray.framework.op_def import (
     out_kernel,
     register,
 )
-from tfray.framework.shape_functions import all_inputs_alike, like_input
+from tfray.framework.shape_functions import all_inputs_alike
 from tfray.framework.tensor_shape import SCALAR, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.tiles import buffer, map_flat
@@ -589,6 +589,7 @@ DEQUANTIZE = register(
 )
 
 
+@none_is_default
 def quantize_and_dequantize(
     input: TensorLike,
     input_min: TensorLike,
@@ -631,6 +632,12 @@ def quantize_and_dequantize(
     return add_op(QUANTIZE_AND_DEQUANTIZE, input, input_min, input_max, name=name, **attrs)
 
 
+def _between_bounds_shape(op: Operation) -> list[TensorShape]:
+    for bound in op.inputs[1:]:
+        bound.shape.assert_has_rank(0)
+    return [op.inputs[0].shape]
+
+
 def _quantize_and_dequantize_kernel(ctx: KernelContext, input: Array, input_min: Array, input_max: Array) -> Array:
     if ctx.attr("range_given"):
         low, high = input_min.item(), input_max.item()
@@ -662,7 +669,7 @@ QUANTIZE_AND_DEQUANTIZE = register(
         outputs=("output: T",),
         types={"T": (dtypes.float32, dtypes.float64)},
         attrs=("signed_input", "num_bits", "range_given", "round_mode", "narrow_range"),
-        shape=like_input(0),
+        shape=_between_bounds_shape,
         kernels=on_cpu(_quantize_and_dequantize_kernel),
         gradient=_quantize_and_dequantize_gradient,
     )

@@ -169,7 +169,7 @@ def _scaled(
     name: str,
 ) -> Tensor:
     with get_default_graph().name_scope(name):
-        dtype = as_dtype(dtype)
+        dtype = as_dtype(dtypes.float32 if dtype is None else dtype)
         mean, stddev = convert_to_tensor(mean, dtype), convert_to_tensor(stddev, dtype)
         numbers = add_op(definition, index_tensor(shape), index_tensor(seed), dtype=dtype)
         return math_ops.add(math_ops.multiply(numbers, stddev), mean)

@@ -73,7 +73,7 @@ def _crossed(
         *(_words_or_int64(each) for each in inputs if isinstance(each, Tensor)),
     ]
     key = _DEFAULT_HASH_KEY if hash_key is None else hash_key
-    attrs = {"out_type": out_type, "num_buckets": num_buckets, "hash_key": key, "sparse_inputs": len(sparse)}
+    attrs = {"out_type": out_type, "num_buckets": int(num_buckets), "hash_key": key, "sparse_inputs": len(sparse)}
     return SparseTensor(*add_op(SPARSE_CROSS, parts, name=name, **attrs))
 
 

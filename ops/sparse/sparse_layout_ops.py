@@ -70,13 +70,21 @@ def sparse_transpose(sp_input: SparseLike, perm: TensorLike | None = None, name:
 
     Returns:
         Shape ``[sp_input.shape[perm[0]], ...]``.
+
+    Raises:
+        InvalidArgumentError: `perm` is not the dimensions in some order.
     """
     with get_default_graph().name_scope(name or "SparseTranspose"):
         sparse = as_sparse(sp_input)
         if perm is None:
             perm = np.arange(rank_of(sparse, "sparse_transpose"))[::-1]
+        if not isinstance(perm, Tensor) and np.ndim(perm) != 1:  # type: ignore[arg-type]
+            raise ArgumentError(f"sparse_transpose: perm is {perm!r}, expected a list of dimensions")
         perm = index_tensor(perm)
         perm.shape.assert_is_compatible_with(sparse.dense_shape.shape)
+        known = constant_value(perm)
+        if known is not None and sorted(known) != list(range(len(known))):
+            raise InvalidArgumentError(f"sparse_transpose: {known.tolist()} are not the dimensions in some order")
         moved = SparseTensor(
             gather(sparse.indices, perm, axis=1), sparse.values, gather(sparse.dense_shape, perm, axis=0)
         )
@@ -131,6 +139,8 @@ def _sparse_reshape_shape(op: Operation) -> list[TensorShape]:
     indices, old, new = (tensor.shape for tensor in op.inputs)
     indices, new = indices.with_rank(2).merge_with([None, old.with_rank(1).sizes[0]]), new.with_rank(1)
     before, wanted = constant_shape(op.inputs[1]), constant_value(op.inputs[2])
+    if new.sizes[0] == 0:
+        wanted = np.zeros(0, np.int64)
     if before.is_fully_defined() and wanted is not None:
         _other_sizes([size for size in before.sizes if size is not None], wanted.tolist())
     return [TensorShape([indices.sizes[0], new.sizes[0]]), new]
@@ -161,7 +171,7 @@ def sparse_expand_dims(sp_input: SparseLike, axis: int | None = None, name: str 
     with get_default_graph().name_scope(name or "ExpandDims"):
         sparse = as_sparse(sp_input)
         rank = rank_of(sparse, "sparse_expand_dims")
-        axis = normalize_axis(-1 if axis is None else int(axis), rank + 1)
+        axis = normalize_axis(-1 if axis is None else index(axis), rank + 1)
         zeros = zeros_like(sparse.indices[:, :1]) if rank else zeros_like(expand_dims(sparse.indices, -1)[:, 0])
         indices = concat([sparse.indices[:, :axis], zeros, sparse.indices[:, axis:]], 1)
         one = np.ones(1, np.int64)
@@ -177,12 +187,12 @@ def sparse_retain(sp_input: SparseLike, to_retain: TensorLike) -> SparseTensor:
 
     Args:
         sp_input: A `SparseTensor` of any shape and dtype, with ``n`` elements.
-        to_retain: Shape ``[n]``, bool: which to keep.
+        to_retain: Shape ``[n]``, bool or numbers: which to keep, those that are not 0.
 
     Returns:
         The same shape.
     """
-    sparse, flags = as_sparse(sp_input), convert_to_tensor(to_retain, dtypes.bool_)
+    sparse, flags = as_sparse(sp_input), convert_to_tensor(to_retain)
     flags.shape.assert_is_compatible_with(sparse.values.shape)
     kept = reshape(where(flags), [-1])
     return SparseTensor(gather(sparse.indices, kept), gather(sparse.values, kept), identity(sparse.dense_shape))
@@ -299,11 +309,13 @@ def sparse_concat(
     axis = axis if concat_dim is None else concat_dim
     expands = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
     with get_default_graph().name_scope(name or "SparseConcat"):
+        if not isinstance(sp_inputs, (list, tuple)):
+            raise TypeError(f"sparse_concat: sp_inputs is {sp_inputs!r}, expected a list")
         sparse = [as_sparse(each) for each in sp_inputs]
         if not sparse:
             raise ValueError("sparse_concat needs at least one sparse tensor")
         rank = rank_of(sparse[0], "sparse_concat", *sparse[1:])
-        axis = normalize_axis(int(axis), rank)
+        axis = normalize_axis(index(axis), rank)
         shapes = [each.dense_shape for each in sparse]
         offset = zero = convert_to_tensor(0, dtypes.int64)
         indices = []
@@ -415,21 +427,26 @@ def sparse_merge(
         Shape ``[..., vocab_size]``: in each row the values, each at its id.
 
     Raises:
-        TypeError: A list of sizes for a single tensor of ids.
+        TypeError: A list of sizes for a single tensor of ids, or the other way round; a size that is no integer.
         ValueError: A list of sizes that has not as many as `sp_ids`.
     """
     with get_default_graph().name_scope(name or "SparseMerge"):
         many = sp_ids if isinstance(sp_ids, (list, tuple)) and not hasattr(sp_ids, "_fields") else [sp_ids]
-        if many is not sp_ids and isinstance(vocab_size, (list, tuple)):
-            raise TypeError(f"vocab_size is {vocab_size}, expected an integer scalar for one tensor of ids")
+        if (many is sp_ids) != isinstance(vocab_size, (list, tuple)):
+            raise TypeError(f"vocab_size is {vocab_size!r}, expected an integer for a tensor of ids, a list for a list")
         sizes = vocab_size if isinstance(vocab_size, (list, tuple)) else [vocab_size]
         if len(many) != len(sizes):
             raise ValueError(f"sparse_merge takes one vocab_size for each of sp_ids, got {len(sizes)} for {len(many)}")
+        for size in sizes:
+            if not isinstance(size, (Tensor, int, np.integer)):
+                raise TypeError(f"vocab_size is {size!r}, expected an integer or a tensor")
+        tail = [_as_int64(size) for size in sizes]
+        for tensor in tail:
+            tensor.shape.assert_has_rank(0)
         ids, values = [as_sparse(each, "sp_ids") for each in many], as_sparse(sp_values, "sp_values")
         columns = [expand_dims(_as_int64(each.values), 1) for each in ids]
         indices = concat([ids[0].indices[:, :-1], *columns], 1)
-        tail = [reshape(_as_int64(size), [1]) for size in sizes]
-        merged = SparseTensor(indices, values.values, concat([ids[0].dense_shape[:-1], *tail], 0))
+        merged = SparseTensor(indices, values.values, concat([ids[0].dense_shape[:-1], stack(tail)], 0))
         return merged if already_sorted else sparse_reorder(merged)
 
 

@@ -172,8 +172,9 @@ def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int) -> list[int
     if axis is None:
         return list(range(rank))
     places = index_tensor(axis)
-    if not places.dtype.is_integer:
-        raise TypeError(f"the axes of a sparse reduction are {axis}, expected integers")
+    if not places.dtype.is_integer or (isinstance(axis, Tensor) and axis.dtype is not dtypes.int32):
+        raise TypeError(f"the axes of a sparse reduction are {axis}, expected int32")
+    places.shape.with_rank_at_most(1)
     known = constant_value(places)
     if known is None:
         return reshape(places, [-1])
@@ -465,4 +466,6 @@ def sparse_matmul(
         A float32 matrix.
     """
     wide_a, wide_b = (cast(convert_to_tensor(each), dtypes.float32) for each in (a, b))
+    for matrix in (wide_a, wide_b):
+        matrix.shape.assert_has_rank(2)
     return matmul(wide_a, wide_b, transpose_a, transpose_b, name=name)

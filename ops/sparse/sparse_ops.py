@@ -129,13 +129,12 @@ def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTens
 # -- to dense ------------------------------------------------------------------------------------------
 
 
-@none_is_default
 def sparse_to_dense(
     sparse_indices: TensorLike,
     output_shape: TensorLike,
     sparse_values: TensorLike,
     default_value: TensorLike = 0,
-    validate_indices: bool = True,
+    validate_indices: bool | None = True,
     name: str | None = None,
 ) -> Tensor:
     """Put values at places of a tensor that holds a default value elsewhere.
@@ -159,8 +158,10 @@ def sparse_to_dense(
         >>> session.run(tf.sparse_to_dense([0, 2], [4], [10, 30]))
         array([10,  0, 30,  0], dtype=int32)
     """
+    if default_value is None:
+        raise ArgumentError("sparse_to_dense: default_value is None, expected a scalar")
     inputs = sparse_indices, output_shape, sparse_values, default_value
-    return add_op(SPARSE_TO_DENSE, *inputs, name=name, validate_indices=validate_indices)
+    return add_op(SPARSE_TO_DENSE, *inputs, name=name, validate_indices=validate_indices in (None, True))
 
 
 def _sparse_to_dense_kernel(ctx: KernelContext, indices: Array, shape: Array, values: Array, default: Array) -> Array:

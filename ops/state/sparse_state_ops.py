@@ -490,8 +490,8 @@ def assign_part(
         ref: The variable, of any shape.
         key: The index as `tfray.ops.arrays.slice_ops` writes it.
         bounds: The integer scalars that the key takes.
-        value: Of the part's shape, or a shape that broadcasts to it; the variable's dtype. Any shape fits a part
-            without elements.
+        value: Of the part's shape, or a shape that broadcasts to it, or of one element; the variable's dtype. Any shape
+            fits a part without elements.
         name: Name of the operation.
 
     Returns:
@@ -509,7 +509,7 @@ def _assign_part_kernel(ctx: KernelContext, resource: StoredVariable, value: Arr
         key = run_time_key(ctx, bounds)
         try:
             if getattr(array[key], "size", 1):  # as in TensorFlow, any value fits a part without elements
-                array[key] = value
+                array[key] = value.reshape(()) if value.size == 1 else value
         except (IndexError, ValueError) as error:
             raise InvalidArgumentError(
                 f"no value of shape {value.shape} fits this part of variable {resource.name!r}, "
@@ -521,7 +521,7 @@ def _assign_part_kernel(ctx: KernelContext, resource: StoredVariable, value: Arr
 def _assign_part_shape(op: Operation) -> list[TensorShape]:
     shape: TensorShape = op.attrs["shape"]
     part, value = shape_of_part(shape, op.attr("key"), op.inputs[2:]), op.inputs[1].shape
-    if part.rank is not None and value.rank is not None and part.num_elements() != 0:
+    if part.rank is not None and value.rank is not None and part.num_elements() != 0 and value.num_elements() != 1:
         common = broadcast_static_shape(part, value)
         part.assert_is_compatible_with(common)
     return [shape]

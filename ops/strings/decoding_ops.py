@@ -28,11 +28,10 @@ from tfray.ops.kernels.text import as_string, decoded, mapped, octets, text_attr
 # -- raw bytes -----------------------------------------------------------------------------------------
 
 
-@none_is_default
 def decode_raw(
     input_bytes: TensorLike | None = None,
-    out_type: DTypeLike = dtypes.uint8,
-    little_endian: bool = True,
+    out_type: DTypeLike | None = dtypes.uint8,
+    little_endian: bool | None = True,
     name: str | None = None,
     bytes: TensorLike | None = None,
 ) -> Tensor:
@@ -57,7 +56,11 @@ def decode_raw(
                [ 99, 100]], dtype=uint8)
     """
     strings = bytes if input_bytes is None else input_bytes
-    return add_op(DECODE_RAW, strings, name=name, out_type=as_dtype(out_type), little_endian=little_endian)
+    if out_type is None:
+        raise ArgumentError("decode_raw: out_type is missing")
+    return add_op(
+        DECODE_RAW, strings, name=name, out_type=as_dtype(out_type), little_endian=little_endian in (None, True)
+    )
 
 
 def _decode_raw_kernel(ctx: KernelContext, strings: Array) -> Array:
@@ -127,6 +130,7 @@ def decode_csv(
 
     Raises:
         TypeError: `record_defaults` is no list.
+        ValueError: It is empty.
         ArgumentError: A default is not a single value.
         InvalidArgumentError: At run time: a line has another number of fields, a field
             is not of its dtype, or a required one is empty.
@@ -137,6 +141,8 @@ def decode_csv(
     """
     if not isinstance(record_defaults, (list, tuple)):
         raise TypeError(f"decode_csv: record_defaults is {record_defaults!r}, expected a list with one for each column")
+    if not record_defaults:
+        raise ValueError("decode_csv: record_defaults is empty, expected one for each column")
     return columns_of(records, record_defaults, field_delim, use_quote_delim, na_value, select_cols, name)
 
 

@@ -37,7 +37,7 @@ def as_string(
 
     Args:
         input: Any shape. Strings stay as they are, but for `width`.
-        precision: Digits behind the point of floats; -1 for six.
+        precision: Digits behind the point of floats; -1 for six. With `width`, how many bytes of strings stay.
         scientific: Whether floats have an exponent.
         shortest: Whether floats have one only where that is shorter.
         width: Least width, filled up on the left; -1 for none.
@@ -51,7 +51,7 @@ def as_string(
         InvalidArgumentError: The options contradict each other or the dtype.
     """
     tensor = convert_to_tensor(input)
-    form = _format(tensor.dtype, precision, scientific, shortest, width, fill)
+    form = _format(tensor.dtype, int(precision), scientific, shortest, int(width), fill)
     return add_op(AS_STRING, tensor, name=name, format=form)
 
 
@@ -61,10 +61,10 @@ def _format(dtype: DType, precision: int, scientific: bool, shortest: bool, widt
     if scientific and shortest:
         raise InvalidArgumentError("AsString: a number is not both scientific and shortest")
     start = "%" + fill + (str(width) if width >= 0 else "")
+    digits = f".{precision}" if precision >= 0 else ""
     if dtype is dtypes.string:
-        return start + "s"
+        return start + (digits if width >= 0 else "") + "s"
     if dtype.is_differentiable:
-        digits = f".{precision}" if precision >= 0 else ""
         return start + digits + ("e" if scientific else "g" if shortest else "f")
     if precision >= 0 or scientific or shortest:
         raise InvalidArgumentError(f"AsString: {dtype.name} has no precision and no exponent")
@@ -170,7 +170,7 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
         >>> session.run(tf.string_to_hash_bucket_fast(["a", "b"], num_buckets=10))
         array([9, 2])
     """
-    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=num_buckets)
+    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=int(num_buckets))
 
 
 def _fast_kernel(ctx: KernelContext, strings: Array) -> Array:
@@ -215,7 +215,7 @@ def string_to_hash_bucket_strong(
     if len(key) != 2:
         raise InvalidArgumentError(f"StringToHashBucketStrong: key has {len(key)} numbers, expected two")
     return add_op(
-        STRING_TO_HASH_BUCKET_STRONG, input, name=name, num_buckets=num_buckets, key=[int(part) for part in key]
+        STRING_TO_HASH_BUCKET_STRONG, input, name=name, num_buckets=int(num_buckets), key=[int(part) for part in key]
     )
 
 
@@ -261,7 +261,7 @@ def string_to_hash_bucket(
     if num_buckets is None:
         raise ArgumentError("StringToHashBucket: num_buckets is missing")
     strings = input if string_tensor is None else string_tensor
-    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=num_buckets)
+    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=int(num_buckets))
 
 
 def _old_kernel(ctx: KernelContext, strings: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, OutOfRangeError
 from tfray.framework import dtypes
 from tfray.framework.arguments import none_is_default
 from tfray.framework.constant_value import constant_value
@@ -241,6 +241,7 @@ def reduce_join(
     strings = convert_to_tensor(inputs, dtypes.string)
     axis = reduction_indices if axis is None else axis
     axes = axes_tensor(strings, axis)
+    axes.shape.with_rank_at_most(1)
     attrs = {
         "keep_dims": bool(keep_dims or keepdims),
         "separator": text_attr("ReduceJoin: separator", separator),
@@ -263,6 +264,8 @@ def _reduce_join_kernel(ctx: KernelContext, strings: Array, axes: Array) -> Arra
     strings = as_strings(strings)
     try:
         joined = _joined_axes(axes, strings.ndim, ctx.attr("over_all"))
+    except InvalidArgumentError as error:
+        raise OutOfRangeError(error.message) from error  # TensorFlow's kind, of an axis that only a step knows
     except ValueError as error:
         raise InvalidArgumentError(str(error)) from error
     kept = [axis for axis in range(strings.ndim) if axis not in joined]
@@ -358,10 +361,12 @@ def _unsorted_segment_join_kernel(ctx: KernelContext, strings: Array, segments: 
 def _unsorted_segment_join_shape(op: Operation) -> list[TensorShape]:
     strings, segments = op.inputs[0].shape, op.inputs[1].shape
     op.inputs[2].shape.assert_has_rank(0)
+    count = constant_value(op.inputs[2])
+    if count is not None and count < 0:
+        raise ValueError(f"num_segments is {count}, expected at least 0")
     if strings.rank is None or segments.rank is None:
         return [UNKNOWN]
     TensorShape(strings.sizes[: segments.rank]).assert_is_compatible_with(segments)
-    count = constant_value(op.inputs[2])
     return [TensorShape([None if count is None else int(count), *strings.sizes[segments.rank :]])]
 
 

@@ -49,7 +49,9 @@ PROGRAMS = {
     "ShardProducts": products,
     "ReversedAxes": lambda x: [tf.transpose(x)],
     "SwappedAxes": lambda x: [tf.matrix_transpose(x)],
-    "SequenceMask": lambda x: [tf.sequence_mask(tf.cast(tf.abs(x) * 3, tf.int32), 4, tf.float32)],
+    "SequenceMask": lambda x: [
+        tf.sequence_mask(tf.cast(tf.abs(x) * 3, tf.int32), longest, tf.float32) for longest in (4, None)
+    ],
     "ExpandReduced": lambda x: gradient_of(lambda x: tf.reduce_sum(tf.reduce_sum(x * x, [-1]) ** 2), x),
     "SumToShape": lambda x: gradient_of(lambda x, y: x * y * y, x, x[:1, :]),
     "SliceGrad": lambda x: gradient_of(lambda x: tf.slice(x, [1, 0], [2, 3]) ** 2, x),

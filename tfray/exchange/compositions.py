@@ -11,6 +11,7 @@ from typing import Any, Final
 from tfray.errors import UnimplementedError
 from tfray.exchange.exports import Body, export
 from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.ops.arrays.broadcast_ops import broadcast_to, ones, ones_like, where, zeros_like
 from tfray.ops.arrays.construction_ops import range_
@@ -24,7 +25,7 @@ from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import exp
 from tfray.ops.math.comparison_ops import is_finite, not_equal
 from tfray.ops.math.linalg_ops import matmul
-from tfray.ops.math.reduction_ops import reduce_all, reduce_prod, reduce_sum
+from tfray.ops.math.reduction_ops import reduce_all, reduce_max, reduce_prod, reduce_sum
 from tfray.ops.math.rounding_ops import clip_by_value, floormod
 from tfray.ops.math.scan_ops import cumprod
 from tfray.ops.math.search_ops import top_k
@@ -109,6 +110,9 @@ def _swapped_axes(op: Operation, x: Tensor) -> Sequence[Tensor]:
 
 @composed("SequenceMask")
 def _sequence_mask(op: Operation, lengths: Tensor, maxlen: Tensor) -> Sequence[Tensor]:
+    known = constant_value(op.inputs[1])
+    if known is not None and known < 0:  # as many as the longest row has
+        maxlen = reduce_max(concat([[0], cast(reshape(lengths, [-1]), "int32")], 0))
     numbers = range_(cast(maxlen, lengths.dtype))
     return [cast(expand_dims(lengths, -1) > numbers, op.outputs[0].dtype)]
 

@@ -411,4 +411,6 @@ def _convert_to_allowed(value: Any, allowed: Sequence[DType], name: str) -> Tens
     # An integer literal where only floats are allowed: tf.sqrt(2).
     if as_dtype(array.dtype) not in allowed and as_dtype(array.dtype).is_integer and dtypes.float32 in allowed:
         return _constant(value, dtypes.float32, name)
+    if not array.size and len(allowed) == 1:
+        return _constant(value, allowed[0], name)  # a list of nothing is one of what is needed
     return _constant(value, None, name)

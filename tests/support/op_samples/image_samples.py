@@ -160,6 +160,9 @@ def color_rows() -> list[OpSample]:
         rows += [
             OpSample("RGBToHSV", image_color_ops.rgb_to_hsv, [images], by_color(colorsys.rgb_to_hsv), **options),
             OpSample("HSVToRGB", image_color_ops.hsv_to_rgb, [images], by_color(colorsys.hsv_to_rgb), **options),
+        ]
+        images = images.reshape(1, -1, 3) if images.ndim < 3 else images
+        rows += [
             OpSample("AdjustHue", image_color_ops.adjust_hue, [images, np.float32(0.25)], by_color(turned), **options),
             OpSample("AdjustHue", image_color_ops.adjust_hue, [images, np.float32(-0.75)], by_color(turned), **options),
             OpSample(

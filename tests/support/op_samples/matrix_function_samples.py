@@ -127,9 +127,6 @@ SAMPLES = rows()
 ERRORS = [
     OpError("MatrixExponential", matrix_function_ops.matrix_exponential, [np.zeros((2, 3))], "not square"),
     OpError("MatrixExponential", matrix_function_ops.matrix_exponential, [np.zeros((2, 3))], "square", at_run=True),
-    OpError(
-        "MatrixSquareRoot", matrix_function_ops.matrix_square_root, [-np.eye(2)], "no real square root", at_run=True
-    ),
     OpError("Lu", matrix_function_ops.lu, [np.zeros((2, 2))], "singular", at_run=True),
     OpError(
         "TridiagonalSolve",

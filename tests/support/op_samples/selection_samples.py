@@ -732,7 +732,9 @@ ERRORS = [
     OpError("Range", array_ops.range, [INT(3), INT(0), INT(1)], "do not lead from 3 to 0", at_run=True),
     OpError("Range", array_ops.range, [np.float64(0), np.float64(np.inf), np.float64(1)], "cannot count"),
     OpError("Range", array_ops.range, [INT(0), INT(5), INT(0)], "delta is 0", at_run=True),
-    OpError("LinSpace", array_ops.linspace, [np.float64(0), np.float64(1), INT(0)], "Requires num > 0", at_run=True),
+    OpError(
+        "LinSpace", array_ops.linspace, [np.float64(0), np.float64(1), INT(-1)], "expected at least 0", at_run=True
+    ),
     OpError("OneHot", array_ops.one_hot, [ints(1), INT(-1)], "depth is -1"),
     OpError("OneHot", lambda i: array_ops.one_hot(i, 3, axis=2), [ints(1)], "axis = 2 not in"),
     OpError("DiagPart", array_ops.diag_part, [grid(2, 3)], "incompatible"),

@@ -148,8 +148,10 @@ ERRORS = [
     OpError("Sort", sorting_ops.sort, [np.float32(1)], "rank 1 or more"),
     OpError("Sort", lambda x: sorting_ops.sort(x, direction="UP"), [np.zeros(3)], "ASCENDING or DESCENDING"),
     OpError("NthElement", sorting_ops.nth_element, [np.zeros(3), np.int32(3)], "below the last dimension", at_run=True),
-    OpError("SearchSorted", sorting_ops.searchsorted, [np.zeros((2, 3)), np.zeros((3, 3))], "must agree"),
-    OpError("SearchSorted", sorting_ops.searchsorted, [np.zeros((2, 3)), np.zeros((3, 3))], "must agree", at_run=True),
+    OpError("SearchSorted", sorting_ops.searchsorted, [np.zeros((2, 3)), np.zeros((3, 3))], "as many rows"),
+    OpError(
+        "SearchSorted", sorting_ops.searchsorted, [np.zeros((2, 3)), np.zeros((3, 3))], "as many rows", at_run=True
+    ),
     OpError("searchsorted", lambda x: sorting_ops.searchsorted(x, x, "middle"), [np.zeros(3)], "'left' or 'right'"),
     OpError(
         "UnravelIndex",

@@ -351,7 +351,7 @@ NUMBERS = [
                 (np.array([1.5], dtypes.bfloat16.numpy), {"precision": 1}, [b"1.5"]),
                 (strings(b"x"), {}, [b"x"]),
                 (strings(b"abc", b"toolong"), {"width": 5}, [b"  abc", b"toolong"]),
-                (strings(b"abc"), {"width": 5, "fill": "-", "precision": 2}, [b"abc  "]),
+                (strings(b"abc"), {"width": 5, "fill": "-", "precision": 2}, [b"ab   "]),
                 (strings(b"abc"), {"width": 5, "fill": "0"}, [b"  abc"]),
             ]
         )

@@ -279,7 +279,7 @@ def count_of(value: Any, what: str) -> Tensor:
     """A number of elements as an int64 scalar.
 
     Raises:
-        TypeError: It is a floating number, or of another dtype.
+        ArgumentError: It is a floating number, or of another dtype.
         ValueError: It is no scalar.
     """
     is_in_graph = isinstance(value, Tensor) or hasattr(value, "graph")  # a variable, for instance
@@ -287,22 +287,23 @@ def count_of(value: Any, what: str) -> Tensor:
     if tensor is None:
         array = np.asarray(value)
         if array.dtype.kind not in "iu":
-            raise TypeError(f"{what} is {value!r}, expected an integer")
+            raise ArgumentError(f"{what} is {value!r}, expected an integer")
         tensor = convert_to_tensor(array.astype(np.int64))
     elif tensor.dtype is dtypes.int32:
         tensor = array_ops.to_int64(tensor)
     elif tensor.dtype is not dtypes.int64:
-        raise TypeError(f"{what} is {tensor!r}, expected an int64 scalar")
+        raise ArgumentError(f"{what} is {tensor!r}, expected an int64 scalar")
     if tensor.shape.rank not in (None, 0):
         raise ValueError(f"{what} has shape {tensor.shape}, expected a scalar")
     return tensor
 
 
 def flag_of(value: Any, what: str) -> Tensor:
-    """Whether something is so, as a bool scalar. Raises `TypeError` for anything else."""
+    """Whether something is so, as a bool scalar. Raises `ArgumentError` for anything else."""
     tensor = convert_to_tensor(value)
     if tensor.dtype is not dtypes.bool_:
-        raise TypeError(f"{what} is {value!r}, expected a bool")
+        raise ArgumentError(f"{what} is {value!r}, expected a bool")
+    tensor.shape.assert_has_rank(0)
     return tensor
 
 

@@ -396,10 +396,15 @@ class Dataset:
         Args:
             batch_size: int64 scalar.
             drop_remainder: Leave out a last batch that is not full.
+
+        Raises:
+            ValueError: `batch_size` is below 0, and no batch may be smaller.
         """
         size, drop = count_of(batch_size, "batch_size"), flag_of(drop_remainder, "drop_remainder")
         variant = add_op(dataset_ops.BATCH, self._variant_tensor, size, drop)
         count = static_size(size) if static_size(drop) else None
+        if count is not None and count < 0:
+            raise ValueError(f"batch: batch_size is {count}, expected at least 1")
         shapes = nest.map_structure(lambda shape: stacked_shape(count, shape), self.output_shapes)
         return Dataset(variant, self._kinds, shapes, [self])
 

@@ -358,7 +358,9 @@ def cosine_distance(
         raise InvalidArgumentError("cosine_distance needs an axis: the dimension along which a vector lies")
     with name_scope(scope, "cosine_distance_loss", (predictions, labels, weights)) as scope:
         labels, predictions = _pair(labels, predictions, "labels predictions")
-        losses = 1 - math_ops.reduce_sum(predictions * labels, axis, keepdims=True)
+        along = array_ops.index_tensor(axis)
+        along.shape.assert_has_rank(0)
+        losses = 1 - math_ops.reduce_sum(predictions * labels, along, keepdims=True)
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 

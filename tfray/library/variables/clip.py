@@ -36,10 +36,18 @@ def clip_by_norm(t: TensorLike, clip_norm: TensorLike, axes: TensorLike | None =
     with get_default_graph().name_scope(name or "clip_by_norm") as scope:
         values = _values(t)
         norm = _norm(math_ops.reduce_sum(math_ops.square(values), axes, keepdims=True))
-        limit = array_ops.cast(clip_norm, values.dtype)
+        limit = array_ops.cast(at_least_zero(clip_norm), values.dtype)
         clipped = math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit), scope)
-        clipped.set_shape(values.shape)
+        values.shape.assert_is_compatible_with(clipped.shape)
         return _with_values(t, clipped)
+
+
+def at_least_zero(norm: TensorLike) -> Any:
+    """A greatest norm; one below 0 is taken as 0."""
+    if isinstance(norm, (int, float)):
+        return max(norm, 0)
+    norm = convert_to_tensor(norm)
+    return math_ops.maximum(norm, array_ops.zeros_like(norm))
 
 
 def _norm(squares: Tensor) -> Tensor:
@@ -64,7 +72,7 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
         values = convert_to_tensor(t)
         count = array_ops.cast(array_ops.size(values), values.dtype)
         norm = _norm(math_ops.reduce_sum(math_ops.square(values))) / count
-        limit = array_ops.cast(clip_norm, values.dtype)
+        limit = convert_to_tensor(clip_norm, values.dtype)
         return math_ops.divide(math_ops.multiply(values, limit), math_ops.maximum(norm, limit))
 
 
