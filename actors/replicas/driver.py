@@ -767,14 +767,14 @@ class ReplicaDriver:
         if now - self._held_up_since < max(HELD_UP_S, HELD_UP_STEPS * self._paces.longest(self._computing)):
             return
         self._held_up_since = None
-        for replica in list(self._computing):
-            if self._computing[replica]:
-                notice(
-                    f"replica {replica} ({self._workers[replica]}) has not ended its step: {SILENT}; it is "
-                    "given up, and another replica takes its step"
-                )
-                self._drop_steps(replica)
-                self._execute(self._membership.left(replica))
+        held_up = [replica for replica, steps in self._computing.items() if steps]
+        for replica in held_up:  # not those that are given their steps meanwhile
+            notice(
+                f"replica {replica} ({self._workers[replica]}) has not ended its step: {SILENT}; it is "
+                "given up, and another replica takes its step"
+            )
+            self._drop_steps(replica)
+            self._execute(self._membership.left(replica))
 
     def _late(self, step: int) -> DeadlineExceededError:
         late = [f"replica {r} ({self._workers[r]})" for r, steps in sorted(self._computing.items()) if step in steps]

@@ -53,12 +53,12 @@ def noted_pid(folder, replica):
     return pid
 
 
-def run_with_a_frozen_worker(folder, freeze, steps=40, **options):
-    """A run whose last replica freezes for good after the tenth step, with a save at every tenth."""
+def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, **options):
+    """A run of which a replica freezes for good after the tenth step, with a save at every tenth."""
 
     def on_step(record):
         if record.step == 10:
-            freeze(noted_pid(folder, 2))
+            freeze(noted_pid(folder, frozen))
 
     return tf.train.Trainer(
         dense_model(OPTIMIZERS["sgd"]),
@@ -89,11 +89,15 @@ def test_a_frozen_backup_worker_stops_no_save(ray_local, tmp_path, freeze):
     happens="Backup and asynchronous runs go on without it, as if it were slow.",
     promise="No save and no step waits for it.",
 )
-@pytest.mark.slow
-def test_a_frozen_worker_of_asynchronous_training_stops_no_save(ray_local, tmp_path, freeze, monkeypatch, capfd):
-    """The step that it had is another's: every step is done once."""
+@pytest.mark.parametrize("frozen", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_frozen_worker_of_asynchronous_training_stops_no_save(
+    ray_local, tmp_path, freeze, frozen, monkeypatch, capfd
+):
+    """The step that it had is another's, which is not given up itself: every step is done once."""
     monkeypatch.setattr(driver, "HELD_UP_S", 1.0)
-    result = run_with_a_frozen_worker(tmp_path, freeze, steps=60, mode="async")
+    result = run_with_a_frozen_worker(tmp_path, freeze, steps=60, frozen=frozen, mode="async")
+    assert f"replica {frozen} (/job:worker/task:{frozen}/device:CPU:0) has not ended" in capfd.readouterr().err
+    assert {record.members for record in result.history[-20:]} == {(r,) for r in range(3) if r != frozen}
     assert [record.step for record in result.history] == list(range(1, 61))
     assert result.variables["global_step"] == 60
     assert len(tf.train.get_checkpoint_state(str(tmp_path / "saved")).all_model_checkpoint_paths) == 6

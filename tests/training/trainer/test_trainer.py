@@ -101,8 +101,8 @@ def test_asynchronous_training_runs_the_steps_and_learns(ray_local, tmp_path):
     assert {len(record.members) for record in seen} == {1}
     assert {record.members[0] for record in seen} == {0, 1, 2}
     assert result.dropped == 0
-    first = np.mean([record.metrics["loss"] for record in seen[:5]])
-    last = np.mean([record.metrics["loss"] for record in seen[-5:]])
+    first = np.median([record.metrics["loss"] for record in seen[:5]])
+    last = np.median([record.metrics["loss"] for record in seen[-5:]])  # one or two may be of a replica that was slow
     assert last < 0.5 * first
 
 
