@@ -19,8 +19,8 @@ import tfray as tf
 from tests.support.leftovers import stored_bytes, wait_for_store
 from tests.support.processes import PATIENCE_S, wait_for
 from tfray.actors.devices.registered_plan import RegisteredPlan
+from tfray.actors.links import peer_link, tensor_streams
 from tfray.actors.links import peers as peers_module
-from tfray.actors.links import tensor_streams
 from tfray.actors.links.carriers import FRAME_BYTES
 from tfray.actors.links.frames import PackedTensor, dtype_name
 from tfray.actors.links.messages import Answer, Deliver, Hello, StepKey, Streamed, plain, read
@@ -151,9 +151,10 @@ def test_what_is_needed_first_overtakes_what_waits(loans, receiver, monkeypatch,
     """Parameters leave in the order in which they were first sent, gradients in the opposite order."""
     streams = queue.SimpleQueue()
     monkeypatch.setattr(tensor_streams, "STREAMS", 1)
+    monkeypatch.setattr(peer_link, "UNSENT_BYTES", 1 << 14)
     monkeypatch.setattr(receiver.server, "_take_tensors", streams.put)  # nothing is read until all has been sent
     for key in ["pause", "a", "b", "c", "c", "a", "b"]:
-        chunks = 40 if key == "pause" else 1  # 40 are more than a connection holds
+        chunks = 40 if key == "pause" else 1  # a connection that nobody reads does not even hold one
         tensor = lent(loans, numbers(chunks * CHUNK_BYTES))
         receiver.peer.deliver(STEP, replicas, [(key, tensor)], wants_receipt=False)
         del tensor
