@@ -71,6 +71,23 @@ def test_as_many_devices_as_asked_for(program):
     assert (done.stdout, done.returncode) == (EXPECTED.format(3), 0), done.stderr
 
 
+SAVING = """\
+import os
+import tensorflow as tf
+v = tf.get_variable("v", [3])
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    print(sorted(os.listdir(os.path.dirname(tf.train.Saver().save(session, "saved/model", 7)))))
+"""
+
+
+def test_checkpoints_have_the_names_of_tensorflows_files(tmp_path):
+    (tmp_path / "saving.py").write_text(SAVING)
+    done = run("saving.py", cwd=tmp_path)
+    names = [f"model-7.{ending}" for ending in ("data-00000-of-00001", "index", "meta")]
+    assert (done.stdout, done.returncode) == (f"{['checkpoint', *names]}\n", 0), done.stderr
+
+
 ENDINGS = {
     "raise SystemExit(7)": (7, ""),
     "import sys; sys.exit('told')": (1, "told\n"),

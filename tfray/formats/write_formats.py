@@ -31,6 +31,19 @@ _FORMATS: Final = {
 
 WRITE_FORMATS: Final = tuple(_FORMATS)
 
+_default = TFRAY
+
+
+def default_write_format() -> str:
+    """The format of savers that are not told one."""
+    return _default
+
+
+def set_default_write_format(name: str) -> None:
+    """Set the format of savers that will be made and not told one. Raises `InvalidArgumentError` if there is none."""
+    global _default
+    _default = check_write_format(name)
+
 
 def check_write_format(name: str) -> str:
     """`name`, if that is a format. Raises `InvalidArgumentError` otherwise."""

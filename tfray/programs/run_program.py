@@ -15,6 +15,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Final
 
 from tfray.errors import NotFoundError
+from tfray.formats.write_formats import TENSORFLOW, default_write_format, set_default_write_format
 from tfray.programs.tensorflow_modules import install
 
 INTERRUPTED: Final = 130
@@ -91,6 +92,8 @@ def execute(program: Program) -> None:
 def run(program: Program, version: str | None = None) -> int:
     """Run a program with `tensorflow` found here, and say of errors what ``python`` says of them.
 
+    Its savers write TensorFlow's format of checkpoints: programs copy, look for and delete files by their names.
+
     Args:
         program: What to run.
         version: What it finds; see `install`.
@@ -104,6 +107,8 @@ def run(program: Program, version: str | None = None) -> int:
     """
     install(version)
     sys.excepthook = sys.__excepthook__  # which commands of tfray replace
+    before = default_write_format()
+    set_default_write_format(TENSORFLOW)
     try:
         execute(program)
     except KeyboardInterrupt as error:
@@ -114,6 +119,8 @@ def run(program: Program, version: str | None = None) -> int:
             raise
         _report(error)
         return 1
+    finally:
+        set_default_write_format(before)
     return 0
 
 

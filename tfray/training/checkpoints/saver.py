@@ -16,7 +16,7 @@ from tfray.formats import checkpoint_folder, files
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike, absolute, as_path, given_path
-from tfray.formats.write_formats import TENSORFLOW, TFRAY, check_write_format
+from tfray.formats.write_formats import TENSORFLOW, TFRAY, check_write_format, default_write_format
 from tfray.framework.arguments import Count, NonNegative, checked
 from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.library.variables.variables import Variable
@@ -75,8 +75,9 @@ class Saver:
         best_mode: ``"min"`` when smaller metrics are better, or ``"max"``.
         takes_arrays: Let `save` take further arrays, which this process writes.
         write_format: ``"tfray"``, or ``"tensorflow"`` for checkpoints that TensorFlow reads (its format V2). What saves
-            promise is the same for both. Checkpoints of either format are restored. A saver that is made of a
-            `saver_def` has the format of its operations.
+            promise is the same for both. Checkpoints of either format are restored. None is ``"tfray"``, but
+            ``"tensorflow"`` in programs that `tfray run-program` runs: they may know the names of its files. A saver
+            that is made of a `saver_def` has the format of its operations.
 
     Attributes:
         saver_def: The names of the operations, once they are made.
@@ -111,8 +112,10 @@ class Saver:
         best_to_keep: Count = 0,
         best_mode: str = "min",
         takes_arrays: bool = False,
-        write_format: str = TFRAY,
+        write_format: str | None = None,
     ) -> None:
+        if write_format is None:
+            write_format = TFRAY if write_version == SaverDef.V1 else default_write_format()
         if check_write_format(write_format) == TENSORFLOW and write_version == SaverDef.V1:
             raise ValueError('write_format="tensorflow" is version 2: version 1 is read, but not written')
         if defer_build and var_list is not None:
