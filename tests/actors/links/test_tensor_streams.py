@@ -158,6 +158,7 @@ def test_what_is_needed_first_overtakes_what_waits(loans, receiver, monkeypatch,
         tensor = lent(loans, numbers(chunks * CHUNK_BYTES))
         receiver.peer.deliver(STEP, replicas, [(key, tensor)], wants_receipt=False)
         del tensor
+    wait_for(lambda: len(receiver.incoming._tensors) == len(order.split()))  # each is awaited by now
     receiver.incoming.take_stream(streams.get(timeout=PATIENCE_S))
     arrived = [key for _ in order.split() for key in receiver.taken.get(timeout=PATIENCE_S)]
     assert arrived == order.split()
