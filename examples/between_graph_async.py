@@ -65,15 +65,17 @@ def main(_):
     data = linear_data(2000, seed=FLAGS.task_index + 1)
     random = np.random.RandomState(FLAGS.task_index)
     with supervisor.prepare_or_wait_for_session(server.target) as session:
-        started, made, losses, step = time.time(), 0, [], 0
+        started, made, first, step = time.time(), 0, 0.0, 0
         while not supervisor.should_stop() and step < FLAGS.train_steps:
             batch = random.choice(2000, 50)
             _, value, step = session.run(
                 [train_op, loss, global_step], {points: data[0][batch], values: data[1][batch]}
             )
+            first = first if made else value
             made += 1
-            losses.append(value)
-        print(f"{made} steps in {time.time() - started:.1f} s, loss {losses[0]:.3f} -> {np.mean(losses[-10:]):.3f}")
+        took = time.time() - started
+        final = session.run(loss, {points: data[0], values: data[1]})
+        print(f"{made} steps in {took:.1f} s, loss {first:.3f} -> {final:.3f}")
         print(f"global step {session.run(global_step)}")
     supervisor.stop()
 

@@ -209,8 +209,6 @@ class DeviceHost:
             self._failed(request, record, self.as_op_error(error))
             raise
         finally:
-            if record is not None and record.before is not None:
-                record.before.wait()  # the driver hears of steps in their order
             self._finish(request, record)
 
     def _await_turn(self, plan_id: PlanId, request: StepRequest) -> None:
@@ -405,10 +403,8 @@ class DeviceHost:
                 record.inbox = ReplicaInbox(keys, record.members, verdict_among(keys), plan.releases.units)
                 arrived = [item for replicas, items in record.early for item in record.contribute(replicas, items)]
                 record.early.clear()
-            before = None if request.after is None else self.steps.get(StepKey(step.driver, request.after))
-            if request.replica is not None and before is not None:
-                record.before = before.over = before.over or threading.Event()
             if plan.releases.keys:
+                before = None if request.after is None else self.steps.get(StepKey(step.driver, request.after))
                 if before is None:
                     record.take_released(plan.releases.keys)
                 else:

@@ -44,8 +44,6 @@ class StepRecord:
         """Set when it is over, if somebody waits for that."""
         self.has_computed = False
         """Of a replica's step: whether its plan has run. What it sends may still be under way."""
-        self.before: threading.Event | None = None
-        """Of a replica's step: set when the step before it is over, if that was not so when this one began."""
         self.later: StepRecord | None = None
         """The next step, if it has begun before this one is over."""
         self._released: list[str] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -435,7 +436,7 @@ def reverse_sequence(
     batch_axis = batch_dim if batch_axis is None else batch_axis
     if seq_axis is None:
         raise ArgumentError("reverse_sequence needs seq_axis")
-    attrs = {"seq_dim": int(seq_axis), "batch_dim": int(0 if batch_axis is None else batch_axis)}
+    attrs = {"seq_dim": math.trunc(seq_axis), "batch_dim": math.trunc(0 if batch_axis is None else batch_axis)}
     if min(attrs.values()) < 0:
         raise InvalidArgumentError(f"reverse_sequence: axes {seq_axis} and {batch_axis} are not counted from the end")
     return add_op(REVERSE_SEQUENCE, input, index_tensor(seq_lengths), name=name, **attrs)

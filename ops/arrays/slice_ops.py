@@ -7,6 +7,7 @@ parsed once and costs a dictionary lookup in each step.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Iterator, Sequence
@@ -224,7 +225,7 @@ def strided_slice(
         >>> session.run(tf.strided_slice([0, 1, 2, 3, 4, 5], [1], [5], [2]))
         array([1, 3], dtype=int32)
     """
-    masks = map(int, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask))
+    masks = map(math.trunc, (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask))
     writer = _strided_writer(begin, end, strides, *masks)
     return writer.apply(convert_to_tensor(input_), name or "StridedSlice", var)
 

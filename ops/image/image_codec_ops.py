@@ -41,7 +41,7 @@ from tfray.ops.random.random_ops import random_uniform
 def _check_channels(op: str, channels: int | None, allowed: tuple[int, ...]) -> int:
     channels = 0 if channels is None else channels
     if isinstance(channels, float) and math.isfinite(channels):
-        channels = int(channels)  # a fraction is cut off from an attribute
+        channels = math.trunc(channels)  # a fraction is cut off from an attribute
     if channels not in allowed:
         raise ArgumentError(f"{op}: channels is {channels}, expected one of {allowed}")
     return channels

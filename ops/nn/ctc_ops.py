@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -289,7 +290,7 @@ def ctc_beam_search_decoder(
     """
     attrs: dict[str, Any] = {
         "beam_width": int(beam_width),
-        "top_paths": (top_paths := int(top_paths)),
+        "top_paths": (top_paths := math.trunc(top_paths)),
         "merge_repeated": merge_repeated,
     }
     outputs = add_op(CTC_BEAM_SEARCH, inputs, sequence_length, **attrs)

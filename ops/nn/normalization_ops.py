@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
@@ -616,7 +617,7 @@ def local_response_normalization(
         >>> session.run(tf.nn.lrn(tf.ones([1, 1, 1, 3]), depth_radius=1))
         array([[[[0.57735026, 0.5       , 0.57735026]]]], dtype=float32)
     """
-    if int(depth_radius) < 0:
+    if math.trunc(depth_radius) < 0:
         raise InvalidArgumentError(f"lrn: depth_radius is {depth_radius}, expected at least 0")
     attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
     return add_op(LRN, input, name=name, **attrs)

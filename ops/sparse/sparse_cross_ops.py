@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -73,7 +74,12 @@ def _crossed(
         *(_words_or_int64(each) for each in inputs if isinstance(each, Tensor)),
     ]
     key = _DEFAULT_HASH_KEY if hash_key is None else hash_key
-    attrs = {"out_type": out_type, "num_buckets": int(num_buckets), "hash_key": key, "sparse_inputs": len(sparse)}
+    attrs = {
+        "out_type": out_type,
+        "num_buckets": math.trunc(num_buckets),
+        "hash_key": key,
+        "sparse_inputs": len(sparse),
+    }
     return SparseTensor(*add_op(SPARSE_CROSS, parts, name=name, **attrs))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,7 +52,7 @@ def as_string(
         InvalidArgumentError: The options contradict each other or the dtype.
     """
     tensor = convert_to_tensor(input)
-    form = _format(tensor.dtype, int(precision), scientific, shortest, int(width), fill)
+    form = _format(tensor.dtype, math.trunc(precision), scientific, shortest, math.trunc(width), fill)
     return add_op(AS_STRING, tensor, name=name, format=form)
 
 
@@ -170,7 +171,7 @@ def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | 
         >>> session.run(tf.string_to_hash_bucket_fast(["a", "b"], num_buckets=10))
         array([9, 2])
     """
-    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=int(num_buckets))
+    return add_op(STRING_TO_HASH_BUCKET_FAST, input, name=name, num_buckets=math.trunc(num_buckets))
 
 
 def _fast_kernel(ctx: KernelContext, strings: Array) -> Array:
@@ -215,7 +216,11 @@ def string_to_hash_bucket_strong(
     if len(key) != 2:
         raise InvalidArgumentError(f"StringToHashBucketStrong: key has {len(key)} numbers, expected two")
     return add_op(
-        STRING_TO_HASH_BUCKET_STRONG, input, name=name, num_buckets=int(num_buckets), key=[int(part) for part in key]
+        STRING_TO_HASH_BUCKET_STRONG,
+        input,
+        name=name,
+        num_buckets=math.trunc(num_buckets),
+        key=[int(part) for part in key],
     )
 
 
@@ -261,7 +266,7 @@ def string_to_hash_bucket(
     if num_buckets is None:
         raise ArgumentError("StringToHashBucket: num_buckets is missing")
     strings = input if string_tensor is None else string_tensor
-    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=int(num_buckets))
+    return add_op(STRING_TO_HASH_BUCKET, strings, name=name, num_buckets=math.trunc(num_buckets))
 
 
 def _old_kernel(ctx: KernelContext, strings: Array) -> Array:

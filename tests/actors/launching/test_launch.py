@@ -99,13 +99,9 @@ def named_actors(ray):
 
 
 def check_asynchronous(output, workers):
-    """They have learned, and no update is lost: the last worker to end sees as many as all have made.
-
-    The last loss of a worker may be of parameters that it read long before the others had ended.
-    """
+    """All have learned, and no update is lost: the last worker to end sees as many as all have made."""
     found = losses(output)
-    assert len(found) == workers and min(last for _, last in found) < 0.1, output
-    assert all(last < 0.1 * first or last < 0.1 for first, last in found), output
+    assert len(found) == workers and all(last < 0.1 for _, last in found), output
     made = sum(int(count) for count in re.findall(r"(\d+) steps in", output))
     assert max(int(step) for step in re.findall(r"global step (\d+)", output)) == made >= 300
 
