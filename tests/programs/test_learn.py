@@ -43,6 +43,48 @@ def test_a_classifier_of_arrays(tmp_path):
     assert classifier.get_variable_value("dnn/logits/bias").shape == (3,) and classifier.model_dir == str(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **options: learn.LinearRegressor(optimizer=tf.train.GradientDescentOptimizer(1.0), **options),
+        lambda **options: learn.DNNRegressor([3], optimizer="SGD", **options),
+        lambda feature_columns, **options: learn.DNNLinearCombinedRegressor(
+            linear_feature_columns=feature_columns, linear_optimizer="SGD", **options
+        ),
+    ],
+    ids=["linear", "network", "both"],
+)
+def test_gradients_are_clipped(make, tmp_path):
+    columns = [layers.real_valued_column("", dimension=4)]
+    sizes = []
+    for clip_norm in (None, 1e-6):
+        regressor = make(
+            feature_columns=columns, gradient_clip_norm=clip_norm, model_dir=str(tmp_path / str(clip_norm))
+        )
+        values = []
+        for _ in range(2):
+            regressor.fit(X, 10 * X[:, 0], steps=1)
+            names = [name for name in regressor.get_variable_names() if name != "global_step"]
+            values.append(np.concatenate([np.ravel(regressor.get_variable_value(name)) for name in sorted(names)]))
+        sizes.append(np.linalg.norm(values[1] - values[0]))
+    assert sizes[0] > 1e-3 and sizes[1] <= 1.1e-6
+
+
+def test_what_would_be_left_out_is_refused():
+    columns = [layers.real_valued_column("", dimension=4)]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="feature_engineering_fn is not taken"):
+        learn.DNNRegressor([3], columns, feature_engineering_fn=lambda features, labels: (features, labels))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="embedding_lr_multipliers is not taken"):
+        learn.DNNClassifier([3], columns, embedding_lr_multipliers={})
+
+
+def test_labels_that_are_words():
+    columns = [layers.real_valued_column("", dimension=4)]
+    words = np.array(["no", "yes"])[(X[:, 0] > 0).astype(int)]
+    classifier = learn.LinearClassifier(columns, label_keys=["no", "yes"]).fit(X, words, steps=100)
+    assert classifier.evaluate(X, words)["accuracy"] > 0.9
+
+
 def test_early_stopping(tmp_path):
     columns = learn.infer_real_valued_columns_from_input(X)
     regressor = learn.LinearRegressor(columns, str(tmp_path), config=learn.RunConfig(**CONFIG))

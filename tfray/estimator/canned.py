@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from tfray.estimator.extenders import clip_gradients_by_norm
 from tfray.estimator.run_config import RunConfig
 from tfray.framework.graph import Tensor
 from tfray.library.inspect import summaries
@@ -29,8 +30,20 @@ _OPTIMIZERS: Final[Mapping[str, Callable[..., Optimizer]]] = {
 }
 
 
+class Clipped(NamedTuple):
+    """An optimizer that first scales gradients down.
+
+    Attributes:
+        optimizer: Whatever `optimizer_of` takes.
+        clip_norm: The largest norm of all gradients together.
+    """
+
+    optimizer: Any
+    clip_norm: float
+
+
 def optimizer_of(given: Any, learning_rate: float) -> Optimizer:
-    """An optimizer, given that, its name, or a function that makes it.
+    """An optimizer, given that, its name, a function that makes it, or one of these `Clipped`.
 
     Args:
         given: The optimizer.
@@ -39,6 +52,8 @@ def optimizer_of(given: Any, learning_rate: float) -> Optimizer:
     Raises:
         ValueError: There is none of that name, or it is something else.
     """
+    if isinstance(given, Clipped):
+        return clip_gradients_by_norm(optimizer_of(given.optimizer, learning_rate), given.clip_norm)
     if isinstance(given, str):
         if given not in _OPTIMIZERS:
             raise ValueError(f"there is no optimizer {given!r}; there are {', '.join(_OPTIMIZERS)}")

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfray.estimator import dnn, dnn_linear_combined, estimator, extenders, linear
+from tfray.errors import InvalidArgumentError
+from tfray.estimator import canned, dnn, dnn_linear_combined, estimator, extenders, linear
 from tfray.estimator.estimator import InputFn
 from tfray.estimator.inputs import numpy_input_fn
 from tfray.estimator.run_config import RunConfig as EstimatorConfig
@@ -410,14 +411,35 @@ class _Regressing(Trainable):
         return super().predict(x, input_fn, batch_size, outputs, as_iterable)
 
 
-def _optional(**given: Any) -> dict[str, Any]:
-    """What is given. The loss of a batch is a mean here, and a sum in ``tf.estimator``."""
-    mean = {"loss_reduction": Reduction.SUM_OVER_BATCH_SIZE}
-    return mean | {name: value for name, value in given.items() if value is not None}
+_WITHOUT_EFFECT = frozenset({"fix_global_step_increment_bug", "input_layer_min_slice_size"})
+"""Options that change nothing of what is learnt."""
+
+
+def _optional(more: Mapping[str, Any], **given: Any) -> dict[str, Any]:
+    """What is given. The loss of a batch is a mean here, and a sum in ``tf.estimator``.
+
+    Args:
+        more: Options that the constructor does not name.
+        given: Options of the estimator of ``tf.estimator``; those that are None are left out.
+
+    Raises:
+        InvalidArgumentError: One of `more` would change what is learnt, and is not taken.
+    """
+    options = {"loss_reduction": Reduction.SUM_OVER_BATCH_SIZE}
+    for name, value in more.items():
+        if name == "label_keys":
+            options["label_vocabulary"] = value
+        elif value is not None and name not in _WITHOUT_EFFECT:
+            raise InvalidArgumentError(f"{name} is not taken: do it in the input function, or use tf.estimator")
+    return {name: value for name, value in (options | given).items() if value is not None}
+
+
+def _clipped(optimizer: Optimizer | str | None, default: str, clip_norm: float | None) -> Any:
+    return optimizer if clip_norm is None else canned.Clipped(optimizer or default, clip_norm)
 
 
 class DNNClassifier(_Classifying):
-    """`tf.estimator.DNNClassifier`. What is not named here is taken and not used."""
+    """`tf.estimator.DNNClassifier`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
         self,
@@ -434,7 +456,7 @@ class DNNClassifier(_Classifying):
         config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
-        given = _optional(optimizer=optimizer, config=config)
+        given = _optional(_more, optimizer=_clipped(optimizer, "Adagrad", gradient_clip_norm), config=config)
         super().__init__(
             dnn.DNNClassifier(
                 hidden_units,
@@ -450,7 +472,7 @@ class DNNClassifier(_Classifying):
 
 
 class DNNRegressor(_Regressing):
-    """`tf.estimator.DNNRegressor`. What is not named here is taken and not used."""
+    """`tf.estimator.DNNRegressor`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
         self,
@@ -468,7 +490,8 @@ class DNNRegressor(_Regressing):
         label_dimension: int = 1,
         **_more: Any,
     ) -> None:
-        given = _optional(optimizer=optimizer, config=config)
+        _more["feature_engineering_fn"] = feature_engineering_fn
+        given = _optional(_more, optimizer=_clipped(optimizer, "Adagrad", gradient_clip_norm), config=config)
         super().__init__(
             dnn.DNNRegressor(
                 hidden_units,
@@ -484,7 +507,7 @@ class DNNRegressor(_Regressing):
 
 
 class LinearClassifier(_Classifying):
-    """`tf.estimator.LinearClassifier`. What is not named here is taken and not used."""
+    """`tf.estimator.LinearClassifier`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
         self,
@@ -499,12 +522,12 @@ class LinearClassifier(_Classifying):
         config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
-        given = _optional(optimizer=optimizer, config=config)
+        given = _optional(_more, optimizer=_clipped(optimizer, "Ftrl", gradient_clip_norm), config=config)
         super().__init__(linear.LinearClassifier(feature_columns, model_dir, n_classes, weight_column_name, **given))
 
 
 class LinearRegressor(_Regressing):
-    """`tf.estimator.LinearRegressor`. What is not named here is taken and not used."""
+    """`tf.estimator.LinearRegressor`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
         self,
@@ -519,26 +542,14 @@ class LinearRegressor(_Regressing):
         config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
-        given = _optional(optimizer=optimizer, config=config)
+        given = _optional(_more, optimizer=_clipped(optimizer, "Ftrl", gradient_clip_norm), config=config)
         super().__init__(
             linear.LinearRegressor(feature_columns, model_dir, label_dimension, weight_column_name, **given)
         )
 
 
-def _joined_arguments(
-    linear_feature_columns: Any, linear_optimizer: Any, dnn_feature_columns: Any, dnn_optimizer: Any, **more: Any
-) -> dict[str, Any]:
-    return _optional(
-        linear_feature_columns=linear_feature_columns,
-        linear_optimizer=linear_optimizer,
-        dnn_feature_columns=dnn_feature_columns,
-        dnn_optimizer=dnn_optimizer,
-        **more,
-    )
-
-
 class DNNLinearCombinedClassifier(_Classifying):
-    """`tf.estimator.DNNLinearCombinedClassifier`. What is not named here is taken and not used."""
+    """`tf.estimator.DNNLinearCombinedClassifier`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
         self,
@@ -558,9 +569,12 @@ class DNNLinearCombinedClassifier(_Classifying):
         config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
-        columns = (linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer)
-        given = _joined_arguments(
-            *columns,
+        given = _optional(
+            _more,
+            linear_feature_columns=linear_feature_columns,
+            linear_optimizer=_clipped(linear_optimizer, "Ftrl", gradient_clip_norm),
+            dnn_feature_columns=dnn_feature_columns,
+            dnn_optimizer=_clipped(dnn_optimizer, "Adagrad", gradient_clip_norm),
             dnn_hidden_units=dnn_hidden_units,
             config=config,
             weight_column=weight_column_name,
@@ -571,7 +585,7 @@ class DNNLinearCombinedClassifier(_Classifying):
 
 
 class DNNLinearCombinedRegressor(_Regressing):
-    """`tf.estimator.DNNLinearCombinedRegressor`. What is not named here is taken and not used."""
+    """`tf.estimator.DNNLinearCombinedRegressor`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
         self,
@@ -591,9 +605,12 @@ class DNNLinearCombinedRegressor(_Regressing):
         config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
-        columns = (linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer)
-        given = _joined_arguments(
-            *columns,
+        given = _optional(
+            _more,
+            linear_feature_columns=linear_feature_columns,
+            linear_optimizer=_clipped(linear_optimizer, "Ftrl", gradient_clip_norm),
+            dnn_feature_columns=dnn_feature_columns,
+            dnn_optimizer=_clipped(dnn_optimizer, "Adagrad", gradient_clip_norm),
             dnn_hidden_units=dnn_hidden_units,
             config=config,
             weight_column=weight_column_name,

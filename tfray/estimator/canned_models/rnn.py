@@ -8,7 +8,6 @@ from typing import Any, Final
 from tfray.estimator import canned
 from tfray.estimator.classification_heads import classifier_head
 from tfray.estimator.estimator import Estimator
-from tfray.estimator.extenders import clip_gradients_by_norm
 from tfray.estimator.heads import Head
 from tfray.estimator.run_config import RunConfig
 from tfray.estimator.spec import EstimatorSpec
@@ -77,9 +76,8 @@ class RNNEstimator(Estimator):
 
         def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
             canned.check_features(features)
-            made = canned.optimizer_of(optimizer, _LEARNING_RATE)
-            if isinstance(optimizer, str):
-                made = clip_gradients_by_norm(made, _CLIP_NORM)
+            clipped = canned.Clipped(optimizer, _CLIP_NORM) if isinstance(optimizer, str) else optimizer
+            made = canned.optimizer_of(clipped, _LEARNING_RATE)
             with variable_scope("rnn", partitioner=canned.partitioner_for(config, canned.SMALL_SLICE_BYTES)):
                 partitioner = input_layer_partitioner or canned.partitioner_for(config)
                 with variable_scope("sequence_input_layer", partitioner=partitioner):
