@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tfray.framework.graph import Tensor
@@ -11,11 +12,13 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.type_aliases import CollectionNames
 from tfray.library.layers import slim_utils
 from tfray.library.layers.arg_scope import add_arg_scope, arg_scope
-from tfray.library.layers.slim_functions import max_pool2d, variance_scaling_initializer
+from tfray.library.layers.slim_functions import max_pool2d, softmax, variance_scaling_initializer
 from tfray.library.layers.slim_layers import batch_norm, conv2d
 from tfray.library.variables.regularizers import l2_regularizer
 from tfray.library.variables.variable_scope import variable_scope
+from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
+from tfray.ops.math.reduction_ops import reduce_mean
 from tfray.ops.nn.activation_ops import relu
 
 __all__ = ["Block", "conv2d_same", "resnet_arg_scope", "stack_blocks_dense", "subsample"]
@@ -164,3 +167,87 @@ def root_stride(output_stride: int | None) -> int | None:
     if output_stride % 4:
         raise ValueError("The output_stride needs to be a multiple of 4.")
     return output_stride // 4
+
+
+def residual_network(
+    name: str,
+    unit_fn: Any,
+    inputs: Tensor,
+    blocks: Iterable[Block],
+    num_classes: int | None,
+    is_training: bool | None,
+    global_pool: bool,
+    output_stride: int | None,
+    include_root_block: bool,
+    reuse: Reuse | None,
+    scope: str | None,
+    of_root: AbstractContextManager[Any],
+    ended: Callable[[Tensor], Tensor],
+) -> tuple[Tensor, dict[str, Any]]:
+    """A network of given blocks, in either version.
+
+    Args:
+        name: Name of its variable scope, if it is given none.
+        unit_fn: Makes its units.
+        inputs: As for `resnet_v1`; likewise all that is not said here.
+        blocks: The blocks.
+        num_classes: Classes of the logits.
+        is_training: Normalise by the batch.
+        global_pool: Average over height and width.
+        output_stride: By how much height and width are reduced.
+        include_root_block: Begin with a convolution and a pooling.
+        reuse: Use variables that exist.
+        scope: Name of the variable scope.
+        of_root: The defaults of the first convolution.
+        ended: What is done to the result of the blocks.
+    """
+    with variable_scope(scope, name, [inputs], reuse=reuse) as opened:
+        collection = f"{opened.original_name_scope}_end_points"
+        training = nullcontext() if is_training is None else arg_scope([batch_norm], is_training=is_training)
+        with training, arg_scope([conv2d, unit_fn, stack_blocks_dense], outputs_collections=collection):
+            net = inputs
+            if include_root_block:
+                output_stride = root_stride(output_stride)
+                with of_root:
+                    net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
+                net = max_pool2d(net, [3, 3], stride=2, scope="pool1")
+            net = ended(stack_blocks_dense(net, blocks, output_stride))
+            if global_pool:
+                net = reduce_mean(net, [1, 2], keepdims=True, name="pool5")
+            if num_classes is not None:
+                net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
+            end_points = slim_utils.convert_collection_to_dict(collection)
+            if num_classes is not None:
+                end_points["predictions"] = softmax(net, scope="predictions")
+            return net, end_points
+
+
+def of_depth(layers: int, version: Callable[..., Any], unit_fn: Any) -> Callable[..., tuple[Tensor, dict[str, Any]]]:
+    """The network of 50, 101, 152 or 200 layers.
+
+    Args:
+        layers: How many.
+        version: `resnet_v1` or `resnet_v2`.
+        unit_fn: Makes its units.
+    """
+    name = f"{version.__name__}_{layers}"
+
+    def network(
+        inputs: Tensor,
+        num_classes: int | None = None,
+        is_training: bool | None = True,
+        global_pool: bool = True,
+        output_stride: int | None = None,
+        reuse: Reuse | None = None,
+        scope: str = name,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """The network of the number of layers in its name. The arguments are those of `resnet_v1`."""
+        blocks = blocks_of(layers, unit_fn)
+        made: tuple[Tensor, dict[str, Any]] = version(
+            inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope
+        )
+        return made
+
+    network.__name__ = network.__qualname__ = name
+    network.default_image_size = 224  # type: ignore[attr-defined]  # programs read it
+    return network

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import nullcontext
 from typing import Any
 
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import CollectionNames
 from tfray.library.layers import slim_utils
 from tfray.library.layers.arg_scope import add_arg_scope, arg_scope
-from tfray.library.layers.slim_functions import max_pool2d, softmax
 from tfray.library.layers.slim_layers import batch_norm, conv2d
 from tfray.library.networks.resnet_utils import (
     Block,
-    blocks_of,
     conv2d_same,
+    of_depth,
+    residual_network,
     resnet_arg_scope,
-    root_stride,
-    stack_blocks_dense,
     subsample,
     units,
 )
 from tfray.library.variables.variable_scope import variable_scope
 from tfray.library.variables.variable_store import Reuse
-from tfray.ops.math.reduction_ops import reduce_mean
 from tfray.ops.nn.activation_ops import relu
 
 # fmt: off
@@ -117,86 +113,27 @@ def resnet_v2(
     Raises:
         ValueError: `output_stride` cannot be reached.
     """
-    with variable_scope(scope, "resnet_v2", [inputs], reuse=reuse) as opened:
-        collection = f"{opened.original_name_scope}_end_points"
-        training = nullcontext() if is_training is None else arg_scope([batch_norm], is_training=is_training)
-        with training, arg_scope([conv2d, bottleneck, stack_blocks_dense], outputs_collections=collection):
-            net = inputs
-            if include_root_block:
-                output_stride = root_stride(output_stride)
-                with arg_scope([conv2d], activation_fn=None, normalizer_fn=None):
-                    net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
-                net = max_pool2d(net, [3, 3], stride=2, scope="pool1")
-            net = stack_blocks_dense(net, blocks, output_stride)
-            net = batch_norm(net, activation_fn=relu, scope="postnorm")
-            if global_pool:
-                net = reduce_mean(net, [1, 2], keepdims=True, name="pool5")
-            if num_classes is not None:
-                net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
-            end_points = slim_utils.convert_collection_to_dict(collection)
-            if num_classes is not None:
-                end_points["predictions"] = softmax(net, scope="predictions")
-            return net, end_points
+    return residual_network(
+        "resnet_v2",
+        bottleneck,
+        inputs,
+        blocks,
+        num_classes,
+        is_training,
+        global_pool,
+        output_stride,
+        include_root_block,
+        reuse,
+        scope,
+        arg_scope([conv2d], activation_fn=None, normalizer_fn=None),
+        lambda net: batch_norm(net, activation_fn=relu, scope="postnorm"),
+    )
 
 
 resnet_v2.default_image_size = 224  # type: ignore[attr-defined]  # programs read it
 
 
-def resnet_v2_50(
-    inputs: Tensor,
-    num_classes: int | None = None,
-    is_training: bool | None = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Reuse | None = None,
-    scope: str = "resnet_v2_50",
-) -> tuple[Tensor, dict[str, Any]]:
-    """The network of 50 layers. The arguments are those of `resnet_v2`."""
-    blocks = blocks_of(50, bottleneck)
-    return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
-
-
-def resnet_v2_101(
-    inputs: Tensor,
-    num_classes: int | None = None,
-    is_training: bool | None = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Reuse | None = None,
-    scope: str = "resnet_v2_101",
-) -> tuple[Tensor, dict[str, Any]]:
-    """The network of 101 layers. The arguments are those of `resnet_v2`."""
-    blocks = blocks_of(101, bottleneck)
-    return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
-
-
-def resnet_v2_152(
-    inputs: Tensor,
-    num_classes: int | None = None,
-    is_training: bool | None = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Reuse | None = None,
-    scope: str = "resnet_v2_152",
-) -> tuple[Tensor, dict[str, Any]]:
-    """The network of 152 layers. The arguments are those of `resnet_v2`."""
-    blocks = blocks_of(152, bottleneck)
-    return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
-
-
-def resnet_v2_200(
-    inputs: Tensor,
-    num_classes: int | None = None,
-    is_training: bool | None = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    reuse: Reuse | None = None,
-    scope: str = "resnet_v2_200",
-) -> tuple[Tensor, dict[str, Any]]:
-    """The network of 200 layers. The arguments are those of `resnet_v2`."""
-    blocks = blocks_of(200, bottleneck)
-    return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
-
-
-for _network in (resnet_v2_50, resnet_v2_101, resnet_v2_152, resnet_v2_200):
-    _network.default_image_size = 224  # type: ignore[attr-defined]
+resnet_v2_50 = of_depth(50, resnet_v2, bottleneck)
+resnet_v2_101 = of_depth(101, resnet_v2, bottleneck)
+resnet_v2_152 = of_depth(152, resnet_v2, bottleneck)
+resnet_v2_200 = of_depth(200, resnet_v2, bottleneck)
