@@ -486,7 +486,7 @@ class DNNRegressor(_Regressing):
         gradient_clip_norm: float | None = None,
         enable_centered_bias: bool = False,
         config: EstimatorConfig | None = None,
-        feature_engineering_fn: Any = None,
+        feature_engineering_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
         label_dimension: int = 1,
         **_more: Any,
     ) -> None:

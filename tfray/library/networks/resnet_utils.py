@@ -24,6 +24,10 @@ from tfray.ops.nn.activation_ops import relu
 __all__ = ["Block", "conv2d_same", "resnet_arg_scope", "stack_blocks_dense", "subsample"]
 
 
+MakeUnit = Callable[..., Tensor]
+"""Makes a unit from its input; see `Block.unit_fn`."""
+
+
 class Block(collections.namedtuple("Block", ["scope", "unit_fn", "args"])):
     """A block of a residual network.
 
@@ -154,7 +158,7 @@ DEPTHS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24,
 """Units of the four blocks, by the number of layers of a network."""
 
 
-def blocks_of(layers: int, unit_fn: Any) -> list[Block]:
+def blocks_of(layers: int, unit_fn: MakeUnit) -> list[Block]:
     """The blocks of the network with so many layers."""
     shapes = zip((64, 128, 256, 512), DEPTHS[layers], (2, 2, 2, 1), strict=True)
     return [Block(f"block{index}", unit_fn, units(*shape)) for index, shape in enumerate(shapes, 1)]
@@ -171,7 +175,7 @@ def root_stride(output_stride: int | None) -> int | None:
 
 def residual_network(
     name: str,
-    unit_fn: Any,
+    unit_fn: MakeUnit,
     inputs: Tensor,
     blocks: Iterable[Block],
     num_classes: int | None,
@@ -222,7 +226,9 @@ def residual_network(
             return net, end_points
 
 
-def of_depth(layers: int, version: Callable[..., Any], unit_fn: Any) -> Callable[..., tuple[Tensor, dict[str, Any]]]:
+def of_depth(
+    layers: int, version: Callable[..., Any], unit_fn: MakeUnit
+) -> Callable[..., tuple[Tensor, dict[str, Any]]]:
     """The network of 50, 101, 152 or 200 layers.
 
     Args:
