@@ -105,7 +105,7 @@ def test_public_functions_stay_themselves():
         (lambda: tf.gfile.Copy("f" * 5000, "g"), "File name too long"),
         (lambda: tf.TensorShape(object()), "a shape cannot be"),
         (lambda: tf.TensorShape("12"), "a shape cannot be '12': dims are"),
-        (lambda: tf.Dimension("a"), "a dimension cannot be 'a'"),
+        (lambda: tf.Dimension("a"), "a dimension cannot have the value 'a'"),
         (lambda: tf.as_dtype(tf.constant(1.0)), "is not an element type"),
     ],
 )

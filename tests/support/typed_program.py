@@ -239,7 +239,7 @@ def on_another_graph() -> tf.GraphDef:
         operation: tf.Operation = tensor.op
         dtype: tf.DType = tensor.dtype
         print(shape.as_list(), operation.name, dtype.is_integer, tensor.get_shape())
-        definition = graph.as_graph_def()
+        definition: tf.GraphDef = graph.as_graph_def()
         tf.import_graph_def(definition, name="again")
     with tf.Session(graph=graph) as session:
         kept = tf.graph_util.convert_variables_to_constants(session, definition, ["Const"])

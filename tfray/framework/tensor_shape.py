@@ -26,7 +26,7 @@ class Dimension:
             value = value.value
         self.value: int | None = None if value is None else _whole(value)
         if self.value is not None and self.value < 0:
-            raise ArgumentError(f"a dimension cannot be {self.value}")
+            raise ArgumentError(f"a dimension cannot have the value {self.value}")
 
     def __index__(self) -> int:
         if self.value is None:
@@ -360,7 +360,7 @@ def _size(value: Any) -> int | None:
     if size is not None and size < 0:
         if size == -1:  # TensorFlow 1 writes -1 for an unknown dimension in attributes and protos
             return None
-        raise ValueError(f"a dimension cannot be {size}")
+        raise ValueError(f"a dimension cannot have the value {size}")
     return size
 
 
@@ -370,9 +370,9 @@ def _whole(value: Any) -> int:
         size = int(value)
         is_whole = bool(size == value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"a dimension cannot be {value!r}") from error
+        raise ArgumentError(f"a dimension cannot have the value {value!r}") from error
     if not is_whole:
-        raise ArgumentError(f"a dimension cannot be {value!r}")
+        raise ArgumentError(f"a dimension cannot have the value {value!r}")
     return size
 
 

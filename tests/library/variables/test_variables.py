@@ -69,7 +69,7 @@ def test_names_of_the_operations():
 
 
 def test_an_initial_value_is_needed():
-    with pytest.raises(ValueError, match="initial_value must be given"):
+    with pytest.raises(ValueError, match="initial_value is a required"):
         Variable()
     with pytest.raises(ValueError, match="validate_shape=False"):
         Variable(placeholder(dtypes.float32))

@@ -8,7 +8,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 
 # fmt: off
 __all__ = [
@@ -127,8 +127,12 @@ def _counted(msg: object, n: int, least: int = 1) -> int:
 
 
 def log_if(level: int, msg: object, condition: Any, *args: object) -> None:
-    """Write a message if a condition holds."""
-    if condition:
+    """Write a message if a condition holds. Raises `ArgumentError` if it has no truth value, as a tensor has none."""
+    try:
+        holds = bool(condition)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"log_if(): condition is {condition!r}: {error}") from error
+    if holds:
         _get_logger().log(_level(level), msg, *args, stacklevel=_CALLER)
 
 

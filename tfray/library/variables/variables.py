@@ -166,7 +166,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
             self._find(variable_def, import_scope)
             return
         if initial_value is None:
-            raise ValueError("initial_value must be given: a tensor, a value, or a function that returns one")
+            raise ValueError("initial_value is a required positional argument: a tensor, a value, or a function of one")
         if constraint is not None and not callable(constraint):
             raise ValueError(f"constraint must be a function, not {constraint!r}")
         on_read = self.synchronization is VariableSynchronization.ON_READ
