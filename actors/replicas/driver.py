@@ -618,12 +618,16 @@ class ReplicaDriver:
             if not computing.is_first(step):
                 computing.keep(step, ref)
                 return []
-            return self._delivered(step, replica, ref) + self._take_early(replica, computing)
+            self._execute(self._delivered(step, replica, ref))
+            return self._take_early(replica, computing)
 
         return delivered
 
     def _take_early(self, replica: int, computing: StepsOfReplica) -> list[Decision]:
-        """Take the answer of a replica that has overtaken another, if its turn has come."""
+        """Take the answer of a replica that has overtaken another, if its turn has come.
+
+        What follows from the other has been done: a step that it begins is begun before this answer may end it.
+        """
         early = computing.take_answer() if self._computing.get(replica) is computing else None
         return [] if early is None else self._when_delivered(early[0], replica)(early[1])
 
@@ -682,10 +686,11 @@ class ReplicaDriver:
                 ray_calls.outcome(ref, shard)
             except UnavailableError as error:
                 self._lose(shard, error)
-            if shard in self._gone:
-                return without() + self._take_early(replica, computing) if is_there else []
             if not is_there:
                 return []  # it has left meanwhile
+            if shard in self._gone:
+                self._execute(without())
+                return self._take_early(replica, computing)
             notice(f"replica {replica} ({self._workers[replica]}) does not reach {shard}, and is given up")
             self._drop_steps(replica)
             return self._membership.left(replica)

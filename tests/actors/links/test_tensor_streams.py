@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import queue
+import select
 import socket
 import struct
 import threading
@@ -153,13 +154,17 @@ def test_what_is_needed_first_overtakes_what_waits(loans, receiver, monkeypatch,
     monkeypatch.setattr(tensor_streams, "STREAMS", 1)
     monkeypatch.setattr(peer_link, "UNSENT_BYTES", 1 << 14)
     monkeypatch.setattr(receiver.server, "_take_tensors", streams.put)  # nothing is read until all has been sent
-    for key in ["pause", "a", "b", "c", "c", "a", "b"]:
-        chunks = 40 if key == "pause" else 1  # a connection that nobody reads does not even hold one
-        tensor = lent(loans, numbers(chunks * CHUNK_BYTES))
-        receiver.peer.deliver(STEP, replicas, [(key, tensor)], wants_receipt=False)
-        del tensor
+
+    def deliver(key, chunks):
+        receiver.peer.deliver(STEP, replicas, [(key, lent(loans, numbers(chunks * CHUNK_BYTES)))], wants_receipt=False)
+
+    deliver("pause", 40)
+    stream = streams.get(timeout=PATIENCE_S)
+    select.select([stream], [], [], PATIENCE_S)  # its first chunk is under way, which keeps the stream busy
+    for key in ["a", "b", "c", "c", "a", "b"]:
+        deliver(key, 1)  # a connection that nobody reads does not even hold one chunk
     wait_for(lambda: len(receiver.incoming._tensors) == len(order.split()))  # each is awaited by now
-    receiver.incoming.take_stream(streams.get(timeout=PATIENCE_S))
+    receiver.incoming.take_stream(stream)
     arrived = [key for _ in order.split() for key in receiver.taken.get(timeout=PATIENCE_S)]
     assert arrived == order.split()
 
