@@ -263,10 +263,10 @@ class Readable(Protocol):
 class LinkReader:
     """Reads from all links of a process, on one thread at a time.
 
-    The reader has a thread of its own, which lives as long as there are links. A thread that waits for a message
-    (`read_until`) may read in its place, as its *guest*: then the message wakes one thread instead of two. Only the
-    first of several threads that wait becomes the guest. The reader's own thread rests meanwhile, and takes over again
-    when nobody has waited for `_REST_S`.
+    The reader has a thread of its own, which lives as long as there are links, or actions for when it is idle. A thread
+    that waits for a message (`read_until`) may read in its place, as its *guest*: then the message wakes one thread
+    instead of two. Only the first of several threads that wait becomes the guest. The reader's own thread rests
+    meanwhile, and takes over again when nobody has waited for `_REST_S`.
     """
 
     def __init__(self, name: str) -> None:
@@ -315,6 +315,7 @@ class LinkReader:
         """On the reading thread, call `action` whenever no message has come for a while, until it returns False."""
         with self._lock:
             self._when_idle.append(action)
+            self._begin()
         if not self.is_current:
             self._wake()  # it may sleep until the next message
 
@@ -358,11 +359,15 @@ class LinkReader:
     def _order(self, link: Readable, wants_room: bool | None) -> None:
         with self._lock:
             self._orders.append((link, wants_room))
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+            self._begin()
         if not self.is_current:
             self._wake()
+
+    def _begin(self) -> None:
+        """Start the reader's own thread if it does not run. Call it with the lock held."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
 
     def _wake(self) -> None:
         with suppress(BlockingIOError):  # the socket is full: the thread is about to wake
@@ -382,10 +387,10 @@ class LinkReader:
                     break
 
     def _is_idle(self) -> bool:
-        """Whether there are no links; then the thread ends."""
+        """Whether there are no links, and no actions for when it is idle; then the thread ends."""
         with self._lock:
             self._may_be_idle = False
-            if self._orders or len(self._selector.get_map()) > 1:
+            if self._orders or self._when_idle or len(self._selector.get_map()) > 1:
                 return False
             self._thread = None
             return True
@@ -438,6 +443,7 @@ class LinkReader:
                 kept = [action for action in actions if _attempted(action)]
                 with self._lock:
                     self._when_idle[:0] = kept
+                    self._may_be_idle |= not self._when_idle
             while self._deferred:
                 deferred, self._deferred = self._deferred, []
                 for action in deferred:

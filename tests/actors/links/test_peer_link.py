@@ -45,7 +45,7 @@ from tfray.actors.links.messages import (
     plain,
 )
 from tfray.actors.links.notices import notice
-from tfray.actors.links.peer_link import MAX_STRANGERS, Arrivals, LinkServer, open_link, read_until
+from tfray.actors.links.peer_link import MAX_STRANGERS, Arrivals, LinkReader, LinkServer, open_link, read_until
 from tfray.actors.links.peers import Peer, PeerHandle
 from tfray.errors import DataLossError, InvalidArgumentError, UnavailableError, UnknownError
 
@@ -602,6 +602,15 @@ def test_a_server_that_closes_ends_the_handshakes_with_it():
         with contextlib.suppress(ConnectionError):
             while stranger.recv(1 << 10):
                 pass
+
+
+def test_what_waits_for_an_idle_moment_is_done_without_links_too():
+    """Memory that is given back after the last link has closed is let go of, and then the thread ends."""
+    reader, turns = LinkReader("reader-without-links"), queue.SimpleQueue()
+    reader.when_idle(lambda: turns.put(threading.current_thread()) or turns.qsize() < 2)
+    wait_for(lambda: turns.qsize() == 2)
+    turns.get().join(PATIENCE_S)
+    assert not turns.get().is_alive()
 
 
 @pytest.mark.parametrize("gone", ["closed", "closed below", "absent"])
