@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from tfray.actors.replicas.membership import (
 from tfray.actors.replicas.replica_protocol import Commit, Complete, Decision, Join, Reopen, ReplicaProtocol, Start
 from tfray.actors.replicas.replica_workers import MakeInput, RayWorkers, ReplicaProgram
 from tfray.actors.replicas.settlement import Parted, settlement
-from tfray.actors.replicas.step_in_flight import StepInFlight, StepReport, StepsOfReplica
+from tfray.actors.replicas.step_in_flight import ServingSteps, StepInFlight, StepReport, StepsOfReplica
 from tfray.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -80,14 +80,6 @@ these may wait for a tensor that does not come."""
 
 BATCHES: Final = "input/batches"
 """Name in checkpoints of the number of batches that all replicas have taken."""
-
-
-class _Serving(NamedTuple):
-    """Shards that serve one replica in one step."""
-
-    replica: int
-    step: int
-    shards: tuple[str, ...]
 
 
 class ReplicaDriver:
@@ -168,8 +160,7 @@ class ReplicaDriver:
         replicas = len(self._workers) if protocol.collective else 1
         self._progress = Progress(first_step - 1, (first_step - 1) * replicas)
         self._computing: dict[int, StepsOfReplica] = {}
-        self._next_serving = 1
-        self._serving: dict[int, _Serving] = {}
+        self._serving = ServingSteps()
         self._held_up_since: float | None = None
         self._paces = Paces()
         program = ReplicaProgram(self._plan_id, compiled.replica, self._functions, make_input)
@@ -530,13 +521,11 @@ class ReplicaDriver:
 
     def _serve(self, step: int, replica: int, after: int | None, plan_id: PlanId, shards: tuple[str, ...]) -> StepKey:
         """Ask shards to run a plan for a replica in a step. Returns the step's identity under which they run it."""
-        number = self._next_serving
-        self._next_serving += 1
-        self._serving[number] = _Serving(replica, step, shards)
+        number = self._serving.begin(replica, step, shards)
         key = StepKey(self._driver_id, number, serves=True)
         request = StepRequest(
             self._key(step),
-            min(self._serving),
+            self._serving.floor,
             receivers=(self._workers[replica],),
             served=key,
             serves=True,
@@ -556,13 +545,6 @@ class ReplicaDriver:
         for ref, device in calls.items():
             unpack(ref, device, self._faults.step_timeout_s)
         return tuple(calls.values())
-
-    def _end_serving(self, replica: int, step: int) -> list[tuple[int, tuple[str, ...]]]:
-        """Forget which shards serve a replica in a step. Returns the numbers of these steps, with their shards."""
-        ended = [(each, told.shards) for each, told in self._serving.items() if told[:2] == (replica, step)]
-        for number, _ in ended:
-            del self._serving[number]
-        return ended
 
     def _when_served(self, step: int, replica: int, shard: str) -> Callable[[Any], list[Decision]]:
         def served(ref: Any) -> list[Decision]:
@@ -587,7 +569,7 @@ class ReplicaDriver:
             if combiner is not None and combiner.device in self._cluster.devices:
                 ending = EndCombining(Combiner.own(self._key(step)), f"replica {replica} is gone")
                 tell(self._cluster.peer(combiner.device), ending)
-            for number, shards in self._end_serving(replica, step):
+            for number, shards in self._serving.end(replica, step).items():
                 for shard in shards:
                     key = StepKey(self._driver_id, number, serves=True)
                     tell(self._cluster.peer(shard), CancelStep(key, f"replica {replica} is gone"))
@@ -661,8 +643,7 @@ class ReplicaDriver:
     def _counted(self, step: int, replica: int, values: list[Any]) -> list[Decision]:
         """A replica has delivered a step."""
         self._computing[replica].end(step)
-        if self._serving:
-            self._end_serving(replica, step)
+        self._serving.end(replica, step)
         self._membership.takes_part(replica)
         if step in self._open:  # else it has ended without this replica
             took = self._open[step].delivered(replica, values)

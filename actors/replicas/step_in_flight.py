@@ -188,3 +188,27 @@ class StepsOfReplica:
             self._answers[step] = None
             return step, answer
         return None
+
+
+class ServingSteps:
+    """The steps in which shards serve one replica each: they are numbered by themselves."""
+
+    def __init__(self) -> None:
+        self._begun = 0
+        self._open: dict[tuple[int, int], dict[int, tuple[str, ...]]] = {}
+        """By replica and its step: these steps by number, each with its shards."""
+
+    def begin(self, replica: int, step: int, shards: tuple[str, ...]) -> int:
+        """Shards serve a replica in one of its steps. Returns the number of the step in which they do."""
+        self._begun += 1
+        self._open.setdefault((replica, step), {})[self._begun] = shards
+        return self._begun
+
+    @property
+    def floor(self) -> int:
+        """Steps below this number are over."""
+        return min((min(numbers) for numbers in self._open.values()), default=self._begun + 1)
+
+    def end(self, replica: int, step: int) -> dict[int, tuple[str, ...]]:
+        """Note that a replica is no longer served in a step. Returns the steps that end, with their shards."""
+        return self._open.pop((replica, step), {})
