@@ -53,7 +53,7 @@ def noted_pid(folder, replica):
     return pid
 
 
-def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, **options):
+def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, restarts=8, **options):
     """A run of which a replica freezes for good after the tenth step, with a save at every tenth."""
 
     def on_step(record):
@@ -65,7 +65,12 @@ def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, **options):
         noting_input(together_input(tf.train.array_input(*classification_data(), batch_size=24), folder, 3), folder),
         scaling(3, 2, **options),
         tf.train.RunConfig(
-            steps=steps, on_step=on_step, checkpoint_dir=str(folder / "saved"), save_every_steps=10, keep_checkpoints=9
+            steps=steps,
+            on_step=on_step,
+            checkpoint_dir=str(folder / "saved"),
+            save_every_steps=10,
+            keep_checkpoints=9,
+            max_worker_restarts=restarts,
         ),
     ).fit()
 
@@ -95,7 +100,7 @@ def test_a_frozen_worker_of_asynchronous_training_stops_no_save(
 ):
     """The step that it had is another's, which is not given up itself: every step is done once."""
     monkeypatch.setattr(driver, "HELD_UP_S", 1.0)
-    result = run_with_a_frozen_worker(tmp_path, freeze, steps=60, frozen=frozen, mode="async")
+    result = run_with_a_frozen_worker(tmp_path, freeze, steps=60, frozen=frozen, restarts=0, mode="async")
     assert f"replica {frozen} (/job:worker/task:{frozen}/device:CPU:0) has not ended" in capfd.readouterr().err
     assert {record.members for record in result.history[-20:]} == {(r,) for r in range(3) if r != frozen}
     assert [record.step for record in result.history] == list(range(1, 61))
