@@ -292,8 +292,12 @@ class IncomingTensors:
         self._drop(lambda each: each.claim is not None and each.claim.link is link)
 
     def forget_stream(self, stream: IncomingStream) -> None:
-        """Drop what has come over a stream that has ended, and was never named or is not complete."""
+        """Drop what has come over a stream that has ended, and was never named or is not complete.
+
+        Its sender is gone. So is the room that only it needed: nothing else may come for a long time, to look for it.
+        """
         self._drop(lambda each: stream in each.streams and (each.claim is None or not each.has_all))
+        self._buffers.clear()
 
     def _drop(self, is_lost: Callable[[_Arriving], bool]) -> None:
         """Drop tensors, and with them all others that the same messages name."""

@@ -251,6 +251,16 @@ def test_what_has_not_come_whole_is_dropped_with_its_stream_and_with_its_link(re
     stream.close()
 
 
+def test_the_room_of_what_has_not_come_whole_is_free_when_its_stream_has_ended(ray_local, receiver):
+    """Though it was made after the last of this process's own tensors, and nothing comes after it."""
+    before, stream = stored_bytes(ray_local), connected(receiver)
+    receiver.buffers.clear()
+    stream.sendall(HEAD.pack(1, CHUNK_BYTES, 0, CHUNK_BYTES) + bytes(8))
+    wait_for(lambda: stored_bytes(ray_local) >= before + CHUNK_BYTES)
+    stream.close()
+    wait_for_store(ray_local, before)
+
+
 def test_a_stream_that_breaks_closes_the_link_and_its_calls_raise(loans, receiver, monkeypatch):
     streams = []
     monkeypatch.setattr(receiver.server, "_take_tensors", streams.append)  # they are not read: nothing is taken
