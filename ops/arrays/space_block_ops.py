@@ -294,16 +294,17 @@ def _block_shape(op: Operation, grow: bool) -> list[TensorShape]:
         return [UNKNOWN if source.rank is None else TensorShape([None] * source.rank)]
     if source.rank <= m:
         raise ValueError(f"{m} blocks do not fit shape {source}: it needs a batch dimension too")
-    sizes: list[int | None] = list(source.sizes)
-    if sides is None or frames is None:
-        sizes[: m + 1] = [None] * (m + 1)
+    if (sides is not None and (sides < 1).any()) or (frames is not None and (frames < 0).any()):
+        raise ValueError(f"block sides must be positive, and what is added or cut off not negative: {sides}, {frames}")
+    sizes: list[int | None] = [*[None] * (m + 1), *source.sizes[m + 1 :]]
+    if sides is None:
         return [TensorShape(sizes)]
-    if (sides < 1).any() or (frames < 0).any():
-        raise ValueError(f"block sides {sides.tolist()} must be positive, and {frames.tolist()} not negative")
     count = int(np.prod(sides))
-    sizes[0] = _times(sizes[0], count) if grow else _divided(sizes[0], count)
+    sizes[0] = _times(source.sizes[0], count) if grow else _divided(source.sizes[0], count)
+    if frames is None:
+        return [TensorShape(sizes)]
     for i, (side, pair) in enumerate(zip(sides.tolist(), frames.tolist(), strict=True), 1):
-        size = sizes[i]
+        size = source.sizes[i]
         if size is not None:
             sizes[i] = _divided(size + sum(pair), side) if grow else size * side - sum(pair)
             if (sizes[i] or 0) < 0:

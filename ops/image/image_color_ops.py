@@ -90,7 +90,10 @@ def _fitted(image: Tensor, dtype: DType, saturate: bool) -> Tensor:
 
 
 def _in_floats(image: TensorLike, change: Callable[[Tensor], Tensor]) -> Tensor:
-    """Apply a change of colours in float32 (or the image's own float dtype), and convert back."""
+    """Apply a change of colours in float32 (or the image's own float dtype), and convert back.
+
+    TensorFlow computes images of float64 in float32 too, and so rounds them.
+    """
     image = convert_to_tensor(image, name="image")
     if image.dtype.is_floating:
         return change(image)

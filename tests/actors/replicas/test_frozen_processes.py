@@ -54,10 +54,16 @@ def noted_pid(folder, replica):
 
 
 def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, restarts=8, **options):
-    """A run of which a replica freezes for good after the tenth step, with a save at every tenth."""
+    """A run of which a replica freezes for good after the tenth step, with a save at every tenth.
+
+    Of an asynchronous run it has taken part by then: of a synchronous one it may be the one that never counts.
+    """
+    members, stopped = set(), []
 
     def on_step(record):
-        if record.step == 10:
+        members.update(record.members)
+        if record.step >= 10 and not stopped and (frozen in members or "mode" not in options):
+            stopped.append(record.step)
             freeze(noted_pid(folder, frozen))
 
     return tf.train.Trainer(

@@ -71,6 +71,10 @@ COMPUTED_SHAPES = {
     "scatter_nd": (lambda x: tf.scatter_nd([[0]], tf.zeros([1, 4]), [tf.shape(x)[0], 4]), (None, 4)),
     "meshgrid": (lambda x: tf.meshgrid(tf.range(tf.shape(x)[1]), tf.range(3))[0], (3, 4)),
     "space_to_batch": (lambda x: tf.space_to_batch_nd(x, [2], [[0, 0]]), (None, 2, 5)),
+    "paddings unknown": (
+        lambda x: tf.space_to_batch_nd(tf.transpose(x, [1, 0, 2]), [2], [[0, 0 * tf.shape(x)[0]]]),
+        (8, None, 5),
+    ),
     "boolean_mask": (lambda x: tf.boolean_mask(x, [True, False, True, True], axis=1), (None, None, 5)),
     "gather": (lambda x: tf.gather(x, [[0, 1]], axis=1), (None, 1, 2, 5)),
     "transpose": (lambda x: tf.transpose(x, [1, 2, 0]), (4, 5, None)),

@@ -148,7 +148,7 @@ def gradient_options(tf: Any, x: Any, y: Any, unconnected: str, stop: bool) -> l
     options = {"unconnected_gradients": getattr(tf.UnconnectedGradients, unconnected)}
     if stop:
         options["stop_gradients"] = [z]
-    found = tf.gradients(tf.reduce_sum(tf.exp(-z)) + tf.reduce_sum(z), [x, y, z], **options)
+    found = tf.gradients(tf.reduce_sum(tf.exp(-z)) - tf.reduce_sum(z), [x, y, z], **options)
     return [d for d in found if d is not None] + [tf.constant([d is None for d in found])]
 
 
