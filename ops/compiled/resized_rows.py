@@ -96,13 +96,14 @@ def resample(
             target = (item * column_outputs + column) * channels
             other = column + (column_taps - 1) * column_outputs
             weight, other_weight = column_weights[column], column_weights[other]
-            if column_taps <= 2 and weight != 0 and (other_weight != 0 or column_taps == 1):
+            if column_taps <= 2 and weight != 0:
+                has_other = column_taps == 2 and other_weight != 0
                 one = columns[column] * channels
                 two = columns[other] * channels
-                w, v = fill(weight), fill(other_weight if column_taps == 2 else np.float32(0))
+                w, v = fill(weight), fill(other_weight)
                 for channel in range(0, channels, 16):
                     total = w * load(between, one + channel)
-                    if column_taps == 2:
+                    if has_other:
                         total = fused(v, load(between, two + channel), total)
                     store_upto(out, target + channel, total, channels - channel)
             else:
