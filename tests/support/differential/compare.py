@@ -390,6 +390,7 @@ DELIBERATE = [
     ("unravel_index", "is not within|runs; ", "places below 0 are refused, and there may be none"),
     ("image.adjust_gamma", r"result .*-(21474|92233)\d+", "what is no number becomes 0"),
     ("image.adjust_gamma", r"result .*np\.float64", "in float64, which TensorFlow rounds to float32 first"),
+    ("erf", r"\(-?1\.0\), TensorFlow .*nan", "the square of a large number overflows"),
     ("betainc", "Shapes must be equal rank|Dimension", "the shapes broadcast"),
     ("constant", "object is not iterable", "one size is a shape of one dimension"),
     ("required_space_to_batch_paddings", "not fully defined", "a number of axes that only a step knows"),
