@@ -90,10 +90,7 @@ def _fitted(image: Tensor, dtype: DType, saturate: bool) -> Tensor:
 
 
 def _in_floats(image: TensorLike, change: Callable[[Tensor], Tensor]) -> Tensor:
-    """Apply a change of colours in float32 (or the image's own float dtype), and convert back.
-
-    TensorFlow computes images of float64 in float32 too, and so rounds them.
-    """
+    """Apply a change of colours in float32 (or the image's own float dtype), and convert back."""
     image = convert_to_tensor(image, name="image")
     if image.dtype.is_floating:
         return change(image)
@@ -336,7 +333,7 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
         delta: What to add, a scalar.
 
     Returns:
-        Same shape and dtype.
+        Same shape and dtype. An image of float64 is computed in float64; TensorFlow rounds it to float32.
     """
     with get_default_graph().name_scope("adjust_brightness"):
         return _in_floats(image, lambda colors: colors + cast(delta, colors.dtype))
@@ -371,7 +368,7 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
         contrast_factor: By which to multiply distances from the mean, a scalar.
 
     Returns:
-        Same shape and dtype.
+        Same shape and dtype. An image of float64 is computed in float64; TensorFlow rounds it to float32.
     """
 
     def change(colors: Tensor) -> Tensor:
@@ -418,7 +415,7 @@ def adjust_gamma(image: TensorLike, gamma: float | Tensor = 1, gain: TensorLike 
         gain: The factor, a scalar.
 
     Returns:
-        Same shape and dtype.
+        Same shape and dtype. An image of float64 is computed in float64; TensorFlow rounds it to float32.
     """
     known = constant_value(gamma) if isinstance(gamma, Tensor) else gamma
     if known is not None and known < 0:
@@ -440,7 +437,7 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
         name: Name scope of the operations.
 
     Returns:
-        Same shape and dtype.
+        Same shape and dtype. An image of float64 is computed in float64; TensorFlow rounds it to float32.
     """
     with get_default_graph().name_scope(name or "adjust_hue"):
         return _in_floats(image, lambda colors: add_op(ADJUST_HUE, colors, convert_to_tensor(delta, dtypes.float32)))
@@ -500,7 +497,7 @@ def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: st
         name: Name scope of the operations.
 
     Returns:
-        Same shape and dtype.
+        Same shape and dtype. An image of float64 is computed in float64; TensorFlow rounds it to float32.
     """
     with get_default_graph().name_scope(name or "adjust_saturation"):
         return _in_floats(
