@@ -16,7 +16,7 @@ from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import access_of
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import regions_of
-from tfray.placement.float_operations import elements, float_operations
+from tfray.runtime.float_operations import elements, float_operations
 
 STRING_BYTES: Final = 16
 """Assumed bytes of an element whose dtype does not tell its size, such as a string."""

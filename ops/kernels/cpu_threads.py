@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final
 
@@ -139,7 +140,7 @@ def parallel_for(work: Callable[[int], None], count: int) -> None:
     indices = iter(range(count))  # its __next__ is atomic under the interpreter's lock
     pool = _shared_pool()
     with one_blas_thread():
-        shares = [_Share(work, indices) for _ in range(helpers)]
+        shares = [_Task(partial(_run_all, work, indices)) for _ in range(helpers)]
         for share in shares:
             pool.start(share)
         try:
@@ -170,10 +171,10 @@ class _Pause:
         self._length_s = self._SHORTEST_S
 
     def note(self, worked_s: float, done: float, now: float) -> None:
-        """Note that a caller worked for so long, and waited from `done` to `now`.
+        """Note that a caller waited from `done` to `now`, after so much work of its own or for so much of the helper's.
 
-        If a helper's last tile took longer than all that the caller did, it was put aside. Each such wait doubles the
-        pause, and a call without one makes it short again.
+        If a helper's last tile took longer than all that the caller did, or a call took longer than its processor
+        time, the helper was put aside. Each such wait doubles the pause, and a call without one makes it short again.
         """
         waited_s = now - done
         if waited_s <= self._LONG_WAIT_S or waited_s <= worked_s:
@@ -191,61 +192,116 @@ def _run_all(work: Callable[[int], None], indices: Iterator[int]) -> None:
         work(index)
 
 
-class _Share:
-    """One helper's part of a `parallel_for`. The helper does nothing when the caller has finished before it begins.
+class _Task:
+    """A call that a helper makes, unless its caller takes it back before a helper begins.
 
     `_claimed` decides which of the two comes first. These are plain locks because futures take the interpreter's lock
     several more times, and each time is a wait on a busy machine.
     """
 
-    __slots__ = ("_claimed", "_context", "_done", "_error", "_indices", "_work")
+    __slots__ = ("_call", "_claimed", "_context", "_done", "_error", "_spent_s", "_value")
 
-    def __init__(self, work: Callable[[int], None], indices: Iterator[int]) -> None:
-        self._work: Callable[[int], None] | None = work
-        self._indices = indices
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call: Callable[[], object] | None = call
         self._context = copy_context()  # NumPy's error state is context-local: helpers must see the caller's
         self._claimed = threading.Lock()
         self._done = threading.Lock()
         self._done.acquire()
         self._error: BaseException | None = None
+        self._value: Any = None
+        self._spent_s = 0.0
 
     def run(self) -> None:
-        """On a helper: take indices until none is left."""
+        """Make the call, unless it was taken back."""
         if not self._claimed.acquire(blocking=False):
             return
+        begun = time.thread_time()
         try:
-            assert self._work is not None
-            self._context.run(_run_all, self._work, self._indices)
+            assert self._call is not None
+            self._value = self._context.run(self._call)
         except BaseException as error:  # noqa: BLE001 (the caller raises it)
             self._error = error
         finally:
-            self._work = None
+            self._call = None
+            self._spent_s = time.thread_time() - begun
             self._done.release()
 
-    def finish(self) -> BaseException | None:
-        """On the caller: wait for the helper if it has begun, and return what it raised."""
-        if self._claimed.acquire(blocking=False):
-            self._work = None  # the helper still holds this object for a while, but not our arrays
+    def taken_back(self) -> Callable[[], object] | None:
+        """On the caller: the call, which no helper will make; None if one has begun."""
+        if not self._claimed.acquire(blocking=False):
             return None
-        self._done.acquire()
-        return self._error
+        call, self._call = self._call, None  # a helper still holds this object for a while, but not our arrays
+        self._done.release()
+        return call
+
+    def finish(self) -> BaseException | None:
+        """On the caller: take the call back, or wait for the helper and return what it raised."""
+        self.taken_back()
+        with self._done:
+            return self._error
+
+
+class Aside(_Task):
+    """A call that is made while the calling thread goes on; see `Lane`."""
+
+    __slots__ = ()
+
+    def result(self) -> Any:
+        """On the caller, once: what the call returns. It is made here if no helper has begun it."""
+        call = self.taken_back()
+        if call is not None:
+            return call()
+        asked = time.perf_counter()
+        error = self.finish()
+        _pause.note(self._spent_s, asked, time.perf_counter())
+        if error is not None:
+            raise error
+        value, self._value = self._value, None
+        return value
+
+
+class Lane:
+    """A second lane of a step: calls that helpers make beside what the calling thread does.
+
+    A context manager. Whoever starts a call asks for its result within the ``with``; when an error leaves it, no call
+    is being made any more.
+    """
+
+    def __enter__(self) -> Lane:
+        self._asides: list[Aside] = []
+        return self
+
+    def start(self, call: Callable[[], object]) -> Aside:
+        """Have a call made beside what follows. On one core, and during a pause without helpers, it is made at once."""
+        aside = Aside(call)
+        self._asides.append(aside)
+        if thread_count() > 1 and time.perf_counter() >= _pause.end:
+            _shared_pool().start(aside)
+        else:
+            aside.run()
+        return aside
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        if kind is not None:
+            for aside in self._asides:
+                aside.finish()
 
 
 class _Pool:
-    """Helper threads that wait for shares."""
+    """Helper threads that wait for tasks."""
 
     def __init__(self, threads: int) -> None:
-        self._shares: SimpleQueue[_Share] = SimpleQueue()
+        self._tasks: SimpleQueue[_Task] = SimpleQueue()
         for number in range(threads):
             threading.Thread(target=self._help, name=f"tfray-cpu_{number}", daemon=True).start()
 
-    def start(self, share: _Share) -> None:
-        """Let a helper run `share` when it is free."""
-        self._shares.put(share)
+    def start(self, task: _Task) -> None:
+        """Let a helper run `task` when it is free."""
+        self._tasks.put(task)
 
     def _help(self) -> None:
         while True:
-            self._shares.get().run()
+            self._tasks.get().run()
 
 
 def _shared_pool() -> _Pool:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import tfray as tf
 from tests.support.interpreter import interpret
 from tests.support.processes import PATIENCE_S
-from tests.support.random_graphs import programs
+from tests.support.random_graphs import assert_same, check_program, programs
 from tfray.errors import DeadlineExceededError, InvalidArgumentError, ResourceExhaustedError, UnknownError
 from tfray.framework.op_def import on_cpu
 from tfray.ops.state import state_ops
@@ -42,38 +42,7 @@ def plans(session):
     return step._registered._plans
 
 
-def assert_same(actual, expected):
-    assert len(actual) == len(expected)
-    for a, e in zip(actual, expected, strict=True):
-        assert np.shape(a) == np.shape(e)
-        assert np.asarray(a).dtype == np.asarray(e).dtype
-        np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-5)
-
-
 # -- random programs -----------------------------------------------------------------------------------
-
-
-def check_program(program, config, sizes):
-    with tf.Session(graph=program.graph, config=config) as session:
-        values = program.initial_values()
-        for state, value in zip(program.states, values, strict=True):
-            initial = state.variable.initializer.inputs[1]
-            session.run(state.variable.initializer, {initial: value})
-        kept = []
-        for seed, n in enumerate(sizes):
-            feeds = program.feeds(n, seed)
-            given_feeds = {tensor: array.copy() for tensor, array in feeds.items()}
-            expected, values = program.expected(feeds, values)
-            actual = session.run(program.fetches, feeds)
-            assert_same(actual, expected)
-            kept.append((actual, [np.array(value) for value in actual]))
-            for tensor, array in feeds.items():
-                assert np.array_equal(array, given_feeds[tensor]), "a step wrote into what was fed"
-        for actual, copies in kept:
-            for array, copy in zip(actual, copies, strict=True):
-                assert np.array_equal(array, copy), "a later step wrote into what was fetched"
-        for state, value in zip(program.states, values, strict=True):
-            assert_same([session.run(state.variable)], [value])
 
 
 @RANDOM

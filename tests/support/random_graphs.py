@@ -7,7 +7,7 @@ must see is plain: the value before the step, or after the update where a contro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -313,3 +313,36 @@ def programs(draw, devices: int = 1, stateful: bool = False, max_operations: int
     graph = tf.Graph()
     with graph.as_default():
         return _Builder(draw, devices, stateful).build(graph, draw(st.integers(1, max_operations)))
+
+
+def assert_same(actual: Sequence[object], expected: Sequence[object]) -> None:
+    """The same values, shapes and dtypes."""
+    assert len(actual) == len(expected)
+    for a, e in zip(actual, expected, strict=True):
+        assert np.shape(a) == np.shape(e)
+        assert np.asarray(a).dtype == np.asarray(e).dtype
+        np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-5)
+
+
+def check_program(program: Program, config: tf.ConfigProto | None, sizes: Sequence[int]) -> None:
+    """Run steps with each of these sizes, and compare with what they should give."""
+    with tf.Session(graph=program.graph, config=config) as session:
+        values = program.initial_values()
+        for state, value in zip(program.states, values, strict=True):
+            initial = state.variable.initializer.inputs[1]
+            session.run(state.variable.initializer, {initial: value})
+        kept = []
+        for seed, n in enumerate(sizes):
+            feeds = program.feeds(n, seed)
+            given_feeds = {tensor: array.copy() for tensor, array in feeds.items()}
+            expected, values = program.expected(feeds, values)
+            actual = session.run(program.fetches, feeds)
+            assert_same(actual, expected)
+            kept.append((actual, [np.array(value) for value in actual]))
+            for tensor, array in feeds.items():
+                assert np.array_equal(array, given_feeds[tensor]), "a step wrote into what was fed"
+        for actual, copies in kept:
+            for array, copy in zip(actual, copies, strict=True):
+                assert np.array_equal(array, copy), "a later step wrote into what was fetched"
+        for state, value in zip(program.states, values, strict=True):
+            assert_same([session.run(state.variable)], [value])

@@ -10,12 +10,13 @@ The generated function looks like this, one operation a line, so that a line num
             return (v3.copy(), v4)
         return segment
 
-Names begin with ``b`` for buffers of reused memory, ``c`` for kernel contexts, ``k`` for constants, ``v`` for values,
-``w`` for loop variables, ``r1``, ``r2``, ... for what is in a region. On a GPU some values are made on the host (see
-`host_values`); copies of values begin with ``h`` on the host and with ``u`` on the device. A run of elementwise
-operations on large arrays is written as a function ``g`` of a part of their elements (see `fusion`). Branches and loops
-become Python's own, with their operations inline. Only a branch or a loop in which something may wait, or is sent, is
-called by its kernel. The code of a traced step takes the time before and after every operation (see `tracing`).
+Names begin with ``a`` for operations that run aside (see `lanes`), ``b`` for buffers of reused memory, ``c`` for kernel
+contexts, ``k`` for constants, ``v`` for values, ``w`` for loop variables, ``r1``, ``r2``, ... for what is in a region.
+On a GPU some values are made on the host (see `host_values`); copies of values begin with ``h`` on the host and with
+``u`` on the device. A run of elementwise operations on large arrays is written as a function ``g`` of a part of their
+elements (see `fusion`). Branches and loops become Python's own, with their operations inline. Only a branch or a loop
+in which something may wait, or is sent, is called by its kernel. The code of a traced step takes the time before and
+after every operation (see `tracing`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -33,11 +35,9 @@ import numpy as np
 
 from tfray.errors import (
     InternalError,
-    InvalidArgumentError,
     NotAnError,
     OpError,
     ResourceExhaustedError,
-    UnknownError,
     is_interrupt,
 )
 from tfray.framework import dtypes
@@ -47,6 +47,7 @@ from tfray.framework.op_def import Kernel
 from tfray.framework.region import Region
 from tfray.framework.tensor_list import TensorList
 from tfray.ops.kernels.compiling import CompiledKernel
+from tfray.ops.kernels.cpu_threads import Lane
 from tfray.runtime.cuda_graphs import ReplayedFunction, can_capture
 from tfray.runtime.device import Device, OpContext
 from tfray.runtime.device_groups import Group, UpdateGroup, arranged, group_loop, is_gradient, name_of, update_loops
@@ -66,6 +67,7 @@ from tfray.runtime.fusion import (
 from tfray.runtime.host_memory import own
 from tfray.runtime.host_values import HostValues, has_one_form, host_values, is_inlined
 from tfray.runtime.memory import lay_out_memory
+from tfray.runtime.op_errors import error_of
 from tfray.runtime.over_batch import BatchFunction, region_over_batch
 from tfray.runtime.program import LOOK_AFTER, NumPyNames, Program, assign
 from tfray.runtime.segment_body import Body, region_body
@@ -225,16 +227,7 @@ class CompiledBody:
                 return ResourceExhaustedError(f"no memory for the results of a step: {error}", device=self._device.name)
             return error if isinstance(error, OpError) else InternalError(f"generated code failed: {error!r}")
         op, inputs = self._line_ops[line]
-        if isinstance(error, OpError):
-            if error.op_name in (None, op.name):
-                error.op_name, error.device, error.site = op.name, self._device.name, op.site
-            return error
-        shown = ", ".join(_describe(named, frame.f_locals) for named in inputs)
-        message = f"{op.type}: {error}" + (f"; its inputs were {shown}" if shown else "")
-        kind = _kind_of(error)
-        if kind is UnknownError:
-            message = f"{op.type}: {type(error).__name__}: {error}" + (f"; its inputs were {shown}" if shown else "")
-        return kind(message, op_name=op.name, device=self._device.name, site=op.site)
+        return error_of(op, error, self._device.name, [(tensor, frame.f_locals.get(name)) for tensor, name in inputs])
 
 
 def _explain(error: BaseException) -> BaseException:
@@ -288,21 +281,6 @@ def _batch_function(op: Operation, device: Device, name: str) -> BatchFunction |
     region, forms = found
     compiled = _compile_region(region, device, sends_copy=False, sent_in_place_bytes=None, traced=False)
     return BatchFunction(partial(RegionFunction, compiled, device.background), forms)
-
-
-def _kind_of(error: BaseException) -> type[OpError]:
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return ResourceExhaustedError
-    if isinstance(error, (ValueError, TypeError, IndexError)):
-        return InvalidArgumentError
-    return UnknownError
-
-
-def _describe(named: tuple[Tensor, str], values: dict[str, Any]) -> str:
-    tensor, name = named
-    value = values.get(name)
-    shape = getattr(value, "shape", None)
-    return f"{tensor.name} {tensor.dtype.name}{list(shape) if shape is not None else ''}"
 
 
 def _size_of(tensor: Tensor) -> int:
@@ -361,7 +339,11 @@ class _Emitter:
             updated_elsewhere=updated_elsewhere,
             groups=groups,
             sent_in_place_bytes=program.sent_in_place_bytes if program.sends_in_place and not prefix else None,
+            has_lanes=program.has_lanes,
         )
+        self._awaited = defaultdict[int, list[Operation]](list)
+        for aside in self._memory.asides.values():
+            self._awaited[aside.last].append(body.ops[aside.index])
         # A region has slots of its own behind those of the body around it: what it computes overwrites nothing there.
         self._first_slot = len(program.slot_bytes)
         program.slot_bytes.extend(self._memory.slot_bytes)
@@ -372,6 +354,15 @@ class _Emitter:
 
     def write(self) -> None:
         """Write every operation."""
+        if not self._memory.asides:
+            self._write_operations()
+            return
+        lane = self._program.refer("lane", Lane)
+        first = self.body.ops[next(iter(self._memory.asides))]
+        with self._program.block(f"with {lane}() as {self._prefix}aside:", first):
+            self._write_operations()
+
+    def _write_operations(self) -> None:
         fused = -1  # index of the last operation that a group has written already
         for i, op in enumerate(self.body.ops):
             if i in self._groups:
@@ -383,17 +374,18 @@ class _Emitter:
                     self._write_group(group)
                 else:
                     self._write_device_group(group)
-            if i <= fused:
-                self._drop(i)
-                continue
-            if op.outputs and all(tensor in self.body.constants for tensor in op.outputs):
-                continue
-            if not is_inlined(op, self._program.depth):
+            if i <= fused or (op.outputs and all(tensor in self.body.constants for tensor in op.outputs)):
+                pass
+            elif i in self._memory.asides:
+                self._write_aside(op)
+            elif not is_inlined(op, self._program.depth):
                 self._write_operation(op)
             elif op.type == "While":
                 self._write_loop(op)
             else:
                 self._write_branch(op)
+            for aside in self._awaited.pop(i, ()):
+                self._write_result(aside)
             self._drop(i)
 
     def results(self, fetched_alone: Collection[Tensor]) -> str:
@@ -674,19 +666,31 @@ class _Emitter:
         values = "".join(f"{self.name(tensor)}, " for tensor in op.outputs)
         program.add(f"trace.ran({self._traced_op(op)}, start, trace.now(), ({values}))")
 
+    def _write_aside(self, op: Operation) -> None:
+        """Write the beginning of an operation that runs aside. Its result is awaited on a later line."""
+        program = self._program
+        arguments = self._arguments(op)
+        program.count_work(op)
+        call = self._call(op, arguments)
+        inputs = list(zip(op.inputs, arguments, strict=True))
+        program.add(f"{self._prefix}a{op.id} = {self._prefix}aside.start(lambda: {call})", op, inputs)
+
+    def _write_result(self, op: Operation) -> None:
+        self._program.add(f"{self._targets(op)}{self._prefix}a{op.id}.result()", op)
+
     def _traced_op(self, op: Operation) -> str:
         return self._program.refer(f"op{op.id}", describe(op, self._memory.slot_of))
 
     def _statement(self, op: Operation, arguments: list[str]) -> str:
-        call = self._call(op, arguments)
-        if not op.outputs:
-            return call
-        if op.outputs[0] in self._memory.copied_reads:
-            call += ".copy()"
-        targets = ", ".join("_" if tensor in self.body.constants else self.name(tensor) for tensor in op.outputs)
-        if op.op_def.returns_sequence:
-            return f"{targets}, = {call}" if len(op.outputs) == 1 else f"{targets} = {call}"
-        return f"{targets} = {call}"
+        copied = bool(op.outputs) and op.outputs[0] in self._memory.copied_reads
+        return f"{self._targets(op)}{self._call(op, arguments)}{'.copy()' if copied else ''}"
+
+    def _targets(self, op: Operation) -> str:
+        """What the call of a kernel is assigned to, with the sign; empty if it returns nothing."""
+        targets = ["_" if tensor in self.body.constants else self.name(tensor) for tensor in op.outputs]
+        if op.op_def.returns_sequence and len(targets) == 1:
+            return f"{targets[0]}, = "
+        return f"{', '.join(targets)} = " if targets else ""
 
     def _call(self, op: Operation, arguments: list[str]) -> str:
         kernel = self._kernel(op)

@@ -7,6 +7,8 @@ may write over an input that nothing reads again. So after its first runs a step
 
 Reading a variable gives its storage itself, without a copy. If the value that was read is still in use when the body
 updates the variable, the read makes a copy after all. So a step sees the value from before its own updates.
+
+An operation that runs aside (see `lanes`) uses its memory until its result is awaited.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from tfray.framework import dtypes
 from tfray.framework.effects import access_of, accessed_handles
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Kernel
 from tfray.runtime.device_groups import Group
+from tfray.runtime.lanes import Aside, find_asides
 from tfray.runtime.segment_body import Body
 
 _ALIGNMENT = 64  # bytes: the size of slots is rounded up to whole cache lines
@@ -37,6 +41,7 @@ class MemoryLayout:
         sent_in_place: Results that are used for nothing but one Send, with that Send. They may be computed in the
             memory into which the Send would copy them.
         dropped_after: By index of an operation, the tensors whose last use it is and which are worth freeing.
+        asides: The operations that run aside, by index.
     """
 
     slot_of: dict[Tensor, int] = field(default_factory=dict)
@@ -45,6 +50,7 @@ class MemoryLayout:
     copied_outputs: set[Tensor] = field(default_factory=set)
     sent_in_place: dict[Tensor, Operation] = field(default_factory=dict)
     dropped_after: dict[int, list[Tensor]] = field(default_factory=dict)
+    asides: dict[int, Aside] = field(default_factory=dict)
 
 
 def lay_out_memory(
@@ -55,6 +61,7 @@ def lay_out_memory(
     updated_elsewhere: Collection[str] = (),
     groups: Sequence[Group] = (),
     sent_in_place_bytes: int | None = None,
+    has_lanes: bool = False,
 ) -> MemoryLayout:
     """Assign memory to the results of `body`.
 
@@ -66,12 +73,17 @@ def lay_out_memory(
         groups: Operations that run interleaved, part by part. The memory of what dies within a group is free only
             after the whole group. What the group keeps to itself gets no memory here.
         sent_in_place_bytes: Least size of results for `MemoryLayout.sent_in_place`; None for no such results.
+        has_lanes: Whether operations may run aside.
     """
     layout = MemoryLayout()
     # A group works through its operations part by part: all begin with the first.
     begun = {index: group.first for group in groups for index in range(group.first, group.last + 1)}
     layout.copied_reads = _Liveness(body, kernel_of, sends_copy).reads_to_copy(updated_elsewhere, begun)
     liveness = _Liveness(body, kernel_of, sends_copy, layout.copied_reads)
+    if has_lanes:
+        layout.asides = find_asides(body, kernel_of, liveness.roots, groups)
+    if layout.asides:
+        liveness = _Liveness(body, kernel_of, sends_copy, layout.copied_reads, layout.asides)
     layout.copied_outputs = {tensor for tensor in body.outputs if liveness.is_shared(tensor)}
     internal = {tensor for group in groups for tensor in group.internal}
     if sent_in_place_bytes is not None:
@@ -92,6 +104,7 @@ class _Liveness:
         last_use: Index of the last operation that takes the tensor; infinity when it leaves the body.
         roots: The tensors in whose memory the tensor may lie, itself included.
         end: For each root, the last use of any tensor that may lie in its memory.
+        held: For roots of what operations that run aside take: the index of the last operation beside them.
     """
 
     def __init__(
@@ -100,9 +113,12 @@ class _Liveness:
         kernel_of: Callable[[Operation], Kernel],
         sends_copy: bool,
         copied_reads: Collection[Tensor] = (),
+        asides: Mapping[int, Aside] = MappingProxyType({}),
     ) -> None:
         self.body = body
         self.copied_reads = copied_reads
+        self._asides = asides
+        self.held: dict[Tensor, int] = {}
         self.index = {op: i for i, op in enumerate(body.ops)}
         self.last_use: dict[Tensor, float] = {}
         self.roots: dict[Tensor, set[Tensor]] = {tensor: {tensor} for tensor in body.inputs}
@@ -118,8 +134,13 @@ class _Liveness:
 
     def _visit(self, i: int, op: Operation, sends_copy: bool) -> None:
         keeps = op.op_def.keeps_inputs and not (op.type == "Send" and sends_copy)
+        last = self._asides[i].last if i in self._asides else i
         for tensor in op.inputs:
-            self.last_use[tensor] = max(math.inf if keeps else i, self.last_use.get(tensor, 0))
+            self.last_use[tensor] = max(math.inf if keeps else last, self.last_use.get(tensor, 0))
+        if last > i:
+            self.last_use.update((tensor, last) for tensor in op.outputs)
+            roots = [root for tensor in op.inputs for root in self.roots[tensor]]
+            self.held.update((root, max(last, self.held.get(root, 0))) for root in roots)
         behind = set().union(*(self.roots[tensor] for tensor in op.inputs)) if op.inputs else set()
         for tensor in op.outputs:
             is_new = self.kernel_of(op).gives_new(op, tensor.value_index)
@@ -227,6 +248,7 @@ def _overwritable(op: Operation, kernel: Kernel, i: int, liveness: _Liveness, la
         if (
             tensor in layout.slot_of
             and liveness.end[tensor] == i
+            and liveness.held.get(tensor, -1) < i
             and tensor.dtype is output.dtype
             and tensor.shape == output.shape
             and not any(tensor in liveness.roots[other] for other in others)

@@ -51,6 +51,7 @@ class Program:
         self.sends_copy = sends_copy
         self.sent_in_place_bytes = sent_in_place_bytes
         self.sends_in_place = device.type == "CPU" and not traced
+        self.has_lanes = device.type == "CPU" and fuses and not traced
         self.namespace: dict[str, Any] = {}
         self.slot_bytes: list[int] = []
         self.slot_tensors: list[Tensor] = []

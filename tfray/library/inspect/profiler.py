@@ -55,8 +55,8 @@ from tfray.library.inspect.step_spans import (
 from tfray.library.inspect.step_spans import (
     peak_memory as peak_memory,
 )
-from tfray.placement.float_operations import float_operations
-from tfray.placement.float_operations import total_float_operations as total_float_operations
+from tfray.runtime.float_operations import float_operations
+from tfray.runtime.float_operations import total_float_operations as total_float_operations
 
 # fmt: off
 __all__ = [
