@@ -7,6 +7,9 @@ import sys
 
 from tests.support.gpu import fakegraphs
 
+_STAND_INS = "tests.support.gpu.fake"
+"""How the names of their modules begin: `fakegraphs` calls what captures note."""
+
 
 class Recorder:
     """Counts of what a GPU would do, each with the line of tfray that asked for it."""
@@ -27,7 +30,7 @@ class Recorder:
         frame = sys._getframe(2)
         while frame is not None:
             module = frame.f_globals.get("__name__", "")
-            if module.startswith("tests.") and not module.startswith(__package__):
+            if module.startswith("tests.") and not module.startswith(_STAND_INS):
                 break
             if module.startswith("tfray.") and module != "tfray.runtime.device":
                 return f"{module.removeprefix('tfray.').replace('.', '/')}.py:{frame.f_lineno}"
