@@ -72,7 +72,7 @@ def _check_images(images: Array) -> None:
         raise InvalidArgumentError(f"resize: the images have shape {images.shape}, expected rank 4")
 
 
-def _interpolation(name: str, method: str, types: Any, gradient: GradientFunction) -> OpDef:
+def _interpolation(name: str, method: str, gradient: GradientFunction) -> OpDef:
     """Definition of a resizing that computes in floats."""
 
     def kernel(ctx: KernelContext, images: Array, size: Array, out: Array | None = None) -> Array:
@@ -86,7 +86,7 @@ def _interpolation(name: str, method: str, types: Any, gradient: GradientFunctio
         outputs=("resized_images: Tout",),
         host_inputs=("size",),
         attrs=_ATTRS,
-        types={"T": types, "Tout": _WIDE},
+        types={"T": dtypes.REAL, "Tout": _WIDE},
         shape=_resized_shape,
         kernels=on_every_device(out_kernel(kernel)),
         gradient=gradient,
@@ -136,17 +136,23 @@ def _resize(
     return add_op(definition, images, int32_tensor(size), name=name, Tout=as_dtype(dtype), **attrs)
 
 
-def _backward(definition: OpDef, op: Operation, d_resized: Tensor) -> list[Tensor | None]:
-    images = op.inputs[0]
-    if not images.dtype.is_floating:
-        return [None, None]
-    size = shape(images)[1:3]
-    return [add_op(definition, d_resized, size, T=images.dtype, **_same_attrs(op)), None]
+def _interpolations(name: str, method: str) -> tuple[OpDef, OpDef]:
+    """Register a resizing that computes in floats, and its gradient. Each is the other's gradient."""
 
+    def gradient(op: Operation, d_resized: Tensor) -> list[Tensor | None]:
+        images = op.inputs[0]
+        if not images.dtype.is_floating:
+            return [None, None]
+        size = shape(images)[1:3]
+        return [add_op(backward, d_resized, size, T=images.dtype, **_same_attrs(op)), None]
 
-def _forward_again(definition: OpDef, op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    d_resized = op.inputs[0]
-    return [add_op(definition, d_output, shape(d_resized)[1:3], Tout=d_resized.dtype, **_same_attrs(op)), None]
+    def gradient_of_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+        d_resized = op.inputs[0]
+        return [add_op(forward, d_output, shape(d_resized)[1:3], Tout=d_resized.dtype, **_same_attrs(op)), None]
+
+    forward = register(_interpolation(name, method, gradient))
+    backward = register(_interpolation_grad(f"{name}Grad", method, gradient_of_gradient))
+    return forward, backward
 
 
 # -- bilinear ------------------------------------------------------------------------------------------
@@ -184,16 +190,7 @@ def resize_bilinear(
     return _resize(RESIZE_BILINEAR, images, size, align_corners, half_pixel_centers, name, dtype)
 
 
-def _bilinear_gradient(op: Operation, d_resized: Tensor) -> list[Tensor | None]:
-    return _backward(RESIZE_BILINEAR_GRAD, op, d_resized)
-
-
-def _bilinear_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return _forward_again(RESIZE_BILINEAR, op, d_output)
-
-
-RESIZE_BILINEAR = register(_interpolation("ResizeBilinear", "bilinear", dtypes.REAL, _bilinear_gradient))
-RESIZE_BILINEAR_GRAD = register(_interpolation_grad("ResizeBilinearGrad", "bilinear", _bilinear_grad_gradient))
+RESIZE_BILINEAR, RESIZE_BILINEAR_GRAD = _interpolations("ResizeBilinear", "bilinear")
 
 
 # -- bicubic -------------------------------------------------------------------------------------------
@@ -218,16 +215,7 @@ def resize_bicubic(
     return _resize(RESIZE_BICUBIC, images, size, align_corners, half_pixel_centers, name, dtype)
 
 
-def _bicubic_gradient(op: Operation, d_resized: Tensor) -> list[Tensor | None]:
-    return _backward(RESIZE_BICUBIC_GRAD, op, d_resized)
-
-
-def _bicubic_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return _forward_again(RESIZE_BICUBIC, op, d_output)
-
-
-RESIZE_BICUBIC = register(_interpolation("ResizeBicubic", "bicubic", dtypes.REAL, _bicubic_gradient))
-RESIZE_BICUBIC_GRAD = register(_interpolation_grad("ResizeBicubicGrad", "bicubic", _bicubic_grad_gradient))
+RESIZE_BICUBIC, RESIZE_BICUBIC_GRAD = _interpolations("ResizeBicubic", "bicubic")
 
 
 # -- area ----------------------------------------------------------------------------------------------
@@ -248,16 +236,7 @@ def resize_area(
     return _resize(RESIZE_AREA, images, size, align_corners, False, name, dtype)
 
 
-def _area_gradient(op: Operation, d_resized: Tensor) -> list[Tensor | None]:
-    return _backward(RESIZE_AREA_GRAD, op, d_resized)
-
-
-def _area_grad_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return _forward_again(RESIZE_AREA, op, d_output)
-
-
-RESIZE_AREA = register(_interpolation("ResizeArea", "area", dtypes.REAL, _area_gradient))
-RESIZE_AREA_GRAD = register(_interpolation_grad("ResizeAreaGrad", "area", _area_grad_gradient))
+RESIZE_AREA, RESIZE_AREA_GRAD = _interpolations("ResizeArea", "area")
 
 
 # -- nearest neighbour ---------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.damaged.kinds import KINDS, check_damaged
+from tests.support.damaged.checked_reading import check_damaged
+from tests.support.damaged.kinds import KINDS
 
 
 def check(kind, folder, numbers):

@@ -43,11 +43,11 @@ TRAINED = {
     "autoencoder.py": (300, "unexplained", 0.4),
     "vae.py": (150, "loss", 31.0),
     "resnet.py": (40, "loss", 0.6),
-    "text_cnn.py": (80, "loss", 0.1),
+    "text/text_cnn.py": (80, "loss", 0.1),
     "matrix_factorization.py": (300, "rmse", 0.6),
-    "language_model.py": (60, "perplexity", 9.0),
-    "word2vec.py": (200, "loss", 5.0),
-    "seq2seq.py": (100, "loss", 1.0),
+    "text/language_model.py": (60, "perplexity", 9.0),
+    "text/word2vec.py": (200, "loss", 5.0),
+    "text/seq2seq.py": (100, "loss", 1.0),
 }
 """Programs with a trainer: steps, a number that they print, and what it must fall below."""
 
@@ -69,7 +69,7 @@ def last_metrics(script, steps, tmp_path, *arguments):
     return json.loads(history.read_text())["history"][-1]
 
 
-SLOW = ("resnet.py", "seq2seq.py", "dqn.py", "policy_gradient.py")
+SLOW = ("resnet.py", "text/seq2seq.py", "dqn.py", "policy_gradient.py")
 """Programs that take longer than the others of their kind."""
 
 

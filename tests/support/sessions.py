@@ -1,4 +1,4 @@
-"""Values of a graph, from a session that is made for them; and values for its variables."""
+"""Values of a graph, from a session that is made for them; names of its variables, and values for them."""
 
 import numpy as np
 
@@ -17,6 +17,11 @@ def run_initialized(fetches, feeds=None):
     with Session() as session:
         session.run(global_variables_initializer())
         return session.run(fetches, feeds)
+
+
+def variable_names(variables=None):
+    """The names of variables, or of all in the graph."""
+    return [variable.op.name for variable in (global_variables() if variables is None else variables)]
 
 
 def randomized(session, scope="", scale=0.7):

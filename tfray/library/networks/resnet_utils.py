@@ -173,62 +173,98 @@ def root_stride(output_stride: int | None) -> int | None:
     return output_stride // 4
 
 
-def residual_network(
+Network = Callable[..., tuple[Tensor, dict[str, Any]]]
+
+
+def block_maker(name: str, unit_fn: MakeUnit) -> Callable[[str, int, int, int], Block]:
+    """`resnet_v1_block` or `resnet_v2_block`, which is its name; `unit_fn` makes the units."""
+
+    def make_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
+        """A block of units.
+
+        Args:
+            scope: Name of its variable scope.
+            base_depth: Channels of the bottlenecks, a quarter of those of the results.
+            num_units: How many units.
+            stride: Stride of the last one.
+        """
+        return Block(scope, unit_fn, units(base_depth, num_units, stride))
+
+    make_block.__name__ = make_block.__qualname__ = name
+    return make_block
+
+
+def of_blocks(
     name: str,
     unit_fn: MakeUnit,
-    inputs: Tensor,
-    blocks: Iterable[Block],
-    num_classes: int | None,
-    is_training: bool | None,
-    global_pool: bool,
-    output_stride: int | None,
-    include_root_block: bool,
-    reuse: Reuse | None,
-    scope: str | None,
-    of_root: AbstractContextManager[Any],
+    of_root: Callable[[], AbstractContextManager[Any]],
     ended: Callable[[Tensor], Tensor],
-) -> tuple[Tensor, dict[str, Any]]:
-    """A network of given blocks, in either version.
+) -> Network:
+    """`resnet_v1` or `resnet_v2`.
 
     Args:
-        name: Name of its variable scope, if it is given none.
+        name: Its name, and that of its variable scope, if it is given none.
         unit_fn: Makes its units.
-        inputs: As for `resnet_v1`; likewise all that is not said here.
-        blocks: The blocks.
-        num_classes: Classes of the logits.
-        is_training: Normalise by the batch.
-        global_pool: Average over height and width.
-        output_stride: By how much height and width are reduced.
-        include_root_block: Begin with a convolution and a pooling.
-        reuse: Use variables that exist.
-        scope: Name of the variable scope.
-        of_root: The defaults of the first convolution.
+        of_root: Gives the defaults of the first convolution.
         ended: What is done to the result of the blocks.
     """
-    with variable_scope(scope, name, [inputs], reuse=reuse) as opened:
-        collection = f"{opened.original_name_scope}_end_points"
-        training = nullcontext() if is_training is None else arg_scope([batch_norm], is_training=is_training)
-        with training, arg_scope([conv2d, unit_fn, stack_blocks_dense], outputs_collections=collection):
-            net = inputs
-            if include_root_block:
-                output_stride = root_stride(output_stride)
-                with of_root:
-                    net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
-                net = max_pool2d(net, [3, 3], stride=2, scope="pool1")
-            net = ended(stack_blocks_dense(net, blocks, output_stride))
-            if global_pool:
-                net = reduce_mean(net, [1, 2], keepdims=True, name="pool5")
-            if num_classes is not None:
-                net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
-            end_points = slim_utils.convert_collection_to_dict(collection)
-            if num_classes is not None:
-                end_points["predictions"] = softmax(net, scope="predictions")
-            return net, end_points
+
+    def network(
+        inputs: Tensor,
+        blocks: Iterable[Block],
+        num_classes: int | None = None,
+        is_training: bool | None = True,
+        global_pool: bool = True,
+        output_stride: int | None = None,
+        include_root_block: bool = True,
+        reuse: Reuse | None = None,
+        scope: str | None = None,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """A network of given blocks.
+
+        Args:
+            inputs: Images ``[batch, height, width, channels]``.
+            blocks: The blocks.
+            num_classes: Add logits for so many classes; None for none.
+            is_training: Normalise by the batch; None to leave that to an `arg_scope`.
+            global_pool: Average over height and width.
+            output_stride: By how much height and width are reduced; None for as much as the blocks say.
+            include_root_block: Begin with a convolution and a pooling.
+            reuse: Use variables that exist.
+            scope: Name of the variable scope.
+
+        Returns:
+            The result, ``[batch, height, width, channels]``, and the results of all layers by their names.
+
+        Raises:
+            ValueError: `output_stride` cannot be reached.
+        """
+        with variable_scope(scope, name, [inputs], reuse=reuse) as opened:
+            collection = f"{opened.original_name_scope}_end_points"
+            training = nullcontext() if is_training is None else arg_scope([batch_norm], is_training=is_training)
+            with training, arg_scope([conv2d, unit_fn, stack_blocks_dense], outputs_collections=collection):
+                net = inputs
+                if include_root_block:
+                    output_stride = root_stride(output_stride)
+                    with of_root():
+                        net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
+                    net = max_pool2d(net, [3, 3], stride=2, scope="pool1")
+                net = ended(stack_blocks_dense(net, blocks, output_stride))
+                if global_pool:
+                    net = reduce_mean(net, [1, 2], keepdims=True, name="pool5")
+                if num_classes is not None:
+                    net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
+                end_points = slim_utils.convert_collection_to_dict(collection)
+                if num_classes is not None:
+                    end_points["predictions"] = softmax(net, scope="predictions")
+                return net, end_points
+
+    network.__name__ = network.__qualname__ = name
+    network.default_image_size = 224  # type: ignore[attr-defined]  # programs read it
+    return network
 
 
-def of_depth(
-    layers: int, version: Callable[..., Any], unit_fn: MakeUnit
-) -> Callable[..., tuple[Tensor, dict[str, Any]]]:
+def of_depth(layers: int, version: Network, unit_fn: MakeUnit) -> Network:
     """The network of 50, 101, 152 or 200 layers.
 
     Args:
@@ -249,10 +285,7 @@ def of_depth(
     ) -> tuple[Tensor, dict[str, Any]]:
         """The network of the number of layers in its name. The arguments are those of `resnet_v1`."""
         blocks = blocks_of(layers, unit_fn)
-        made: tuple[Tensor, dict[str, Any]] = version(
-            inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope
-        )
-        return made
+        return version(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
 
     network.__name__ = network.__qualname__ = name
     network.default_image_size = 224  # type: ignore[attr-defined]  # programs read it

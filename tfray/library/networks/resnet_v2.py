@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from tfray.framework.graph import Tensor
@@ -11,16 +10,14 @@ from tfray.library.layers import slim_utils
 from tfray.library.layers.arg_scope import add_arg_scope, arg_scope
 from tfray.library.layers.slim_layers import batch_norm, conv2d
 from tfray.library.networks.resnet_utils import (
-    Block,
+    block_maker,
     conv2d_same,
+    of_blocks,
     of_depth,
-    residual_network,
     resnet_arg_scope,
     subsample,
-    units,
 )
 from tfray.library.variables.variable_scope import variable_scope
-from tfray.library.variables.variable_store import Reuse
 from tfray.ops.nn.activation_ops import relu
 
 # fmt: off
@@ -71,68 +68,13 @@ def bottleneck(
         return slim_utils.collect_named_outputs(outputs_collections, opened.name, output)
 
 
-def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
-    """A block of units.
-
-    Args:
-        scope: Name of its variable scope.
-        base_depth: Channels of the bottlenecks, a quarter of those of the results.
-        num_units: How many units.
-        stride: Stride of the last one.
-    """
-    return Block(scope, bottleneck, units(base_depth, num_units, stride))
-
-
-def resnet_v2(
-    inputs: Tensor,
-    blocks: Iterable[Block],
-    num_classes: int | None = None,
-    is_training: bool | None = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    include_root_block: bool = True,
-    reuse: Reuse | None = None,
-    scope: str | None = None,
-) -> tuple[Tensor, dict[str, Any]]:
-    """A network of given blocks.
-
-    Args:
-        inputs: Images ``[batch, height, width, channels]``.
-        blocks: The blocks.
-        num_classes: Add logits for so many classes; None for none.
-        is_training: Normalise by the batch; None to leave that to an `arg_scope`.
-        global_pool: Average over height and width.
-        output_stride: By how much height and width are reduced; None for as much as the blocks say.
-        include_root_block: Begin with a convolution and a pooling.
-        reuse: Use variables that exist.
-        scope: Name of the variable scope.
-
-    Returns:
-        The result, ``[batch, height, width, channels]``, and the results of all layers by their names.
-
-    Raises:
-        ValueError: `output_stride` cannot be reached.
-    """
-    return residual_network(
-        "resnet_v2",
-        bottleneck,
-        inputs,
-        blocks,
-        num_classes,
-        is_training,
-        global_pool,
-        output_stride,
-        include_root_block,
-        reuse,
-        scope,
-        arg_scope([conv2d], activation_fn=None, normalizer_fn=None),
-        lambda net: batch_norm(net, activation_fn=relu, scope="postnorm"),
-    )
-
-
-resnet_v2.default_image_size = 224  # type: ignore[attr-defined]  # programs read it
-
-
+resnet_v2_block = block_maker("resnet_v2_block", bottleneck)
+resnet_v2 = of_blocks(
+    "resnet_v2",
+    bottleneck,
+    lambda: arg_scope([conv2d], activation_fn=None, normalizer_fn=None),
+    lambda net: batch_norm(net, activation_fn=relu, scope="postnorm"),
+)
 resnet_v2_50 = of_depth(50, resnet_v2, bottleneck)
 resnet_v2_101 = of_depth(101, resnet_v2, bottleneck)
 resnet_v2_152 = of_depth(152, resnet_v2, bottleneck)

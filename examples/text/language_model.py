@@ -2,8 +2,8 @@
 
 Run it::
 
-    python examples/language_model.py --local
-    python examples/language_model.py --workers 2 --ps 1
+    python examples/text/language_model.py --local
+    python examples/text/language_model.py --workers 2 --ps 1
 """
 
 import numpy as np

@@ -4,8 +4,8 @@ The encoder reads a word of any length; the decoder writes it letter by letter, 
 
 Run it::
 
-    python examples/seq2seq.py --local
-    python examples/seq2seq.py --workers 2 --ps 1
+    python examples/text/seq2seq.py --local
+    python examples/text/seq2seq.py --workers 2 --ps 1
 """
 
 import numpy as np

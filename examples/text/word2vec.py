@@ -4,8 +4,8 @@ The tables may be larger than any one machine: their rows live on the parameter 
 
 Run it::
 
-    python examples/word2vec.py --local
-    python examples/word2vec.py --workers 2 --ps 2
+    python examples/text/word2vec.py --local
+    python examples/text/word2vec.py --workers 2 --ps 2
 """
 
 import numpy as np

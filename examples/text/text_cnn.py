@@ -4,8 +4,8 @@ The sentences are made on the spot. Both kinds have the same words; only their o
 
 Run it::
 
-    python examples/text_cnn.py --local
-    python examples/text_cnn.py --workers 2 --ps 2
+    python examples/text/text_cnn.py --local
+    python examples/text/text_cnn.py --workers 2 --ps 2
 """
 
 import numpy as np
