@@ -23,7 +23,7 @@ def variable_in_loop(tf: Any, x: Any, start: float, turns: int) -> list[Any]:
         with tf.control_dependencies([v.assign(v * 0.5 + 1)]):
             now = v.read_value()
         with tf.control_dependencies([now]):  # the next turn assigns
-            return i + 1, total + tf.reduce_sum(tf.tanh(x)) * now
+            return i + 1, total + tf.reduce_sum(tf.tanh(x) + 2) * now
 
     total = tf.while_loop(lambda i, _: i < turns, body, [0, tf.zeros([], x.dtype)])[1]
     with tf.control_dependencies([total]):
