@@ -29,7 +29,7 @@ from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, broadc
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.shape_ops import SHAPE, host_ints, index_tensor, known_entries, reshape, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
-from tfray.ops.kernels import sums
+from tfray.ops.kernels import copies, sums
 from tfray.ops.kernels.gpu.device_loops import has_loop
 from tfray.ops.kernels.gpu.device_sums import staged_sum
 from tfray.ops.kernels.precision import choose
@@ -64,7 +64,7 @@ def _fill_kernel(ctx: KernelContext, dims: Array, value: Array, out: Array | Non
             out = ctx.xp.empty(host_ints(ctx, dims), ctx.output_dtype())
         except ValueError as error:
             raise InvalidArgumentError(f"cannot make a tensor of shape {host_ints(ctx, dims)}: {error}") from error
-    out[...] = value
+    copies.fill(out, value)
     return out
 
 

@@ -35,7 +35,7 @@ from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.shape_ops import size as size_of
 from tfray.ops.arrays.slice_ops import empty_or
 from tfray.ops.kernels.batch_rules import Value, by_row
-from tfray.ops.kernels.tiles import map_flat
+from tfray.ops.kernels.copies import fill as fill_array
 
 # -- range and linspace --------------------------------------------------------------------------------
 
@@ -243,7 +243,7 @@ def _one_hot_kernel(
     xp, count, axis = ctx.xp, host_int(ctx, depth), ctx.attr("axis")
     place = axis if axis >= 0 else indices.ndim + 1 + axis
     codes = empty_or(ctx, out, (*indices.shape[:place], count, *indices.shape[place:]))
-    map_flat(xp, lambda part: part.fill(off_value[()]), codes)
+    fill_array(codes, off_value)
     before, after = math.prod(indices.shape[:place]), math.prod(indices.shape[place:])
     labels = indices.reshape(before, after)
     if xp is not np:

@@ -29,6 +29,7 @@ from tfray.framework.type_aliases import SliceKey, TensorLike, VariableOrHandle
 from tfray.ops.arrays.shape_ops import cast, host_int, host_ints, index_tensor, known_entries, sizes_from_input
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.kernels import batch_rules
+from tfray.ops.kernels.copies import fill
 
 newaxis: Final = None
 """In an index, a new dimension of size 1."""
@@ -414,7 +415,7 @@ def _strided_slice_grad_kernel(
     ctx: KernelContext, dy: Array, shape: Array, *bounds: Array, out: Array | None = None
 ) -> Array:
     d_input = empty_or(ctx, out, host_ints(ctx, shape))
-    d_input.fill(0)
+    fill(d_input, 0)
     d_input[run_time_key(ctx, bounds)] = dy
     return d_input
 
@@ -543,7 +544,7 @@ SLICE = register(
 
 def _slice_grad_kernel(ctx: KernelContext, dy: Array, shape: Array, begin: Array, out: Array | None = None) -> Array:
     d_input = empty_or(ctx, out, host_ints(ctx, shape))
-    d_input.fill(0)
+    fill(d_input, 0)
     d_input[tuple(slice(b, b + n) for b, n in zip(host_ints(ctx, begin), dy.shape, strict=True))] = dy
     return d_input
 

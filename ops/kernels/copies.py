@@ -33,6 +33,9 @@ _BAND: Final = 64
 _MIN_BLOCKED: Final = 1 << 17
 """Elements from which NumPy copies a transposed array in blocks. Smaller ones stay in the cache anyhow."""
 
+_LARGE_BYTES: Final = 1 << 14
+"""Bytes from which it pays to look at the bytes of the number that an array is filled with."""
+
 _BLOCK: Final = 128
 """Side of these blocks, in elements. Measured for 8192 x 1024 floats on two threads: 11 ms, against 62 ms for a plain
 copy."""
@@ -57,6 +60,20 @@ class _Copy:
         self.step = max(1, STEP_ELEMENTS // item_words)
         self.is_large = is_large
         self.arguments = arguments
+
+
+def _lies_in_one_piece(array: Array) -> bool:
+    return bool(array.flags.c_contiguous) and array.dtype.kind != "O"
+
+
+def fill(target: Array, number: Any) -> None:
+    """Fill an array with one number. If all its bytes are equal, as those of 0, bytes are written: in half the time."""
+    if isinstance(target, np.ndarray) and target.nbytes >= _LARGE_BYTES and _lies_in_one_piece(target):
+        first, *others = np.asarray(number, target.dtype).tobytes()
+        if all(other == first for other in others):
+            target.reshape(-1).view(np.uint8).fill(first)
+            return
+    target[...] = number
 
 
 def copy(target: Array, source: Array, *, threads: bool = True) -> None:

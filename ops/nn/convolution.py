@@ -23,6 +23,7 @@ import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
+from tfray.ops.kernels.copies import fill
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import (
     Tile,
@@ -95,7 +96,7 @@ def padded_part(xp: ArrayModule, images: Array, geo: Geometry, tile: Tile, dtype
         return inside
     batch, rows, columns, channels = inside.shape
     padded = image_buffer(xp, "padded", (batch, bottom - top, right - left, channels), geo.layout, dtype)
-    padded[...] = 0
+    fill(padded, 0)
     first_row, first_column = max(-top, 0), max(-left, 0)
     padded[:, first_row : first_row + rows, first_column : first_column + columns] = inside
     return padded
@@ -131,7 +132,7 @@ def convolve(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out:
     dtype = accumulator_dtype(images.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
     if geo.is_empty:
-        out[...] = 0
+        fill(out, 0)
     elif geo.is_pointwise:
         _convolve_pointwise(xp, images.astype(dtype, copy=False), matrix, geo, out)
     else:
@@ -220,7 +221,7 @@ def convolve_backward_filters(
     if fast_convolution.can_convolve(xp, "filters", geo, images, d_outputs):
         return fast_convolution.convolve_backward_filters(images, d_outputs, geo, out)
     if geo.is_empty:
-        out[...] = 0
+        fill(out, 0)
         return out
     dtype = accumulator_dtype(images.dtype)
     wanted = _shares(xp, geo)
@@ -275,7 +276,7 @@ def convolve_backward_images(
         flipped = xp.ascontiguousarray(filters[::-1, ::-1].transpose(0, 1, 3, 2))
         return convolve(xp, d_outputs, flipped, mirrored(geo), out)
     if geo.is_empty:
-        out[...] = 0
+        fill(out, 0)
         return out
     dtype = accumulator_dtype(d_outputs.dtype)
     matrix = filters.reshape(geo.depth, geo.filters).astype(dtype, copy=False)
@@ -306,7 +307,7 @@ def _scatter(
     reach_x = max(width.steps * width.stride + width.extent - 1, width.before + width.size)
     sizes = (tiles[0].batch, reach_y, reach_x, geo.channels)
     padded = image_buffer(xp, "padded", sizes, geo.layout, matrix.dtype)
-    padded[...] = 0
+    fill(padded, 0)
     for tile in tiles:
         windows = _d_windows(xp, d_outputs, matrix, geo, tile)
         for i in range(height.window):

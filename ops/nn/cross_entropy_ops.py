@@ -37,6 +37,7 @@ from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.checks.check_ops import assert_equal
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
+from tfray.ops.kernels.copies import fill
 from tfray.ops.kernels.precision import widened
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import buffer, for_each_rows, map_flat
@@ -442,7 +443,7 @@ def _softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Arr
     xp = ctx.xp
     losses, backprop = xp.empty(logits.shape[:1], logits.dtype), xp.empty(logits.shape, logits.dtype)
     if logits.size == 0:
-        losses[...] = 0
+        fill(losses, 0)
         return losses, backprop
     if can_compute(xp, logits, labels):
         compute_rows("softmax", "cross_entropy", *logits.shape, logits, labels, losses, backprop)

@@ -28,6 +28,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.shape_ops import host_ints, index_tensor, shape, sizes_from_input
+from tfray.ops.kernels.copies import fill
 from tfray.ops.kernels.tiles import (
     LARGE_ELEMENTS,
     Tile,
@@ -123,7 +124,7 @@ def _sum_of_products(xp: ArrayModule, sources: Array, rows_of_filters: Array, ge
         )
         return
     product = buffer(xp, "product", out.shape, out.dtype)
-    out[...] = 0
+    fill(out, 0)
     for i, j, strip in _strips(sources, geo, rows):
         xp.multiply(strip, rows_of_filters[i, j], out=product)
         xp.add(out, product, out=out)
@@ -163,7 +164,7 @@ def depthwise_backward_images(
     if fast_convolution.can_convolve(xp, "images", geo, d_outputs, filters):
         return fast_convolution.convolve_backward_images(d_outputs, filters, geo, out)
     if geo.filters == 0 or geo.batch == 0:
-        out[...] = 0
+        fill(out, 0)
     elif geo.height.stride == geo.width.stride == 1:
         # The outputs' gradient, convolved with mirrored filters, is the gradient of the repeated channels.
         flipped = xp.ascontiguousarray(filters[::-1, ::-1]).reshape(*filters.shape[:2], geo.filters, 1)
@@ -198,7 +199,7 @@ def _scatter(xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, o
         part = d_outputs[images[index]].astype(dtype, copy=False)
         product = buffer(xp, "product", part.shape, dtype)
         padded = buffer(xp, "padded", (len(part), *sizes, geo.filters), dtype)
-        padded[...] = 0
+        fill(padded, 0)
         for i, j, strip in _strips(padded, geo, geo.height.steps):
             xp.multiply(part, rows_of_filters[i, j], out=product)
             xp.add(strip, product, out=strip)

@@ -27,6 +27,7 @@ from tfray.ops.arrays.shape_ops import (
     sizes_from_input,
     transpose,
 )
+from tfray.ops.kernels.copies import fill
 from tfray.ops.kernels.windows import Axis, WindowAttrs, all_axes, padding_attrs, spatial_only
 from tfray.ops.math.arithmetic_ops import maximum
 
@@ -94,7 +95,7 @@ def _extract_image_patches_kernel(ctx: KernelContext, images: Array, out: Array 
         out = ctx.xp.empty((*sizes[:3], height.window * width.window * channels), images.dtype)
     patches = out.reshape(sizes)
     if height.is_padded or width.is_padded:
-        patches[...] = 0
+        fill(patches, 0)
     for i in range(height.window):
         rows, pixel_rows = height.clipped(i)
         for j in range(width.window):

@@ -13,6 +13,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, NumpyDType
+from tfray.ops.kernels.copies import fill
 from tfray.ops.kernels.gpu.device_constants import constant
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, cut_tiles, image_buffer, run_tiles, shares_for, tile_bytes
 from tfray.ops.kernels.windows import Axis, WindowAttrs, image_shape, image_sizes, spatial_axes
@@ -133,7 +134,7 @@ def fold(
 def first_maxima(xp: ArrayModule, images: Array, maxima: Array, pool: Pooling) -> Iterator[tuple[Any, Any, Array]]:
     """As `Pooling.elements`, with where each element is the first greatest of its window."""
     taken = image_buffer(xp, "taken", maxima.shape, pool.layout, bool)
-    taken[...] = False
+    fill(taken, False)
     for windows, pixels in pool.elements():
         of_windows = maxima[windows]
         is_first = image_buffer(xp, "is_first", of_windows.shape, pool.layout, bool)
@@ -170,7 +171,7 @@ def _spread_axis(source: Array, out: Array, axis: int, windows: Axis) -> None:
     elements = [windows.clipped(i) for i in range(windows.window)]
     first = elements[: windows.stride]
     if sum(steps.stop - steps.start for steps, _ in first) < windows.size:
-        out[...] = 0
+        fill(out, 0)
     for steps, pixels in first:
         out[at(pixels)] = source[at(steps)]
     for steps, pixels in elements[windows.stride :]:

@@ -19,6 +19,7 @@ from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.shape_ops import expand_dims, host_ints, reshape, shape, sizes_from_input, squeeze
+from tfray.ops.kernels.copies import fill
 from tfray.ops.kernels.tiles import image_buffer
 from tfray.ops.kernels.windows import (
     as_nhwc,
@@ -199,7 +200,7 @@ def _max_pool_grad_kernel(
     def work(part: slice) -> None:
         d_part = d_images[part]
         if not pool.is_tiled:
-            d_part[...] = 0
+            fill(d_part, 0)
         for windows, pixels, is_first in first_maxima(xp, images[part], maxima[part], pool):
             d_windows = d_outputs[part][windows]
             if pool.is_tiled:
@@ -244,7 +245,7 @@ def _max_pool_grad_grad_kernel(
 
     def work(part: slice) -> None:
         total = outputs[part]
-        total[...] = 0
+        fill(total, 0)
         for windows, pixels, is_first in first_maxima(xp, images[part], maxima[part], pool):
             share = image_buffer(xp, "share", is_first.shape, pool.layout, out.dtype)
             xp.add(total[windows], xp.multiply(d_images[part][pixels], is_first, out=share), out=total[windows])

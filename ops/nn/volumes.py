@@ -15,6 +15,7 @@ from tfray.framework.op_def import Array, ArrayModule
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Sizes
 from tfray.ops.arrays.broadcast_ops import accumulator_dtype
+from tfray.ops.kernels.copies import fill
 from tfray.ops.kernels.tiles import buffer
 from tfray.ops.kernels.windows import Axis, window_axis, window_count
 from tfray.ops.nn.conv_geometry import Geometry
@@ -136,7 +137,7 @@ def _unfold(xp: ArrayModule, slices: Array, vol: Volume) -> Array:
     shape = (vol.depth.steps, *vol.sizes[2:4], vol.depth.window, vol.channels)
     images = buffer(xp, "unfolded", shape, slices.dtype)
     if vol.depth.is_padded:
-        images[...] = 0
+        fill(images, 0)
     for index in range(vol.depth.window):
         steps, places = vol.depth.clipped(index)
         images[steps, :, :, index] = slices[places]
@@ -146,7 +147,7 @@ def _unfold(xp: ArrayModule, slices: Array, vol: Volume) -> Array:
 def _fold(images: Array, out: Array, vol: Volume) -> None:
     """The transpose of `_unfold`: add the images' channels up to the slices that they came from."""
     images = images.reshape(vol.depth.steps, *vol.sizes[2:4], vol.depth.window, vol.channels)
-    out[...] = 0
+    fill(out, 0)
     for index in range(vol.depth.window):
         steps, places = vol.depth.clipped(index)
         out[places] += images[steps, :, :, index]

@@ -129,3 +129,23 @@ def test_joined_framed_and_repeated_arrays(data):
     expected += [np.tile(x, repeats), x.T.reshape(-1)]
     for result, wanted in zip(results, expected, strict=True):
         np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (130, 257)])
+@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [("float32", 0), ("float32", -0.0), ("float32", 1.5), ("int8", 5), ("bool", True), ("complex64", 0), ("int64", -1)],
+)
+def test_arrays_are_filled(dtype, number, is_whole, shape):
+    array = np.ones((shape[0], 2 * shape[1]), dtype)
+    target = np.ones(shape, dtype) if is_whole else array[:, ::2]
+    copies.fill(target, number)
+    assert target.tobytes() == np.full(shape, number, dtype).tobytes()
+    assert np.all(array[:, 1::2] == 1)
+
+
+def test_strings_are_filled():
+    target = np.empty((64, 64), object)
+    copies.fill(target, b"")
+    assert np.all(target == b"")
