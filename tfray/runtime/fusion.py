@@ -25,8 +25,12 @@ from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, e
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles
 from tfray.runtime.segment_body import Body
 
-MIN_ELEMENTS: Final = 1 << 17
-"""Least elements of results that are fused. Smaller arrays (up to 512 KiB of float32) stay in the cache anyhow."""
+MIN_ELEMENTS: Final = 1 << 15
+"""Least elements of results that are fused: on smaller arrays the calls take as long as the work."""
+
+_MIN_IN_PARTS: Final = 1 << 17
+"""Least elements of results that are computed part by part, where a group is not compiled as one loop. Smaller arrays
+(up to 512 KiB of float32) stay in the cache anyhow."""
 
 MIN_THREADED_NS: Final = 400_000
 """Nanoseconds of work on one thread from which a second thread pays."""
@@ -160,9 +164,16 @@ def form_of(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | N
 
 
 def _pays(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> bool:
+    if group.size < _MIN_IN_PARTS and compiled_loop(group, kernel_of) is None:
+        return False
     rows_fit = group.width is None or group.width <= _MAX_TILE  # a part has at least one row
-    several = len(group.ops) > 1 or len(_summands(group)) > 2
+    several = len(group.ops) > 1 or len(_summands(group)) > 2 or _has_shorter_loop(group, kernel_of)
     return rows_fit and (several or is_threaded(group, kernel_of) or bool(_transposed(group)))
+
+
+def _has_shorter_loop(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> bool:
+    """Whether the kernel of a single operation goes over its arrays several times, and a compiled loop once."""
+    return kernel_of(group.ops[0]).ufunc is None and compiled_loop(group, kernel_of) is not None
 
 
 def _summands(group: FusedGroup) -> list[Tensor]:
