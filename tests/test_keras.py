@@ -449,3 +449,38 @@ def test_tensorboard_is_told(tmp_path):
     assert view.Graph().node
     with pytest.raises(tf.errors.InvalidArgumentError, match="update_freq"):
         keras.callbacks.TensorBoard(update_freq="often")
+
+
+def test_subclasses_may_have_attributes_of_any_name():
+    class Scale(tf.keras.layers.Layer):
+        def build(self, input_shape):
+            self._weights = self.add_weight("factor", [input_shape[-1]], initializer="ones")
+            self._calls = self.add_weight("count", [], trainable=False)
+            super().build(input_shape)
+
+        def call(self, inputs):
+            return inputs * self._weights
+
+    class Doubled(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self._weights = self._loss = self._train_op = self._targets = self._nodes = self._metrics = "mine"
+            self._numbers = self._single = self._calls = self._weighted = "mine"
+            self.scale = Scale()
+
+        def _prepare(self):
+            raise NotImplementedError
+
+        _validate = _run_batch = _connect = _gathered = _over = _prepare
+
+        def call(self, inputs):
+            return self.scale(inputs)
+
+    model = Doubled()
+    model.compile("sgd", "mse")
+    history = model.fit(np.ones((4, 2)), np.ones((4, 2)), validation_split=0.5, verbose=0)
+    assert history.history["val_loss"] == [0.0] and model.predict(np.ones((1, 2))).tolist() == [[1.0, 1.0]]
+    assert [len(model.trainable_weights), len(model.non_trainable_weights)] == [1, 1]
+    model.scale.trainable = False
+    assert [weight.shape.ndims for weight in model.scale.non_trainable_weights] == [1, 0]
+    assert model._loss == model._targets == model._numbers == "mine"

@@ -29,7 +29,7 @@ KINDS: Final = {dtypes.string: BYTES_LIST, dtypes.float32: FLOAT_LIST, dtypes.in
 """The dtypes of features, and the number of the list that holds them."""
 
 _NUMPY: Final = {BYTES_LIST: np.dtype(object), FLOAT_LIST: np.dtype(np.float32), INT64_LIST: np.dtype(np.int64)}
-_NAMES: Final = {BYTES_LIST: "string", FLOAT_LIST: "float32", INT64_LIST: "int64"}
+_NAMES: Final = {BYTES_LIST: "string", FLOAT_LIST: "float", INT64_LIST: "int64"}
 
 FEW_EXAMPLES: Final = 12
 """Least number of examples to read in step. For fewer, NumPy's cost per call exceeds that of reading one by one."""
@@ -138,7 +138,8 @@ def read_feature(data: bytes, column: Column, place: tuple[int, int] | None) -> 
         return None
     if found != column.kind:
         raise InvalidArgumentError(
-            f"feature {column.key.decode()!r} is {_NAMES[found]}, expected {_NAMES[column.kind]}"
+            f"Key: {column.key.decode()}.  Data types don't match. "
+            f"Data type: {_NAMES[found]} but expected type: {_NAMES[column.kind]}"
         )
     values = [_read_list(data, column.kind, start, end) for start, end in parts]
     return values[0] if len(values) == 1 else np.concatenate(values)
@@ -500,14 +501,14 @@ def _ranges(starts: Array, counts: Array, step: int) -> Any:
 # -- from columns to tensors ---------------------------------------------------------------------------
 
 
-def dense_column(column: ColumnValues, shape: Sequence[int], default: Any | None, what: str) -> Any:
+def dense_column(column: ColumnValues, shape: Sequence[int], default: Any | None, key: str) -> Any:
     """A column whose examples all have values of one shape.
 
     Args:
         column: The values.
         shape: Shape of an example's values.
         default: The values where the feature is missing; None when it must not be.
-        what: How errors name the feature.
+        key: Name of the feature.
 
     Raises:
         InvalidArgumentError: An example has too few or too many values, or none.
@@ -518,14 +519,14 @@ def dense_column(column: ColumnValues, shape: Sequence[int], default: Any | None
         return values.reshape(len(lengths), *shape)
     wrong = np.flatnonzero((lengths != count) & (lengths >= 0))
     if wrong.size:
-        raise InvalidArgumentError(
-            f"example {wrong[0]}: {what} has {lengths[wrong[0]]} values, expected {count} for shape {tuple(shape)}"
-        )
+        raise wrong_count(f"Key: {key}, Index: {wrong[0]}", values, lengths[wrong[0]], shape)
     missing = np.flatnonzero(lengths < 0)
     if not missing.size:
         return values.reshape(len(lengths), *shape)
     if default is None:
-        raise InvalidArgumentError(f"example {missing[0]}: {what} is missing, and has no default value")
+        raise InvalidArgumentError(
+            f"Feature: {key} (data type: {_type_of(values)}) is required but could not be found in example {missing[0]}"
+        )
     result = np.empty((len(lengths), *shape), values.dtype)
     result[lengths >= 0] = values.reshape(-1, *shape)
     result[missing] = default
@@ -541,7 +542,7 @@ def padded_column(column: ColumnValues, shape: Sequence[int], padding: Any, what
         InvalidArgumentError: The values of an example do not divide into the shape.
     """
     values, lengths = column
-    steps = whole_steps(lengths, shape, what)
+    steps = whole_steps(column, shape, what)
     longest = int(steps.max(initial=0))
     result = np.empty((len(lengths), longest, *shape), values.dtype)
     result[...] = padding
@@ -549,15 +550,32 @@ def padded_column(column: ColumnValues, shape: Sequence[int], padding: Any, what
     return result
 
 
-def whole_steps(lengths: Array, shape: Sequence[int], what: str) -> Any:
+def wrong_count(what: str, values: Array, found: int, shape: Sequence[int]) -> InvalidArgumentError:
+    """The error that says that an example, or a step of it, has too few or too many values."""
+    return InvalidArgumentError(
+        f"{what}.  Number of {_counted(values)} values != expected.  "
+        f"Values size: {found} but output shape: [{','.join(map(str, shape))}]"
+    )
+
+
+def _type_of(values: Array) -> str:
+    return {"f": "float", "i": "int64"}.get(values.dtype.kind, "string")
+
+
+def _counted(values: Array) -> str:
+    return _type_of(values).replace("string", "bytes")
+
+
+def whole_steps(column: ColumnValues, shape: Sequence[int], what: str) -> Any:
     """Length of each sequence: its number of values divided by the size of `shape`. Raises as `padded_column`."""
     count = int(np.prod(shape, dtype=np.int64))
-    lengths = np.maximum(lengths, 0)
+    lengths = np.maximum(column.lengths, 0)
     wrong = np.flatnonzero(lengths % count) if count else np.flatnonzero(lengths)
     if wrong.size:
         raise InvalidArgumentError(
-            f"example {wrong[0]}: {what} has {lengths[wrong[0]]} values, "
-            f"expected a multiple of {count} for shape {tuple(shape)}"
+            f"{what}, Index: {wrong[0]}.  "
+            f"Number of {_counted(column.values)} values is not a multiple of stride length. "
+            f"Saw {lengths[wrong[0]]} values but output shape is: [{','.join(map(str, ('?', *shape)))}]"
         )
     return lengths // max(count, 1)
 

@@ -320,8 +320,10 @@ def _ctc_beam_search_kernel(ctx: KernelContext, inputs: Array, lengths: Array) -
 
 def _ctc_beam_search_shape(op: Operation) -> list[TensorShape]:
     width, paths = op.attr("beam_width"), op.attr("top_paths")
-    if not 1 <= paths <= width:
-        raise ValueError(f"top_paths is {paths}, expected from 1 to beam_width, which is {width}")
+    if paths < 1:
+        raise ValueError(f"top_paths is {paths}, expected at least 1")
+    if paths > width:
+        raise ValueError(f"requested more paths than the beam width can possibly generate: {paths}, and it is {width}")
     batch = op.inputs[0].shape.with_rank(3)[1:2].merge_with(op.inputs[1].shape.with_rank(1))
     sparse = [TensorShape([None, 2])] * paths + [TensorShape([None])] * paths + [TensorShape([2])] * paths
     return [*sparse, batch.concatenate([paths])]

@@ -112,6 +112,9 @@ class _Wanted:
             if isinstance(feature, VarLenFeature):
                 self._add_sparse(key, feature.dtype)
             elif isinstance(feature, SparseFeature):
+                for part in ("index_key", "value_key"):
+                    if getattr(feature, part) is None:
+                        raise InvalidArgumentError(f"Missing {part} for SparseFeature {feature}.")
                 for index_key in _index_keys(feature):
                     self._add_sparse(index_key, dtypes.int64)
                 self._add_sparse(feature.value_key, feature.dtype)
@@ -120,11 +123,9 @@ class _Wanted:
             else:
                 raise InvalidArgumentError(f"feature {key!r} is {feature!r}, expected a FixedLenFeature or its like")
         if both := {each.key for each in self.sparse} & {each.key for each in self.dense}:
-            raise InvalidArgumentError(f"features {sorted(both)} are asked for as dense and as sparse ones")
+            raise InvalidArgumentError(f"Dense and sparse keys must not intersect; intersection: {sorted(both)}")
 
     def _add_sparse(self, key: str, dtype: DTypeLike) -> None:
-        if key is None:
-            raise InvalidArgumentError("a SparseFeature has no index_key or no value_key")
         wanted = _Sparse(key, _feature_dtype(key, dtype))
         if wanted not in self.sparse:
             if key in {other.key for other in self.sparse}:
@@ -134,12 +135,20 @@ class _Wanted:
     def _add_dense(self, key: str, feature: Any, allow_missing_sequences: bool) -> None:
         dtype = _feature_dtype(key, feature.dtype)
         shape = TensorShape(feature.shape)
-        if not shape.is_fully_defined():
-            raise InvalidArgumentError(f"feature {key!r} has shape {shape}, expected one that is known")
         is_sequence = isinstance(feature, FixedLenSequenceFeature)
+        if shape.ndims is None:
+            raise InvalidArgumentError(f"Missing shape for feature {key}")
+        if not is_sequence and shape.ndims and shape[0].value is None:
+            raise InvalidArgumentError(
+                f"First dimension of shape for feature {key} unknown. Consider using FixedLenSequenceFeature."
+            )
+        if not shape.is_fully_defined():
+            raise InvalidArgumentError(
+                f"All dimensions of shape for feature {key} need to be known but received {feature.shape}."
+            )
         if is_sequence and not feature.allow_missing and allow_missing_sequences:
             raise InvalidArgumentError(
-                f"feature {key!r}: a FixedLenSequenceFeature needs allow_missing=True here: examples differ in length"
+                f"Unsupported: FixedLenSequenceFeature requires allow_missing to be True: feature {key}"
             )
         sizes = tuple(int(size) for size in shape.as_list() if size is not None)
         has_default = feature.default_value is not None
@@ -188,7 +197,7 @@ class _Wanted:
 
 def _feature_dtype(key: str, dtype: DTypeLike) -> DType:
     if dtype is None:
-        raise InvalidArgumentError(f"feature {key!r} has no dtype")
+        raise InvalidArgumentError(f"Missing type for feature {key}")
     found = as_dtype(dtype)
     if found not in example_parsing.KINDS:
         raise InvalidArgumentError(f"feature {key!r} is {found.name}, expected float32, int64 or string")
@@ -293,21 +302,23 @@ def _parse_features(ctx: KernelContext, prefix: str, source: Any, defaults: Sequ
     sparse = [example_parsing.sparse_column(column) for column in found[: len(sparse_keys)]]
     dense = []
     for index, column in enumerate(found[len(sparse_keys) :]):
-        what = f"feature {dense_keys[index]!r}"
+        key = dense_keys[index]
         shape = ctx.attr(f"{prefix}dense_shapes")[index].sizes
         default = defaults[index] if ctx.attr(f"{prefix}may_miss")[index] else None
         if ctx.attr(f"{prefix}sequences")[index]:
-            _require(column.lengths < 0, default, what)
-            dense.append(example_parsing.padded_column(column, shape, defaults[index], what))
+            _require(column.lengths < 0, default, key)
+            dense.append(example_parsing.padded_column(column, shape, defaults[index], f"Key: {key}"))
         else:
-            dense.append(example_parsing.dense_column(column, shape, default, what))
+            dense.append(example_parsing.dense_column(column, shape, default, key))
     return [part for place in range(3) for part in (each[place] for each in sparse)] + dense
 
 
-def _require(is_missing: Array, default: Any, what: str) -> None:
+def _require(is_missing: Array, default: Any, key: str) -> None:
     if default is None and is_missing.any():
         example = int(np.argmax(is_missing))
-        raise InvalidArgumentError(f"example {example}: {what} is missing, and allow_missing is not set")
+        raise InvalidArgumentError(
+            f"Feature list '{key}' is required but could not be found in example {example}: allow_missing is not set"
+        )
 
 
 def _parse_shape(op: Operation) -> list[TensorShape]:
@@ -618,12 +629,12 @@ def _parse_lists(ctx: KernelContext, sequences: Sequence[_Sequence], defaults: S
         column = Column.of(key, dtype)
         sparse.append(_sparse_sequences([_steps_of(sequence, column) or [] for sequence in sequences], column))
     for index, (key, dtype) in enumerate(zip(ctx.attr("list_dense_keys"), ctx.attr("list_dense_types"), strict=True)):
-        column, what = Column.of(key, dtype), f"sequence {key!r}"
+        column, what = Column.of(key, dtype), f"Feature list: {key}"
         shape = ctx.attr("list_dense_shapes")[index].sizes
         steps = [_steps_of(sequence, column) for sequence in sequences]
         default = defaults[index] if ctx.attr("list_may_miss")[index] else None
-        _require(np.array([each is None for each in steps]), default, what)
-        flat = [_checked_steps(each or [], shape, column, f"example {i}: {what}") for i, each in enumerate(steps)]
+        _require(np.array([each is None for each in steps]), default, key)
+        flat = [_checked_steps(each or [], shape, column, f"example {i}, {what}") for i, each in enumerate(steps)]
         dense.append(example_parsing.padded_column(_column(flat, column), shape, defaults[index], what))
         lengths.append(np.array([len(each or []) for each in steps], np.int64))
     return [part for place in range(3) for part in (each[place] for each in sparse)] + dense + lengths
@@ -633,9 +644,7 @@ def _checked_steps(steps: Sequence[Any], shape: Sequence[int], column: Column, w
     count = int(np.prod(shape, dtype=np.int64))
     for index, values in enumerate(steps):
         if len(values) != count:
-            raise InvalidArgumentError(
-                f"{what} has {len(values)} values at step {index}, expected {count} for shape {tuple(shape)}"
-            )
+            raise example_parsing.wrong_count(f"{what}, Index: {index}", values, len(values), shape)
     return example_parsing.concatenate(steps, column.kind)
 
 

@@ -357,12 +357,21 @@ def create(op_type, inputs, attrs=None):
     [
         (lambda x, i: create("Add", [x]), "takes 2 inputs, got 1"),
         (lambda x, i: create("Add", [x, x, x]), "takes 2 inputs, got 3"),
-        (lambda x, i: create("Add", [x, i]), "int32, expected float32"),
+        (
+            lambda x, i: create("Add", [x, i]),
+            "Input 'y' has type int32 that does not match type float32 of argument 'x'",
+        ),
         (lambda x, i: create("Add", [x, x], {"nonsense": 1}), "no attribute nonsense"),
         (lambda x, i: create("Placeholder", [], {"dtype": tf.float32}), "shape is missing"),
         (lambda x, i: create("Placeholder", [], {"shape": None}), "'dtype' is needed"),
-        (lambda x, i: create("LogicalAnd", [x, x]), "float32 is not supported; expected one of bool"),
-        (lambda x, i: create("Exp", [i]), "int32 is not supported; expected one of"),
+        (
+            lambda x, i: create("LogicalAnd", [x, x]),
+            "has type float32 that does not match expected type of bool",
+        ),
+        (
+            lambda x, i: create("Exp", [i]),
+            "parameter 'x' has DataType int32 not in list of allowed values: f",
+        ),
         (lambda x, i: tf.matmul(x, tf.ones([4, 2]), name="culprit"), "3"),
         (lambda x, i: tf.add(x, tf.ones([5]), name="culprit"), r"\(2, 3\).*\(5,\)"),
     ],

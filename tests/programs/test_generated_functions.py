@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import tfray
+from tests.support.processes import PATIENCE_S
 from tfray.programs import tensorflow_modules
 
 ROW, IMAGE = [[-1.0, 2.0, 3.0]], np.ones([1, 2, 2, 1], np.float32)
@@ -32,6 +36,8 @@ CASES = {  # TensorFlow 2.21's results
     "ops.gen_math_ops._sum": (lambda f: f(ROW, 1, keep_dims=True), [[4]]),
     "ops.gen_array_ops._concat_v2": (lambda f: f([ROW, ROW], 1), [ROW[0] + ROW[0]]),
     "ops.gen_array_ops.split": (lambda f: f(1, ROW, 3)[2], [[3]]),
+    "ops.gen_array_ops.broadcast_gradient_args": (lambda f: f([2, 1, 5], [3, 1])[1], [0, 2]),
+    "ops.gen_array_ops.ref_identity": (lambda f: f(tfray.global_variables()[0]), [1, 2]),
     "ops.gen_image_ops.non_max_suppression_v3": (
         lambda f: f([[0, 0, 1, 1], [0, 0, 1, 1.1], [5, 5, 6, 6]], [0.9, 0.8, 0.7], 3, 0.5, 0.1),
         [0, 2],
@@ -55,8 +61,6 @@ CASES = {  # TensorFlow 2.21's results
 
 @pytest.fixture
 def tf(monkeypatch):
-    import sys
-
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     yield tensorflow_modules.install()
     tensorflow_modules._forget()
@@ -104,3 +108,9 @@ def test_wrong_calls(tf):
         descend(tfray.Variable(1.0), 0.5)
     with pytest.raises(AttributeError, match=r"tf\.python\.ops\.gen_nn_ops\.relu_grads does not exist"):
         _found(tf, "ops.gen_nn_ops.relu_grads")
+
+
+def test_functions_are_there_before_any_graph_is_imported():
+    # In a process of its own: here other tests have loaded the rules.
+    code = "from tfray.programs.generated_functions import generated_function as f; f('concat_offset').__name__"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)

@@ -299,6 +299,42 @@ def test_what_tensorflow_keeps_to_itself(tf):
     assert function() == 4
 
 
+def test_helpers_of_tensorflows_tests(tf):
+    from tensorflow.python.framework import test_util as util
+
+    with util.force_cpu():
+        x = tfray.zeros([1, 2, 3, 4], name="x")
+    with util.use_gpu():
+        y = tfray.ones([1])
+    with util.force_gpu():
+        z = tfray.ones([1])
+    assert (x.op.device, z.op.device) == ("/device:CPU:0", "/device:GPU:0")
+    assert y.op.device == ("/device:GPU:0" if util.is_gpu_available() else "/device:CPU:0")
+    assert util.NHWCToNCHW(x).shape.as_list() == [1, 4, 2, 3]
+    assert util.NCHWToNHWC(["n", "c", "d", "h", "w"]) == ["n", "d", "h", "w", "c"]
+    assert util.assert_ops_in_graph({"x": x.op.type}, tfray.get_default_graph()) == {"x": x.op}
+    for wrong in ({"x": "Add"}, {"absent": "Add"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            util.assert_ops_in_graph(wrong, tfray.get_default_graph())
+
+    calls = []
+    util.skip_if(True)(calls.append)(1)
+    util.skip_if(lambda: False)(calls.append)(2)
+    assert calls == [2]
+
+    @util.for_all_test_methods(util.disable_xla, "reason")
+    class Test:
+        def test_it(self):
+            return 5
+
+    assert Test().test_it() == 5
+    # The names that TensorFlow 2.21 gives.
+    assert util.generate_combinations_with_testcase_name(use_b=[True], a=["x.y", 2]) == [
+        {"a": "x.y", "use_b": True, "testcase_name": "_test_a_xy_useb_True"},
+        {"a": 2, "use_b": True, "testcase_name": "_test_a_2_useb_True"},
+    ]
+
+
 def test_a_random_forest_of_a_tutorial(tf):
     """The calls of programs that train a forest on batches of images."""
     from tensorflow.contrib.tensor_forest.python import tensor_forest

@@ -45,7 +45,7 @@ def resolve_attrs(
         raise blame(f"takes {at_least}{fixed} inputs, got {len(inputs)}")
     for index, tensor in enumerate(inputs):
         argument = arguments[min(index, len(arguments) - 1)]
-        _bind_type(definition, argument, tensor.dtype, attrs, f"input {argument.name!r} ({tensor.name})", blame)
+        _bind_type(definition, argument, tensor, attrs, blame)
     for variable, allowed in definition.types.items():
         if variable not in attrs:
             if len(allowed) == 1:
@@ -55,8 +55,14 @@ def resolve_attrs(
         elif not isinstance(attrs[variable], DType):
             raise blame(f"attribute {variable!r} is {attrs[variable]!r}, expected a dtype")
         elif attrs[variable] not in allowed:
+            bound, found = _first_of(definition, variable), attrs[variable].name
+            if bound and len(allowed) == 1:
+                raise blame(f"Input {bound!r} has type {found} that does not match expected type of {allowed[0].name}")
             names = ", ".join(dtype.name for dtype in allowed)
-            raise blame(f"dtype {attrs[variable].name} is not supported; expected one of {names}")
+            raise blame(
+                f"Value passed to parameter {bound or variable!r} has DataType {found} "
+                f"not in list of allowed values: {names}"
+            )
     return attrs
 
 
@@ -77,22 +83,36 @@ def _check_attr_names(definition: OpDef, attrs: dict[str, Any], blame: Callable[
 def _bind_type(
     definition: OpDef,
     argument: Argument,
-    dtype: DType,
+    tensor: Input,
     attrs: dict[str, Any],
-    what: str,
     blame: Callable[[str], ArgumentError],
 ) -> None:
     if argument.type == "any":
         return
     if argument.type in definition.types:
-        bound = attrs.setdefault(argument.type, dtype)
-        if bound is not dtype:
-            raise blame(f"{what} is {dtype.name}, expected {bound.name} as the other inputs; use tf.cast")
+        bound = attrs.setdefault(argument.type, tensor.dtype)
+        if bound is not tensor.dtype:
+            of = f"type {bound.name} of argument {_first_of(definition, argument.type)!r}"
+            raise blame(_mismatch(argument, tensor, of, bound.name))
     elif argument.type in definition.attrs:
-        if attrs[argument.type] is not dtype:
-            raise blame(f"{what} is {dtype.name}, expected {attrs[argument.type].name}")
-    elif argument.type != dtype.name:
-        raise blame(f"{what} is {dtype.name}, expected {argument.type}; use tf.cast")
+        if attrs[argument.type] is not tensor.dtype:
+            wanted = attrs[argument.type].name
+            raise blame(_mismatch(argument, tensor, f"expected type of {wanted}", wanted))
+    elif argument.type != tensor.dtype.name:
+        raise blame(_mismatch(argument, tensor, f"expected type of {argument.type}", argument.type))
+
+
+def _mismatch(argument: Argument, tensor: Input, other: str, wanted: str) -> str:
+    found = tensor.dtype.name
+    return (
+        f"Input {argument.name!r} has type {found} that does not match {other}: "
+        f"{tensor.name} is {found}, expected {wanted}; use tf.cast"
+    )
+
+
+def _first_of(definition: OpDef, variable: str) -> str | None:
+    """Name of the first input whose dtype is that of a type variable."""
+    return next((argument.name for argument in definition.input_arguments if argument.type == variable), None)
 
 
 def output_dtypes(definition: OpDef, attrs: Mapping[str, Any]) -> list[DType]:

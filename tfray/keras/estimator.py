@@ -79,7 +79,7 @@ def model_to_estimator(
     if keras_model is None:
         with Graph().as_default():
             keras_model = load_model(str(keras_model_path), custom_objects)
-    if keras_model.optimizer is None or keras_model._loss is None:
+    if keras_model.optimizer is None or keras_model._compiled_loss is None:
         raise ValueError(f"model {keras_model.name!r} must be compiled, with an optimizer and a loss, to be converted")
     if not keras_model.inputs:
         raise ValueError(f"model {keras_model.name!r} has no inputs yet: give its first layer an input_shape")
@@ -124,7 +124,8 @@ class _Recorded:
         self._graph_def = PlainGraph([self._renamed_node(node) for node in part.node])
         self._variables = [self._renamed_definition(definition) for definition in variables]
         self._name = model.name
-        self._loss, self._metrics, self._loss_weights = model._loss, list(model._metrics), model._loss_weights
+        self._loss, self._loss_weights = model._compiled_loss, model._compiled_loss_weights
+        self._metrics = list(model._compiled_metrics)
         self._optimizer = _fresh(model.optimizer, graph)
 
     def _renamed(self, name: str) -> str:

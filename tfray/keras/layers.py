@@ -686,7 +686,8 @@ class RNN(Layer):
             self.cell._scope = get_variable_scope()
             self.cell.build(TensorShape(input_shape)[-1:])
             self.cell.built = True
-        self._weights += getattr(self.cell, "_weights", [])
+        for name in ("_trainable_weights", "_non_trainable_weights"):
+            getattr(self, name).extend(getattr(self.cell, name, []))
 
     def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:
         if self.go_backwards:

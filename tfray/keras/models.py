@@ -54,15 +54,15 @@ class Model(Trainable, Layer):
         self._init_training()
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
-        self._nodes: list[tuple[Any, Any, dict[str, Any], Tensor]] = []
-        self._single = True
+        self.__nodes: list[tuple[Any, Any, dict[str, Any], Tensor]] = []
+        self.__single = True
         if inputs is not None:
-            self._connect(inputs, outputs)
+            self._connect_tensors(inputs, outputs)
 
-    def _connect(self, inputs: Any, outputs: Any) -> None:
+    def _connect_tensors(self, inputs: Any, outputs: Any) -> None:
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
-        self._single = not isinstance(outputs, (list, tuple))
-        self._nodes = _between(self.inputs, self.outputs)
+        self.__single = not isinstance(outputs, (list, tuple))
+        self.__nodes = _between(self.inputs, self.outputs)
         self.built = True
 
     # -- layers and weights ----------------------------------------------------------------------
@@ -70,9 +70,9 @@ class Model(Trainable, Layer):
     @property
     def layers(self) -> list[Any]:
         """The layers, in the order in which they are run."""
-        if self.inputs and self._nodes:
+        if self.inputs and self.__nodes:
             sources = [history()[tensor][0] for tensor in self.inputs if tensor in history()]
-            return list(dict.fromkeys([*sources, *(node[0] for node in self._nodes)]))
+            return list(dict.fromkeys([*sources, *(node[0] for node in self.__nodes)]))
         return list(dict.fromkeys(_attribute_layers(vars(self))))
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
@@ -88,25 +88,25 @@ class Model(Trainable, Layer):
                 return layer
         raise InvalidArgumentError(f"there is no layer {name!r}; there are {[layer.name for layer in self.layers]}")
 
-    def _gathered(self, attribute: str) -> list[Any]:
+    def __gathered(self, attribute: str) -> list[Any]:
         own = getattr(super(), attribute)
         return list(dict.fromkeys([*own, *(item for layer in self.layers for item in getattr(layer, attribute))]))
 
     @property
     def trainable_variables(self) -> list[Any]:
         """The variables of all layers that optimizers change."""
-        return self._gathered("trainable_variables") if self.trainable else []
+        return self.__gathered("trainable_variables") if self.trainable else []
 
     @property
     def non_trainable_variables(self) -> list[Any]:
         """The other variables of all layers."""
-        found = self._gathered("non_trainable_variables")
-        return found if self.trainable else [*self._gathered("trainable_variables"), *found]
+        found = self.__gathered("non_trainable_variables")
+        return found if self.trainable else [*self.__gathered("trainable_variables"), *found]
 
     @property
     def variables(self) -> list[Any]:
         """The variables of all layers, in the order of the layers."""
-        return self._gathered("variables")
+        return self.__gathered("variables")
 
     weights = variables
     trainable_weights = trainable_variables
@@ -115,27 +115,27 @@ class Model(Trainable, Layer):
     @property
     def losses(self) -> list[Tensor]:
         """Losses of the layers' regularizers."""
-        return self._gathered("losses")
+        return self.__gathered("losses")
 
     @property
     def updates(self) -> list[Any]:
         """The update operations of the layers, which run with each training step."""
-        return self._gathered("updates")
+        return self.__gathered("updates")
 
     # -- running ---------------------------------------------------------------------------------
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         """Run the layers on other inputs. A derived class defines this."""
-        if not self._nodes and not self.inputs:
+        if not self.__nodes and not self.inputs:
             raise InvalidArgumentError(f"model {self.name!r} has no layers: give inputs and outputs, or define call")
         known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
-        for layer, arguments, settings, output in self._nodes:
+        for layer, arguments, settings, output in self.__nodes:
             if output not in known:
                 inner = nest.map_structure(lambda tensor: known[tensor], arguments)
                 results = layer(inner, **_exchanged(settings, known))
                 known.update(zip(_outputs_of(layer, arguments), nest.flatten(results), strict=False))
         results = [known[output] for output in self.outputs]
-        return results[0] if self._single else results
+        return results[0] if self.__single else results
 
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
         """Build a model of a derived class for inputs like the arrays `x`."""
@@ -143,7 +143,7 @@ class Model(Trainable, Layer):
             return
         self.inputs = [Input(value.shape[1:], dtype=value.dtype, name=f"{self.name}_input") for value in x]
         outputs = self(self.inputs[0] if len(self.inputs) == 1 else self.inputs)
-        self._single = not isinstance(outputs, (list, tuple))
+        self.__single = not isinstance(outputs, (list, tuple))
         self.outputs = nest.flatten(outputs)
 
     def summary(
@@ -156,7 +156,7 @@ class Model(Trainable, Layer):
         print_fn(row("Layer (type)", "Output shape", "Weights"))
         print_fn("=" * width)
         for layer in self.layers:
-            shape = str(tuple(layer._calls[0][1].shape.as_list())) if layer._calls else ""
+            shape = str(tuple(layer._recorded_calls[0][1].shape.as_list())) if layer._recorded_calls else ""
             count = sum(variable.shape.num_elements() or 0 for variable in layer.variables)
             print_fn(row(f"{layer.name} ({type(layer).__name__})", shape, count))
         print_fn("=" * width)
@@ -203,9 +203,9 @@ class Model(Trainable, Layer):
         if type(self) is not Model:
             return super().get_config()
         numbers = {tensor: number for number, tensor in enumerate(self.inputs)}
-        layers = list(dict.fromkeys(layer for layer, *_ in self._nodes))
+        layers = list(dict.fromkeys(layer for layer, *_ in self.__nodes))
         calls = []
-        for layer, arguments, settings, output in self._nodes:
+        for layer, arguments, settings, output in self.__nodes:
             if output not in numbers:
                 for made in _outputs_of(layer, arguments):
                     numbers[made] = len(numbers)
@@ -219,7 +219,7 @@ class Model(Trainable, Layer):
             "layers": described(layers),
             "calls": described(calls),
             "outputs": [numbers[output] for output in self.outputs],
-            "single": self._single,
+            "single": self.__single,
         }
 
     @classmethod
@@ -271,7 +271,7 @@ class Sequential(Model):
     def add(self, layer: Any) -> None:
         """Put a layer, or the input that `tf.keras.Input` made, at the end."""
         if isinstance(layer, Tensor):
-            self._connect(layer, layer)
+            self._connect_tensors(layer, layer)
             return
         if not isinstance(layer, base_layer.Layer):
             raise InvalidArgumentError(f"Sequential.add takes a layer, not {layer!r}")
@@ -282,10 +282,10 @@ class Sequential(Model):
             if shape is not None:
                 dtype = "int64" if isinstance(layer, keras_layers.Embedding) else None
                 source = Input(batch_shape=shape, name=f"{layer.name}_input", dtype=dtype)
-                self._connect(source, source)
+                self._connect_tensors(source, source)
         self._stack.append(layer)
         if self.outputs:
-            self._connect(self.inputs[0], layer(self.outputs[0]))
+            self._connect_tensors(self.inputs[0], layer(self.outputs[0]))
 
     def pop(self) -> None:
         """Take the last layer away."""
@@ -294,7 +294,7 @@ class Sequential(Model):
             source = outputs = self.inputs[0]
             for layer in self._stack:
                 outputs = layer(outputs)
-            self._connect(source, outputs)
+            self._connect_tensors(source, outputs)
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         """Run the layers on other inputs."""
@@ -306,7 +306,7 @@ class Sequential(Model):
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
         if not self.inputs:
             source = Input(x[0].shape[1:], dtype=x[0].dtype)
-            self._connect(source, self.call(source))
+            self._connect_tensors(source, self.call(source))
 
     def get_config(self) -> dict[str, Any]:
         """What makes an equal model, with weights of its own: the layers, and the input, if there is one.

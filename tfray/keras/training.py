@@ -33,13 +33,13 @@ class Trainable:
     def _init_training(self) -> None:
         self.optimizer: Any = None
         self.stop_training = False
-        self._loss: Any = None
-        self._metrics: Sequence[Any] = ()
-        self._loss_weights: Any = None
-        self._numbers: list[Tensor] | None = None
-        self._train_op: Any = None
-        self._targets: list[Tensor] = []
-        self._weights_input: Any = None
+        self._compiled_loss: Any = None
+        self._compiled_metrics: Sequence[Any] = ()
+        self._compiled_loss_weights: Any = None
+        self.__numbers: list[Tensor] | None = None
+        self.__train_op: Any = None
+        self._compiled_targets: list[Tensor] = []
+        self.__weights_input: Any = None
         self.metrics_names: list[str] = []
 
     def compile(
@@ -61,72 +61,76 @@ class Trainable:
             **unused: Accepted for Keras's sake.
         """
         self.optimizer = keras_optimizers.get(optimizer)
-        self._loss = loss
-        self._metrics = list(metrics or ())
-        self._loss_weights = loss_weights
-        self._numbers = self._train_op = None
+        self._compiled_loss = loss
+        self._compiled_metrics = list(metrics or ())
+        self._compiled_loss_weights = loss_weights
+        self.__numbers = self.__train_op = None
 
     def _training_settings(self) -> dict[str, Any]:
         """What `compile` was given."""
-        settings = {"optimizer": self.optimizer, "loss": self._loss, "metrics": self._metrics}
-        return {**settings, "loss_weights": self._loss_weights}
+        settings = {"optimizer": self.optimizer, "loss": self._compiled_loss, "metrics": self._compiled_metrics}
+        return {**settings, "loss_weights": self._compiled_loss_weights}
 
     def _training_targets(self) -> list[Tensor]:
         """Where the training step takes its targets; empty while there is no such step."""
-        return self._targets if self._train_op is not None else []
+        return self._compiled_targets if self.__train_op is not None else []
 
     def _prepare_training(self, targets: Sequence[np.ndarray]) -> None:
         """Make the training step for targets like these arrays, and with it the optimizer's variables."""
-        self._prepare(targets)
-        self._training_step()
+        self.__prepare(targets)
+        self.__training_step()
 
     # -- graph -----------------------------------------------------------------------------------
 
-    def _prepare(self, targets: Sequence[np.ndarray]) -> list[Tensor]:
+    def __prepare(self, targets: Sequence[np.ndarray]) -> list[Tensor]:
         """Loss and metrics, built for targets like these arrays when they are first asked for."""
-        if self._numbers is not None:
-            return self._numbers
-        if self.optimizer is None or self._loss is None:
+        if self.__numbers is not None:
+            return self.__numbers
+        if self.optimizer is None or self._compiled_loss is None:
             raise InvalidArgumentError(f"model {self.name!r} must be compiled with an optimizer and a loss first")
-        chosen = self._loss if isinstance(self._loss, (list, tuple)) else [self._loss] * len(self.outputs)
+        chosen = (
+            self._compiled_loss
+            if isinstance(self._compiled_loss, (list, tuple))
+            else [self._compiled_loss] * len(self.outputs)
+        )
         found = [keras_losses.get(loss) for loss in chosen]
-        weights = self._loss_weights or [1.0] * len(found)
+        weights = self._compiled_loss_weights or [1.0] * len(found)
         with get_default_graph().name_scope(f"{self.name}_training"):
-            self._targets = [
+            self._compiled_targets = [
                 placeholder(_target_dtype(target), [None, *target.shape[1:]], name="target") for target in targets
             ]
-            self._weights_input = placeholder_with_default(constant([1.0]), [None], name="sample_weights")
-            outputs = list(zip(self._targets, self.outputs, found, strict=True))
-            parts = [self._weighted(loss, target, output) for target, output, loss in outputs]
+            self.__weights_input = placeholder_with_default(constant([1.0]), [None], name="sample_weights")
+            outputs = list(zip(self._compiled_targets, self.outputs, found, strict=True))
+            parts = [self.__weighted(loss, target, output) for target, output, loss in outputs]
             total = math_ops.add_n(
                 [weight * part for weight, part in zip(weights, parts, strict=True)]
                 + [array_ops.cast(loss, dtypes.float32) for loss in self.losses]
             )
             values = [
                 (_name_of(metric), math_ops.reduce_mean(keras_metrics.get(metric, loss, output)(target, output)))
-                for metric in self._metrics
+                for metric in self._compiled_metrics
                 for target, output, loss in outputs
             ]
         self.metrics_names = ["loss", *_unique([name for name, _ in values])]
-        self._numbers = [total, *(value for _, value in values)]
-        return self._numbers
+        self.__numbers = [total, *(value for _, value in values)]
+        return self.__numbers
 
-    def _weighted(self, loss: Any, target: Tensor, output: Tensor) -> Tensor:
+    def __weighted(self, loss: Any, target: Tensor, output: Tensor) -> Tensor:
         values = loss.per_example(target, output) if hasattr(loss, "per_example") else loss(target, output)
         if values.shape.rank == 0:
             return values
         if values.shape.rank is not None and values.shape.rank > 1:
             values = math_ops.reduce_mean(values, list(range(1, values.shape.rank)))
-        weights = array_ops.ones_like(values) * array_ops.cast(self._weights_input, values.dtype)
+        weights = array_ops.ones_like(values) * array_ops.cast(self.__weights_input, values.dtype)
         present = math_ops.reduce_sum(array_ops.cast(math_ops.not_equal(weights, 0.0), values.dtype))
         return math_ops.div_no_nan(math_ops.reduce_sum(values * weights), present)
 
-    def _training_step(self) -> Any:
-        if self._train_op is None:
-            assert self._numbers is not None
-            step = self.optimizer.minimize(self._numbers[0], self.trainable_variables)
-            self._train_op = grouping_ops.group(step, *self.updates)
-        return self._train_op
+    def __training_step(self) -> Any:
+        if self.__train_op is None:
+            assert self.__numbers is not None
+            step = self.optimizer.minimize(self.__numbers[0], self.trainable_variables)
+            self.__train_op = grouping_ops.group(step, *self.updates)
+        return self.__train_op
 
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
         """Make inputs and outputs for arrays like `x`, if the model has none yet."""
@@ -135,13 +139,13 @@ class Trainable:
 
     def train_on_batch(self, x: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Any:
         """Make one training step; returns the loss, or a list of loss and metrics."""
-        inputs, targets, weights = self._standardized(x, y, sample_weight, class_weight)
-        return _one_or_list(self._run_batch(inputs, targets, weights, True))
+        inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
+        return _one_or_list(self.__run_batch(inputs, targets, weights, True))
 
     def test_on_batch(self, x: Any, y: Any, sample_weight: Any = None) -> Any:
         """The loss of one batch, or a list of loss and metrics."""
-        inputs, targets, weights = self._standardized(x, y, sample_weight, None)
-        return _one_or_list(self._run_batch(inputs, targets, weights, False))
+        inputs, targets, weights = self.__standardized(x, y, sample_weight, None)
+        return _one_or_list(self.__run_batch(inputs, targets, weights, False))
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
@@ -150,7 +154,7 @@ class Trainable:
         feeds = {**phase_feed(False), **dict(zip(self.inputs, inputs, strict=True))}
         return _one_or_list(get_session().run(self.outputs, feeds))
 
-    def _standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> tuple[Any, Any, Any]:
+    def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> tuple[Any, Any, Any]:
         inputs, targets = _arrays(x), [_with_last_dimension(target) for target in _arrays(y)]
         self._build_for(inputs)
         if len(inputs) != len(self.inputs) or len(targets) != len(self.outputs):
@@ -169,16 +173,16 @@ class Trainable:
             weights = by_class if weights is None else weights * by_class
         return inputs, targets, weights
 
-    def _run_batch(self, inputs: Any, targets: Any, weights: Any, training: bool) -> list[float]:
-        numbers = self._prepare(targets)
-        fetches = [self._training_step(), *numbers] if training else [None, *numbers]
+    def __run_batch(self, inputs: Any, targets: Any, weights: Any, training: bool) -> list[float]:
+        numbers = self.__prepare(targets)
+        fetches = [self.__training_step(), *numbers] if training else [None, *numbers]
         feeds = {
             **phase_feed(training),
             **dict(zip(self.inputs, inputs, strict=True)),
-            **dict(zip(self._targets, targets, strict=True)),
+            **dict(zip(self._compiled_targets, targets, strict=True)),
         }
         if weights is not None:
-            feeds[self._weights_input] = weights
+            feeds[self.__weights_input] = weights
         values = get_session().run([fetch for fetch in fetches if fetch is not None], feeds)
         return [float(value) for value in values[1 if training else 0 :]]
 
@@ -220,7 +224,7 @@ class Trainable:
         Returns:
             The history: loss and metrics at the end of each epoch.
         """
-        inputs, targets, weights = self._standardized(x, y, sample_weight, class_weight)
+        inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
         if validation_split and validation_data is None:
             first = int(len(inputs[0]) * (1 - validation_split))
             validation_data = ([value[first:] for value in inputs], [value[first:] for value in targets])
@@ -235,9 +239,9 @@ class Trainable:
         for epoch in range(initial_epoch, epochs):
             listeners.call("on_epoch_begin", epoch, {})
             batches = _batches(len(inputs[0]), batch_size or 32, shuffle, steps_per_epoch)
-            logs = self._over(batches, inputs, targets, weights, True, listeners)
+            logs = self.__over(batches, inputs, targets, weights, True, listeners)
             if validation_data is not None:
-                logs |= self._validate(validation_data, batch_size or 32)
+                logs |= self.__validate(validation_data, batch_size or 32)
             listeners.call("on_epoch_end", epoch, logs)
             if verbose:
                 numbers = " - ".join(f"{name}: {value:.4f}" for name, value in logs.items())
@@ -247,14 +251,14 @@ class Trainable:
         listeners.call("on_train_end", {})
         return record
 
-    def _validate(self, data: Any, batch_size: int) -> dict[str, float]:
+    def __validate(self, data: Any, batch_size: int) -> dict[str, float]:
         x, y, *weights = data
-        inputs, targets, weight = self._standardized(x, y, weights[0] if weights else None, None)
+        inputs, targets, weight = self.__standardized(x, y, weights[0] if weights else None, None)
         batches = _batches(len(inputs[0]), batch_size, False, None)
-        found = self._over(batches, inputs, targets, weight, False, None)
+        found = self.__over(batches, inputs, targets, weight, False, None)
         return {f"val_{name}": value for name, value in found.items()}
 
-    def _over(
+    def __over(
         self,
         batches: Iterator[np.ndarray],
         inputs: Any,
@@ -270,7 +274,7 @@ class Trainable:
                 listeners.call("on_batch_begin", index, {"batch": index, "size": len(rows)})
             batch_inputs, batch_targets = [value[rows] for value in inputs], [value[rows] for value in targets]
             batch_weights = None if weights is None else weights[rows]
-            values = np.array(self._run_batch(batch_inputs, batch_targets, batch_weights, training))
+            values = np.array(self.__run_batch(batch_inputs, batch_targets, batch_weights, training))
             sums = values * len(rows) if count == 0 else sums + values * len(rows)
             count += len(rows)
             if listeners is not None:
@@ -284,9 +288,9 @@ class Trainable:
         self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: int = 1, sample_weight: Any = None
     ) -> Any:
         """The mean loss over all examples, or a list of loss and metrics; arguments as for `fit`."""
-        inputs, targets, weights = self._standardized(x, y, sample_weight, None)
+        inputs, targets, weights = self.__standardized(x, y, sample_weight, None)
         batches = _batches(len(inputs[0]), batch_size or 32, False, None)
-        return _one_or_list(list(self._over(batches, inputs, targets, weights, False, None).values()))
+        return _one_or_list(list(self.__over(batches, inputs, targets, weights, False, None).values()))
 
     def predict(self, x: Any, batch_size: int | None = None, verbose: int = 0) -> Any:
         """The outputs for all examples: an array, or a list of one for each output."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature
 from typing import Any
 
+import tfray.exchange.from_tensorflow  # noqa: F401  (declares rules, which say what is importable)
 from tfray.errors import ArgumentError
 from tfray.exchange.attributes import write_attr
 from tfray.exchange.graph_import import import_graph_def

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from tfray.framework.graph import Graph
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
 from tfray.library.platform.testing import (
     TestCase,
     assert_equal_graph_def,
+    create_local_cluster,
     gpu_device_name,
+    is_built_with_cuda,
     is_gpu_available,
 )
+from tfray.ops.arrays.shape_ops import transpose
 
 # fmt: off
 __all__ = [
-    "TensorFlowTestCase", "assert_equal_graph_def", "deprecated_graph_mode_only", "disable_control_flow_v2",
-    "disable_xla", "enable_control_flow_v2", "gpu_device_name", "is_gpu_available",
-    "run_all_in_deprecated_graph_mode_only", "run_all_in_graph_and_eager_modes", "run_cuda_only", "run_deprecated_v1",
-    "run_gpu_only", "run_in_graph_and_eager_modes", "run_v1_only", "run_v2_only", "with_control_flow_v2",
+    "CudaSupportsHalfMatMulAndConv", "IsGoogleCudaEnabled", "IsMklEnabled", "NCHWToNHWC", "NHWCToNCHW",
+    "TensorFlowTestCase", "also_run_as_tf_function", "assert_equal_graph_def", "assert_no_garbage_created",
+    "assert_no_new_pyobjects_executing_eagerly", "assert_no_new_tensors", "assert_ops_in_graph",
+    "create_local_cluster", "deprecated_graph_mode_only", "device", "disable_all_xla", "disable_control_flow_v2",
+    "disable_xla", "enable_c_shapes", "enable_control_flow_v2", "enable_output_all_intermediates",
+    "for_all_test_methods", "force_cpu", "force_gpu", "generate_combinations_with_testcase_name", "gpu_device_name",
+    "is_gpu_available", "no_xla_auto_jit", "run_all_in_deprecated_graph_mode_only", "run_all_in_graph_and_eager_modes",
+    "run_cuda_only", "run_deprecated_v1", "run_gpu_only", "run_in_graph_and_eager_modes", "run_v1_only", "run_v2_only",
+    "skip_if", "use_gpu", "with_c_shapes", "with_control_flow_v2", "xla_allow_fallback",
 ]
 # fmt: on
 
@@ -56,6 +66,7 @@ def run_in_graph_and_eager_modes(
 
 
 deprecated_graph_mode_only = run_deprecated_v1
+also_run_as_tf_function = _in_graph
 
 
 def _unchanged(cls: Any) -> Any:
@@ -67,6 +78,14 @@ run_all_in_graph_and_eager_modes = _unchanged
 run_all_in_deprecated_graph_mode_only = _unchanged
 with_control_flow_v2 = _unchanged
 enable_control_flow_v2 = _unchanged
+enable_output_all_intermediates = _unchanged
+with_c_shapes = _unchanged
+enable_c_shapes = _unchanged
+no_xla_auto_jit = _unchanged
+xla_allow_fallback = _unchanged
+assert_no_new_pyobjects_executing_eagerly = _unchanged
+assert_no_new_tensors = _unchanged
+assert_no_garbage_created = _unchanged
 
 
 def _skipped(reason: str) -> Callable[[Any], Any]:
@@ -94,6 +113,35 @@ def disable_xla(description: str) -> Callable[[Any], Any]:
     return _unchanged
 
 
+disable_all_xla = disable_xla
+
+
+def for_all_test_methods(decorator: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[[type], type]:
+    """A decorator of classes: each method whose name begins with ``test`` is decorated by ``decorator(...)``."""
+
+    def decorated(cls: type) -> type:
+        for name, value in list(vars(cls).items()):
+            if callable(value) and name.startswith("test") and name != "test_session":
+                setattr(cls, name, decorator(*args, **kwargs)(value))
+        return cls
+
+    return decorated
+
+
+def skip_if(condition: Any) -> Callable[[Any], Any]:
+    """Let a test do nothing where a condition, or a function without arguments, is true when the test runs."""
+
+    def decorated(test: Any) -> Any:
+        @functools.wraps(test)
+        def wrapper(*args: Any, **kwargs: Any) -> None:
+            if not (condition() if callable(condition) else condition):
+                test(*args, **kwargs)
+
+        return wrapper
+
+    return decorated
+
+
 def run_gpu_only(func: Any = None) -> Any:
     """Skip a test where there is no GPU."""
     decorated = unittest.skipUnless(is_gpu_available(), "there is no GPU")
@@ -101,3 +149,89 @@ def run_gpu_only(func: Any = None) -> Any:
 
 
 run_cuda_only = run_gpu_only
+
+
+# -- devices -----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def device(use_gpu: bool) -> Iterator[None]:
+    """Context manager: operations are placed on the first GPU, if it is wanted and there, otherwise on the CPU."""
+    with get_default_graph().device("/device:GPU:0" if use_gpu and is_gpu_available() else "/device:CPU:0"):
+        yield
+
+
+def use_gpu() -> Any:
+    """Context manager: operations are placed on the first GPU, if there is one."""
+    return device(use_gpu=True)
+
+
+def force_gpu() -> Any:
+    """Context manager: operations are placed on the first GPU."""
+    return get_default_graph().device("/device:GPU:0")
+
+
+def force_cpu() -> Any:
+    """Context manager: operations are placed on the CPU."""
+    return device(use_gpu=False)
+
+
+def IsGoogleCudaEnabled() -> bool:
+    """Whether kernels for GPUs are installed."""
+    return is_built_with_cuda()
+
+
+def CudaSupportsHalfMatMulAndConv() -> bool:
+    """Whether there is a GPU: each that is used multiplies in float16."""
+    return is_gpu_available()
+
+
+def IsMklEnabled() -> bool:
+    """False."""
+    return False
+
+
+# -- what tests look at ------------------------------------------------------------------------------------
+
+
+def assert_ops_in_graph(expected_ops: Mapping[str, str], graph: Graph) -> dict[str, Operation]:
+    """Check that a graph has operations of these names and types; returns them by name.
+
+    Raises:
+        ValueError: One is missing, or has another type.
+    """
+    found = {op.name: op for op in graph.get_operations() if op.name in expected_ops}
+    for name, op_type in expected_ops.items():
+        if name not in found:
+            raise ValueError(f"the graph has no operation {name!r}, only {sorted(found)} of those that are expected")
+        if found[name].type != op_type:
+            raise ValueError(f"operation {name!r} has type {found[name].type}, expected {op_type}")
+    return found
+
+
+def NHWCToNCHW(input_tensor: Any) -> Any:
+    """A tensor, or a shape, of 4 or 5 dimensions with the channels last: the same with the channels second."""
+    return _permuted(input_tensor, lambda rank: [0, rank - 1, *range(1, rank - 1)])
+
+
+def NCHWToNHWC(input_tensor: Any) -> Any:
+    """A tensor, or a shape, of 4 or 5 dimensions with the channels second: the same with the channels last."""
+    return _permuted(input_tensor, lambda rank: [0, *range(2, rank), 1])
+
+
+def _permuted(value: Any, order: Callable[[int], list[int]]) -> Any:
+    if isinstance(value, Tensor):
+        return transpose(value, order(len(value.shape)))
+    return [value[axis] for axis in order(len(value))]
+
+
+def generate_combinations_with_testcase_name(**kwargs: Iterable[Any]) -> list[dict[str, Any]]:
+    """Every combination of one value for each argument, in the order of their names, each with a ``testcase_name``."""
+    names = sorted(kwargs)
+    combinations = [
+        dict(zip(names, values, strict=True)) for values in itertools.product(*(kwargs[name] for name in names))
+    ]
+    for made in combinations:
+        parts = ("".join(filter(str.isalnum, str(part))) for item in made.items() for part in item)
+        made["testcase_name"] = "_".join(["_test", *parts])
+    return combinations

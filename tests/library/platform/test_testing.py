@@ -283,6 +283,27 @@ def test_variables_live_as_long_as_the_test():
     assert not run(body).failures
 
 
+def test_a_test_may_have_helpers_of_any_name():
+    own = {*vars(tf.test.TestCase), *vars(tf.test.TestCase()).keys() - vars(unittest.TestCase()).keys()}
+    unittests = ("_class", "__", "_TestCase__")
+    assert [name for name in own if name.startswith("_") and not name.startswith(unittests)] == []
+
+    class Case(tf.test.TestCase):
+        def _compare(self, x):
+            raise NotImplementedError
+
+        _array = _test_session = _kept = _folder = _threads = _compare
+
+        def runTest(self):
+            self.assertAllClose(tf.constant([1.0]), [1.0])
+            self.assertTrue(self.get_temp_dir())
+            self.checkedThread(lambda: None).start()
+
+    result = unittest.TestResult()
+    Case().run(result)
+    assert not result.errors and not result.failures, result
+
+
 def test_attributes_are_replaced_for_a_while():
     class Base:
         @staticmethod

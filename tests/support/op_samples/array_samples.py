@@ -534,7 +534,7 @@ ERRORS = [
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(-1, 4)], "evenly divisible by 4 but is 6"),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(-1, -1)], "at most one -1"),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints([2, 3])], "must have rank 1"),
-    OpError("Reshape", array_ops.reshape, [grid(2, 3), np.float64([2, 3])], "float64 is not supported"),
+    OpError("Reshape", array_ops.reshape, [grid(2, 3), np.float64([2, 3])], "DataType float64 not in list of allowed"),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(4)], "is a tensor with 6 values", at_run=True),
     OpError("Reshape", array_ops.reshape, [grid(0, 3), ints(0, 2, -1)], "cannot infer the size", at_run=True),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(0, -1)], "evenly divisible by 0 but is 6"),

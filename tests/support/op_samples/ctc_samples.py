@@ -124,7 +124,7 @@ ERRORS = [
         "CTCBeamSearchDecoder",
         lambda x, n: ctc_ops.ctc_beam_search_decoder(x, n, beam_width=2, top_paths=3).log_probability,
         [grid(5, 3, 3), np.int32([5, 1, 3])],
-        "from 1 to beam_width",
+        "requested more paths than the beam width",
     ),
     OpError(
         "CTCBeamSearchDecoder",

@@ -249,13 +249,25 @@ ERRORS = (
         )
         for given, features, match in [
             (strings(b"\x0a\xff"), {"a": FixedLenFeature([2], dtypes.int64)}, "example 0 is malformed"),
-            (EXAMPLES, {"b": FixedLenFeature([], dtypes.int64)}, "example 0: feature 'b' is missing"),
-            (EXAMPLES, {"a": FixedLenFeature([], dtypes.int64)}, "example 0: feature 'a' has 2 values, expected 1"),
-            (EXAMPLES, {"a": FixedLenFeature([2], dtypes.float32)}, "feature 'a' is int64, expected float32"),
+            (
+                EXAMPLES,
+                {"b": FixedLenFeature([], dtypes.int64)},
+                r"Feature: b \(data type: int64\) is required but could not be found",
+            ),
+            (
+                EXAMPLES,
+                {"a": FixedLenFeature([], dtypes.int64)},
+                r"Key: a, Index: 0.  Number of int64 values != expected.  Values size: 2 but output shape: \[\]",
+            ),
+            (
+                EXAMPLES,
+                {"a": FixedLenFeature([2], dtypes.float32)},
+                "Key: a.  Data types don't match. Data type: int64 but expected type: float",
+            ),
             (
                 EXAMPLES,
                 {"a": FixedLenSequenceFeature([3], dtypes.int64, True)},
-                "example 0: feature 'a' has 2 values, expected a multiple of 3",
+                r"not a multiple of stride length\. Saw 2 values but output shape is: \[\?,3\]",
             ),
         ]
     ]
@@ -280,8 +292,11 @@ ERRORS = (
             at_run=True,
         )
         for lists, match in [
-            ({"q": FixedLenSequenceFeature([2], dtypes.int64)}, "sequence 'q' is missing"),
-            ({"t": FixedLenSequenceFeature([3], dtypes.int64)}, "has 2 values at step 0, expected 3"),
+            ({"q": FixedLenSequenceFeature([2], dtypes.int64)}, "Feature list 'q' is required but could not be found"),
+            (
+                {"t": FixedLenSequenceFeature([3], dtypes.int64)},
+                r"Feature list: t, Index: 0\.  Number of int64 values != expected",
+            ),
         ]
     ]
     + [

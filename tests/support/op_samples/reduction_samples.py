@@ -435,7 +435,7 @@ ERRORS = [
     OpError("Max", lambda x: reduction_ops.reduce_max(x, 0, keepdims=True, keep_dims=True), [_MATRIX], "old name"),
     OpError("Sum", reduction_ops.reduce_sum, [_MATRIX, np.array(2)], "Invalid reduction dimension 2 for", at_run=True),
     OpError("Mean", reduction_ops.reduce_mean, [_MATRIX, np.array([0, 0])], "Axes contains duplicate", at_run=True),
-    OpError("All", reduction_ops.reduce_all, [_MATRIX], "float64 is not supported"),
+    OpError("All", reduction_ops.reduce_all, [_MATRIX], "has type float64 that does not match expected type of bool"),
     OpError("Cumsum", scan_ops.cumsum, [_MATRIX, np.array(2)], r"Expected scan axis in the range \[-2, 2\)"),
     OpError(
         "Cumsum", scan_ops.cumsum, [_MATRIX, np.array(2)], r"Expected scan axis in the range \[-2, 2\)", at_run=True

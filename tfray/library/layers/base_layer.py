@@ -81,10 +81,12 @@ class Layer:
         self._base_name = base or snake_case(type(self).__name__)
         self._name = base or _unique_layer_name(self._base_name, self._first_number)
         self._scope: VariableScope | None = None
-        self._weights: list[Any] = []
+        # TensorFlow's names: layers of programs may add to these lists.
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
         self._losses: list[Tensor] = []
         self._updates: list[Any] = []
-        self._calls: list[tuple[Any, Any]] = []
+        self._recorded_calls: list[tuple[Any, Any]] = []
         self._own_variables = VariableStore() if is_keras_style() else None
         if self._own_variables is not None:
             _refuse_in_keras_style(scope=_scope, reuse=_reuse)
@@ -121,7 +123,7 @@ class Layer:
             check_inputs(self.input_spec, nest.flatten(inputs), self.name)
             outputs = self.call(inputs, *args, **kwargs)
             self._regularize_activity(outputs)
-        self._calls.append((inputs, outputs))
+        self._recorded_calls.append((inputs, outputs))
         return outputs
 
     @contextmanager
@@ -239,8 +241,12 @@ class Layer:
                 variable = get_variable(name, **settings)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
         # This layer decides whether the variable is trainable here, even if another layer made it.
-        self._weights.append((variable, trainable is None or trainable))
+        self._own_weights(trainable).append(variable)
         return variable
+
+    def _own_weights(self, trainable: bool | None) -> list[Any]:
+        """The list of those variables that are trainable, or of those that are not."""
+        return self._trainable_weights if trainable is None or trainable else self._non_trainable_weights
 
     add_variable = add_weight
 
@@ -252,12 +258,12 @@ class Layer:
     @property
     def trainable_variables(self) -> list[Any]:
         """The variables that optimizers change."""
-        return _parts(variable for variable, trainable in self._weights if trainable and self.trainable)
+        return _parts(self._trainable_weights) if self.trainable else []
 
     @property
     def non_trainable_variables(self) -> list[Any]:
         """The variables that optimizers leave alone."""
-        return _parts(variable for variable, trainable in self._weights if not (trainable and self.trainable))
+        return _parts([*([] if self.trainable else self._trainable_weights), *self._non_trainable_weights])
 
     weights = variables
     trainable_weights = trainable_variables
@@ -342,9 +348,11 @@ class Layer:
         return nest.map_structure(lambda tensor: tensor.shape, self.output)
 
     def _only_call(self) -> tuple[Any, Any]:
-        if len(self._calls) != 1:
-            raise InvalidArgumentError(f"layer {self.name!r} was called {len(self._calls)} times, expected once")
-        return self._calls[0]
+        if len(self._recorded_calls) != 1:
+            raise InvalidArgumentError(
+                f"layer {self.name!r} was called {len(self._recorded_calls)} times, expected once"
+            )
+        return self._recorded_calls[0]
 
 
 def checked_shape(

@@ -215,7 +215,9 @@ class _FeaturesLayer(Layer):
 
     def _kept(self) -> None:
         trained = set(self.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
-        self._weights = [(variable, variable in trained) for variable in _variables_below(self.scope_name)]
+        variables = _variables_below(self.scope_name)
+        self._trainable_weights = [variable for variable in variables if variable in trained]
+        self._non_trainable_weights = [variable for variable in variables if variable not in trained]
 
 
 class DenseFeatures(_FeaturesLayer):

@@ -39,14 +39,14 @@ class TestCase(unittest.TestCase):
 
     def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)
-        self._folder: str | None = None
-        self._kept: tuple[Session, Graph | None, ConfigProto | None, bool] | None = None
-        self._threads: list[_CheckedThread] = []
+        self.__folder: str | None = None
+        self.__kept: tuple[Session, Graph | None, ConfigProto | None, bool] | None = None
+        self.__threads: list[_CheckedThread] = []
 
     def setUp(self) -> None:
         """Start from an empty graph and fixed seeds."""
         super().setUp()
-        self._close_kept()
+        self.__close_kept()
         random.seed(_SEED)
         np.random.seed(_SEED)
         if get_default_session() is None:
@@ -55,22 +55,22 @@ class TestCase(unittest.TestCase):
 
     def tearDown(self) -> None:
         """Close the cached session, and fail if a thread of `checkedThread` still runs."""
-        for thread in self._threads:
+        for thread in self.__threads:
             thread.check_termination()
-        self._close_kept()
+        self.__close_kept()
         super().tearDown()
 
-    def _close_kept(self) -> None:
-        if self._kept is not None:
-            self._kept[0].close()
-            self._kept = None
+    def __close_kept(self) -> None:
+        if self.__kept is not None:
+            self.__kept[0].close()
+            self.__kept = None
 
     def get_temp_dir(self) -> str:
         """A folder of this test, removed when it is over."""
-        if self._folder is None:
-            self._folder = tempfile.mkdtemp()
-            self.addCleanup(shutil.rmtree, self._folder, ignore_errors=True)
-        return self._folder
+        if self.__folder is None:
+            self.__folder = tempfile.mkdtemp()
+            self.addCleanup(shutil.rmtree, self.__folder, ignore_errors=True)
+        return self.__folder
 
     # -- sessions --------------------------------------------------------------------------------
 
@@ -105,29 +105,29 @@ class TestCase(unittest.TestCase):
 
         The arguments are those of `session`. They must not change from one call to the next.
         """
-        session = self._kept_session(graph, config, force_gpu, may_differ=False)
+        session = self.__kept_session(graph, config, force_gpu, may_differ=False)
         with session.graph.as_default(), session.as_default(), _device_for(session, force_gpu):
             yield session
 
-    def _kept_session(
+    def __kept_session(
         self, graph: Graph | None, config: ConfigProto | None, force_gpu: bool, may_differ: bool
     ) -> Session:
-        if self._kept is None:
+        if self.__kept is None:
             session = Session(graph=graph, config=config or _config_for(force_gpu))
-            self._kept = session, graph, config, force_gpu
-        elif not may_differ and self._kept[1:] != (graph, config, force_gpu):
+            self.__kept = session, graph, config, force_gpu
+        elif not may_differ and self.__kept[1:] != (graph, config, force_gpu):
             raise ValueError(
                 "cached_session was called with another graph, config or force_gpu before: use `session` for a new one"
             )
-        return self._kept[0]
+        return self.__kept[0]
 
     @property
     def test_session(self) -> Callable[..., Any]:
         """`cached_session`, or `session` where a graph is given. A property, so that no test runner calls it."""
-        return self._test_session
+        return self.__test_session
 
     @contextmanager
-    def _test_session(
+    def __test_session(
         self,
         graph: Graph | None = None,
         config: ConfigProto | None = None,
@@ -138,7 +138,7 @@ class TestCase(unittest.TestCase):
             with self.session(graph, config, use_gpu, force_gpu) as session:
                 yield session
             return
-        session = self._kept_session(None, config, force_gpu, may_differ=True)
+        session = self.__kept_session(None, config, force_gpu, may_differ=True)
         with session.graph.as_default(), session.as_default(), _device_for(session, force_gpu):
             yield session
 
@@ -147,7 +147,7 @@ class TestCase(unittest.TestCase):
         session = get_default_session()
         if session is not None:
             return session.run(tensors)
-        with self._test_session() as own:
+        with self.__test_session() as own:
             return own.run(tensors)
 
     # -- threads and streams ---------------------------------------------------------------------
@@ -166,7 +166,7 @@ class TestCase(unittest.TestCase):
             kwargs: Further ones, by name.
         """
         thread = _CheckedThread(self, target, tuple(args or ()), dict(kwargs or {}))
-        self._threads.append(thread)
+        self.__threads.append(thread)
         return thread
 
     @contextmanager
@@ -190,7 +190,7 @@ class TestCase(unittest.TestCase):
 
     # -- comparisons of arrays -------------------------------------------------------------------
 
-    def _array(self, value: TensorLike) -> np.ndarray[Any, Any]:
+    def __array(self, value: TensorLike) -> np.ndarray[Any, Any]:
         if isinstance(value, Tensor) or hasattr(value, "_fetch_parts") or hasattr(value, "handle"):
             value = self.evaluate(value)
         array = np.asarray(value)
@@ -209,7 +209,7 @@ class TestCase(unittest.TestCase):
             else:
                 np.testing.assert_allclose(left, right, rtol, atol, err_msg=f"{where} {msg or ''}")
 
-        self._compare(a, b, compare, msg, "")
+        self.__compare(a, b, compare, msg, "")
 
     def assertAllEqual(self, a: object, b: object, msg: str | None = None) -> None:
         """Check that arrays, tensors, or lists and dictionaries of them have the same shapes and elements.
@@ -222,9 +222,9 @@ class TestCase(unittest.TestCase):
                 left, right = _as_text(left), _as_text(right)
             np.testing.assert_array_equal(left, right, err_msg=f"{where} {msg or ''}")
 
-        self._compare(a, b, compare, msg, "")
+        self.__compare(a, b, compare, msg, "")
 
-    def _compare(
+    def __compare(
         self, a: Any, b: Any, compare: Callable[[Array, Array, str], None], msg: str | None, where: str
     ) -> None:
         """Compare the arrays of two structures, which must be nested alike."""
@@ -235,13 +235,13 @@ class TestCase(unittest.TestCase):
                 self.fail(f"{where} one is a dictionary: {a!r}, {b!r} {msg or ''}")
             self.assertCountEqual(a.keys(), b.keys(), msg)
             for key in a:
-                self._compare(a[key], b[key], compare, msg, f"{where}[{key!r}]")
+                self.__compare(a[key], b[key], compare, msg, f"{where}[{key!r}]")
             return
-        arrays = _arrays_of(self._array, a, b)
+        arrays = _arrays_of(self.__array, a, b)
         if arrays is None:
             self.assertEqual(len(a), len(b), msg)
             for index, (left, right) in enumerate(zip(a, b, strict=True)):
-                self._compare(left, right, compare, msg, f"{where}[{index}]")
+                self.__compare(left, right, compare, msg, f"{where}[{index}]")
             return
         self.assertEqual(arrays[0].shape, arrays[1].shape, f"{where} the shapes differ {msg or ''}")
         compare(*arrays, where)
@@ -293,19 +293,19 @@ class TestCase(unittest.TestCase):
 
     def assertAllGreater(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Check that every element is greater than a bound."""
-        self.assertTrue((self._array(a) > comparison_target).all(), f"{a!r} is not greater than {comparison_target!r}")
+        self.assertTrue((self.__array(a) > comparison_target).all(), f"{a!r} is not greater than {comparison_target!r}")
 
     def assertAllGreaterEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Check that every element is at least a bound."""
-        self.assertTrue((self._array(a) >= comparison_target).all(), f"{a!r} is below {comparison_target!r}")
+        self.assertTrue((self.__array(a) >= comparison_target).all(), f"{a!r} is below {comparison_target!r}")
 
     def assertAllLess(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Check that every element is less than a bound."""
-        self.assertTrue((self._array(a) < comparison_target).all(), f"{a!r} is not less than {comparison_target!r}")
+        self.assertTrue((self.__array(a) < comparison_target).all(), f"{a!r} is not less than {comparison_target!r}")
 
     def assertAllLessEqual(self, a: TensorLike, comparison_target: TensorLike) -> None:
         """Check that every element is at most a bound."""
-        self.assertTrue((self._array(a) <= comparison_target).all(), f"{a!r} is above {comparison_target!r}")
+        self.assertTrue((self.__array(a) <= comparison_target).all(), f"{a!r} is above {comparison_target!r}")
 
     def assertAllInRange(
         self,
@@ -316,7 +316,7 @@ class TestCase(unittest.TestCase):
         open_upper_bound: bool = False,
     ) -> None:
         """Check that every element is a number between two bounds, which are allowed unless they are open."""
-        array = self._array(target)
+        array = self.__array(target)
         self.assertIn(array.dtype.kind, "iuf", f"the elements are {array.dtype}, expected numbers")
         above = array > lower_bound if open_lower_bound else array >= lower_bound
         below = array < upper_bound if open_upper_bound else array <= upper_bound
@@ -325,7 +325,7 @@ class TestCase(unittest.TestCase):
 
     def assertAllInSet(self, target: TensorLike, expected_set: Iterable[object]) -> None:
         """Check that every element is one of these."""
-        items = np.ravel(self._array(target)).tolist()
+        items = np.ravel(self.__array(target)).tolist()
         wanted = {item.encode() if isinstance(item, str) else item for item in expected_set}
         strangers = {item.encode() if isinstance(item, str) else item for item in items} - wanted
         self.assertFalse(strangers, f"{strangers} are not in {expected_set!r}")
@@ -344,7 +344,7 @@ class TestCase(unittest.TestCase):
 
     def assertNDArrayNear(self, ndarray1: TensorLike, ndarray2: TensorLike, err: float, msg: str | None = None) -> None:
         """Check that the norm of the difference of two arrays is at most `err`."""
-        distance = float(np.linalg.norm(self._array(ndarray1) - self._array(ndarray2)))
+        distance = float(np.linalg.norm(self.__array(ndarray1) - self.__array(ndarray2)))
         self.assertLessEqual(distance, err, msg)
 
     def assertShapeEqual(self, input_a: Any, input_b: Any, msg: str | None = None) -> None:

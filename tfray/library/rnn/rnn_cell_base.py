@@ -46,9 +46,8 @@ class RNNCell(Layer):
     def _remembering(self, getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """A variable getter: variables that `call` gets by `tf.get_variable` also count as the layer's."""
         variable = getter(*args, **kwargs)
-        if not any(variable is known for known, _ in self._weights):
-            trainable = kwargs.get("trainable")
-            self._weights.append((variable, trainable is None or bool(trainable)))
+        if not any(variable is known for known in (*self._trainable_weights, *self._non_trainable_weights)):
+            self._own_weights(kwargs.get("trainable")).append(variable)
         return variable
 
     @property
