@@ -16,7 +16,11 @@ from tfray.errors import InvalidArgumentError
 from tfray.ops.kernels import cpu_threads
 from tfray.ops.kernels.cpu_threads import Lane, thread_count
 from tfray.runtime import lanes, memory
+from tfray.runtime.codegen import CompiledBody
+from tfray.runtime.device import Device
 from tfray.runtime.lanes import Aside
+from tfray.runtime.segment_body import generic_body
+from tfray.runtime.step import Step
 
 RANDOM = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -135,6 +139,46 @@ def test_a_variable_changes_after_what_reads_it_aside(late, eager):
             found = session.run([product, later])
             np.testing.assert_allclose(found[0], old @ old, rtol=1e-4, atol=1e-4)
             np.testing.assert_allclose(found[1], (old + 1) @ a, rtol=1e-4, atol=1e-4)
+
+
+class Receiver:
+    """Takes what a step sends, and notes on which threads it was asked for memory."""
+
+    copies = True
+
+    def __init__(self):
+        self.threads, self.received, self.rooms = set(), {}, {}
+
+    def room(self, key, destination, shape, dtype):
+        self.threads.add(threading.get_ident())
+        self.rooms[key] = np.empty(shape, dtype)
+        return self.rooms[key]
+
+    def send(self, key, destination, value):
+        assert value is self.rooms[key], "a copy would have been needed"
+        self.received[key] = value.copy()
+
+    def flush(self):
+        pass
+
+
+def test_what_runs_aside_is_computed_where_it_is_sent_from(eager):
+    a = matrix(0)
+    x = tf.placeholder(tf.float32, a.shape)
+    gradients = [tf.matmul(x, x, transpose_a=bool(i)) for i in range(2)]
+    y = tf.matmul(tf.tanh(x), x)
+    graph = tf.get_default_graph()
+    for i, gradient in enumerate(gradients):
+        graph.create_op("Send", [gradient], {"key": str(i), "source": "here", "destination": "there"})
+    body = generic_body(graph.get_operations()[1:], [x], [y])
+    device = Device.open("/job:worker/task:0/device:CPU:0")
+    compiled = CompiledBody(body, device, sends_copy=True, sent_in_place_bytes=1, fetched=[y])
+    receiver = Receiver()
+    (found,) = compiled(Step(1, receiver), a)
+    assert eager and receiver.threads == {threading.get_ident()}
+    np.testing.assert_allclose(found, np.tanh(a) @ a, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(receiver.received["0"], a @ a, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(receiver.received["1"], a.T @ a, rtol=1e-4, atol=1e-4)
 
 
 # -- a network -----------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ The generated function looks like this, one operation a line, so that a line num
         return segment
 
 Names begin with ``a`` for operations that run aside (see `lanes`), ``b`` for buffers of reused memory, ``c`` for kernel
-contexts, ``k`` for constants, ``v`` for values, ``w`` for loop variables, ``r1``, ``r2``, ... for what is in a region.
-On a GPU some values are made on the host (see `host_values`); copies of values begin with ``h`` on the host and with
-``u`` on the device. A run of elementwise operations on large arrays is written as a function ``g`` of a part of their
-elements (see `fusion`). Branches and loops become Python's own, with their operations inline. Only a branch or a loop
-in which something may wait, or is sent, is called by its kernel. The code of a traced step takes the time before and
-after every operation (see `tracing`).
+contexts, ``k`` for constants, ``o`` for memory that will be sent, ``v`` for values, ``w`` for loop variables, ``r1``,
+``r2``, ... for what is in a region. On a GPU some values are made on the host (see `host_values`); copies of values
+begin with ``h`` on the host and with ``u`` on the device. A run of elementwise operations on large arrays is written as
+a function ``g`` of a part of their elements (see `fusion`). Branches and loops become Python's own, with their
+operations inline. Only a branch or a loop in which something may wait, or is sent, is called by its kernel. The code of
+a traced step takes the time before and after every operation (see `tracing`).
 """
 
 from __future__ import annotations
@@ -324,6 +324,7 @@ class _Emitter:
         self._entered = set(body.inputs)
         self._names = names
         self._copies: dict[tuple[Tensor, bool], str] = {}
+        self._rooms: dict[Tensor, str] = {}
         groups: list[Group] = []
         if program.fuses and program.device.type == "CPU":
             groups += find_groups(body, self._kernel)
@@ -671,6 +672,9 @@ class _Emitter:
         program = self._program
         arguments = self._arguments(op)
         program.count_work(op)
+        for tensor in self._memory.sent_in_place.keys() & op.outputs:  # room is made on the step's own thread
+            program.add(f"o{op.id} = {self._memory_for(tensor)}", op)
+            self._rooms[tensor] = f"o{op.id}"
         call = self._call(op, arguments)
         inputs = list(zip(op.inputs, arguments, strict=True))
         program.add(f"{self._prefix}a{op.id} = {self._prefix}aside.start(lambda: {call})", op, inputs)
@@ -755,8 +759,8 @@ class _Emitter:
         if slot is not None:
             return self._buffer(slot, tensor)
         send = self._memory.sent_in_place.get(tensor)
-        if send is None:
-            return None
+        if send is None or tensor in self._rooms:
+            return self._rooms.get(tensor)
         dtype = self._program.refer(f"dtype_{tensor.dtype.name}", tensor.dtype.numpy)
         ends = f"{send.attrs['key']!r}, {send.attrs['destination']!r}"
         return f"step.rendezvous.room({ends}, {tuple(tensor.shape.as_list())}, {dtype})"
