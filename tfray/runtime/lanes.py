@@ -27,7 +27,7 @@ from tfray.runtime.device_groups import Group
 from tfray.runtime.float_operations import float_operations
 from tfray.runtime.segment_body import Body
 
-MIN_ASIDE_S: Final = 3e-4
+MIN_ASIDE_S: Final = 2e-4
 """Seconds of estimated work from which an operation may run aside: handing it over and back costs both threads about a
 tenth of a millisecond, most of it waits for the interpreter's lock."""
 
