@@ -150,7 +150,7 @@ def recall(
 # -- at thresholds -----------------------------------------------------------------------------------------
 
 
-def _counts_at_thresholds(
+def counts_at_thresholds(
     labels: TensorLike,
     predictions: TensorLike,
     thresholds: Sequence[float],
@@ -192,7 +192,7 @@ def _computed_at_thresholds(
 ) -> Metric:
     labels, predictions, weights = arguments
     with metric_scope(name, default):
-        values, updates = _counts_at_thresholds(labels, predictions, thresholds, weights, outcomes)
+        values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, outcomes)
         return collected(compute(values, "value"), compute(updates, "update_op"), *collections)
 
 
