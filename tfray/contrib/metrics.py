@@ -80,13 +80,13 @@ def streaming_recall_at_k(
         predictions: Scores, float32 ``[batch, classes]``.
         labels: Classes, integers ``[batch]``.
         k: How many classes are considered.
-        weights: As for `tf.metrics.mean`.
-        metrics_collections: Likewise.
+        weights: What each example counts, ``[batch]`` or a scalar; 1 when None.
+        metrics_collections: As for `tf.metrics.mean`.
         updates_collections: Likewise.
         name: Prefix of the variables' names; ``recall_at_`` and `k` when None.
 
     Returns:
-        As `tf.metrics.mean`.
+        The value and the update, float32 scalars.
     """
     hits = array_ops.to_float(in_top_k(predictions, labels, k))
     return metrics.mean(hits, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")

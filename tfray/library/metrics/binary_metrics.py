@@ -157,7 +157,18 @@ def counts_at_thresholds(
     weights: TensorLike | None,
     outcomes: Sequence[str],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Sums of outcomes so far for each threshold, and what adds a batch, both by outcome."""
+    """Sums of outcomes so far for each threshold, and what adds a batch, both by outcome.
+
+    Args:
+        labels: Truth values, of any shape.
+        predictions: Scores of the same shape.
+        thresholds: A score above one says yes.
+        weights: What each counts, of a shape that broadcasts to that of the labels; 1 when None.
+        outcomes: Such as ``true_positives``.
+
+    Returns:
+        Values and updates, float32 ``[thresholds]`` each.
+    """
     predictions = array_ops.to_float(predictions)
     predictions, labels, weights = matching(predictions, array_ops.cast(labels, dtypes.bool_), weights)
     flat_labels = array_ops.reshape(labels, [1, -1])
