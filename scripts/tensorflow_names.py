@@ -84,7 +84,8 @@ python.estimator.early_stopping estimator.experimental.make_early_stopping_hook
     estimator.experimental.stop_if_no_decrease_hook estimator.experimental.stop_if_no_increase_hook
 python.estimator.estimator estimator.Estimator estimator.VocabInfo estimator.WarmStartSettings
 python.estimator.estimator_lib *=estimator
-python.estimator.export.export estimator.export.ServingInputReceiver estimator.export.TensorServingInputReceiver
+python.estimator.export.export build_all_signature_defs=@tfray.estimator.saved_models.build_all_signature_defs
+    estimator.export.ServingInputReceiver estimator.export.TensorServingInputReceiver
     estimator.export.build_parsing_serving_input_receiver_fn estimator.export.build_raw_serving_input_receiver_fn
 python.estimator.export.export_lib *=estimator.export
 python.estimator.export.export_output estimator.export.ClassificationOutput estimator.export.ExportOutput
@@ -148,6 +149,7 @@ python.ops.losses.losses *=losses
 python.ops.metrics *=metrics
 python.ops.nn *=nn
 python.ops.resource_variable_ops ResourceVariable=Variable
+    is_resource_variable=@tfray.programs.internal_names.is_resource_variable
 python.ops.resources *=@tfray.library.variables.registered_resources
 python.ops.rnn_cell _linear=@tfray.library.rnn.rnn_cell_wrappers.linear
     linear=@tfray.library.rnn.rnn_cell_wrappers.linear

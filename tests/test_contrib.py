@@ -84,10 +84,11 @@ def test_arg_scope():
             assert shout("a") == "a???"
             assert shout("a", times=2) == "a??"
         assert shout("a") == "a?"
-        assert slim.arg_scoped_arguments(shout) == {"mark": "?"}
+        assert slim.current_arg_scope() == {shout._key_op: {"mark": "?"}}
     assert shout("a") == "a!"
     with slim.arg_scope(both):
         assert shout("a") == "a???"
+    assert slim.arg_scoped_arguments(shout) == ("mark", "times")
     assert slim.has_arg_scope(shout) and not slim.has_arg_scope(len)
     with pytest.raises(InvalidArgumentError, match="add_arg_scope"), slim.arg_scope([len], a=1):
         pass
@@ -420,6 +421,20 @@ def test_a_random_field_has_transitions_of_its_own_and_takes_empty_sequences():
     assert found[0][1] == 0 and found[0][0] < 0 and np.isfinite(found[1]).all() and np.abs(found[1]).max() > 0
 
 
+def test_a_random_field_of_several_allowed_tags():
+    allowed = np.random.default_rng(5).random(SCORES.shape) < 0.6
+    allowed[:, :, 1] = True
+    score = tf.contrib.crf.crf_multitag_sequence_score(SCORES, allowed, LENGTHS, TRANSITIONS)
+    likelihood, transitions = tf.contrib.crf.crf_multitag_log_likelihood(SCORES, allowed, LENGTHS, TRANSITIONS)
+    assert transitions is TRANSITIONS
+    found = run([score, likelihood])
+    for index in range(len(LENGTHS)):
+        every = scores_of_all(index)
+        kept = [value for tags, value in every.items() if all(allowed[index, i, tag] for i, tag in enumerate(tags))]
+        wanted, norm = (np.log(np.sum(np.exp(values))) for values in (kept, list(every.values())))
+        np.testing.assert_allclose([each[index] for each in found], [wanted, wanted - norm], 1e-4, 1e-5)
+
+
 def test_models_are_analysed(capsys):
     tf.get_variable("weights", [2, 3])
     tf.get_variable("counts", [4], tf.int64)
@@ -471,10 +486,21 @@ def test_summaries_of_tensors_and_collections():
     tf.add_to_collection(tf.GraphKeys.ACTIVATIONS, tf.ones([2], name="kept"))
     names = [each.op.name for each in (scalar, histogram, activation, *found)]
     names += [each.op.name for each in (*layers.summarize_variables(), *layers.summarize_activations())]
-    assert names == ["one_1", "tagged", "act/activation", "b_1", "a_1", "b_2", "kept/activation"]
+    assert names == [
+        *("one_summary", "tagged", "act/activation"),
+        *("b_summary", "a_summary", "b_summary_1", "kept/activation"),
+    ]
     assert layers.summarize_tensors([variables[0], "text"])[1] is None
     assert len(layers.summarize_weights() + layers.summarize_biases()) == 0
     assert tf.summary.merge_all() is not None
+
+
+def test_summaries_say_what_an_activation_cuts_off():
+    inputs = tf.constant([-1.0, 0.0, 2.0, 6.0, 7.0])
+    tf.contrib.layers.summarize_activation(tf.nn.relu6(inputs, name="six"))
+    found = tf.Summary.FromString(run(tf.summary.merge_all()))
+    fractions = {value.tag: value.simple_value for value in found.value if value.tag != "six/activation"}
+    assert fractions == {"six/zeros": pytest.approx(0.2), "six/sixes": pytest.approx(0.2)}
 
 
 def test_the_largest_of_groups(session):

@@ -587,7 +587,9 @@ class _PartialStep:
         self._session = session
         self.open_fetches: set[Tensor | Operation] = {*structure.tensors, *structure.operations}
         if not self.open_fetches:
-            raise InvalidArgumentError("partial_run_setup: there is nothing to fetch")
+            raise InvalidArgumentError("partial_run_setup: specify at least one target to fetch or execute.")
+        self._fetches = frozenset(self.open_fetches)
+        self._feeds = frozenset(feeds)
         self._open_feeds = set(feeds)
         self._values: dict[Tensor, Any] = {}
         self._finished: set[Operation] = set()
@@ -603,13 +605,13 @@ class _PartialStep:
         structure = _Structure(session, fetches)
         wanted: set[Tensor | Operation] = {*structure.tensors, *structure.operations}
         if unknown := wanted - self.open_fetches:
-            raise InvalidArgumentError(f"partial_run: {unknown.pop()!r} was not announced, or was fetched before")
+            raise _refused(unknown.pop(), self._fetches, "fetched")
         given: dict[Tensor, Any] = {}
         for feed, value in feed_dict.items():
             parts = zip(_parts_of_feed(feed), _parts_of_value(feed, value), strict=True)
             given.update((_fed_tensor(session.graph, part), held) for part, held in parts)
         if strangers := given.keys() - self._open_feeds:
-            raise InvalidArgumentError(f"partial_run: {strangers.pop()!r} was not announced, or was fed before")
+            raise _refused(strangers.pop(), self._feeds, "fed")
         fed = self._values | given
         ops = {op for op in prune(_operations(wanted), fed, self._finished) if op in self._ops}
         needed = {tensor for op in ops for tensor in op.inputs} | set(structure.tensors)
@@ -681,6 +683,11 @@ def _checked_feeds(feed_dict: Any) -> Mapping[Any, Any]:
     if not isinstance(feed_dict, Mapping):
         raise ArgumentError(f"feed_dict is {feed_dict!r}, expected a dictionary from tensors to values")
     return feed_dict
+
+
+def _refused(element: Any, announced: Collection[Any], done: str) -> InvalidArgumentError:
+    why = f"has already been {done}." if element in announced else "was not specified in partial_run_setup."
+    return InvalidArgumentError(f"partial_run: {element.name} {why}")
 
 
 def _fed_tensor(graph: Graph, feed: Any) -> Tensor:

@@ -412,7 +412,7 @@ def _initialize_from_file_kernel(ctx: KernelContext, table: Table, filename: Arr
         lines.pop()
     wanted = ctx.attr("vocab_size")
     if wanted > len(lines):
-        raise InvalidArgumentError(f"{files.as_path(path)} has {len(lines)} lines, expected at least {wanted}")
+        raise InvalidArgumentError(f"Invalid vocab_size {wanted}: {files.as_path(path)} has {len(lines)} lines")
     lines = [line.removesuffix(b"\r") for line in (lines if wanted < 0 else lines[:wanted])]
     try:
         keys = _column(lines, ctx.attr("key_index"), ctx.attr("delimiter"), as_dtype(table.key_dtype))

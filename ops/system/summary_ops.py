@@ -288,8 +288,9 @@ def audio_summary(
 
 def _audio_summary_kernel(ctx: KernelContext, tag: Array, tensor: Array, sample_rate: Array) -> Array:
     rate = float(sample_rate)
-    if not 0.5 <= rate < 1 << 32:
-        raise InvalidArgumentError(f"{ctx.op_name}: sample_rate is {rate}, expected at least 1 frame a second")
+    # A file has a whole number of frames a second. TensorFlow writes 1 for what would be 0.
+    if not -0.5 <= rate < 1 << 32:
+        raise InvalidArgumentError(f"{ctx.op_name}: sample_rate is {rate}, expected a number of frames a second")
     sounds = tensor[: ctx.attr("max_outputs")]
     sounds = sounds[..., None] if sounds.ndim == 2 else sounds
     tags = _numbered(f"{_text(tag)}/audio", ctx.attr("max_outputs"))
@@ -302,7 +303,7 @@ def _sound(samples: Array, rate: float) -> SummaryAudio:
         sample_rate=rate,
         num_channels=channels,
         length_frames=frames,
-        encoded_audio_string=encode_wav(samples, round(rate)),
+        encoded_audio_string=encode_wav(samples, round(rate) or 1),
         content_type="audio/wav",
     )
 

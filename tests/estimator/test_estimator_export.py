@@ -124,16 +124,28 @@ def test_receivers():
     assert made.features == {"feature": tensor} and made.receiver_tensors == {"input": tensor}
     assert export.TensorServingInputReceiver(tensor, tensor).features is tensor
     for arguments, message in (
-        ((None, tensor), "needs features"),
-        ((tensor, None), "needs receiver_tensors"),
-        (({1: tensor}, tensor), "expected text"),
-        (({"a": 1}, tensor), "expected a tensor"),
+        ((None, tensor), "features must be defined"),
+        ((tensor, None), "receiver_tensors must be defined"),
+        (({1: tensor}, tensor), "features keys must be strings"),
+        (({"a": 1}, tensor), "feature a must be a Tensor or SparseTensor"),
         ((tensor, tensor, [1]), "expected a dictionary"),
     ):
         with pytest.raises(ValueError, match=message):
             export.ServingInputReceiver(*arguments)
     with pytest.raises(ValueError, match="one tensor"):
         export.TensorServingInputReceiver({"a": tensor}, tensor)
+
+
+def test_all_signatures():
+    from tfray.estimator.saved_models import build_all_signature_defs
+
+    text, number = tf.placeholder(tf.string), tf.placeholder(tf.int64)
+    outputs = {"a": export.RegressionOutput(tf.ones([1])), "b": export.PredictOutput({"c": tf.ones([1])})}
+    found = build_all_signature_defs(text, outputs, {"other": number, "named": {"d": number}})
+    assert set(found) == {"a", "b", "other:b", "named:b"}, "a regression is fed text"
+    assert list(found["b"].inputs) == ["input"] and list(found["named:b"].inputs) == ["d"]
+    with pytest.raises(ValueError, match="export_outputs must be a dict"):
+        build_all_signature_defs(text, None)
 
 
 def test_several_outputs_need_a_default():

@@ -383,3 +383,12 @@ def sample_events(sample, tmp_path_factory):
 def test_many_damaged_files_are_refused(sample, sample_events, tmp_path_factory, data):
     check_damaged_file(tmp_path_factory.getbasetemp() / "damaged", damage(data.draw, sample))
     check_damaged_event(damage(data.draw, data.draw(st.sampled_from(sample_events))))
+
+
+@pytest.mark.parametrize(("rate", "written"), [(0.2, 1), (8000.4, 8000)])
+def test_sounds_have_whole_rates_in_their_files(rate, written):
+    sound = tf.summary.audio("sound", tf.ones([1, 4]), rate)
+    with tf.Session() as session:
+        found = tf.Summary.FromString(session.run(sound)).value[0].audio
+    assert found.sample_rate == pytest.approx(rate)
+    assert int.from_bytes(found.encoded_audio_string[24:28], "little") == written

@@ -206,6 +206,7 @@ def test_what_may_not_be_fed_or_fetched():
     graph.prevent_feeding(x)
     graph.prevent_fetching(y.op)
     assert not graph.is_feedable(x) and graph.is_fetchable(x) and not graph.is_fetchable(y)
+    assert tf.Graph().is_feedable(x) and tf.Graph().is_fetchable(y), "each graph knows what it was told"
     with tf.Session() as session:
         with pytest.raises(ValueError, match="may not be fed"):
             session.run(x, {x: 2.0})

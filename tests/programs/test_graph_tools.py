@@ -8,7 +8,13 @@ import pytest
 import tfray as tf
 from tests.support.graphs.models_of_tensorflow import unpack_models
 from tfray.errors import InvalidArgumentError
-from tfray.programs.graph_tools import freeze_graph, optimize_for_inference, print_tensors_in_checkpoint_file
+from tfray.programs.graph_tools import (
+    export_scoped_meta_graph,
+    freeze_graph,
+    import_scoped_meta_graph,
+    optimize_for_inference,
+    print_tensors_in_checkpoint_file,
+)
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +94,17 @@ def test_tensors_of_a_checkpoint_are_printed(model, capsys):
     assert capsys.readouterr().out.count("tensor_name: ") == len(shown) - 1
     with pytest.raises(InvalidArgumentError, match="no tensor 'nothing'"):
         print_tensors_in_checkpoint_file(f"{model}/model-10", "nothing", False)
+
+
+def test_a_scope_is_exported_and_imported_with_its_variables():
+    with tf.name_scope("outer"):
+        v = tf.Variable(3.0, name="v")
+        tf.multiply(v, 2.0, name="double")
+    made, variables = export_scoped_meta_graph(export_scope="outer")
+    assert variables == {"v": v}
+    graph = tf.Graph()
+    found = import_scoped_meta_graph(made, graph=graph, import_scope="new")
+    assert list(found) == ["v"] and found["v"].op.name == "new/v"
+    with tf.Session(graph=graph) as session:
+        session.run(found["v"].initializer)
+        assert session.run("new/double:0") == 6.0

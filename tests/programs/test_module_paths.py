@@ -436,8 +436,13 @@ def test_cells_take_the_arguments_of_0_12(old):
 def test_small_functions_that_programs_import():
     from tfray.programs import internal_names
 
-    names = {"a/b": "b", "^a/b": "^b", "loc:@a/b": "loc:@b", "ab/c": "ab/c"}
+    names = {"a/b": "b", "^a/b": "^b", "loc:@a/b": "loc:@b", "ab/c": "ab/c", "a//b": "b"}
     assert {name: internal_names.strip_name_scope(name, "a/") for name in names} == names
+    within = {"b": "a/b", "^b": "^a/b", "loc:@b/c": "loc:@a/b/c"}
+    assert {name: internal_names.prepend_name_scope(name, "a/") for name in within} == within
+    assert internal_names.prepend_name_scope("b", None) == "b"
+    assert internal_names.is_resource_variable(tfray.Variable(1.0))
+    assert not internal_names.is_resource_variable(tfray.constant(1.0))
     assert internal_names.strip_name_scope("a/b", None) == "a/b"
     look_up = internal_names.deprecated_argument_lookup
     assert look_up("axis", None, "dim", 3) == 3 and look_up("axis", 4, "dim", None) == 4

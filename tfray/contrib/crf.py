@@ -5,6 +5,8 @@ from tfray.library.rnn.random_field import (
     crf_decode,
     crf_log_likelihood,
     crf_log_norm,
+    crf_multitag_log_likelihood,
+    crf_multitag_sequence_score,
     crf_sequence_score,
     crf_unary_score,
     viterbi_decode,
@@ -12,7 +14,7 @@ from tfray.library.rnn.random_field import (
 
 # fmt: off
 __all__ = [
-    "crf_binary_score", "crf_decode", "crf_log_likelihood", "crf_log_norm", "crf_sequence_score", "crf_unary_score",
-    "viterbi_decode",
+    "crf_binary_score", "crf_decode", "crf_log_likelihood", "crf_log_norm", "crf_multitag_log_likelihood",
+    "crf_multitag_sequence_score", "crf_sequence_score", "crf_unary_score", "viterbi_decode",
 ]
 # fmt: on

@@ -16,8 +16,10 @@ from tfray.library.input.lookup import (
     TextFileStringTableInitializer,
     index_table_from_file,
     index_table_from_tensor,
+    index_to_string,
     index_to_string_table_from_file,
     index_to_string_table_from_tensor,
+    string_to_index,
 )
 
 # fmt: off
@@ -25,6 +27,6 @@ __all__ = [
     "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets", "KeyValueTensorInitializer", "LookupInterface",
     "MutableHashTable", "StaticHashTable", "StrongHashSpec", "TextFileIdTableInitializer", "TextFileIndex",
     "TextFileInitializer", "TextFileStringTableInitializer", "index_table_from_file", "index_table_from_tensor",
-    "index_to_string_table_from_file", "index_to_string_table_from_tensor",
+    "index_to_string", "index_to_string_table_from_file", "index_to_string_table_from_tensor", "string_to_index",
 ]
 # fmt: on

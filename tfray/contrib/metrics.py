@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
+from tfray.library.metrics.binary_metrics import counts_at_thresholds
 from tfray.library.metrics.metric_variables import Metric
 from tfray.library.namespaces import metrics
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
+from tfray.ops.math.search_ops import in_top_k
 
 # fmt: off
 __all__ = [
-    "accuracy", "aggregate_metric_map", "aggregate_metrics", "streaming_accuracy", "streaming_auc", "streaming_mean",
-    "streaming_mean_absolute_error", "streaming_mean_iou", "streaming_mean_squared_error", "streaming_precision",
-    "streaming_recall", "streaming_root_mean_squared_error",
+    "accuracy", "aggregate_metric_map", "aggregate_metrics", "sparse_recall_at_top_k", "streaming_accuracy",
+    "streaming_auc", "streaming_false_negatives", "streaming_false_negatives_at_thresholds",
+    "streaming_false_positives", "streaming_false_positives_at_thresholds", "streaming_mean",
+    "streaming_mean_absolute_error", "streaming_mean_cosine_distance", "streaming_mean_iou",
+    "streaming_mean_relative_error", "streaming_mean_squared_error", "streaming_mean_tensor",
+    "streaming_percentage_less", "streaming_precision", "streaming_precision_at_thresholds", "streaming_recall",
+    "streaming_recall_at_k", "streaming_recall_at_thresholds", "streaming_root_mean_squared_error",
+    "streaming_sensitivity_at_specificity", "streaming_sparse_average_precision_at_k",
+    "streaming_sparse_precision_at_k", "streaming_sparse_precision_at_top_k", "streaming_sparse_recall_at_k",
+    "streaming_specificity_at_sensitivity", "streaming_true_negatives", "streaming_true_negatives_at_thresholds",
+    "streaming_true_positives", "streaming_true_positives_at_thresholds",
 ]
 # fmt: on
 
@@ -44,44 +55,102 @@ def streaming_mean(values: Any, *args: Any, **kwargs: Any) -> Metric:
     return metrics.mean(values, *args, **kwargs)
 
 
-def streaming_accuracy(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.accuracy`, with the same shapes; the predictions come first."""
-    return metrics.accuracy(labels, predictions, *args, **kwargs)
+def streaming_mean_tensor(values: Any, *args: Any, **kwargs: Any) -> Metric:
+    """As `tf.metrics.mean_tensor`, with the same shapes."""
+    return metrics.mean_tensor(values, *args, **kwargs)
 
 
-def streaming_auc(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.auc`, with the same shapes; the predictions come first."""
-    return metrics.auc(labels, predictions, *args, **kwargs)
+def streaming_percentage_less(values: Any, threshold: float, *args: Any, **kwargs: Any) -> Metric:
+    """As `tf.metrics.percentage_below`, with the same shapes."""
+    return metrics.percentage_below(values, threshold, *args, **kwargs)
 
 
-def streaming_precision(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.precision`, with the same shapes; the predictions come first."""
-    return metrics.precision(labels, predictions, *args, **kwargs)
+def streaming_recall_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How often the label is among the `k` classes with the highest scores.
+
+    Args:
+        predictions: Scores, float32 ``[batch, classes]``.
+        labels: Classes, integers ``[batch]``.
+        k: How many classes are considered.
+        weights: What each example counts, ``[batch]`` or a scalar; 1 when None.
+        metrics_collections: As for `tf.metrics.mean`.
+        updates_collections: Likewise.
+        name: Prefix of the variables' names; ``recall_at_`` and `k` when None.
+
+    Returns:
+        The value and the update, float32 scalars.
+    """
+    hits = array_ops.to_float(in_top_k(predictions, labels, k))
+    return metrics.mean(hits, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
 
 
-def streaming_recall(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.recall`, with the same shapes; the predictions come first."""
-    return metrics.recall(labels, predictions, *args, **kwargs)
+def streaming_sparse_precision_at_top_k(top_k_predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
+    """As `tf.metrics.precision_at_top_k`, with the same shapes; the predictions come first, and no ``k``."""
+    return metrics.precision_at_top_k(labels, top_k_predictions, None, *args, **kwargs)
 
 
-def streaming_mean_absolute_error(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.mean_absolute_error`, with the same shapes; the predictions come first."""
-    return metrics.mean_absolute_error(labels, predictions, *args, **kwargs)
+def sparse_recall_at_top_k(labels: Any, top_k_predictions: Any, *args: Any, **kwargs: Any) -> Metric:
+    """As `tf.metrics.recall_at_top_k`, with the same shapes, and no ``k``."""
+    return metrics.recall_at_top_k(labels, top_k_predictions, None, *args, **kwargs)
 
 
-def streaming_mean_squared_error(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.mean_squared_error`, with the same shapes; the predictions come first."""
-    return metrics.mean_squared_error(labels, predictions, *args, **kwargs)
+def _predictions_first(metric: Callable[..., Metric], name: str | None = None) -> Callable[..., Metric]:
+    def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
+        return metric(labels, predictions, *args, **kwargs)
+
+    streaming.__name__ = streaming.__qualname__ = f"streaming_{name or metric.__name__}"
+    streaming.__doc__ = f"As `tf.metrics.{metric.__name__}`, with the same shapes; the predictions come first."
+    return streaming
 
 
-def streaming_root_mean_squared_error(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.root_mean_squared_error`, with the same shapes; the predictions come first."""
-    return metrics.root_mean_squared_error(labels, predictions, *args, **kwargs)
+def _counter_at_thresholds(outcome: str) -> Callable[..., Metric]:
+    def streaming(predictions: Any, labels: Any, thresholds: Sequence[float], weights: Any = None) -> Metric:
+        values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, [outcome])
+        return Metric(values[outcome], updates[outcome])
+
+    streaming.__name__ = streaming.__qualname__ = f"streaming_{outcome}_at_thresholds"
+    streaming.__doc__ = (
+        f"As `tf.metrics.{outcome}_at_thresholds`, with the same shapes; the predictions come first. Its variable "
+        "stands in the current scope."
+    )
+    return streaming
 
 
-def streaming_mean_iou(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Metric:
-    """As `tf.metrics.mean_iou`, with the same shapes; the predictions come first."""
-    return metrics.mean_iou(labels, predictions, *args, **kwargs)
+streaming_accuracy = _predictions_first(metrics.accuracy)
+streaming_auc = _predictions_first(metrics.auc)
+streaming_false_negatives = _predictions_first(metrics.false_negatives)
+streaming_false_negatives_at_thresholds = _counter_at_thresholds("false_negatives")
+streaming_false_positives = _predictions_first(metrics.false_positives)
+streaming_false_positives_at_thresholds = _counter_at_thresholds("false_positives")
+streaming_mean_absolute_error = _predictions_first(metrics.mean_absolute_error)
+streaming_mean_cosine_distance = _predictions_first(metrics.mean_cosine_distance)
+streaming_mean_iou = _predictions_first(metrics.mean_iou)
+streaming_mean_relative_error = _predictions_first(metrics.mean_relative_error)
+streaming_mean_squared_error = _predictions_first(metrics.mean_squared_error)
+streaming_precision = _predictions_first(metrics.precision)
+streaming_precision_at_thresholds = _predictions_first(metrics.precision_at_thresholds)
+streaming_recall = _predictions_first(metrics.recall)
+streaming_recall_at_thresholds = _predictions_first(metrics.recall_at_thresholds)
+streaming_root_mean_squared_error = _predictions_first(metrics.root_mean_squared_error)
+streaming_sensitivity_at_specificity = _predictions_first(metrics.sensitivity_at_specificity)
+streaming_sparse_average_precision_at_k = _predictions_first(
+    metrics.average_precision_at_k, "sparse_average_precision_at_k"
+)
+streaming_sparse_precision_at_k = _predictions_first(metrics.precision_at_k, "sparse_precision_at_k")
+streaming_sparse_recall_at_k = _predictions_first(metrics.recall_at_k, "sparse_recall_at_k")
+streaming_specificity_at_sensitivity = _predictions_first(metrics.specificity_at_sensitivity)
+streaming_true_negatives = _predictions_first(metrics.true_negatives)
+streaming_true_negatives_at_thresholds = _counter_at_thresholds("true_negatives")
+streaming_true_positives = _predictions_first(metrics.true_positives)
+streaming_true_positives_at_thresholds = _counter_at_thresholds("true_positives")
 
 
 def aggregate_metrics(*value_update_tuples: Any) -> tuple[list[Any], list[Any]]:

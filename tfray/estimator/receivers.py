@@ -91,14 +91,15 @@ class SupervisedInputReceiver:
 def _named(tensors: Any, what: str, single: str, sparse: bool = False) -> dict[str, Any]:
     """Tensors by name, checked."""
     if tensors is None:
-        raise ValueError(f"an input receiver needs {what}")
+        raise ValueError(f"{what} must be defined: an input receiver needs them")
     found = dict(tensors) if isinstance(tensors, Mapping) else {single: tensors}
     kinds = (Tensor, SparseTensor) if sparse else (Tensor,)
+    one, wanted = what.removesuffix("s"), " or ".join(kind.__name__ for kind in kinds)
     for name, tensor in found.items():
         if not isinstance(name, str):
-            raise ValueError(f"{what} of an input receiver: a name is {name!r}, expected text")
+            raise ValueError(f"{what} keys must be strings, not {name!r}")
         if not isinstance(tensor, kinds):
-            raise ValueError(f"{what} of an input receiver: {name!r} is {tensor!r}, expected a tensor")
+            raise ValueError(f"{one} {name} must be a {wanted}, not {tensor!r}")
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tfray.errors import FailedPreconditionError
+from tfray.estimator.export_outputs import ExportOutput
 from tfray.estimator.spec import EstimatorSpec, ModeKeys, outputs_of
 from tfray.formats import files
 from tfray.framework.graph import Graph
@@ -101,17 +102,39 @@ def _add(
 
 def _serving_signatures(spec: EstimatorSpec, receiver: Any) -> dict[str, SignatureDef]:
     """A signature for each output, and for each other set of tensors that may be fed."""
+    alternatives = receiver.receiver_tensors_alternatives
+    found = build_all_signature_defs(receiver.receiver_tensors, outputs_of(spec), alternatives)
+    if not found:
+        raise ValueError("nothing of what the model gives fits what is fed: the saved model would have no signature")
+    return found
+
+
+def build_all_signature_defs(
+    receiver_tensors: Any,
+    export_outputs: Mapping[str, ExportOutput],
+    receiver_tensors_alternatives: Mapping[str, Any] | None = None,
+) -> dict[str, SignatureDef]:
+    """The signatures of a saved model, without those that have no form.
+
+    Args:
+        receiver_tensors: What is fed: a tensor, named ``input``, or several by name.
+        export_outputs: The outputs by the names of their signatures.
+        receiver_tensors_alternatives: Other sets of what is fed. Their names and a colon begin the names of signatures.
+
+    Raises:
+        ValueError: The outputs are no dictionary.
+    """
+    if not isinstance(export_outputs, Mapping):
+        raise ValueError(f"export_outputs must be a dict and not {type(export_outputs).__name__}")
     found: dict[str, SignatureDef] = {}
-    fed = {"": receiver.receiver_tensors, **receiver.receiver_tensors_alternatives}
-    for receiver_name, tensors in fed.items():
-        for name, output in outputs_of(spec).items():
+    for receiver_name, given in {"": receiver_tensors, **(receiver_tensors_alternatives or {})}.items():
+        tensors = given if isinstance(given, Mapping) else {"input": given}
+        for name, output in export_outputs.items():
             key = f"{receiver_name}:{name}" if receiver_name else name
             try:
                 found[key] = output.as_signature_def(tensors)
             except ValueError as error:
                 logging.info("the saved model has no signature %s: %s", key, error)
-    if not found:
-        raise ValueError("nothing of what the model gives fits what is fed: the saved model would have no signature")
     return found
 
 

@@ -15,7 +15,7 @@ from tfray.framework.default_stack import ControlScope, DefaultStack, controls_f
 from tfray.framework.default_stack import default_session_scope as default_session_scope
 from tfray.framework.default_stack import get_default_session as get_default_session
 from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
-from tfray.framework.graph_keys import GraphCollections
+from tfray.framework.graph_keys import GraphCollections, is_within
 from tfray.framework.op_def import OpDef
 from tfray.framework.plain_graph import PlainGraph, PlainNode, drawn, messages
 from tfray.framework.signature import attr_for_users, instead_of, output_dtypes, resolve_attrs
@@ -388,12 +388,12 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
     def is_feedable(self, tensor: Tensor | Operation) -> bool:
         """Whether a value may be fed for `tensor`: not for a handle, nor for what stands within a branch or a loop."""
         is_handle = isinstance(tensor, Tensor) and tensor.dtype in (dtypes.resource, dtypes.variant)
-        return not is_handle and tensor not in self._not_fed and self.admits(tensor.graph)
+        return not is_handle and tensor not in self._not_fed and not is_within(self, tensor.graph)
 
     def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
         """Whether a tensor or operation may be fetched: not what stands within a branch or a loop."""
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
-        return op not in self._not_fetched and self.admits(op.graph)
+        return op not in self._not_fetched and not is_within(self, op.graph)
 
     def as_plain(self) -> PlainGraph:
         """This graph as plain data."""

@@ -156,3 +156,8 @@ class GraphCollections:
     def versions(self) -> tuple[int, int] | None:
         """Those that `take_versions` has noted: of the producer, and the least of consumers."""
         return self._versions
+
+
+def is_within(graph: Any, other: Any) -> bool:
+    """Whether the graph `other` is a region of `graph`, a branch or a loop, or one of those within."""
+    return not graph.admits(other) and bool(other.admits(graph))

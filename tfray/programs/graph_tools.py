@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.formats.large_contents import octets_of
 from tfray.formats.message import message_of_file
+from tfray.formats.meta_graph_proto import MetaGraphDef
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.stand_in import pieces_of, with_marks
-from tfray.framework.graph import Graph
+from tfray.framework.graph import Graph, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.plain_graph import messages
 from tfray.library.inspect.graph_util import (
     convert_variables_to_constants,
@@ -25,10 +27,72 @@ from tfray.library.inspect.graph_util import (
     remove_training_nodes,
     with_nodes,
 )
+from tfray.programs.internal_names import strip_name_scope
 from tfray.session import Session
 from tfray.training.checkpoints.checkpoint_utils import checkpoint_path
 from tfray.training.checkpoints.import_meta_graph import import_meta_graph
+from tfray.training.checkpoints.meta_graph import export_meta_graph
 from tfray.training.checkpoints.saved_model import load
+
+
+def export_scoped_meta_graph(
+    filename: PathLike | None = None,
+    graph_def: GraphDef | None = None,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    as_text: bool = False,
+    unbound_inputs_col_name: str = "unbound_inputs",
+    **kwargs: Any,
+) -> tuple[MetaGraphDef, dict[str, Any]]:
+    """`tf.train.export_meta_graph`, and the variables of the scope by their names in it.
+
+    Args:
+        filename: As for `tf.train.export_meta_graph`, and so are all but the next one.
+        graph_def: Likewise.
+        graph: Likewise.
+        export_scope: Likewise.
+        as_text: Likewise.
+        unbound_inputs_col_name: Accepted for TensorFlow 1's sake.
+        **kwargs: Likewise.
+    """
+    graph = graph or get_default_graph()
+    made = export_meta_graph(
+        filename, graph_def=graph_def, graph=graph, export_scope=export_scope, as_text=as_text, **kwargs
+    )
+    return made, _variables_in(graph, export_scope)
+
+
+def import_scoped_meta_graph(
+    meta_graph_or_file: MetaGraphDef | PathLike,
+    clear_devices: bool = False,
+    graph: Graph | None = None,
+    import_scope: str | None = None,
+    input_map: Mapping[str, Any] | None = None,
+    **unused: Any,
+) -> dict[str, Any]:
+    """`tf.train.import_meta_graph` into a graph.
+
+    Args:
+        meta_graph_or_file: As for `tf.train.import_meta_graph`.
+        clear_devices: Likewise.
+        graph: Where to; the default graph when None.
+        import_scope: As for `tf.train.import_meta_graph`.
+        input_map: Likewise.
+        **unused: Accepted for TensorFlow 1's sake.
+
+    Returns:
+        The variables by their names in the scope.
+    """
+    graph = graph or get_default_graph()
+    with graph.as_default():
+        scope = "/".join(filter(None, (graph.get_name_scope(), import_scope)))
+        import_meta_graph(meta_graph_or_file, clear_devices, import_scope, input_map)
+        return _variables_in(graph, scope)
+
+
+def _variables_in(graph: Graph, scope: str | None) -> dict[str, Any]:
+    found = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+    return {strip_name_scope(variable.op.name, scope): variable for variable in found}
 
 
 def _words(text: str) -> list[str]:

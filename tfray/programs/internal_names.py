@@ -17,6 +17,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
+from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.state.state_ops import read_variable
 from tfray.runtime.device import cpu_device_count, local_device_names
@@ -99,8 +100,21 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
         return name
     for mark in ("^", "loc:@", ""):
         if name.startswith(f"{mark}{export_scope.rstrip('/')}/"):
-            return mark + name[len(mark) + len(export_scope.rstrip("/")) + 1 :]
+            return mark + name[len(mark) + len(export_scope.rstrip("/")) :].lstrip("/")
     return name
+
+
+def prepend_name_scope(name: str, import_scope: str | None) -> str:
+    """A name within a scope; ``^`` and ``loc:@`` stay before it."""
+    if not import_scope:
+        return name
+    mark = next(mark for mark in ("^", "loc:@", "") if name.startswith(mark))
+    return f"{mark}{import_scope.rstrip('/')}/{name[len(mark) :]}"
+
+
+def is_resource_variable(var: Any) -> bool:
+    """Whether `var` is a variable: each has a handle, one made with ``use_resource=False`` as well."""
+    return isinstance(var, Variable)
 
 
 def executing_eagerly_outside_functions() -> bool:

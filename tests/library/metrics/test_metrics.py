@@ -160,6 +160,52 @@ def test_confusion_matrix():
     assert matrices[1].shape.as_list() == [4, 4]
 
 
+LABELS = np.array([[0, 1, 1, 0], [1, 0, 0, 1]])
+SCORES = np.array([[0.1, 0.9, 0.4, 0.6], [0.7, 0.2, 0.8, 0.3]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "wanted"),
+    [
+        ("mean_tensor", (), None),
+        ("percentage_less", (0.5,), 0.5),
+        ("true_positives", (), 4),
+        ("precision_at_thresholds", ([0.5],), [0.5]),
+        ("recall_at_thresholds", ([0.5],), [0.5]),
+        ("true_positives_at_thresholds", ([0.5, 0.8],), [2, 1]),
+        ("false_positives_at_thresholds", ([0.5, 0.8],), [2, 0]),
+        ("true_negatives_at_thresholds", ([0.5, 0.75],), [2, 3]),
+        ("false_negatives_at_thresholds", ([0.5, 0.8],), [2, 3]),
+    ],
+)
+def test_contributed_metrics(name, arguments, wanted):
+    streaming = getattr(tf.contrib.metrics, f"streaming_{name}")
+    of_values = name in ("mean_tensor", "percentage_less")
+    value, update = streaming(SCORES, *arguments) if of_values else streaming(SCORES, LABELS, *arguments)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        np.testing.assert_allclose(session.run(update), SCORES if wanted is None else wanted, rtol=1e-5)
+        np.testing.assert_allclose(session.run(value), SCORES if wanted is None else wanted, rtol=1e-5)
+
+
+def test_contributed_counts_at_thresholds_have_variables_in_the_current_scope():
+    tf.contrib.metrics.streaming_false_positives_at_thresholds(SCORES, LABELS, [0.5])
+    assert [each.op.name for each in tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)] == ["false_positives"]
+
+
+def test_contributed_ranks():
+    classes = np.array([1, 2])
+    hits, hits_update = tf.contrib.metrics.streaming_recall_at_k(SCORES, classes, 1)
+    top, top_update = tf.contrib.metrics.streaming_sparse_precision_at_top_k([[1, 3], [2, 0]], classes[:, None])
+    sparse, sparse_update = tf.contrib.metrics.streaming_sparse_recall_at_k(SCORES, classes[:, None], 1)
+    recall, recall_update = tf.contrib.metrics.sparse_recall_at_top_k(classes[:, None], np.array([[1, 3], [0, 3]]))
+    assert {each.op.name.partition("/")[0] for each in tf.local_variables()} >= {"recall_at_1"}
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run([hits_update, top_update, sparse_update, recall_update])
+        assert session.run([hits, top, sparse, recall]) == [1, 0.5, 1, 0.5]
+
+
 def test_contributed_names():
     metrics = {
         "accuracy": tf.contrib.metrics.streaming_accuracy(tf.constant([1, 2]), tf.constant([1, 3])),

@@ -106,6 +106,23 @@ def test_attention_wrapper(session, layer_size, output_attention):
     np.testing.assert_allclose(got_history, np.stack(history), 1e-9)
 
 
+@pytest.mark.parametrize("count", [None, 2])
+def test_zero_state_has_the_structure_of_the_state_size(count):
+    mechanisms = [seq2seq.LuongAttention(4, tf.constant(MEMORY, tf.float32)) for _ in range(count or 1)]
+    of = mechanisms if count else mechanisms[0]
+    cell = seq2seq.AttentionWrapper(rnn_cell.GRUCell(4), of, alignment_history=True)
+    tf.nest.assert_same_structure(cell.state_size, cell.zero_state(3, tf.float32))
+
+
+def test_decoders_of_other_cells_beside_each_other():
+    for number in range(2):
+        helper = seq2seq.TrainingHelper(tf.ones([2, 3, 4]), [3, 2])
+        decoder = seq2seq.BasicDecoder(rnn_cell.GRUCell(4), helper, tf.zeros([2, 4]))
+        seq2seq.dynamic_decode(decoder)
+        scope = "decoder_1" if number else "decoder"
+        assert all(each.op.name.startswith(f"{scope}/") for each in tf.trainable_variables()[4 * number :])
+
+
 def test_several_mechanisms(session):
     memory = tf.constant(MEMORY, tf.float32)
     mechanisms = [seq2seq.BahdanauAttention(6, memory, LENGTHS), seq2seq.LuongAttention(4, memory)]

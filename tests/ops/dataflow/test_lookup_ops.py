@@ -96,7 +96,7 @@ def test_columns_of_a_file(session, tmp_path):
     [
         ((tf.string, 0, tf.float32, 5), InvalidArgumentError, "line 0 has 2 columns; column 5"),
         ((tf.string, 0, tf.float32, 1), InvalidArgumentError, "not a float32"),
-        ((tf.string, 0, tf.int64, -1, 9), InvalidArgumentError, "2 lines, expected at least 9"),
+        ((tf.string, 0, tf.int64, -1, 9), InvalidArgumentError, "Invalid vocab_size 9: .* has 2 lines"),
     ],
 )
 def test_files_that_do_not_fit(session, tmp_path, arguments, error, match):
@@ -321,3 +321,12 @@ def test_a_path_that_is_fed_is_no_asset(session, vocabulary):
     assert session.run(table.lookup("lake")) == 1
     lookup.index_table_from_file(tf.constant(vocabulary))
     assert len(tf.get_collection(tf.GraphKeys.ASSET_FILEPATHS)) == 1
+
+
+def test_words_and_numbers_of_a_list():
+    words = ["emerson", "lake", "palmer"]
+    numbers = tf.contrib.lookup.string_to_index(tf.constant([["lake"], ["tarkus"]]), words, default_value=-5)
+    back = tf.contrib.lookup.index_to_string(tf.constant([2, 7], tf.int64), words, default_value="?")
+    with tf.Session() as session:
+        session.run(tf.tables_initializer())
+        assert session.run(numbers).tolist() == [[1], [-5]] and session.run(back).tolist() == [b"palmer", b"?"]

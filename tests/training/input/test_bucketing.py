@@ -73,7 +73,7 @@ def test_what_is_left_out():
     ("make", "match"),
     [
         (lambda: training.bucket([], 0, 2, 1), "at least one tensor"),
-        (lambda: training.bucket([1], 0, [2], 2), "2 elements"),
+        (lambda: training.bucket([1], 0, [2], 2), "exactly num_buckets elements"),
         (lambda: training.bucket_by_sequence_length(1, [1], 2, []), "must not be empty"),
         (lambda: training.bucket_by_sequence_length(1, [1], 2, [3, 3]), "increasing order"),
     ],
@@ -81,3 +81,14 @@ def test_what_is_left_out():
 def test_what_are_no_buckets(make, match):
     with pytest.raises(ValueError, match=match):
         make()
+
+
+def test_sparse_parts_of_examples():
+    number = _number(4)
+    row = tf.SparseTensor(tf.reshape(tf.to_int64(number), [1, 1]), tf.reshape(number, [1]), [5])
+    _, (numbers, rows) = training.bucket([number, row], number % 2, batch_size=2, num_buckets=2)
+    assert isinstance(rows, tf.SparseTensor) and rows.shape.rank == 2
+    for kept, found in _batches([numbers, rows]):
+        np.testing.assert_array_equal(found.dense_shape, [2, 5])
+        np.testing.assert_array_equal(found.indices, [[0, kept[0]], [1, kept[1]]])
+        np.testing.assert_array_equal(found.values, kept)

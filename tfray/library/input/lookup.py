@@ -709,6 +709,40 @@ def index_to_string_table_from_tensor(
         return HashTable(KeyValueTensorInitializer(keys, values, name="table_init"), default_value)
 
 
+def string_to_index(
+    tensor: TensorLike, mapping: TensorLike, default_value: int = -1, name: str | None = None
+) -> Tensor:
+    """The numbers of words in a list: what a table of `index_table_from_tensor` gives.
+
+    Args:
+        tensor: The words, of any shape.
+        mapping: The words of the list, shape ``[n]``.
+        default_value: The number of other words.
+        name: Name of the table.
+
+    Returns:
+        int64, the shape of `tensor`.
+    """
+    return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(convert_to_tensor(tensor))
+
+
+def index_to_string(
+    tensor: TensorLike, mapping: TensorLike, default_value: str = "UNK", name: str | None = None
+) -> Tensor:
+    """The words of numbers: what a table of `index_to_string_table_from_tensor` gives.
+
+    Args:
+        tensor: The numbers, int64 of any shape.
+        mapping: The words, shape ``[n]``.
+        default_value: The word of other numbers.
+        name: Name of the table.
+
+    Returns:
+        Strings, the shape of `tensor`.
+    """
+    return index_to_string_table_from_tensor(mapping, default_value, name).lookup(convert_to_tensor(tensor))
+
+
 def tables_initializer(name: str = "init_all_tables") -> Operation:
     """An operation that fills every table of the graph.
 

@@ -10,7 +10,8 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.inspect import summaries
-from tfray.ops.nn.nn_ops import zero_fraction
+from tfray.ops.arrays.shape_ops import to_float
+from tfray.ops.math.reduction_ops import reduce_mean
 
 
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Tensor | None:
@@ -18,19 +19,25 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Tensor | None:
 
     Args:
         tensor: A tensor or variable.
-        tag: Name of the summary; that of the tensor's operation when None.
+        tag: Name of the summary; that of the tensor's operation and ``_summary`` when None.
     """
     if not hasattr(tensor, "op") or not hasattr(tensor, "shape"):
         return None
-    name = tag or tensor.op.name
+    name = tag or f"{tensor.op.name}_summary"
     return summaries.scalar(name, tensor) if tensor.shape.rank == 0 else summaries.histogram(name, tensor)
 
 
 def summarize_activation(op: Tensor) -> Tensor:
-    """A histogram of the outputs of a layer, and for a ReLU also summaries of what is cut off."""
+    """A histogram of the outputs of a layer; for a ReLU also the fractions of its inputs that it cuts off."""
     if op.op.type in ("Relu", "Softplus", "Relu6"):
-        summaries.scalar(f"{op.op.name}/zeros", zero_fraction(op))
+        summaries.scalar(f"{op.op.name}/zeros", _fraction(op.op.inputs[0] < 0))
+    if op.op.type == "Relu6":
+        summaries.scalar(f"{op.op.name}/sixes", _fraction(op.op.inputs[0] > 6))
     return summaries.histogram(f"{op.op.name}/activation", op)
+
+
+def _fraction(holds: Tensor) -> Tensor:
+    return reduce_mean(to_float(holds))
 
 
 Summarizer = Callable[[Any], Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,8 +11,8 @@ from typing import Any, TypeVar
 
 from tfray.errors import InvalidArgumentError
 
-Scope = Mapping[Any, Mapping[str, Any]]
-"""Default arguments by function."""
+Scope = Mapping[str, Mapping[str, Any]]
+"""Default arguments by the keys of functions, which are TensorFlow's: their texts."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _current: ContextVar[Scope] = ContextVar("arg_scope", default={})  # noqa: B039 (never changed in place)
@@ -22,25 +23,32 @@ def add_arg_scope(func: _Function) -> _Function:
 
     @functools.wraps(func)
     def with_defaults(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **{**_current.get().get(with_defaults, {}), **kwargs})
+        return func(*args, **{**_current.get().get(key, {}), **kwargs})
 
-    with_defaults._arg_scope_key = with_defaults  # type: ignore[attr-defined]  # a function put around has it, too
+    key = str(func)
+    with_defaults._key_op = key  # type: ignore[attr-defined]  # a function put around has it, too
     return with_defaults  # type: ignore[return-value]
 
 
 def has_arg_scope(func: Any) -> bool:
     """Whether `arg_scope` can set default arguments of a function."""
-    return hasattr(func, "_arg_scope_key")
+    return hasattr(func, "_key_op")
 
 
-def current_arg_scope() -> dict[Any, dict[str, Any]]:
-    """The default arguments in force, by function."""
-    return {function: dict(defaults) for function, defaults in _current.get().items()}
+def current_arg_scope() -> dict[str, dict[str, Any]]:
+    """The default arguments in force, by the keys of functions."""
+    return {key: dict(defaults) for key, defaults in _current.get().items()}
 
 
-def arg_scoped_arguments(func: Any) -> dict[str, Any]:
-    """The default arguments in force for a function."""
-    return dict(_current.get().get(getattr(func, "_arg_scope_key", func), {}))
+def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
+    """Names of the arguments of a function that have defaults, and that `arg_scope` may set.
+
+    Raises:
+        AssertionError: The function is not decorated by `add_arg_scope`.
+    """
+    assert has_arg_scope(func), f"arg_scope: {func!r} is not decorated by add_arg_scope"
+    parameters = inspect.signature(func).parameters.values()
+    return tuple(each.name for each in parameters if each.default is not each.empty)
 
 
 @contextmanager
@@ -72,7 +80,7 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
         for function in list_ops_or_scope:
             if not has_arg_scope(function):
                 raise InvalidArgumentError(f"arg_scope: {function!r} is not decorated by add_arg_scope")
-            key = function._arg_scope_key
+            key = function._key_op
             scope = {**scope, key: {**scope.get(key, {}), **kwargs}}
     token = _current.set(scope)
     try:

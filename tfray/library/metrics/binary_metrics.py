@@ -150,14 +150,25 @@ def recall(
 # -- at thresholds -----------------------------------------------------------------------------------------
 
 
-def _counts_at_thresholds(
+def counts_at_thresholds(
     labels: TensorLike,
     predictions: TensorLike,
     thresholds: Sequence[float],
     weights: TensorLike | None,
     outcomes: Sequence[str],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Sums of outcomes so far for each threshold, and what adds a batch, both by outcome."""
+    """Sums of outcomes so far for each threshold, and what adds a batch, both by outcome.
+
+    Args:
+        labels: Truth values, of any shape.
+        predictions: Scores of the same shape.
+        thresholds: A score above one says yes.
+        weights: What each counts, of a shape that broadcasts to that of the labels; 1 when None.
+        outcomes: Such as ``true_positives``.
+
+    Returns:
+        Values and updates, float32 ``[thresholds]`` each.
+    """
     predictions = array_ops.to_float(predictions)
     predictions, labels, weights = matching(predictions, array_ops.cast(labels, dtypes.bool_), weights)
     flat_labels = array_ops.reshape(labels, [1, -1])
@@ -192,7 +203,7 @@ def _computed_at_thresholds(
 ) -> Metric:
     labels, predictions, weights = arguments
     with metric_scope(name, default):
-        values, updates = _counts_at_thresholds(labels, predictions, thresholds, weights, outcomes)
+        values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, outcomes)
         return collected(compute(values, "value"), compute(updates, "update_op"), *collections)
 
 

@@ -461,7 +461,10 @@ class AttentionWrapper(RNNCell):
             attention=self._attention_layer_size,
             time=TensorShape([]),
             alignments=self._item_or_tuple([m.alignments_size for m in self._attention_mechanisms]),
-            alignment_history=self._item_or_tuple([() for _ in self._attention_mechanisms]),
+            # Of a history, a `TensorArray`, it is the size of one element: the structure is that of the zero state.
+            alignment_history=self._item_or_tuple(
+                [m.alignments_size if self._alignment_history else () for m in self._attention_mechanisms]
+            ),
             attention_state=self._item_or_tuple([m.state_size for m in self._attention_mechanisms]),
         )
 

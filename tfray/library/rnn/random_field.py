@@ -17,12 +17,13 @@ from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables.variable_scope import get_variable
 from tfray.library.variables.variables import Variable
-from tfray.ops.arrays.broadcast_ops import where, zeros_like
+from tfray.ops.arrays.broadcast_ops import fill, where, zeros_like
 from tfray.ops.arrays.construction_ops import one_hot, range_, sequence_mask
 from tfray.ops.arrays.gather_ops import gather
 from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.layout_ops import reverse, tile
 from tfray.ops.arrays.shape_ops import expand_dims, reshape, shape, to_int32, transpose
+from tfray.ops.arrays.source_ops import constant
 from tfray.ops.control.functional_ops import scan
 from tfray.ops.math.arithmetic_ops import maximum
 from tfray.ops.math.comparison_ops import greater, less
@@ -84,6 +85,48 @@ def crf_sequence_score(
     return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
 
 
+def crf_multitag_sequence_score(
+    inputs: TensorLike, tag_bitmap: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike | Variable
+) -> Tensor:
+    """The logarithm of the sum of ``exp(score)`` over the sequences of tags that are allowed.
+
+    Args:
+        inputs: Scores ``[batch, steps, tags]``, a float dtype.
+        tag_bitmap: Which tags each step may have, bool ``[batch, steps, tags]``.
+        sequence_lengths: Integers ``[batch]``.
+        transition_params: ``[tags, tags]``.
+
+    Returns:
+        ``[batch]``; 0 for an empty sequence.
+    """
+    scores = convert_to_tensor(inputs)
+    never = fill(shape(scores), constant(-np.inf, scores.dtype))
+    return crf_log_norm(where(tag_bitmap, scores, never), sequence_lengths, transition_params)
+
+
+def crf_multitag_log_likelihood(
+    inputs: TensorLike,
+    tag_bitmap: TensorLike,
+    sequence_lengths: TensorLike,
+    transition_params: TensorLike | Variable | None = None,
+) -> tuple[Tensor, TensorLike | Variable]:
+    """The logarithm of the probability of all allowed sequences together.
+
+    Args:
+        inputs: Scores ``[batch, steps, tags]`` of a known number of tags, a float dtype.
+        tag_bitmap: Which tags each step may have, bool ``[batch, steps, tags]``.
+        sequence_lengths: Integers ``[batch]``.
+        transition_params: ``[tags, tags]``; the variable ``transitions`` when None.
+
+    Returns:
+        The logarithms, ``[batch]``, and the transitions.
+    """
+    scores = convert_to_tensor(inputs)
+    transitions = _transitions(scores) if transition_params is None else transition_params
+    score = crf_multitag_sequence_score(scores, tag_bitmap, sequence_lengths, transitions)
+    return score - crf_log_norm(scores, sequence_lengths, transitions), transitions
+
+
 def crf_log_norm(inputs: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike | Variable) -> Tensor:
     """The logarithm of the sum of ``exp(score)`` over all sequences of tags, by the forward algorithm.
 
@@ -123,11 +166,14 @@ def crf_log_likelihood(
         The logarithms, ``[batch]``, and the transitions.
     """
     scores = convert_to_tensor(inputs)
-    if transition_params is None:
-        count = scores.shape[2].value
-        transition_params = get_variable("transitions", [count, count], dtype=scores.dtype)
-    score = crf_sequence_score(scores, tag_indices, sequence_lengths, transition_params)
-    return score - crf_log_norm(scores, sequence_lengths, transition_params), transition_params
+    transitions = _transitions(scores) if transition_params is None else transition_params
+    score = crf_sequence_score(scores, tag_indices, sequence_lengths, transitions)
+    return score - crf_log_norm(scores, sequence_lengths, transitions), transitions
+
+
+def _transitions(scores: Tensor) -> Variable:
+    count = scores.shape[2].value
+    return get_variable("transitions", [count, count], dtype=scores.dtype)
 
 
 def crf_decode(

@@ -144,14 +144,14 @@ def dynamic_decode(
         maximum_iterations: int32 scalar: number of steps after which to stop in any case.
         parallel_iterations: Accepted for TensorFlow 1's sake.
         swap_memory: As for `tf.while_loop`.
-        scope: Variable scope, or its name; ``decoder`` when None.
+        scope: Variable scope, or its name; ``decoder``, or ``decoder_1`` and so on beside it, when None.
 
     Returns:
         The outputs, ``[batch, time, ...]``, the last state, and the lengths of the sequences, int32 ``[batch]``.
     """
     if not hasattr(decoder, "step") or not hasattr(decoder, "initialize"):
         raise TypeError(f"dynamic_decode: {decoder!r} is not a decoder")
-    with variable_scope(scope or "decoder"):
+    with variable_scope(scope, "decoder"):
         loop = _Decoding(decoder, impute_finished, _limit(maximum_iterations))
         outputs, state, lengths = loop.run(parallel_iterations, swap_memory)
         outputs, state = decoder.finalize(outputs, state, lengths)

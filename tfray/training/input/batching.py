@@ -290,7 +290,7 @@ class _Batches:
         taken = dequeue(batch_size, name=name)
         values = [taken] if isinstance(taken, Tensor) else taken
         results = [
-            value if sparse is None else _restored(value, sparse, self._many)
+            value if sparse is None else restored_sparse(value, sparse, self._many)
             for value, sparse in zip(values, self._sparse, strict=True)
         ]
         if isinstance(self._original, Mapping):
@@ -350,7 +350,8 @@ def _common(shapes: Sequence[TensorShape]) -> TensorShape:
     return merged
 
 
-def _restored(value: Tensor, sparse: SparseTensor, many: bool) -> SparseTensor:
+def restored_sparse(value: Tensor, sparse: SparseTensor, many: bool = False) -> SparseTensor:
+    """A batch of `sparse`, from examples of it that were serialized; from batches of them if `many`."""
     rank = sparse.dense_shape.shape.num_elements()
     if rank is not None and many:
         rank -= 1

@@ -10,6 +10,7 @@ from tfray.errors import CancelledError, OutOfRangeError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import int32
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import FIFOQueue, PaddingFIFOQueue
@@ -17,6 +18,8 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group, no_op
 from tfray.ops.control.control_flow_ops import case, cond
 from tfray.ops.math import math_ops
+from tfray.ops.sparse.sparse_transport_ops import serialize_sparse
+from tfray.training.input.batching import restored_sparse
 from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner
 
 
@@ -38,7 +41,7 @@ def bucket(
     """Put examples into buckets, each of which gives batches as soon as it has enough.
 
     Args:
-        tensors: The parts of an example: a list, or a dictionary.
+        tensors: The parts of an example: a list, or a dictionary; each a tensor, or a sparse one.
         which_bucket: Index of its bucket, an int32 scalar.
         batch_size: Size of the batches, or one for each bucket.
         num_buckets: How many buckets.
@@ -65,9 +68,15 @@ def bucket(
     sizes = list(batch_size) if isinstance(batch_size, (list, tuple)) else [batch_size] * num_buckets
     capacities = list(bucket_capacities) if bucket_capacities is not None else [capacity] * num_buckets
     if len(sizes) != num_buckets or len(capacities) != num_buckets:
-        raise ValueError(f"batch_size and bucket_capacities need {num_buckets} elements, one for each bucket")
+        raise ValueError(
+            f"batch_size and bucket_capacities must have exactly num_buckets elements, which is {num_buckets}"
+        )
     with get_default_graph().name_scope(name or "bucket"):
-        parts = [convert_to_tensor(each) for each in given]
+        sparse = [each if isinstance(each, SparseTensor) else None for each in given]
+        parts = [
+            convert_to_tensor(each) if of is None else serialize_sparse(of)
+            for each, of in zip(given, sparse, strict=True)
+        ]
         known = [TensorShape(each) for each in shapes] if shapes is not None else [part.shape for part in parts]
         make = PaddingFIFOQueue if dynamic_pad else FIFOQueue
         dtypes = [part.dtype for part in parts]
@@ -80,7 +89,10 @@ def bucket(
         index.set_shape([])
         for value, shape in zip(values, known, strict=True):
             value.set_shape(TensorShape([size if isinstance(size, int) else None]).concatenate(shape))
-        return index, dict(zip(names, values, strict=True)) if names is not None else values
+        results = [
+            value if of is None else restored_sparse(value, of) for value, of in zip(values, sparse, strict=True)
+        ]
+        return index, dict(zip(names, results, strict=True)) if names is not None else results
 
 
 def _fill(
