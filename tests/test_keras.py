@@ -69,6 +69,68 @@ def test_loss_and_metrics_are_means_over_examples():
     assert weighted[0] == pytest.approx((-np.log(shares[np.arange(10), y]) * np.arange(10)).sum() / 9, rel=1e-4)
 
 
+class _Numbered(keras.utils.Sequence):
+    """Batches of 20 by their number, and how often all were made."""
+
+    def __init__(self, *arrays):
+        self.arrays, self.ends = arrays, 0
+
+    def __len__(self):
+        return len(self.arrays[0]) // 20
+
+    def __getitem__(self, index):
+        return tuple(array[20 * index : 20 * index + 20] for array in self.arrays)
+
+    def on_epoch_end(self):
+        self.ends += 1
+
+
+def _endless(*arrays):
+    while True:
+        yield from _Numbered(*arrays)
+
+
+def _dataset(*arrays):
+    return tf.data.Dataset.from_tensor_slices(arrays).batch(20)
+
+
+SOURCES = {
+    "generator": (_endless, 100 / 20),
+    "sequence": (_Numbered, None),
+    "dataset": (_dataset, None),
+    "repeated dataset": (lambda *arrays: _dataset(*arrays).repeat(), 4.5),
+    "iterator of a dataset": (lambda *arrays: _dataset(*arrays).repeat().make_one_shot_iterator(), 5),
+    "tensors": (lambda *arrays: _dataset(*arrays).repeat().make_one_shot_iterator().get_next(), 5),
+}
+
+
+@pytest.mark.parametrize(("make", "steps"), SOURCES.values(), ids=SOURCES)
+def test_batches_come_one_after_the_other(make, steps):
+    x, y = blobs(100)
+    reference, model = classifier(), classifier()
+    model.set_weights(reference.get_weights())
+    expected = reference.fit(x, y, batch_size=20, epochs=2, shuffle=False, validation_data=(x, y), verbose=0).history
+    options = {"epochs": 2, "shuffle": False, "validation_data": make(x, y), "validation_steps": steps, "verbose": 0}
+    found = model.fit_generator(make(x, y), steps, **options).history
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-4)
+    np.testing.assert_allclose(model.evaluate_generator(make(x, y), steps), reference.evaluate(x, y), rtol=1e-4)
+    np.testing.assert_allclose(model.predict_generator(make(x, y), steps), reference.predict(x), rtol=1e-3, atol=1e-5)
+
+
+def test_the_end_of_batches():
+    x, y = blobs(100)
+    batches, model = _Numbered(x, y), classifier()
+    assert len(model.fit(batches, epochs=3, verbose=0).epoch) == batches.ends == 3
+    ended = model.fit(iter(batches), steps_per_epoch=3, epochs=4, verbose=0)
+    assert ended.epoch == [0, 1], "the second epoch had two batches, and there are no more"
+    with pytest.raises(ValueError, match="how many steps"):
+        model.fit(iter(batches))
+    weighted = _endless(x, y, np.arange(100) < 50)
+    assert model.fit(weighted, steps_per_epoch=5, class_weight={0: 2.0}, verbose=0).epoch == [0]
+
+
 def test_names_of_layers_and_variables():
     model = classifier()
     assert [layer.name for layer in model.layers] == ["dense", "dense_1"]

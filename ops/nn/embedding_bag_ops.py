@@ -12,7 +12,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn.embedding_ops import embedding_lookup
-from tfray.ops.sparse.sparse_layout_ops import rank_of, sparse_fill_empty_rows, sparse_reshape, sparse_retain
+from tfray.ops.sparse.sparse_layout_ops import sparse_fill_empty_rows, sparse_reshape, sparse_retain
 from tfray.ops.sparse.sparse_ops import as_sparse
 
 COMBINERS = {
@@ -120,9 +120,8 @@ def safe_embedding_lookup_sparse(
     ids = as_sparse(sparse_ids, "sparse_ids")
     weights = None if sparse_weights is None else as_sparse(sparse_weights, "sparse_weights")
     with get_default_graph().name_scope(name or "embedding_lookup"):
-        rank, outer = rank_of(ids, "safe_embedding_lookup_sparse"), ids.dense_shape[:-1]
-        outer_shape = ids.shape[:-1]
-        flat = array_ops.stack([math_ops.reduce_prod(outer), ids.dense_shape[rank - 1]])
+        outer, outer_shape = ids.dense_shape[:-1], ids.shape[:-1]
+        flat = array_ops.stack([math_ops.reduce_prod(outer), ids.dense_shape[-1]])
         ids = sparse_reshape(ids, flat)
         if weights is not None:
             weights = SparseTensor(ids.indices, weights.values, ids.dense_shape)

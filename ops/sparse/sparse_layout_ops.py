@@ -43,18 +43,28 @@ def _as_int64(value: TensorLike, integers: bool = False) -> Tensor:
     return cast(tensor, dtypes.int64)
 
 
-def rank_of(sparse: SparseTensor, what: str, *others: SparseTensor) -> int:
-    """The rank of a sparse tensor, and of others of the same rank.
+def rank_of(sparse: SparseTensor, *others: SparseTensor) -> int | Tensor:
+    """The rank of a sparse tensor, and of others of the same rank; an int32 scalar where only a step knows it.
 
     Raises:
-        ValueError: It is not known while the graph is built, or they have several.
+        ValueError: They have several.
     """
     size = TensorShape([None])
     for each in (sparse, *others):
         size = size.merge_with(each.dense_shape.shape).merge_with(each.indices.shape.with_rank(2)[1:])
-    if size.sizes[0] is None:
-        raise ValueError(f"{what} needs a sparse tensor of known rank; got {sparse!r}")
-    return size.sizes[0]
+    return shape_of(sparse.dense_shape)[0] if size.sizes[0] is None else size.sizes[0]
+
+
+def dimensions(rank: int | Tensor) -> Any:
+    """The numbers of the dimensions: an array, or an int32 vector where only a step knows the rank."""
+    return range_(rank) if isinstance(rank, Tensor) else np.arange(rank, dtype=np.int32)
+
+
+def _is_along(axis: int, rank: int | Tensor) -> Any:
+    """For each dimension 1 if it is `axis`, else 0, as int64. Raises `ValueError` if the graph knows there is none."""
+    if isinstance(rank, Tensor):
+        return cast(equal(dimensions(rank), axis if axis >= 0 else rank + axis), dtypes.int64)
+    return (dimensions(rank) == normalize_axis(axis, rank)).astype(np.int64)
 
 
 # -- order of dimensions -------------------------------------------------------------------------------
@@ -77,7 +87,7 @@ def sparse_transpose(sp_input: SparseLike, perm: TensorLike | None = None, name:
     with get_default_graph().name_scope(name or "SparseTranspose"):
         sparse = as_sparse(sp_input)
         if perm is None:
-            perm = np.arange(rank_of(sparse, "sparse_transpose"))[::-1]
+            perm = dimensions(rank_of(sparse))[::-1]
         if not isinstance(perm, Tensor) and np.ndim(perm) != 1:  # type: ignore[arg-type]
             raise ArgumentError(f"sparse_transpose: perm is {perm!r}, expected a list of dimensions")
         perm = index_tensor(perm)
@@ -170,7 +180,9 @@ def sparse_expand_dims(sp_input: SparseLike, axis: int | None = None, name: str 
     """
     with get_default_graph().name_scope(name or "ExpandDims"):
         sparse = as_sparse(sp_input)
-        rank = rank_of(sparse, "sparse_expand_dims")
+        rank = rank_of(sparse)
+        if isinstance(rank, Tensor):
+            raise ValueError(f"sparse_expand_dims needs a sparse tensor of known rank; got {sparse!r}")
         axis = normalize_axis(-1 if axis is None else index(axis), rank + 1)
         zeros = zeros_like(sparse.indices[:, :1]) if rank else zeros_like(expand_dims(sparse.indices, -1)[:, 0])
         indices = concat([sparse.indices[:, :axis], zeros, sparse.indices[:, axis:]], 1)
@@ -265,8 +277,8 @@ def sparse_split(
         raise ValueError(f"sparse_split: num_split is {num_split}, expected at least 1")
     with get_default_graph().name_scope(name or "SparseSplit"):
         sparse = as_sparse(sp_input)
-        rank = rank_of(sparse, "sparse_split")
-        axis = normalize_axis(index(axis), rank)
+        axis = index(axis)
+        along = _is_along(axis, rank_of(sparse))
         whole = sparse.dense_shape[axis]
         is_enough = Assert(greater_equal(whole, num_split), ["sparse_split: more parts than the size:", whole])
         with get_default_graph().control_dependencies([is_enough]):
@@ -276,9 +288,7 @@ def sparse_split(
         for number in range(num_split):
             begin = minimum(rest, number) + size * number
             length = size + cast(less(number, rest), dtypes.int64)
-            start = [begin if i == axis else convert_to_tensor(0, dtypes.int64) for i in range(rank)]
-            extent = [length if i == axis else sparse.dense_shape[i] for i in range(rank)]
-            parts.append(sparse_slice(sparse, stack(start), stack(extent)))
+            parts.append(sparse_slice(sparse, begin * along, sparse.dense_shape * (1 - along) + length * along))
         return parts
 
 
@@ -314,24 +324,23 @@ def sparse_concat(
         sparse = [as_sparse(each) for each in sp_inputs]
         if not sparse:
             raise ValueError("sparse_concat needs at least one sparse tensor")
-        rank = rank_of(sparse[0], "sparse_concat", *sparse[1:])
-        axis = normalize_axis(index(axis), rank)
+        rank, axis = rank_of(*sparse), index(axis)
+        along = _is_along(axis, rank)
         shapes = [each.dense_shape for each in sparse]
-        offset = zero = convert_to_tensor(0, dtypes.int64)
+        offset = convert_to_tensor(0, dtypes.int64)
         indices = []
         for each in sparse:
-            indices.append(each.indices + stack([offset if i == axis else zero for i in range(rank)]))
+            indices.append(each.indices + offset * along)
             offset = each.dense_shape[axis] + offset
         largest = reduce_max(stack(shapes), 0)
         if not expands:
-            others = [i for i in range(rank) if i != axis]
             # Not `assert_equal`, which refuses what the graph knows: TensorFlow finds it in the step.
-            agree = reduce_all(equal(gather(stack(shapes), others, axis=1), gather(shapes[0], others)))
+            agree = reduce_all(equal(stack(shapes) * (1 - along), shapes[0] * (1 - along)))
             check = Assert(agree, ["sparse_concat: shapes must agree beside axis:", *shapes])
             with get_default_graph().control_dependencies([check]):
                 largest = identity(largest)
-        shape = concat([largest[:axis], expand_dims(offset, 0), largest[axis + 1 :]], 0)
-        shape.set_shape([rank])
+        shape = largest * (1 - along) + offset * along
+        shape.set_shape([None if isinstance(rank, Tensor) else rank])
         return sparse_reorder(SparseTensor(concat(indices, 0), concat([each.values for each in sparse], 0), shape))
 
 

@@ -21,7 +21,7 @@ from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseLike, SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
-from tfray.ops.arrays.broadcast_ops import broadcast_to, fill, where, zeros_like
+from tfray.ops.arrays.broadcast_ops import broadcast_to, fill, ones_like, where, zeros_like
 from tfray.ops.arrays.gather_ops import boolean_mask, gather, gather_nd, scatter_nd
 from tfray.ops.arrays.join_ops import concat, stack
 from tfray.ops.arrays.shape_ops import cast, expand_dims, host_ints, index_tensor, reshape, transpose
@@ -34,7 +34,7 @@ from tfray.ops.math.comparison_ops import greater_equal, not_equal
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.reduction_ops import reduce_all, reduce_sum
 from tfray.ops.math.segment_ops import spread_segments, unsorted_segment_max, unsorted_segment_sum
-from tfray.ops.sparse.sparse_layout_ops import rank_of, sparse_retain
+from tfray.ops.sparse.sparse_layout_ops import dimensions, rank_of, sparse_retain
 from tfray.ops.sparse.sparse_ops import as_sparse, distinct_coordinates
 
 Elementwise = Callable[..., Tensor]
@@ -166,17 +166,17 @@ register_operator("sparse_truediv", sparse_dense_divide)
 # -- reductions ----------------------------------------------------------------------------------------
 
 
-def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int) -> list[int] | Tensor:
+def _axes(axis: Axes | None, reduction_axes: Axes | None, rank: int | Tensor) -> list[int] | Tensor:
     """The numbers of the reduced dimensions, each once; an integer tensor of any where the graph does not say them."""
     axis = reduction_axes if axis is None else axis
     if axis is None:
-        return list(range(rank))
+        return dimensions(rank) if isinstance(rank, Tensor) else list(range(rank))
     places = index_tensor(axis)
     if not places.dtype.is_integer or (isinstance(axis, Tensor) and axis.dtype is not dtypes.int32):
         raise TypeError(f"the axes of a sparse reduction are {axis}, expected int32")
     places.shape.with_rank_at_most(1)
     known = constant_value(places)
-    if known is None:
+    if known is None or isinstance(rank, Tensor):
         return reshape(places, [-1])
     return sorted({normalize_axis(int(each), rank) for each in np.ravel(known)})
 
@@ -203,9 +203,9 @@ def _reduced(
 ) -> Any:
     with get_default_graph().name_scope(name):
         sparse = as_sparse(sp_input)
-        rank = rank_of(sparse, name)
+        rank = rank_of(sparse)
         axes = _axes(axis, reduction_axes, rank)
-        if isinstance(axes, Tensor):
+        if isinstance(axes, Tensor) or isinstance(rank, Tensor):
             return _reduced_along(function, sparse, axes, _keeps(keepdims, keep_dims), to_sparse, rank)
         kept = [i for i in range(rank) if i not in axes]
         if not (kept or to_sparse or _keeps(keepdims, keep_dims)):
@@ -229,17 +229,17 @@ def _reduced(
 def _reduced_along(
     function: Callable[[Tensor, Tensor, Tensor], Tensor],
     sparse: SparseTensor,
-    axes: Tensor,
+    axes: Any,
     keeps: bool,
     to_sparse: bool,
-    rank: int,
+    rank: int | Tensor,
 ) -> Any:
     """`_reduced` along dimensions that only a step knows: they are kept first, with size 1."""
-    numbers = np.arange(rank)
-    axes = gather(np.concatenate([numbers, numbers]), arithmetic.add(cast(axes, dtypes.int64), rank))  # checks them
+    numbers = dimensions(rank)
+    axes = gather(concat([numbers, numbers], 0), arithmetic.add(cast(axes, dtypes.int32), rank))  # checks them
     is_kept = reduce_all(not_equal(numbers, expand_dims(axes, 1)), 0)
     indices = arithmetic.multiply(sparse.indices, cast(is_kept, dtypes.int64))
-    sizes = where(is_kept, sparse.dense_shape, np.ones(rank, np.int64))
+    sizes = where(is_kept, sparse.dense_shape, ones_like(sparse.dense_shape))
     distinct, group = distinct_coordinates(indices, sizes)
     values = function(sparse.values, group, shape_of(distinct)[0])
     if not keeps:
@@ -327,10 +327,10 @@ def sparse_softmax(sp_input: SparseLike, name: str | None = None) -> SparseTenso
     """
     with get_default_graph().name_scope(name or "SparseSoftmax"):
         sparse = as_sparse(sp_input)
-        rank = rank_of(sparse, "sparse_softmax")
-        if rank < 2:
+        rank = rank_of(sparse)
+        if not isinstance(rank, Tensor) and rank < 2:
             raise ValueError(f"sparse_softmax needs rank 2 or more, not {rank}")
-        distinct, row = distinct_coordinates(*_columns(sparse, range(rank - 1)))
+        distinct, row = distinct_coordinates(sparse.indices[:, :-1], sparse.dense_shape[:-1])
         count = shape_of(distinct)[0]
         largest = spread_segments(unsorted_segment_max(sparse.values, row, count), row)
         weights = arithmetic.exp(arithmetic.subtract(sparse.values, largest))

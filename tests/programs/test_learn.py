@@ -9,6 +9,7 @@ import pytest
 
 import tfray as tf
 from tfray.contrib import layers, learn
+from tfray.programs import learn_estimators
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(100, 4))
@@ -203,6 +204,42 @@ def test_experiments(tmp_path):
         run(experiment_fn, run_config=config, hparams="hparams", schedule="dance")
     with pytest.raises(ValueError, match="output_dir"):
         run(experiment_fn)
+
+
+def test_input_functions_give_one_tensor_to_columns_without_a_name(tmp_path):
+    columns = [layers.real_valued_column("", dimension=4)]
+    classifier = learn.DNNClassifier([8], columns, str(tmp_path), n_classes=3, config=learn.RunConfig(**CONFIG))
+    classifier.fit(input_fn=lambda: (tf.constant(X), tf.constant(CLASSES)), steps=20)
+    results = classifier.evaluate(input_fn=lambda: (tf.constant(X), tf.constant(CLASSES)), steps=1)
+    assert results == classifier.evaluate(X, CLASSES) and results["global_step"] == 20
+    found = classifier.predict_classes(input_fn=lambda: tf.constant(X[:3]), as_iterable=True)
+    assert [next(found) for _ in range(3)] == classifier.predict_classes(X[:3], as_iterable=False).tolist()
+
+
+def _serve():
+    x = tf.placeholder(tf.float32, [None])
+    return learn.InputFnOps({"x": x}, None, {"x": x})
+
+
+@pytest.mark.parametrize("kind", ["own", "parsing", "default"])
+def test_functions_for_serving_by_their_older_names(tmp_path, kind):
+    def model(features, labels, mode):
+        step = tf.train.get_global_step()
+        loss = tf.reduce_sum(features["x"])
+        return learn.ModelFnOps(mode, {"y": 2 * features["x"]}, loss, None if step is None else step.assign_add(1))
+
+    estimator = learn.Estimator(model, str(tmp_path / "model"))
+    estimator.fit(input_fn=lambda: ({"x": tf.ones([2])}, tf.ones([2])), steps=1)
+    serving = {
+        "own": _serve,
+        "parsing": learn.build_parsing_serving_input_fn({"x": tf.FixedLenFeature([], tf.float32)}),
+        "default": learn_estimators.build_default_serving_input_fn({"x": tf.placeholder(tf.float32, [None])}),
+    }[kind]
+    path = os.fsdecode(estimator.export_savedmodel(str(tmp_path / "export"), serving))
+    example = tf.train.Example()
+    example.features.feature["x"].float_list.value.append(3)
+    fed = {"examples": [example.SerializeToString()]} if kind == "parsing" else {"x": np.float32([3])}
+    assert tf.contrib.predictor.from_saved_model(path)(fed)["y"].tolist() == [6]
 
 
 def test_experiments_that_export(tmp_path):

@@ -155,7 +155,7 @@ def test_the_tutorials_model_learns():
 def test_files_of_comma_separated_values(tmp_path):
     path = tmp_path / "iris.csv"
     path.write_text("2,2,a,b\n5.1,3.5,0\n4.9,3.0,1\n")
-    data, target = datasets.load_csv_with_header(path, np.int32, np.float32)
+    data, target = datasets.base.load_csv_with_header(path, np.int32, np.float32)
     np.testing.assert_array_equal(data, np.float32([[5.1, 3.5], [4.9, 3.0]]))
     np.testing.assert_array_equal(target, [0, 1])
     path.write_text("0,1,2\n1,3,4\n")

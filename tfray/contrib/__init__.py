@@ -55,7 +55,7 @@ __all__ = [
 ALIASES: Final = ("keras", "signal")
 """Modules of TensorFlow 1 that are those of this name in `tf`."""
 
-ELSEWHERE: Final = {"predictor": "tfray.programs.predictor"}
+ELSEWHERE: Final = {"graph_editor": "tfray.programs.graph_editor", "predictor": "tfray.programs.predictor"}
 """Modules that lie elsewhere."""
 
 REPLACEMENTS: Final = {

@@ -18,12 +18,14 @@ from tfray.programs.learn_estimators import (
     DNNLinearCombinedRegressor,
     DNNRegressor,
     Estimator,
+    InputFnOps,
     LinearClassifier,
     LinearRegressor,
     MetricSpec,
     ModelFnOps,
     RunConfig,
     SKCompat,
+    build_parsing_serving_input_fn,
     infer_real_valued_columns_from_input,
     infer_real_valued_columns_from_input_fn,
 )
@@ -36,10 +38,10 @@ from tfray.training.threads.queue_runner import start_queue_runners
 # fmt: off
 __all__ = [
     "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor", "Estimator",
-    "Experiment", "ExportStrategy", "LinearClassifier", "LinearRegressor", "MetricSpec", "ModeKeys", "ModelFnOps",
-    "RunConfig", "SKCompat", "datasets", "infer_real_valued_columns_from_input",
-    "infer_real_valued_columns_from_input_fn", "learn_runner", "make_export_strategy", "monitors", "preprocessing",
-    "run_n",
+    "Experiment", "ExportStrategy", "InputFnOps", "LinearClassifier", "LinearRegressor", "MetricSpec", "ModeKeys",
+    "ModelFnOps", "RunConfig", "SKCompat", "build_parsing_serving_input_fn", "datasets",
+    "infer_real_valued_columns_from_input", "infer_real_valued_columns_from_input_fn", "learn_runner",
+    "make_export_strategy", "monitors", "preprocessing", "run_n",
 ]
 # fmt: on
 

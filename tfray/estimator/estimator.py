@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -220,7 +221,8 @@ class Estimator:
             return 0
 
     def _last_step(self, steps: int | None, max_steps: int | None) -> int | None:
-        return max_steps if steps is None else self._saved_step() + steps
+        last = max_steps if steps is None else self._saved_step() + steps
+        return None if last is None else math.ceil(last)
 
     def _train_in_session(
         self, input_fn: InputFn, hooks: list[SessionRunHook], listeners: list[CheckpointSaverListener]

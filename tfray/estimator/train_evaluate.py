@@ -11,7 +11,6 @@ from tfray.actors.clusters.server import Server
 from tfray.config import ConfigProto
 from tfray.estimator.estimator import Estimator
 from tfray.estimator.exporters import Exporter
-from tfray.estimator.input_functions import parameters_of
 from tfray.estimator.run_config import RunConfig, TaskType
 from tfray.estimator.spec import checked_hooks
 from tfray.framework.graph_keys import GraphKeys
@@ -40,7 +39,7 @@ class TrainSpec(_TrainFields):
         hooks: Hooks around the steps, on all workers.
 
     Raises:
-        ValueError: `max_steps` is not positive, or `input_fn` takes other arguments than mode, params and config.
+        ValueError: `max_steps` is not positive.
         TypeError: `input_fn` is no function, or a hook is none.
     """
 
@@ -76,7 +75,7 @@ class EvalSpec(_EvalFields):
         throttle_secs: The least number of seconds from one evaluation to the next.
 
     Raises:
-        ValueError: A number is too small, or `input_fn` takes other arguments than mode, params and config.
+        ValueError: A number is too small.
         TypeError: Something is of a wrong type.
     """
 
@@ -115,9 +114,6 @@ class EvalSpec(_EvalFields):
 def _check_input_fn(input_fn: Any) -> None:
     if not callable(input_fn):
         raise TypeError(f"input_fn is {input_fn!r}, expected a function")
-    unknown = set(parameters_of(input_fn)) - {"mode", "params", "config", "input_context"}
-    if unknown:
-        raise ValueError(f"input_fn takes {', '.join(sorted(unknown))}; it can take mode, params and config")
 
 
 def _checked_exporters(exporters: Any) -> tuple[Exporter, ...]:

@@ -21,7 +21,7 @@ import numbers
 import operator
 import os
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import (
     Annotated,
@@ -74,7 +74,15 @@ class OneOf:
         return value in self.values
 
 
+class RoundedUp:
+    """Marks an integer, for `Annotated`, that a program may give as a fraction: the next whole number is used."""
+
+
 Positive = Annotated[int, Range(least=1)]
+Steps = Annotated[int, RoundedUp, Range(least=1)]
+"""How many steps. TensorFlow only compares with it, so that programs say ``examples / batch_size``."""
+StepNumber = Annotated[int, RoundedUp, Range(least=0)]
+"""A global step, of which the same is true."""
 Count = Annotated[int, Range(least=0)]
 PositiveNumber = Annotated[float, Range(above=0)]
 NonNegative = Annotated[float, Range(least=0)]
@@ -222,6 +230,11 @@ def _number(value: Any) -> Any:
     return float(value) if math.isfinite(value) else _REFUSED
 
 
+def _rounded_up(value: Any) -> Any:
+    found = _number(value)
+    return found if found is _REFUSED else math.ceil(found)
+
+
 def _flag(value: Any) -> Any:
     value = _scalar(value)
     return bool(value) if isinstance(value, (bool, numbers.Integral)) and value in (0, 1) else _REFUSED
@@ -243,8 +256,10 @@ _SCALARS: Final[dict[Any, Expectation]] = {
 }
 
 
-def _bounded(inner: Expectation, bounds: Iterable[Any]) -> Expectation:
+def _bounded(inner: Expectation, bounds: Sequence[Any]) -> Expectation:
     (bound,) = (each for each in bounds if isinstance(each, (Range, OneOf)))
+    if RoundedUp in bounds:
+        inner = Expectation(("a number",), _rounded_up)
 
     def taken(value: Any) -> Any:
         found = inner.taken(value)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,10 +17,15 @@ from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
+from tfray.keras.batch_sources import BatchSource, is_source, parts_of
 from tfray.keras.callbacks import Callback, CallbackList, History
+from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default
 from tfray.ops.math import math_ops
+
+_Batch = tuple[list[np.ndarray], list[np.ndarray], Any]
+"""Inputs, targets and weights."""
 
 
 class Trainable:
@@ -202,13 +210,20 @@ class Trainable:
         class_weight: dict[int, float] | None = None,
         sample_weight: Any = None,
         initial_epoch: int = 0,
-        steps_per_epoch: int | None = None,
+        steps_per_epoch: float | None = None,
+        validation_steps: float | None = None,
+        validation_freq: int = 1,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
     ) -> History:
         """Train.
 
         Args:
-            x: Inputs: an array, or a list of one for each input.
-            y: Targets likewise.
+            x: Inputs: an array, or a list of one for each input. Or batches of inputs and targets, and possibly
+                weights, one after the other: a generator, a `tf.keras.utils.Sequence`, a `tf.data.Dataset` or an
+                iterator of one. Tensors are evaluated in each step.
+            y: Targets likewise; None for batches.
             batch_size: Examples in a step; 32 when None.
             epochs: How often to go over all examples, counted from 0.
             verbose: 0 to print nothing, else a line for each epoch.
@@ -219,29 +234,51 @@ class Trainable:
             class_weight: What an example counts, by its class.
             sample_weight: What each example counts.
             initial_epoch: Number of the first epoch.
-            steps_per_epoch: Steps in an epoch; as many as there are batches when None.
+            steps_per_epoch: Steps in an epoch, rounded up; as many as there are batches when None, which a generator
+                does not say.
+            validation_steps: Steps of an evaluation with `validation_data`, likewise.
+            validation_freq: Evaluate after every so many epochs.
+            max_queue_size: Not used, nor are `workers` and `use_multiprocessing`: batches are taken when they are
+                needed.
+            workers: Not used.
+            use_multiprocessing: Not used.
 
         Returns:
-            The history: loss and metrics at the end of each epoch.
+            The history: loss and metrics at the end of each epoch. Training ends when there are no more batches.
         """
-        inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
-        if validation_split and validation_data is None:
-            first = int(len(inputs[0]) * (1 - validation_split))
-            validation_data = ([value[first:] for value in inputs], [value[first:] for value in targets])
-            inputs, targets = [value[:first] for value in inputs], [value[:first] for value in targets]
-            weights = None if weights is None else weights[:first]
-        self._prepare_training(targets)  # makes the learning rate a variable, which callbacks may read or set
+        size, samples = batch_size or 32, None
+        if is_source(x):
+            source = BatchSource(x if y is None else (x, y), steps_per_epoch, shuffle)
+            epoch_batches = functools.partial(self.__taken, source, class_weight)
+            steps = source.steps
+        else:
+            inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
+            if validation_split and validation_data is None:
+                first = int(len(inputs[0]) * (1 - validation_split))
+                validation_data = ([value[first:] for value in inputs], [value[first:] for value in targets])
+                inputs, targets = [value[:first] for value in inputs], [value[:first] for value in targets]
+                weights = None if weights is None else weights[:first]
+            self._prepare_training(targets)  # makes the learning rate a variable, which callbacks may read or set
+            samples = len(inputs[0])
+            steps = math.ceil(samples / size if steps_per_epoch is None else steps_per_epoch)
+            epoch_batches = functools.partial(_sliced, inputs, targets, weights, size, shuffle, steps)
+        validation = None if validation_data is None else self.__evaluation(validation_data, size, validation_steps)
         record = History()
-        params = {"epochs": epochs, "batch_size": batch_size or 32, "samples": len(inputs[0]), "verbose": verbose}
+        params = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps, "verbose": verbose}
         listeners = CallbackList([record, *(callbacks or ())], self, params)
         self.stop_training = False
+        first_batches = epoch_batches()
+        if samples is None:
+            first_batches = self.__prepared_by(first_batches)
         listeners.call("on_train_begin", {})
         for epoch in range(initial_epoch, epochs):
             listeners.call("on_epoch_begin", epoch, {})
-            batches = _batches(len(inputs[0]), batch_size or 32, shuffle, steps_per_epoch)
-            logs = self.__over(batches, inputs, targets, weights, True, listeners)
-            if validation_data is not None:
-                logs |= self.__validate(validation_data, batch_size or 32)
+            logs, made = self.__over(first_batches if epoch == initial_epoch else epoch_batches(), True, listeners)
+            if not self.stop_training and steps is not None and made < steps and samples is None:
+                logging.warning("model %r was to train for %d steps, and there were %d batches", self.name, steps, made)
+                self.stop_training = True
+            if validation is not None and (epoch + 1) % validation_freq == 0:
+                logs |= {f"val_{name}": value for name, value in self.__over(validation(), False, None)[0].items()}
             listeners.call("on_epoch_end", epoch, logs)
             if verbose:
                 numbers = " - ".join(f"{name}: {value:.4f}" for name, value in logs.items())
@@ -251,57 +288,133 @@ class Trainable:
         listeners.call("on_train_end", {})
         return record
 
-    def __validate(self, data: Any, batch_size: int) -> dict[str, float]:
+    def __evaluation(
+        self, data: Any, size: int, steps: float | None, sample_weight: Any = None
+    ) -> Callable[[], Iterator[_Batch]]:
+        """A function that gives the batches of an evaluation, from a source or from arrays."""
+        if is_source(data):
+            return functools.partial(self.__taken, BatchSource(data, steps, False), None)
         x, y, *weights = data
-        inputs, targets, weight = self.__standardized(x, y, weights[0] if weights else None, None)
-        batches = _batches(len(inputs[0]), batch_size, False, None)
-        found = self.__over(batches, inputs, targets, weight, False, None)
-        return {f"val_{name}": value for name, value in found.items()}
+        arrays = self.__standardized(x, y, weights[0] if weights else sample_weight, None)
+        count = None if steps is None else math.ceil(steps)
+        return functools.partial(_sliced, *arrays, size, False, count)
+
+    def __taken(self, source: BatchSource, class_weight: dict[int, float] | None) -> Iterator[_Batch]:
+        for batch in source.epoch():
+            x, y, weights = parts_of(batch)
+            yield self.__standardized(x, y, weights, class_weight)
+
+    def __prepared_by(self, batches: Iterator[_Batch]) -> Iterator[_Batch]:
+        """The same batches; the first says what targets are like."""
+        first = next(batches, None)
+        if first is None:
+            return iter(())
+        self._prepare_training(first[1])
+        return itertools.chain([first], batches)
 
     def __over(
-        self,
-        batches: Iterator[np.ndarray],
-        inputs: Any,
-        targets: Any,
-        weights: Any,
-        training: bool,
-        listeners: CallbackList | None,
-    ) -> dict[str, float]:
-        """Means of loss and metrics over batches."""
-        sums, count = np.zeros(0), 0
-        for index, rows in enumerate(batches):
+        self, batches: Iterator[_Batch], training: bool, listeners: CallbackList | None
+    ) -> tuple[dict[str, float], int]:
+        """Means of loss and metrics over batches, and how many batches there were."""
+        sums, count, made = np.zeros(0), 0, 0
+        for index, (inputs, targets, weights) in enumerate(batches):
+            size = len(inputs[0])
             if listeners is not None:
-                listeners.call("on_batch_begin", index, {"batch": index, "size": len(rows)})
-            batch_inputs, batch_targets = [value[rows] for value in inputs], [value[rows] for value in targets]
-            batch_weights = None if weights is None else weights[rows]
-            values = np.array(self.__run_batch(batch_inputs, batch_targets, batch_weights, training))
-            sums = values * len(rows) if count == 0 else sums + values * len(rows)
-            count += len(rows)
+                listeners.call("on_batch_begin", index, {"batch": index, "size": size})
+            values = np.array(self.__run_batch(inputs, targets, weights, training))
+            sums = values * size if made == 0 else sums + values * size
+            count, made = count + size, made + 1
             if listeners is not None:
                 named = dict(zip(self.metrics_names, values.tolist(), strict=True))
-                listeners.call("on_batch_end", index, {"batch": index, "size": len(rows), **named})
+                listeners.call("on_batch_end", index, {"batch": index, "size": size, **named})
             if training and self.stop_training:
                 break
-        return dict(zip(self.metrics_names, (sums / max(count, 1)).tolist(), strict=True)) if count else {}
+        if not made:
+            return {}, 0
+        return dict(zip(self.metrics_names, (sums / max(count, 1)).tolist(), strict=True)), made
 
     def evaluate(
-        self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: int = 1, sample_weight: Any = None
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: int = 1,
+        sample_weight: Any = None,
+        steps: float | None = None,
+        callbacks: Any = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
     ) -> Any:
         """The mean loss over all examples, or a list of loss and metrics; arguments as for `fit`."""
-        inputs, targets, weights = self.__standardized(x, y, sample_weight, None)
-        batches = _batches(len(inputs[0]), batch_size or 32, False, None)
-        return _one_or_list(list(self.__over(batches, inputs, targets, weights, False, None).values()))
+        data = x if is_source(x) and y is None else (x, y)
+        batches = self.__evaluation(data, batch_size or 32, steps, sample_weight)
+        return _one_or_list(list(self.__over(batches(), False, None)[0].values()))
 
-    def predict(self, x: Any, batch_size: int | None = None, verbose: int = 0) -> Any:
-        """The outputs for all examples: an array, or a list of one for each output."""
-        inputs = _arrays(x)
-        parts = [
-            self.predict_on_batch([value[rows] for value in inputs])
-            for rows in _batches(len(inputs[0]), batch_size or 32, False, None)
-        ]
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int = 0,
+        steps: float | None = None,
+        callbacks: Any = None,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
+    ) -> Any:
+        """The outputs for all examples: an array, or a list of one for each output; arguments as for `evaluate`."""
+        if is_source(x):
+            parts = [self.predict_on_batch(parts_of(batch)[0]) for batch in BatchSource(x, steps, False).epoch()]
+        else:
+            sliced = _sliced(_arrays(x), [], None, batch_size or 32, False, None if steps is None else math.ceil(steps))
+            parts = [self.predict_on_batch(inputs) for inputs, _, _ in sliced]
         if len(self.outputs) == 1:
             return np.concatenate(parts)
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+    # -- by the names of TensorFlow 1 ------------------------------------------------------------
+
+    def fit_generator(self, generator: Any, steps_per_epoch: float | None = None, *args: Any, **kwargs: Any) -> History:
+        """`fit` with batches.
+
+        Args:
+            generator: As `x` of `fit`.
+            steps_per_epoch: See `fit`.
+            *args: ``epochs``, ``verbose``, ``callbacks``, ``validation_data``, ``validation_steps``,
+                ``validation_freq``, ``class_weight``, ``max_queue_size``, ``workers``, ``use_multiprocessing``,
+                ``shuffle`` and ``initial_epoch`` of `fit`, in this order.
+            **kwargs: The same by name.
+        """
+        return self.fit(generator, steps_per_epoch=steps_per_epoch, **_named(_FIT_GENERATOR, args), **kwargs)
+
+    def evaluate_generator(self, generator: Any, steps: float | None = None, *args: Any, **kwargs: Any) -> Any:
+        """`evaluate` with batches; further arguments are ``callbacks`` and those of queues."""
+        return self.evaluate(generator, steps=steps, **_named(_GENERATOR, args), **kwargs)
+
+    def predict_generator(self, generator: Any, steps: float | None = None, *args: Any, **kwargs: Any) -> Any:
+        """`predict` with batches; further arguments are ``callbacks`` and those of queues."""
+        return self.predict(generator, steps=steps, **_named(_GENERATOR, args), **kwargs)
+
+
+_GENERATOR: Final = ("callbacks", "max_queue_size", "workers", "use_multiprocessing", "verbose")
+_FIT_GENERATOR: Final = (
+    "epochs",
+    "verbose",
+    "callbacks",
+    "validation_data",
+    "validation_steps",
+    "validation_freq",
+    "class_weight",
+    "max_queue_size",
+    "workers",
+    "use_multiprocessing",
+    "shuffle",
+    "initial_epoch",
+)
+
+
+def _named(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    return dict(zip(names, values, strict=False))
 
 
 def _arrays(values: Any) -> list[np.ndarray]:
@@ -321,12 +434,15 @@ def _target_dtype(array: np.ndarray) -> Any:
     return dtypes.int64 if array.dtype.kind in "iub" else dtypes.float32
 
 
-def _batches(count: int, size: int, shuffle: bool, steps: int | None) -> Iterator[np.ndarray]:
-    """Numbers of the examples of each batch."""
+def _sliced(inputs: Any, targets: Any, weights: Any, size: int, shuffle: bool, steps: int | None) -> Iterator[_Batch]:
+    """Batches of arrays."""
+    count = len(inputs[0])
     order = np.random.permutation(count) if shuffle else np.arange(count)
     starts = range(0, count, size)
     for start in starts if steps is None else starts[:steps]:
-        yield order[start : start + size]
+        rows = order[start : start + size]
+        taken = [value[rows] for value in inputs], [value[rows] for value in targets]
+        yield (*taken, None if weights is None else weights[rows])
 
 
 def _one_or_list(values: Sequence[Any]) -> Any:

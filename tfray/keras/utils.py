@@ -10,8 +10,9 @@ import numpy as np
 
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of
+from tfray.keras.batch_sources import Sequence
 
-__all__ = ["get_file", "normalize", "to_categorical"]
+__all__ = ["Sequence", "get_file", "normalize", "to_categorical"]
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> np.ndarray:

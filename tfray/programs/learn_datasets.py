@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -16,9 +17,13 @@ from tfray.framework.arguments import abbreviated
 from tfray.programs import mnist_input as mnist
 from tfray.programs.mnist_input import Datasets
 
+base = sys.modules[__name__]
+"""This module, by the name that it has in programs."""
+
 # fmt: off
 __all__ = [
-    "Dataset", "Datasets", "load_csv_with_header", "load_csv_without_header", "load_dataset", "maybe_download", "mnist",
+    "Dataset", "Datasets", "base", "load_csv_with_header", "load_csv_without_header", "load_dataset", "maybe_download",
+    "mnist",
 ]
 # fmt: on
 

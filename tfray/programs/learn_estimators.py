@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,6 +13,11 @@ from tfray.errors import InvalidArgumentError
 from tfray.estimator import canned, dnn, dnn_linear_combined, estimator, extenders, linear
 from tfray.estimator.estimator import InputFn
 from tfray.estimator.inputs import numpy_input_fn
+from tfray.estimator.receivers import (
+    ServingInputReceiver,
+    build_parsing_serving_input_receiver_fn,
+    build_raw_serving_input_receiver_fn,
+)
 from tfray.estimator.run_config import RunConfig as EstimatorConfig
 from tfray.estimator.spec import EstimatorSpec
 from tfray.framework.graph import Graph, Tensor
@@ -158,7 +164,7 @@ class Trainable:
             monitors: Hooks.
             max_steps: The last step.
         """
-        batches = input_fn or _arrays(x, y, batch_size, None, shuffle=True)
+        batches = _by_name(input_fn) or _arrays(x, y, batch_size, None, shuffle=True)
         for monitor in monitors or ():
             if hasattr(monitor, "set_estimator"):
                 monitor.set_estimator(self)
@@ -208,7 +214,7 @@ class Trainable:
         Returns:
             Values by the names of metrics, with ``loss`` and ``global_step``.
         """
-        batches = input_fn or _arrays(x, y, batch_size, 1, shuffle=False)
+        batches = _by_name(input_fn) or _arrays(x, y, batch_size, 1, shuffle=False)
         judged = self._estimator
         if metrics:
             judged = extenders.add_metrics(
@@ -239,7 +245,7 @@ class Trainable:
     def _predictions(
         self, x: Features | None, input_fn: InputFn | None, batch_size: int | None, keys: list[str] | None
     ) -> Iterator[Any]:
-        batches = input_fn or _arrays(x, None, batch_size, 1, shuffle=False)
+        batches = _by_name(input_fn) or _arrays(x, None, batch_size, 1, shuffle=False)
         return iter(self._estimator.predict(batches, keys))
 
     def _of_each(
@@ -266,7 +272,60 @@ class Trainable:
         """Write a saved model; see `tf.estimator.Estimator.export_savedmodel`."""
         for name in ("default_output_alternative_key", "exports_to_keep"):
             options.pop(name, None)
-        return self._estimator.export_savedmodel(export_dir_base, serving_input_fn, **options)
+        return self._estimator.export_savedmodel(export_dir_base, lambda: _received(serving_input_fn()), **options)
+
+
+def _received(served: Any) -> Any:
+    if not isinstance(served, InputFnOps):
+        return served
+    return ServingInputReceiver(served.features, served.default_inputs)
+
+
+class InputFnOps(NamedTuple):
+    """What a function for serving returns: features, labels (mostly None), and the tensors that are fed, by name."""
+
+    features: Any
+    labels: Any
+    default_inputs: Any
+
+
+def build_parsing_serving_input_fn(
+    feature_spec: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], InputFnOps]:
+    """As `tf.estimator.export.build_parsing_serving_input_receiver_fn`, giving an `InputFnOps`."""
+    return _serving(build_parsing_serving_input_receiver_fn(feature_spec, default_batch_size))
+
+
+def build_default_serving_input_fn(
+    features: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], InputFnOps]:
+    """As `tf.estimator.export.build_raw_serving_input_receiver_fn`, giving an `InputFnOps`."""
+    return _serving(build_raw_serving_input_receiver_fn(features, default_batch_size))
+
+
+def _serving(receive: Callable[[], ServingInputReceiver]) -> Callable[[], InputFnOps]:
+    def serving_input_fn() -> InputFnOps:
+        receiver = receive()
+        return InputFnOps(receiver.features, None, receiver.receiver_tensors)
+
+    return serving_input_fn
+
+
+def _by_name(input_fn: InputFn | None) -> InputFn | None:
+    """The same input function, but that features that are one tensor are found by the columns of no name."""
+    if input_fn is None:
+        return None
+
+    @functools.wraps(input_fn)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        made = input_fn(*args, **kwargs)
+        if isinstance(made, Tensor):
+            return {_WHOLE: made}
+        if isinstance(made, (tuple, list)) and made and isinstance(made[0], Tensor):
+            return ({_WHOLE: made[0]}, *made[1:])
+        return made
+
+    return named
 
 
 def _arrays(

@@ -313,6 +313,13 @@ def test_fused_cells(session):
     assert adapted.shape.as_list() == [5, 3, 4]
 
 
+def test_fused_cells_side_by_side_have_variables_of_their_own():
+    for scope in (None, "backward", None):
+        contrib_rnn.LSTMBlockFusedCell(4)(tf.zeros([5, 3, 2]), dtype=tf.float32, scope=scope)
+    kernels = [v.op.name for v in tf.trainable_variables() if v.shape.ndims == 2]
+    assert kernels == ["lstm_fused_cell/kernel", "backward/kernel", "lstm_fused_cell_1/kernel"]
+
+
 def test_a_state_saver(session):
     class Saver:
         def __init__(self):

@@ -105,8 +105,9 @@ def test_hooks_do_not_end_after_an_error():
 # -- timers --------------------------------------------------------------------------------------------
 
 
-def test_a_timer_of_steps():
-    timer = tf.train.SecondOrStepTimer(every_steps=3)
+@pytest.mark.parametrize("every_steps", [3, 2.5, np.float32(3)])
+def test_a_timer_of_steps(every_steps):
+    timer = tf.train.SecondOrStepTimer(every_steps=every_steps)
     due = []
     for step in range(8):
         if timer.should_trigger_for_step(step):
@@ -142,9 +143,10 @@ def test_a_timer_takes_one_interval():
 # -- stopping ------------------------------------------------------------------------------------------
 
 
-def test_stop_at_a_step():
+@pytest.mark.parametrize("limit", [{"last_step": 5}, {"last_step": 45 / 10}, {"num_steps": 5.0}])
+def test_stop_at_a_step(limit):
     _step, count = counting_model()
-    assert run([tf.train.StopAtStepHook(last_step=5)], count) == [1, 2, 3, 4, 5]
+    assert run([tf.train.StopAtStepHook(**limit)], count) == [1, 2, 3, 4, 5]
 
 
 def test_stop_after_steps():

@@ -135,11 +135,10 @@ class Layer:
             with graph.name_scope(self._name):
                 yield
             return
-        self._enter_first(scope)
-        assert self._scope is not None
+        own = self.first_scope(scope)
         reuse = True if self.built else self._reuse
         with (
-            variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as opened,
+            variable_scope(own, reuse=reuse, auxiliary_name_scope=False) as opened,
             graph.name_scope(opened.original_name_scope or None),
         ):
             yield
@@ -148,15 +147,16 @@ class Layer:
         """The same as calling the layer."""
         return self(inputs, *args, **kwargs)
 
-    def _enter_first(self, scope: ScopeLike | None) -> None:
-        if self._scope is not None:
-            return
-        if self._reuse:
-            context = variable_scope(self._base_name if scope is None else scope)
-        else:
-            context = variable_scope(scope, default_name=self._base_name)
-        with context as opened:
-            self._scope = opened
+    def first_scope(self, scope: ScopeLike | None) -> VariableScope:
+        """The scope of the layer's variables, which the first call decides: `scope`, or one named after the layer."""
+        if self._scope is None:
+            if self._reuse:
+                context = variable_scope(self._base_name if scope is None else scope)
+            else:
+                context = variable_scope(scope, default_name=self._base_name)
+            with context as opened:
+                self._scope = opened
+        return self._scope
 
     def _regularize_activity(self, outputs: TensorLike) -> None:
         if self._activity_regularizer is None:
@@ -234,10 +234,9 @@ class Layer:
             with graph.name_scope(None):
                 variable = self._own_variables.get(VariableRequest(full_name, **settings))
         else:
-            self._enter_first(None)
-            assert self._scope is not None
-            inside = get_variable_scope().name == self._scope.name
-            with _nothing() if inside else variable_scope(self._scope, reuse=self._reuse, auxiliary_name_scope=False):
+            own = self.first_scope(None)
+            inside = get_variable_scope().name == own.name
+            with _nothing() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
                 variable = get_variable(name, **settings)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
         # This layer decides whether the variable is trainable here, even if another layer made it.

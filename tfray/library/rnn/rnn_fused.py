@@ -13,7 +13,7 @@ from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn import dynamic_rnn, static_rnn
 from tfray.library.rnn.rnn_cell_base import RNNCell
 from tfray.library.rnn.rnn_cells import LSTMBlockCell, LSTMStateTuple
-from tfray.library.variables.variable_scope import ScopeLike, variable_scope
+from tfray.library.variables.variable_scope import ScopeLike
 from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 
@@ -63,16 +63,15 @@ class LSTMBlockFusedCell:
     ) -> tuple[Tensor, LSTMStateTuple]:
         """Run over a sequence; arguments and results as for `tf.nn.dynamic_rnn` with ``time_major=True``."""
         inputs = _stacked(inputs)
-        with variable_scope(scope, default_name="fused") if scope else variable_scope("") as opened:
-            outputs, state = dynamic_rnn(
-                self._cell,
-                inputs,
-                sequence_length,
-                None if initial_state is None else LSTMStateTuple(*initial_state),
-                dtype or inputs.dtype,
-                time_major=True,
-                scope=opened,
-            )
+        outputs, state = dynamic_rnn(
+            self._cell,
+            inputs,
+            sequence_length,
+            None if initial_state is None else LSTMStateTuple(*initial_state),
+            dtype or inputs.dtype,
+            time_major=True,
+            scope=self._cell.first_scope(scope),
+        )
         return outputs, state
 
 

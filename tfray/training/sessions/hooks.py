@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.formats.events import Summary
-from tfray.framework.arguments import Count, NonNegative, Positive, checked
+from tfray.framework.arguments import Count, NonNegative, StepNumber, Steps, checked
 from tfray.framework.graph import get_default_graph
 from tfray.library.inspect.event_writer import FileWriter, FileWriterCache
 from tfray.library.platform import logging
@@ -32,7 +32,7 @@ class SecondOrStepTimer:
     """
 
     @checked
-    def __init__(self, every_secs: NonNegative | None = None, every_steps: Positive | None = None) -> None:
+    def __init__(self, every_secs: NonNegative | None = None, every_steps: Steps | None = None) -> None:
         if (every_secs is None) == (every_steps is None):
             raise ValueError("something is due either every so many seconds or every so many steps: give one of them")
         self._every_secs = every_secs
@@ -101,7 +101,7 @@ class StopAtStepHook(SessionRunHook):
     """
 
     @checked
-    def __init__(self, num_steps: Positive | None = None, last_step: Count | None = None) -> None:
+    def __init__(self, num_steps: Steps | None = None, last_step: StepNumber | None = None) -> None:
         if (num_steps is None) == (last_step is None):
             raise ValueError("StopAtStepHook takes either num_steps or last_step")
         self._num_steps = num_steps
@@ -142,7 +142,7 @@ class LoggingTensorHook(SessionRunHook):
     def __init__(
         self,
         tensors: Mapping[str, Any] | Sequence[Any],
-        every_n_iter: Positive | None = None,
+        every_n_iter: Steps | None = None,
         every_n_secs: NonNegative | None = None,
         at_end: bool = False,
         formatter: Callable[[dict[str, Any]], str] | None = None,
@@ -233,7 +233,7 @@ class StepCounterHook(SessionRunHook):
     @checked
     def __init__(
         self,
-        every_n_steps: Positive | None = 100,
+        every_n_steps: Steps | None = 100,
         every_n_secs: NonNegative | None = None,
         output_dir: str | None = None,
         summary_writer: FileWriter | None = None,

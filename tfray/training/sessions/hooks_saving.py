@@ -11,7 +11,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats import files
 from tfray.formats.events import SessionLog
 from tfray.formats.step_stats import RunMetadata
-from tfray.framework.arguments import NonNegative, OneOf, Positive, checked
+from tfray.framework.arguments import NonNegative, OneOf, Steps, checked
 from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.inspect.event_writer import FileWriter, FileWriterCache
@@ -94,7 +94,7 @@ class CheckpointSaverHook(SessionRunHook):
         self,
         checkpoint_dir: files.PathLike,
         save_secs: NonNegative | Automatic | None = None,
-        save_steps: Positive | None = None,
+        save_steps: Steps | None = None,
         saver: Any = None,
         checkpoint_basename: str = "model.ckpt",
         scaffold: Any = None,
@@ -208,7 +208,7 @@ class SummarySaverHook(SessionRunHook):
     @checked
     def __init__(
         self,
-        save_steps: Positive | None = None,
+        save_steps: Steps | None = None,
         save_secs: NonNegative | None = None,
         output_dir: files.PathLike | None = None,
         summary_writer: FileWriter | None = None,
@@ -276,7 +276,7 @@ class ProfilerHook(SessionRunHook):
     @checked
     def __init__(
         self,
-        save_steps: Positive | None = None,
+        save_steps: Steps | None = None,
         save_secs: NonNegative | None = None,
         output_dir: files.PathLike = "",
         show_dataflow: bool = True,

@@ -1,0 +1,122 @@
+"""Batches for models that come one after the other: from generators, sequences of batches, datasets and tensors."""
+
+from __future__ import annotations
+
+import collections.abc
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tfray.errors import OutOfRangeError
+from tfray.framework import nest
+from tfray.framework.graph import Tensor
+from tfray.keras.backend import get_session
+from tfray.library.input import dataset_iterators
+from tfray.library.input.datasets import Dataset
+
+
+class Sequence(ABC):
+    """``tf.keras.utils.Sequence``: batches by number, which a subclass makes by ``__getitem__`` and ``__len__``."""
+
+    @abstractmethod
+    def __getitem__(self, index: int) -> Any:
+        """Batch `index`: inputs and targets, and possibly weights of the examples."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of batches."""
+
+    def on_epoch_end(self) -> None:  # noqa: B027 (a subclass may have it)
+        """Called when all batches have been made once."""
+
+    def __iter__(self) -> Iterator[Any]:
+        """All batches, in order."""
+        for index in range(len(self)):
+            yield self[index]
+
+
+class BatchSource:
+    """Batches that are not arrays.
+
+    Args:
+        source: A `Sequence`, a `tf.data.Dataset` or an iterator of one, a generator or another iterator of Python, or
+            tensors: a pair of inputs and targets, of which each step takes new values.
+        steps: Batches of an epoch, rounded up. All when None, of a sequence or of a dataset, which then begins anew.
+        shuffle: Take the batches of a sequence in random order.
+
+    Raises:
+        ValueError: `steps` is None, and the source does not say where an epoch ends.
+    """
+
+    def __init__(self, source: Any, steps: float | None, shuffle: bool) -> None:
+        sizes = isinstance(source, Sequence)
+        if steps is None and not (sizes or isinstance(source, Dataset)):
+            raise ValueError("a generator, an iterator or tensors have no end: say how many steps an epoch has")
+        self.steps = len(source) if sizes and steps is None else None if steps is None else math.ceil(steps)
+        self._begin = _beginner(source, shuffle)
+        self._going_on = None if self.steps is None else self._begin()
+
+    def epoch(self) -> Iterator[Any]:
+        """The batches of an epoch: fewer than were asked for when there are no more."""
+        if self._going_on is None:
+            yield from self._begin()
+            return
+        for _, batch in zip(range(self.steps or 0), self._going_on, strict=False):
+            yield batch
+
+
+def is_source(x: Any) -> bool:
+    """Whether `x` gives batches one after the other, and is not arrays."""
+    if isinstance(x, (Sequence, Dataset, dataset_iterators.Iterator, collections.abc.Iterator)):
+        return True
+    return any(isinstance(each, Tensor) for each in nest.flatten(x))
+
+
+def parts_of(batch: Any) -> tuple[Any, Any, Any]:
+    """Inputs, targets and weights of a batch; None for what it does not have."""
+    if not isinstance(batch, (tuple, list)) or len(batch) > 3:
+        return batch, None, None
+    x, y, weights = (*batch, None, None)[:3]
+    return x, y, weights
+
+
+def _beginner(source: Any, shuffle: bool) -> Callable[[], Iterator[Any]]:
+    if isinstance(source, Sequence):
+        return lambda: _by_number(source, shuffle)
+    if isinstance(source, Dataset):
+        iterator = source.make_initializable_iterator()
+        following = iterator.get_next()
+
+        def anew() -> Iterator[Any]:
+            get_session().run(iterator.initializer)
+            return _fetched(following)
+
+        return anew
+    if isinstance(source, dataset_iterators.Iterator):
+        following = source.get_next()
+        return lambda: _fetched(following)
+    return (lambda: source) if isinstance(source, collections.abc.Iterator) else lambda: _fetched(source)
+
+
+def _by_number(batches: Sequence, shuffle: bool) -> Iterator[Any]:
+    while True:
+        count = len(batches)
+        for made, index in enumerate(np.random.permutation(count) if shuffle else range(count), 1):
+            batch = batches[int(index)]
+            if made == count:
+                batches.on_epoch_end()
+            yield batch
+
+
+def _fetched(tensors: Any) -> Iterator[Any]:
+    present = [each for each in nest.flatten(tensors) if each is not None]
+    while True:
+        try:
+            values = get_session().run(present)
+        except OutOfRangeError:
+            return
+        found = iter(values)
+        yield nest.pack_sequence_as(tensors, [None if each is None else next(found) for each in nest.flatten(tensors)])
