@@ -47,7 +47,7 @@ def test_sequential_learns():
     model.optimizer.lr = 0.05
     history = model.fit(x, y, batch_size=16, epochs=8, verbose=0, validation_split=0.25)
     assert history.epoch == list(range(8))
-    assert set(history.history) == {"loss", "accuracy", "val_loss", "val_accuracy"}
+    assert set(history.history) == {"loss", "acc", "val_loss", "val_acc"}
     assert history.history["loss"][-1] < 0.3 * history.history["loss"][0]
     loss, accuracy = model.evaluate(x, y, verbose=0)
     assert accuracy > 0.97 and loss < 0.3
@@ -64,7 +64,7 @@ def test_loss_and_metrics_are_means_over_examples():
     assert loss == pytest.approx(-np.log(shares[np.arange(10), y]).mean(), rel=1e-4)
     assert entropy == pytest.approx(loss, rel=1e-4)
     assert accuracy == pytest.approx((shares.argmax(1) == y).mean())
-    assert model.metrics_names == ["loss", "accuracy", "sparse_categorical_crossentropy"]
+    assert model.metrics_names == ["loss", "acc", "sparse_categorical_crossentropy"]
     weighted = model.test_on_batch(x, y, sample_weight=np.arange(10))
     assert weighted[0] == pytest.approx((-np.log(shares[np.arange(10), y]) * np.arange(10)).sum() / 9, rel=1e-4)
 
@@ -392,7 +392,7 @@ def test_callbacks(tmp_path):
         validation_data=(x, y),
         callbacks=[
             keras.callbacks.LearningRateScheduler(lambda epoch: 0.1 / (epoch + 1)),
-            keras.callbacks.ModelCheckpoint(str(tmp_path / "w{epoch:02d}-{val_accuracy:.1f}"), period=3),
+            keras.callbacks.ModelCheckpoint(str(tmp_path / "w{epoch:02d}-{val_acc:.1f}"), period=3),
             keras.callbacks.ModelCheckpoint(str(tmp_path / "best"), save_best_only=True),
             keras.callbacks.LambdaCallback(on_batch_end=lambda batch, logs: batches.append(logs["loss"])),
             keras.callbacks.EarlyStopping("loss", patience=2, min_delta=10.0),

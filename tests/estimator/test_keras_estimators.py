@@ -38,10 +38,10 @@ def test_it_begins_with_the_weights_of_the_model_and_learns(tmp_path):
     predicted = np.array([each["classes"] for each in estimator.predict(input_fn)])
     np.testing.assert_allclose(predicted, wanted, rtol=1e-5)
     found = estimator.evaluate(input_fn)
-    assert found["loss"] == pytest.approx(loss, rel=1e-4) and found["accuracy"] == pytest.approx(accuracy)
+    assert found["loss"] == pytest.approx(loss, rel=1e-4) and found["acc"] == pytest.approx(accuracy)
     estimator.train(lambda: input_fn().repeat(), steps=100)
     learned = estimator.evaluate(input_fn)
-    assert learned["loss"] < loss and learned["accuracy"] > 0.9 and learned["global_step"] == 100
+    assert learned["loss"] < loss and learned["acc"] > 0.9 and learned["global_step"] == 100
     assert any("moving_mean" in name for name in estimator.get_variable_names())
     estimator.train(lambda: input_fn().repeat(), steps=10)
     assert estimator.get_variable_value("global_step") == 110

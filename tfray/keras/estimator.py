@@ -61,7 +61,7 @@ def model_to_estimator(
 
     Features are a dictionary by the names of the model's inputs (``INPUT`` or ``LAYER_input``), or one tensor for a
     model with one input. Labels are a tensor, or for several outputs a dictionary by the names of their layers, which
-    are also those of the predictions. A metric is called as in `compile`.
+    are also those of the predictions. A metric is called as in the model's logs.
 
     Args:
         keras_model: The model.
@@ -169,7 +169,7 @@ class _Recorded:
         if mode == ModeKeys.EVAL:
             metrics = {}
             for metric in self._metrics:
-                name = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
+                name = keras_metrics.name_of(metric)
                 for place, (target, output, own) in enumerate(zip(targets, outputs, found, strict=True)):
                     value = keras_metrics.get(metric, own, output)(target, output)
                     metrics[name if place == 0 else f"{name}_{place}"] = mean(value)

@@ -78,6 +78,13 @@ def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
         raise InvalidArgumentError(f"there is no metric {identifier!r}; there are {names}, and the losses") from None
 
 
+def name_of(metric: Any) -> str:
+    """The name of a metric in logs, as TensorFlow 1 has it: that of ``accuracy`` is ``acc``."""
+    if isinstance(metric, str):
+        return "acc" if metric == "accuracy" else metric
+    return str(getattr(metric, "__name__", type(metric).__name__))
+
+
 def _accuracy_for(loss: Any, output: Tensor | None) -> Callable[..., Tensor]:
     name = getattr(loss, "name", getattr(loss, "__name__", ""))
     if name == "sparse_categorical_crossentropy":

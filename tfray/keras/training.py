@@ -64,7 +64,7 @@ class Trainable:
             optimizer: An optimizer of ``tf.keras.optimizers`` or ``tf.train``, or a name.
             loss: A loss of ``tf.keras.losses``, a function of targets and predictions, or a name; for several
                 outputs a list.
-            metrics: Metrics likewise; ``"accuracy"`` is the one that suits the loss.
+            metrics: Metrics likewise; ``"accuracy"``, in logs ``acc``, is the one that suits the loss.
             loss_weights: Weights of the outputs' losses.
             **unused: Accepted for Keras's sake.
         """
@@ -115,7 +115,10 @@ class Trainable:
                 + [array_ops.cast(loss, dtypes.float32) for loss in self.losses]
             )
             values = [
-                (_name_of(metric), math_ops.reduce_mean(keras_metrics.get(metric, loss, output)(target, output)))
+                (
+                    keras_metrics.name_of(metric),
+                    math_ops.reduce_mean(keras_metrics.get(metric, loss, output)(target, output)),
+                )
                 for metric in self._compiled_metrics
                 for target, output, loss in outputs
             ]
@@ -447,10 +450,6 @@ def _sliced(inputs: Any, targets: Any, weights: Any, size: int, shuffle: bool, s
 
 def _one_or_list(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else list(values)
-
-
-def _name_of(metric: Any) -> str:
-    return metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
 
 
 def _unique(names: Sequence[str]) -> list[str]:
