@@ -546,3 +546,104 @@ def test_subclasses_may_have_attributes_of_any_name():
     model.scale.trainable = False
     assert [weight.shape.ndims for weight in model.scale.non_trainable_weights] == [1, 0]
     assert model._loss == model._targets == model._numbers == "mine"
+
+
+# -- cells of programs ---------------------------------------------------------------------------------
+
+
+class WithConstant(keras.layers.Layer):
+    """The last output, the input and a constant, each times weights."""
+
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.units = self.state_size = units
+
+    def build(self, input_shape):
+        step, constant = input_shape
+        self.kernels = [
+            self.add_weight(name, [size, self.units], initializer="glorot_uniform")
+            for name, size in [("inputs", step[-1]), ("state", self.units), ("constant", constant[-1])]
+        ]
+
+    def call(self, inputs, states, constants):
+        parts = zip([inputs, states[0], constants[0]], self.kernels, strict=True)
+        output = tf.tanh(tf.add_n([tf.matmul(value, kernel) for value, kernel in parts]))
+        return output, [output]
+
+
+class Plain(keras.layers.Layer):
+    """The last output and the input, each times weights."""
+
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        self.units = self.state_size = units
+
+    def build(self, input_shape):
+        self.kernel = self.add_weight("kernel", [input_shape[-1], self.units], initializer="glorot_uniform")
+        self.recurrent = self.add_weight("recurrent", [self.units, self.units], initializer="glorot_uniform")
+
+    def call(self, inputs, states):
+        output = tf.tanh(tf.matmul(inputs, self.kernel) + tf.matmul(states[0], self.recurrent))
+        return output, [output]
+
+
+def plainly(x, kernel, recurrent, state=0.0):
+    """Outputs of `Plain` over sequences."""
+    outputs = []
+    state = np.broadcast_to(state, (len(x), len(recurrent)))
+    for step in np.moveaxis(x, 1, 0):
+        state = np.tanh(step @ kernel + state @ recurrent)
+        outputs.append(state)
+    return np.stack(outputs, 1)
+
+
+SEQUENCES = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
+
+
+def test_a_cell_of_the_program():
+    x, first = keras.Input((None, 3)), keras.Input((6,))
+    layer = keras.layers.RNN(Plain(6), return_sequences=True, return_state=True)
+    model = keras.Model([x, first], layer(x, initial_state=first))
+    assert len(layer.trainable_weights) == 2
+    model.compile("sgd", "mse")
+    state = np.full((4, 6), 0.5, np.float32)
+    outputs, last = model.predict([SEQUENCES, state])
+    expected = plainly(SEQUENCES, *layer.get_weights(), state)
+    np.testing.assert_allclose(outputs, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(last, expected[:, -1], rtol=1e-5, atol=1e-6)
+
+
+def test_cells_one_above_the_other_learn():
+    x = keras.Input((None, 3))
+    layer = keras.layers.RNN([Plain(4), keras.layers.LSTMCell(5), Plain(2)])
+    model = keras.Model(x, layer(x))
+    model.compile("adam", "mse")
+    before = layer.get_weights()
+    assert [each.shape for each in before] == [(3, 4), (4, 4), (4, 20), (5, 20), (20,), (5, 2), (2, 2)]
+    model.train_on_batch(SEQUENCES, np.ones((4, 2), np.float32))
+    assert all(np.any(old != new) for old, new in zip(before, layer.get_weights(), strict=True))
+    only = keras.layers.RNN([Plain(4), Plain(2)])
+    found = keras.Model(x, only(x)).predict(SEQUENCES)
+    weights = only.get_weights()
+    expected = plainly(plainly(SEQUENCES, *weights[:2]), *weights[2:])[:, -1]
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_constants_reach_each_step_of_the_cells_that_take_them():
+    x, constant = keras.Input((None, 3)), keras.Input((2,))
+    layer = keras.layers.RNN([Plain(4), WithConstant(6)])
+    model = keras.Model([x, constant], layer(x, constants=constant))
+    values = np.random.default_rng(1).normal(size=(4, 2)).astype(np.float32)
+    found = model.predict([SEQUENCES, values])
+    weights = layer.get_weights()
+    below, state = plainly(SEQUENCES, *weights[:2]), np.zeros((4, 6))
+    for step in np.moveaxis(below, 1, 0):
+        state = np.tanh(step @ weights[2] + state @ weights[3] + values @ weights[4])
+    np.testing.assert_allclose(found, state, rtol=1e-5, atol=1e-6)
+
+
+def test_a_layer_with_a_cell_of_the_program_is_described():
+    layer = keras.layers.RNN(Plain(6), return_sequences=True)
+    again = keras.layers.RNN.from_config(layer.get_config())
+    x = keras.Input((None, 3))
+    assert again(x).shape.as_list() == [None, None, 6]

@@ -1,10 +1,107 @@
-"""``tf.keras.backend``: the session of Keras models, the learning phase, and other settings that programs use."""
+"""``tf.keras.backend``: the session of Keras models, the learning phase, settings, and functions of tensors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_session, reset_default_graph
+from tfray.gradients import gradients as gradients_of
+from tfray.keras.tensor_functions import (
+    abs,
+    all,
+    any,
+    arange,
+    argmax,
+    argmin,
+    batch_dot,
+    batch_flatten,
+    bias_add,
+    binary_crossentropy,
+    cast,
+    cast_to_floatx,
+    categorical_crossentropy,
+    clip,
+    concatenate,
+    constant,
+    cos,
+    count_params,
+    cumprod,
+    cumsum,
+    dot,
+    dropout,
+    dtype,
+    elu,
+    equal,
+    exp,
+    expand_dims,
+    eye,
+    flatten,
+    foldl,
+    foldr,
+    gather,
+    greater,
+    greater_equal,
+    hard_sigmoid,
+    identity,
+    in_top_k,
+    l2_normalize,
+    less,
+    less_equal,
+    log,
+    logsumexp,
+    map_fn,
+    max,
+    maximum,
+    mean,
+    min,
+    minimum,
+    ndim,
+    not_equal,
+    one_hot,
+    ones,
+    ones_like,
+    permute_dimensions,
+    placeholder,
+    pow,
+    prod,
+    random_normal,
+    random_uniform,
+    relu,
+    repeat,
+    repeat_elements,
+    reshape,
+    reverse,
+    round,
+    shape,
+    sigmoid,
+    sign,
+    sin,
+    softmax,
+    softplus,
+    softsign,
+    sparse_categorical_crossentropy,
+    sqrt,
+    square,
+    squeeze,
+    stack,
+    std,
+    stop_gradient,
+    sum,
+    switch,
+    tanh,
+    temporal_padding,
+    tile,
+    transpose,
+    truncated_normal,
+    update,
+    update_add,
+    update_sub,
+    var,
+    variable,
+    zeros,
+    zeros_like,
+)
 from tfray.library.rnn.sequence_labels import ctc_batch_cost as ctc_batch_cost
 from tfray.library.rnn.sequence_labels import ctc_decode as ctc_decode
 from tfray.library.rnn.sequence_labels import ctc_label_dense_to_sparse as ctc_label_dense_to_sparse
@@ -14,13 +111,25 @@ from tfray.library.variables.variables import (
     report_uninitialized_variables,
     variables_initializer,
 )
-from tfray.ops.arrays.source_ops import constant, placeholder_with_default
+from tfray.ops.arrays.source_ops import placeholder_with_default
 from tfray.session import Session
 
 # fmt: off
 __all__ = [
-    "clear_session", "ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse", "epsilon", "floatx", "get_session",
-    "get_value", "image_data_format", "int_shape", "learning_phase", "set_learning_phase", "set_session", "set_value",
+    "abs", "all", "any", "arange", "argmax", "argmin", "batch_dot", "batch_flatten", "batch_get_value",
+    "batch_set_value", "bias_add", "binary_crossentropy", "cast", "cast_to_floatx", "categorical_crossentropy",
+    "clear_session", "clip", "concatenate", "constant", "cos", "count_params", "ctc_batch_cost", "ctc_decode",
+    "ctc_label_dense_to_sparse", "cumprod", "cumsum", "dot", "dropout", "dtype", "elu", "epsilon", "equal", "eval",
+    "exp", "expand_dims", "eye", "flatten", "floatx", "foldl", "foldr", "function", "gather", "get_session",
+    "get_value", "gradients", "greater", "greater_equal", "hard_sigmoid", "identity", "image_data_format",
+    "in_test_phase", "in_top_k", "in_train_phase", "int_shape", "is_keras_tensor", "l2_normalize", "learning_phase",
+    "less", "less_equal", "log", "logsumexp", "map_fn", "max", "maximum", "mean", "min", "minimum", "ndim",
+    "not_equal", "one_hot", "ones", "ones_like", "permute_dimensions", "placeholder", "pow", "prod",
+    "random_normal", "random_uniform", "relu", "repeat", "repeat_elements", "reshape", "reverse", "round",
+    "set_learning_phase", "set_session", "set_value", "shape", "sigmoid", "sign", "sin", "softmax", "softplus",
+    "softsign", "sparse_categorical_crossentropy", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient",
+    "sum", "switch", "tanh", "temporal_padding", "tile", "transpose", "truncated_normal", "update", "update_add",
+    "update_sub", "var", "variable", "zeros", "zeros_like",
 ]
 # fmt: on
 
@@ -48,7 +157,7 @@ def learning_phase() -> Any:
     phases: dict[str, Any] = graph.extra("keras_learning_phase", dict)
     if "phase" not in phases:
         with graph.name_scope(None), graph.control_dependencies(None):
-            phases["phase"] = placeholder_with_default(constant(False), [], name="keras_learning_phase")
+            phases["phase"] = placeholder_with_default(False, [], name="keras_learning_phase")
     return phases["phase"]
 
 
@@ -112,3 +221,62 @@ def set_value(x: Any, value: Any) -> None:
 def int_shape(x: Any) -> tuple[int | None, ...]:
     """Static shape as a tuple."""
     return tuple(x.shape.as_list())
+
+
+def eval(x: Any) -> Any:
+    """The value of a variable or tensor."""
+    return get_session().run(x)
+
+
+def batch_get_value(tensors: Sequence[Any]) -> list[Any]:
+    """The values of variables or tensors."""
+    values: list[Any] = get_session().run(list(tensors))
+    return values
+
+
+def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
+    """Set variables, each given with its value."""
+    for variable_, value in tuples:
+        set_value(variable_, value)
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether a layer of `tf.keras` has made a tensor."""
+    return x in get_default_graph().extra("keras_history", dict)
+
+
+def gradients(loss: Tensor, variables: Sequence[Any]) -> list[Any]:
+    """The gradients of a loss with respect to variables or tensors."""
+    return gradients_of(loss, variables if isinstance(variables, (list, tuple)) else [variables])
+
+
+def function(
+    inputs: Sequence[Tensor], outputs: Any, updates: Sequence[Any] | None = None, name: str | None = None
+) -> Callable[[Sequence[Any]], list[Any]]:
+    """A function that takes a list of values for `inputs`, makes `updates`, and gives a list of values of `outputs`.
+
+    Args:
+        inputs: Tensors that are fed; one may be the learning phase.
+        outputs: Tensors, or one.
+        updates: Operations, or pairs of a variable and its new value.
+        name: Not used.
+    """
+    wanted = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    made = [update(*each) if isinstance(each, tuple) else each for each in updates or ()]
+    fed = [tensor for tensor in inputs if isinstance(tensor, Tensor)]
+
+    def call(values: Sequence[Any]) -> list[Any]:
+        given = [value for tensor, value in zip(inputs, values, strict=True) if isinstance(tensor, Tensor)]
+        return list(get_session().run([wanted, made], dict(zip(fed, given, strict=True)))[0])
+
+    return call
+
+
+def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:
+    """`x` in training, `alt` otherwise; both may be functions."""
+    return switch(learning_phase() if training is None else training, x, alt)
+
+
+def in_test_phase(x: Any, alt: Any, training: Any = None) -> Any:
+    """`alt` in training, `x` otherwise."""
+    return in_train_phase(alt, x, training)

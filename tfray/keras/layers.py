@@ -19,12 +19,13 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, initializers
 from tfray.keras.backend import get_session, learning_phase
 from tfray.keras.descriptions import Described
+from tfray.keras.recurrent_cells import Steps, build_cell, output_size, run_cell
 from tfray.library.layers import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.feature_column import DenseFeatures
 from tfray.library.rnn.rnn import dynamic_rnn
 from tfray.library.rnn.rnn_cell_base import zeros_of
-from tfray.library.variables.variable_scope import get_variable_scope
+from tfray.library.variables.variable_scope import variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.control.control_flow_ops import smart_cond
@@ -39,7 +40,8 @@ __all__ = [
     "DenseFeatures", "Dot", "Dropout", "Embedding", "Flatten", "GRUCell", "GaussianNoise", "GlobalAveragePooling1D",
     "GlobalAveragePooling2D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "Input", "InputLayer", "LSTMCell", "Lambda",
     "Layer", "LeakyReLU", "MaxPool2D", "MaxPooling1D", "MaxPooling2D", "Maximum", "Minimum", "Multiply", "Permute",
-    "ReLU", "RepeatVector", "Reshape", "SeparableConv2D", "SimpleRNN", "SimpleRNNCell", "Softmax", "Subtract",
+    "ReLU", "RepeatVector", "Reshape", "SeparableConv2D", "SimpleRNN", "SimpleRNNCell", "Softmax", "StackedRNNCells",
+    "Subtract",
     "UpSampling2D", "ZeroPadding2D", "add", "average", "concatenate", "multiply",
 ]
 # fmt: on
@@ -658,11 +660,42 @@ class LSTMCell(_RecurrentCell):
         return output, [output, memory]
 
 
+class StackedRNNCells(Layer):
+    """Cells one above the other, each of which takes what the one below gives. `RNN` makes it of a list of cells."""
+
+    def __init__(self, cells: Sequence[Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.cells = list(cells)
+        self.state_size = [cell.state_size for cell in self.cells]
+
+    @property
+    def output_size(self) -> Any:
+        """Size of the output, that of the last cell."""
+        return output_size(self.cells[-1])
+
+    def build(self, input_shape: Any) -> None:
+        step, *constants = input_shape if isinstance(input_shape, list) else [input_shape]
+        for index, cell in enumerate(self.cells):
+            with variable_scope(f"cell_{index}"):
+                build_cell(self, cell, step, constants)
+            step = TensorShape(step[:1]).concatenate(output_size(cell))
+
+    def call(self, inputs: Any, states: Any, constants: Any = None) -> Any:  # type: ignore[override]
+        """The output of the last cell, and a list of the states of all."""
+        after = []
+        for cell, state in zip(self.cells, states, strict=True):
+            inputs, state = run_cell(cell, inputs, state, constants)
+            after.append(state)
+        return inputs, after
+
+
 class RNN(Layer):
     """A cell over sequences, ``[batch, time, size]``.
 
     Args:
-        cell: A cell of this module, or another with ``state_size``, ``output_size`` and ``zero_state``.
+        cell: A cell of this module, a layer with ``state_size`` and ``call(inputs, states)`` that gives the output and
+            a list of states, a list of these, or another cell with ``state_size``, ``output_size`` and ``zero_state``.
+            A cell whose ``call`` takes ``constants`` is given those of the layer's call, a list of tensors.
         return_sequences: Give the outputs of all steps, ``[batch, time, units]``, not the last, ``[batch, units]``.
         return_state: Give a list of that, and of the parts of the last state.
         go_backwards: Read the sequences from their ends.
@@ -678,23 +711,19 @@ class RNN(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.cell = cell
+        self.cell = StackedRNNCells(cell) if isinstance(cell, (list, tuple)) else cell
         self.return_sequences, self.return_state, self.go_backwards = return_sequences, return_state, go_backwards
 
-    def build(self, input_shape: Any) -> None:
-        if isinstance(self.cell, _RecurrentCell) and not self.cell.built:  # its variables have the names of this layer
-            self.cell._scope = get_variable_scope()
-            self.cell.build(TensorShape(input_shape)[-1:])
-            self.cell.built = True
-        for name in ("_trainable_weights", "_non_trainable_weights"):
-            getattr(self, name).extend(getattr(self.cell, name, []))
-
-    def call(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any) -> Any:
+        constants = [constants] if isinstance(constants, Tensor) else constants
+        step = TensorShape(inputs.shape[:1]).concatenate(inputs.shape[2:])
+        build_cell(self, self.cell, step, [constant.shape for constant in constants or ()])
         if self.go_backwards:
             inputs = array_ops.reverse(inputs, [1])
-        if isinstance(initial_state, (list, tuple)) and not isinstance(self.cell.state_size, (list, tuple)):
-            (initial_state,) = initial_state
-        outputs, state = dynamic_rnn(self.cell, inputs, initial_state=initial_state, dtype=inputs.dtype)
+        if isinstance(initial_state, (list, tuple)):
+            initial_state = nest.pack_sequence_as(self.cell.state_size, nest.flatten(initial_state))
+        cell: Any = Steps(self.cell, constants) if isinstance(self.cell, base_layer.Layer) else self.cell
+        outputs, state = dynamic_rnn(cell, inputs, initial_state=initial_state, dtype=inputs.dtype)
         states = nest.flatten(state)
         # Without lengths of the sequences, all end together.
         result = outputs if self.return_sequences else outputs[:, -1]

@@ -1,0 +1,419 @@
+"""Functions of tensors by the names that ``tf.keras.backend`` has for them; custom layers and losses call them.
+
+Functions whose arguments are those of a function of `tf` are that function.
+"""
+
+from __future__ import annotations
+
+from builtins import max as builtin_max
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import as_dtype
+from tfray.framework.graph import Tensor
+from tfray.library.namespaces import math, nn, random
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.source_ops import constant as constant_of
+from tfray.ops.arrays.source_ops import placeholder as placeholder_of
+from tfray.ops.control import functional_ops
+from tfray.ops.control.control_flow_ops import smart_cond
+from tfray.ops.math import math_ops
+from tfray.ops.math.sorting_ops import repeat as repeated
+from tfray.ops.state import state_ops
+
+Shape = Sequence[int | None]
+Axis = int | Sequence[int] | None
+
+_FLOAT: Final = "float32"
+
+_EPSILON: Final = 1e-7
+
+abs = math.abs
+equal = math_ops.equal
+exp = math.exp
+greater = math.greater
+greater_equal = math.greater_equal
+identity = array_ops.identity
+less = math.less
+less_equal = math.less_equal
+log = math.log
+maximum = math.maximum
+minimum = math.minimum
+not_equal = math.not_equal
+pow = math.pow
+reshape = array_ops.reshape
+round = math.round
+sigmoid = math.sigmoid
+sign = math.sign
+sin = math.sin
+cos = math.cos
+softplus = nn.softplus
+softsign = nn.softsign
+square = math.square
+squeeze = array_ops.squeeze
+stack = array_ops.stack
+stop_gradient = array_ops.stop_gradient
+tanh = math.tanh
+tile = array_ops.tile
+transpose = array_ops.transpose
+shape = array_ops.shape
+eye = array_ops.eye
+elu = nn.elu
+in_top_k = nn.in_top_k
+foldl = functional_ops.foldl
+foldr = functional_ops.foldr
+map_fn = functional_ops.map_fn
+
+
+# -- reductions ----------------------------------------------------------------------------------------
+
+
+def _reduction(reduce: Callable[..., Tensor], words: str) -> Callable[..., Tensor]:
+    def function(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
+        x = convert_to_tensor(x)
+        is_counted = words in _OF_FLOATS and x.dtype.name == "bool"
+        return reduce(array_ops.cast(x, _FLOAT) if is_counted else x, axis, keepdims)
+
+    function.__doc__ = f"The {words} along axes, all of them when `axis` is None; `keepdims` keeps these with size 1."
+    return function
+
+
+_OF_FLOATS: Final = ("mean", "variance", "standard deviation")
+
+all = _reduction(math.reduce_all, "conjunction")
+any = _reduction(math.reduce_any, "disjunction")
+logsumexp = _reduction(math.reduce_logsumexp, "logarithm of the sum of exponentials")
+max = _reduction(math.reduce_max, "maximum")
+mean = _reduction(math.reduce_mean, "mean")
+min = _reduction(math.reduce_min, "minimum")
+prod = _reduction(math.reduce_prod, "product")
+std = _reduction(math.reduce_std, "standard deviation")
+sum = _reduction(math.reduce_sum, "sum")
+var = _reduction(math.reduce_variance, "variance")
+
+
+def argmax(x: Any, axis: int = -1) -> Tensor:
+    """Where the greatest number along an axis is, int64."""
+    return math.argmax(x, axis)
+
+
+def argmin(x: Any, axis: int = -1) -> Tensor:
+    """Where the least number along an axis is, int64."""
+    return math.argmin(x, axis)
+
+
+def cumsum(x: Any, axis: int = 0) -> Tensor:
+    """Sums up to each place along an axis."""
+    return math.cumsum(x, axis)
+
+
+def cumprod(x: Any, axis: int = 0) -> Tensor:
+    """Products up to each place along an axis."""
+    return math.cumprod(x, axis)
+
+
+# -- elements ------------------------------------------------------------------------------------------
+
+
+def cast(x: Any, dtype: Any) -> Tensor:
+    """`x` in another dtype."""
+    return array_ops.cast(x, dtype)
+
+
+def cast_to_floatx(x: Any) -> Any:
+    """`x` as float32, a tensor or an array."""
+    return array_ops.cast(x, _FLOAT) if isinstance(x, Tensor) else np.asarray(x, _FLOAT)
+
+
+def clip(x: Any, min_value: float | None, max_value: float | None) -> Tensor:
+    """`x` between two bounds; None is no bound."""
+    low, high = (-np.inf if min_value is None else min_value), (np.inf if max_value is None else max_value)
+    return math_ops.clip_by_value(x, low, high if high > low else low)
+
+
+def sqrt(x: Any) -> Tensor:
+    """The square root; 0 for negative numbers."""
+    return math.sqrt(math.maximum(x, 0.0))
+
+
+def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Tensor:
+    """`x` from `threshold` on, at most `max_value`; below it, `alpha` times what it is below."""
+    x = convert_to_tensor(x)
+    above = array_ops.where(x >= threshold, x, array_ops.zeros_like(x))
+    if max_value is not None:
+        above = math.minimum(above, max_value)
+    return above + alpha * math.minimum(x - threshold, 0.0) if alpha else above
+
+
+def hard_sigmoid(x: Any) -> Tensor:
+    """``0.2 * x + 0.5`` between 0 and 1."""
+    return math_ops.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
+
+
+def softmax(x: Any, axis: int = -1) -> Tensor:
+    """Exponentials that sum up to 1 along an axis."""
+    return nn.softmax(x, axis=axis)
+
+
+def l2_normalize(x: Any, axis: Axis = None) -> Tensor:
+    """`x` over its Euclidean norm along axes."""
+    return nn.l2_normalize(x, axis)
+
+
+def dropout(x: Any, level: float, noise_shape: Any = None, seed: int | None = None) -> Tensor:
+    """A part `level` of `x` becomes 0, the rest is scaled up."""
+    return nn.dropout(x, rate=level, noise_shape=noise_shape, seed=seed)
+
+
+def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
+    """The cross entropy of each number of `output`, a probability or a logit."""
+    logits = output if from_logits else _logits(output)
+    return nn.sigmoid_cross_entropy_with_logits(labels=target, logits=logits)
+
+
+def _logits(probabilities: Any) -> Tensor:
+    inside = _inside(probabilities)
+    return math.log(inside / (1 - inside))
+
+
+def _inside(probabilities: Any) -> Tensor:
+    """Probabilities whose logarithms are finite."""
+    return math_ops.clip_by_value(probabilities, _EPSILON, 1 - _EPSILON)
+
+
+def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
+    """The cross entropy along the last axis, of probabilities or logits and one-hot targets."""
+    if from_logits:
+        return nn.softmax_cross_entropy_with_logits_v2(labels=target, logits=output)
+    shares = output / math.reduce_sum(output, -1, keepdims=True)
+    return -math.reduce_sum(target * math.log(_inside(shares)), -1)
+
+
+def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
+    """The same for targets that are classes."""
+    logits = output if from_logits else math.log(_inside(output))
+    classes = array_ops.reshape(array_ops.cast(target, "int64"), array_ops.shape(logits)[:-1])
+    return nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
+
+
+# -- products ------------------------------------------------------------------------------------------
+
+
+def dot(x: Any, y: Any) -> Tensor:
+    """The product over the last axis of `x` and the last but one of `y`."""
+    x, y = convert_to_tensor(x), convert_to_tensor(y)
+    if x.shape.rank == 2 and y.shape.rank == 2:
+        return math_ops.matmul(x, y)
+    return math_ops.tensordot(x, y, [[x.shape.rank - 1], [builtin_max(y.shape.rank - 2, 0)]])
+
+
+def batch_dot(x: Any, y: Any, axes: int | Sequence[int] | None = None) -> Tensor:
+    """For each example the product over an axis of `x` and one of `y`, shape ``[batch, ...]``, at least of rank 2.
+
+    Args:
+        x: Shape ``[batch, ...]``.
+        y: Shape ``[batch, ...]``.
+        axes: The axis of each, or one for both; the last of `x` and the last but one of `y` when None.
+    """
+    x, y = convert_to_tensor(x), convert_to_tensor(y)
+    ranks = x.shape.rank, y.shape.rank
+    if axes is None:
+        axes = (ranks[0] - 1, builtin_max(ranks[1] - 2, 1))
+    first, second = (axes, axes) if isinstance(axes, int) else axes
+    names = "bcdefghijklmn"
+    own, other = list(names[: ranks[0]]), ["b", *names[ranks[0] : ranks[0] + ranks[1] - 1]]
+    own[first % ranks[0]] = other[second % ranks[1]] = "z"
+    left = [name for name in (*own, *other[1:]) if name != "z"]
+    product = math_ops.einsum(f"{''.join(own)},{''.join(other)}->{''.join(left)}", x, y)
+    return array_ops.expand_dims(product, 1) if len(left) == 1 else product
+
+
+def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:
+    """`x` with a number for each channel added."""
+    return nn.bias_add(x, bias, "NCHW" if data_format == "channels_first" else "NHWC")
+
+
+def gather(reference: Any, indices: Any) -> Tensor:
+    """Rows of `reference`."""
+    return array_ops.gather(reference, indices)
+
+
+# -- shapes --------------------------------------------------------------------------------------------
+
+
+def arange(start: int, stop: int | None = None, step: int = 1, dtype: str = "int32") -> Tensor:
+    """Numbers from `start`, or 0, up to `stop`."""
+    low, high = (0, start) if stop is None else (start, stop)
+    return array_ops.cast(array_ops.range(low, high, step), dtype)
+
+
+def batch_flatten(x: Any) -> Tensor:
+    """Each example as a vector."""
+    x = convert_to_tensor(x)
+    sizes = x.shape.as_list()[1:]
+    length = -1 if None in sizes else int(np.prod(sizes))
+    return array_ops.reshape(x, [-1 if length >= 0 else array_ops.shape(x)[0], length])
+
+
+def concatenate(tensors: Sequence[Any], axis: int = -1) -> Tensor:
+    """Tensors one behind the other."""
+    return array_ops.concat(tensors, axis)
+
+
+def expand_dims(x: Any, axis: int = -1) -> Tensor:
+    """`x` with a new axis of size 1."""
+    return array_ops.expand_dims(x, axis)
+
+
+def flatten(x: Any) -> Tensor:
+    """All elements as a vector."""
+    return array_ops.reshape(x, [-1])
+
+
+def one_hot(indices: Any, num_classes: int) -> Tensor:
+    """1 at the place of each index, 0 elsewhere."""
+    return array_ops.one_hot(indices, num_classes)
+
+
+def permute_dimensions(x: Any, pattern: Sequence[int]) -> Tensor:
+    """`x` with its axes in another order."""
+    return array_ops.transpose(x, pattern)
+
+
+def repeat(x: Any, n: int) -> Tensor:
+    """Each vector `n` times: ``[batch, n, size]``."""
+    return array_ops.tile(array_ops.expand_dims(x, 1), [1, n, 1])
+
+
+def repeat_elements(x: Any, rep: int, axis: int) -> Tensor:
+    """Each element `rep` times along an axis."""
+    return repeated(x, rep, axis)
+
+
+def reverse(x: Any, axes: int | Sequence[int]) -> Tensor:
+    """`x` read from its end along axes."""
+    return array_ops.reverse(x, [axes] if isinstance(axes, int) else list(axes))
+
+
+def temporal_padding(x: Any, padding: Sequence[int] = (1, 1)) -> Tensor:
+    """Zeros before and after each sequence, ``[batch, time, size]``."""
+    return array_ops.pad(x, [[0, 0], list(padding), [0, 0]])
+
+
+def ndim(x: Any) -> int | None:
+    """How many axes there are."""
+    rank: int | None = x.shape.rank
+    return rank
+
+
+def dtype(x: Any) -> str:
+    """The name of the dtype."""
+    name: str = x.dtype.base_dtype.name
+    return name
+
+
+def zeros_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Zeros in the shape of `x`."""
+    return array_ops.zeros_like(x, dtype, name)
+
+
+def ones_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+    """Ones in the shape of `x`."""
+    return array_ops.ones_like(x, dtype, name)
+
+
+# -- variables and numbers -----------------------------------------------------------------------------
+
+
+def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Variable:
+    """A variable that begins with `value`."""
+    return Variable(value, dtype=as_dtype(dtype or _FLOAT), name=name, constraint=constraint)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor that does not change."""
+    return constant_of(value, dtype or _FLOAT, shape, name or "Const")
+
+
+def placeholder(
+    shape: Shape | None = None,
+    ndim: int | None = None,
+    dtype: Any = None,
+    sparse: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """A tensor that is fed, of a shape or of a number of axes. Sparse ones are `tf.sparse.placeholder`'s."""
+    if sparse:
+        raise ValueError("a sparse placeholder is made by tf.sparse.placeholder")
+    return placeholder_of(dtype or _FLOAT, [None] * ndim if shape is None and ndim else shape, name)
+
+
+def zeros(shape: Shape, dtype: Any = None, name: str | None = None) -> Variable:
+    """A variable of zeros."""
+    return variable(np.zeros(shape), dtype, name)
+
+
+def ones(shape: Shape, dtype: Any = None, name: str | None = None) -> Variable:
+    """A variable of ones."""
+    return variable(np.ones(shape), dtype, name)
+
+
+def random_normal(
+    shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
+) -> Tensor:
+    """Normal numbers, drawn anew in each step."""
+    return random.normal(shape, mean, stddev, dtype or _FLOAT, seed)
+
+
+def random_uniform(
+    shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: int | None = None
+) -> Tensor:
+    """Numbers between two bounds, drawn anew in each step."""
+    return random.uniform(shape, minval, maxval, dtype or _FLOAT, seed)
+
+
+def truncated_normal(
+    shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
+) -> Tensor:
+    """Normal numbers within two standard deviations, drawn anew in each step."""
+    return random.truncated_normal(shape, mean, stddev, dtype or _FLOAT, seed)
+
+
+def update(x: Any, new_x: Any) -> Tensor:
+    """Set a variable."""
+    return state_ops.assign(x, new_x)
+
+
+def update_add(x: Any, increment: Any) -> Tensor:
+    """Add to a variable."""
+    return state_ops.assign_add(x, increment)
+
+
+def update_sub(x: Any, decrement: Any) -> Tensor:
+    """Subtract from a variable."""
+    return state_ops.assign_sub(x, decrement)
+
+
+def count_params(x: Any) -> int:
+    """How many elements a variable has."""
+    return int(np.prod(x.shape.as_list()))
+
+
+def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
+    """One of two tensors, or what one of two functions gives, by a scalar; or by elements of a mask."""
+    condition = array_ops.cast(condition, "bool")
+    if condition.shape.rank == 0:
+        return smart_cond(condition, _function(then_expression), _function(else_expression))
+    then, otherwise = _function(then_expression)(), _function(else_expression)()
+    rank = convert_to_tensor(then).shape.rank or 0
+    for _ in range(rank - (condition.shape.rank or 0)):
+        condition = array_ops.expand_dims(condition, -1)
+    return array_ops.where(array_ops.broadcast_to(condition, array_ops.shape(then)), then, otherwise)
+
+
+def _function(given: Any) -> Callable[[], Any]:
+    return given if callable(given) else lambda: given
