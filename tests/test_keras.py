@@ -647,3 +647,31 @@ def test_a_layer_with_a_cell_of_the_program_is_described():
     again = keras.layers.RNN.from_config(layer.get_config())
     x = keras.Input((None, 3))
     assert again(x).shape.as_list() == [None, None, 6]
+
+
+def test_cells_are_made_anew_from_a_description():
+    x = keras.Input((None, 3))
+    layer = keras.layers.RNN([keras.layers.GRUCell(4), Plain(2)])
+    model = keras.Model(x, layer(x))
+    again = keras.layers.RNN.from_config(layer.get_config())
+    copy = keras.Model(x, again(x))
+    copy.set_weights(model.get_weights())
+    assert len(again.weights) == 5
+    np.testing.assert_allclose(copy.predict(SEQUENCES), model.predict(SEQUENCES), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["SimpleRNN", "GRU", "LSTM"])
+def test_recurrent_layers_drop_in_training_alone(kind):
+    ones = np.ones((64, 3, 4), np.float32)
+    layer = getattr(keras.layers, kind)(8, dropout=0.5, recurrent_dropout=0.5, return_sequences=True)
+    x = keras.Input((3, 4))
+    output = layer(x)
+    session = keras.backend.get_session()
+    rest, training = (session.run(output, {x: ones, keras.backend.learning_phase(): on}) for on in (False, True))
+    assert np.ptp(rest, axis=0).max() < 1e-6, "the same inputs give the same outputs"
+    assert np.ptp(training, axis=0).min(-1).max() > 0.01
+    plain = getattr(keras.layers, kind)(8, return_sequences=True)
+    plain(x)
+    plain.set_weights(layer.get_weights())
+    found = keras.Model(x, plain(x)).predict(ones)
+    np.testing.assert_allclose(rest, found, rtol=1e-5, atol=1e-6)

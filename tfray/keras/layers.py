@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes, nest
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, initializers
-from tfray.keras.backend import get_session, learning_phase
-from tfray.keras.descriptions import Described
-from tfray.keras.recurrent_cells import Steps, build_cell, output_size, run_cell
+from tfray.keras.backend import learning_phase
+from tfray.keras.recurrent_cells import Steps, anew, build_cell, drop_mask, output_size, run_cell
+from tfray.keras.remembered_layers import Layer, Remembering, history
 from tfray.library.layers import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.feature_column import DenseFeatures
@@ -45,83 +45,6 @@ __all__ = [
     "UpSampling2D", "ZeroPadding2D", "add", "average", "concatenate", "multiply",
 ]
 # fmt: on
-
-
-def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:
-    """For outputs of layers in the current graph: the layer, its inputs and its further arguments."""
-    found: dict[Tensor, tuple[Any, Any, dict[str, Any]]] = get_default_graph().extra("keras_history", dict)
-    return found
-
-
-class Remembering(Described):
-    """A mixin: what Keras layers add to the layers of ``tf.layers``.
-
-    Args:
-        *args: Arguments of the layer.
-        input_shape: Shape of one example, for the first layer of a `Sequential` model.
-        batch_input_shape: The same with the batch in front.
-        input_dim: The same for examples that are vectors.
-        **kwargs: Arguments of the layer; activations and initializers may be names.
-    """
-
-    _first_number = 0
-
-    def __init__(
-        self,
-        *args: Any,
-        input_shape: Sequence[int | None] | None = None,
-        batch_input_shape: Sequence[int | None] | None = None,
-        input_dim: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        for key, value in kwargs.items():
-            if key.endswith("initializer"):
-                kwargs[key] = initializers.get(value)
-        super().__init__(*args, **kwargs)
-        if input_dim is not None:
-            input_shape = (input_dim,)
-        self.batch_input_shape = (None, *input_shape) if input_shape is not None else batch_input_shape
-
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """The outputs; the call is remembered."""
-        outputs = super().__call__(inputs, *args, **kwargs)  # type: ignore[misc]
-        for output in nest.flatten(outputs):
-            history().setdefault(output, (self, inputs, kwargs))
-        return outputs
-
-    def get_config(self) -> dict[str, Any]:
-        """The arguments that make an equal layer, with weights of its own."""
-        own = {"name": self.name, "trainable": self.trainable}  # type: ignore[attr-defined]
-        return {**super().get_config(), **{key: value for key, value in own.items() if self._takes(key)}}
-
-    def get_weights(self) -> list[Any]:
-        """Values of all variables, the trainable ones first."""
-        values: list[Any] = get_session().run(list(self.variables))  # type: ignore[attr-defined]
-        return values
-
-    def set_weights(self, weights: Sequence[Any]) -> None:
-        """Set all variables, in the order of `get_weights`."""
-        for variable, value in zip(self.variables, weights, strict=True):  # type: ignore[attr-defined]
-            variable.load(value, get_session())
-
-
-class Layer(Remembering, base_layer.Layer):
-    """A part of a model; see `tf.layers.Layer` for what to override.
-
-    ``input_shape``, ``batch_input_shape`` and ``input_dim`` are for the first layer of a `Sequential` model.
-    """
-
-    def add_weight(
-        self,
-        name: str,
-        shape: Any = None,
-        dtype: DTypeLike | None = None,
-        initializer: Any = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        """As `tf.layers.Layer.add_weight`; the initializer may be a name."""
-        return super().add_weight(name, shape, dtype, initializer, *args, **kwargs)
 
 
 class InputLayer(Layer):
@@ -526,6 +449,9 @@ class _RecurrentCell(Layer):
         kernel_initializer: Initializer of the weights of inputs.
         recurrent_initializer: That of the weights of the state.
         bias_initializer: That of the bias.
+        dropout: Part of the inputs that a layer drops in training, the same at each step of a sequence and for all
+            gates.
+        recurrent_dropout: Likewise of the state, where it is multiplied with weights.
         **kwargs: As for `Layer`.
     """
 
@@ -540,10 +466,15 @@ class _RecurrentCell(Layer):
         kernel_initializer: Any = "glorot_uniform",
         recurrent_initializer: Any = "orthogonal",
         bias_initializer: Any = "zeros",
+        *,
+        dropout: float = 0.0,
+        recurrent_dropout: float = 0.0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.units = units
+        self.dropout, self.recurrent_dropout = dropout, recurrent_dropout
+        self._masks: tuple[Any, Any] = (None, None)
         self.activation = activations.get(activation)
         self.recurrent_activation = activations.get(recurrent_activation)
         self._use_bias = use_bias
@@ -579,8 +510,16 @@ class _RecurrentCell(Layer):
     def _bias(self, initializer: Any) -> Any:
         return initializer
 
+    def begin(self, inputs: Any, training: Any = None) -> None:
+        """Draw what is dropped in the sequences that follow, given what a step of them takes."""
+        state = array_ops.zeros(array_ops.stack([array_ops.shape(inputs)[0], self.units]))
+        training = learning_phase() if training is None else training
+        self._masks = drop_mask(inputs, self.dropout, training), drop_mask(state, self.recurrent_dropout, training)
+
     def call(self, inputs: Any, states: Any, training: Any = None) -> Any:  # type: ignore[override]
         """The output and the new state, which is a list if `states` is one."""
+        if self._masks[0] is not None:
+            inputs = inputs * self._masks[0]
         if not isinstance(states, (list, tuple)):
             output, (state,) = self._step(inputs, [states])
             return output, state
@@ -593,6 +532,9 @@ class _RecurrentCell(Layer):
         product = math_ops.matmul(inputs, self.kernel)
         return product if self.bias is None else product + self.bias
 
+    def _kept(self, state: Any) -> Any:
+        return state if self._masks[1] is None else state * self._masks[1]
+
 
 class SimpleRNNCell(_RecurrentCell):
     """The cell of `SimpleRNN`: the activation of inputs and state, each times weights. Arguments: `units`,
@@ -603,7 +545,9 @@ class SimpleRNNCell(_RecurrentCell):
         super().__init__(units, activation, None, use_bias, *args, **kwargs)
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        output = self.activation(self._of_inputs(inputs) + math_ops.matmul(states[0], self.recurrent_kernel))
+        output = self.activation(
+            self._of_inputs(inputs) + math_ops.matmul(self._kept(states[0]), self.recurrent_kernel)
+        )
         return output, [output]
 
 
@@ -614,11 +558,12 @@ class GRUCell(_RecurrentCell):
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         (before,) = states
+        kept = self._kept(before)
         own = array_ops.split(self._of_inputs(inputs), 3, axis=1)
         recurrent = array_ops.split(self.recurrent_kernel, 3, axis=1)
-        update = self.recurrent_activation(own[0] + math_ops.matmul(before, recurrent[0]))
-        reset = self.recurrent_activation(own[1] + math_ops.matmul(before, recurrent[1]))
-        candidate = self.activation(own[2] + math_ops.matmul(reset * before, recurrent[2]))
+        update = self.recurrent_activation(own[0] + math_ops.matmul(kept, recurrent[0]))
+        reset = self.recurrent_activation(own[1] + math_ops.matmul(kept, recurrent[1]))
+        candidate = self.activation(own[2] + math_ops.matmul(reset * kept, recurrent[2]))
         output = update * before + (1 - update) * candidate
         return output, [output]
 
@@ -652,7 +597,7 @@ class LSTMCell(_RecurrentCell):
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         before, memory = states
-        product = self._of_inputs(inputs) + math_ops.matmul(before, self.recurrent_kernel)
+        product = self._of_inputs(inputs) + math_ops.matmul(self._kept(before), self.recurrent_kernel)
         enter, forget, new, leave = array_ops.split(product, 4, axis=1)
         kept = self.recurrent_activation(forget) * memory
         memory = kept + self.recurrent_activation(enter) * self.activation(new)
@@ -679,6 +624,13 @@ class StackedRNNCells(Layer):
             with variable_scope(f"cell_{index}"):
                 build_cell(self, cell, step, constants)
             step = TensorShape(step[:1]).concatenate(output_size(cell))
+
+    def begin(self, inputs: Any, training: Any = None) -> None:
+        """Draw what is dropped in the sequences that follow."""
+        for cell in self.cells:
+            if hasattr(cell, "begin"):
+                cell.begin(inputs, training)
+            inputs = zeros_of(output_size(cell), array_ops.shape(inputs)[0], inputs.dtype)
 
     def call(self, inputs: Any, states: Any, constants: Any = None) -> Any:  # type: ignore[override]
         """The output of the last cell, and a list of the states of all."""
@@ -714,12 +666,21 @@ class RNN(Layer):
         self.cell = StackedRNNCells(cell) if isinstance(cell, (list, tuple)) else cell
         self.return_sequences, self.return_state, self.go_backwards = return_sequences, return_state, go_backwards
 
-    def call(self, inputs: Any, initial_state: Any = None, constants: Any = None, **kwargs: Any) -> Any:
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> RNN:
+        """What `get_config` describes, made anew, its cells too."""
+        return super().from_config({**config, "cell": anew(config["cell"])} if "cell" in config else config)
+
+    def call(  # type: ignore[override]
+        self, inputs: Any, initial_state: Any = None, constants: Any = None, training: Any = None
+    ) -> Any:
         constants = [constants] if isinstance(constants, Tensor) else constants
         step = TensorShape(inputs.shape[:1]).concatenate(inputs.shape[2:])
         build_cell(self, self.cell, step, [constant.shape for constant in constants or ()])
         if self.go_backwards:
             inputs = array_ops.reverse(inputs, [1])
+        if hasattr(self.cell, "begin"):
+            self.cell.begin(inputs[:, 0], training)
         if isinstance(initial_state, (list, tuple)):
             initial_state = nest.pack_sequence_as(self.cell.state_size, nest.flatten(initial_state))
         cell: Any = Steps(self.cell, constants) if isinstance(self.cell, base_layer.Layer) else self.cell

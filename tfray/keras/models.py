@@ -19,7 +19,8 @@ from tfray.framework.graph import Tensor
 from tfray.keras import layers as keras_layers
 from tfray.keras import saving
 from tfray.keras.descriptions import described, restored
-from tfray.keras.layers import Input, InputLayer, Layer, history
+from tfray.keras.layers import Input, InputLayer, Layer
+from tfray.keras.remembered_layers import history
 from tfray.keras.saving import clone_model, load_model, model_from_config, model_from_json, save_model
 from tfray.keras.training import Trainable
 from tfray.library.layers import base_layer

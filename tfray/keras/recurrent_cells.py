@@ -14,6 +14,9 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.library.layers import base_layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
 from tfray.library.variables.variable_scope import get_variable_scope
+from tfray.ops.arrays import array_ops
+from tfray.ops.control.control_flow_ops import smart_cond
+from tfray.ops.nn import nn_ops
 
 
 def output_size(cell: Any) -> Any:
@@ -31,14 +34,24 @@ def build_cell(owner: base_layer.Layer, cell: Any, step: TensorShape, constants:
         step: Shape of what it takes at a time.
         constants: Shapes of constants.
     """
-    if not isinstance(cell, base_layer.Layer) or cell.built:
+    if not isinstance(cell, base_layer.Layer):
         return
-    cell._scope = get_variable_scope()
-    shapes: Any = [step, *constants] if _takes(cell, constants) else step
-    cell.build(shapes)
-    cell.built = True
+    if not cell.built:
+        cell._scope = get_variable_scope()
+        shapes: Any = [step, *constants] if _takes(cell, constants) else step
+        cell.build(shapes)
+        cell.built = True
     for name in ("_trainable_weights", "_non_trainable_weights"):
-        getattr(owner, name).extend(getattr(cell, name))
+        own = getattr(owner, name)
+        known = set(map(id, own))
+        own.extend(each for each in getattr(cell, name) if id(each) not in known)
+
+
+def anew(cell: Any) -> Any:
+    """A cell as it was made, without variables; a list of them for a list. Others than layers are as they are."""
+    if isinstance(cell, (list, tuple)):
+        return [anew(each) for each in cell]
+    return type(cell).from_config(cell.get_config()) if hasattr(cell, "from_config") else cell
 
 
 def _takes(cell: Any, constants: Sequence[Any] | None) -> bool:
@@ -71,3 +84,11 @@ class Steps:
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         return run_cell(self._cell, inputs, state, self._constants)
+
+
+def drop_mask(like: Any, rate: float, training: Any) -> Any:
+    """In training, 0 for what is dropped and more than 1 for the rest; None if nothing is."""
+    if not rate:
+        return None
+    ones = array_ops.ones_like(like)
+    return smart_cond(training, lambda: nn_ops.dropout(ones, rate=rate), lambda: ones)
