@@ -320,4 +320,4 @@ def updated():
 
 @pytest.mark.parametrize(("build", "count"), [(chain, 0), (branches, 1), (small, 0), (updated, 0)])
 def test_long_operations_that_nothing_waits_for_run_aside(build, count):
-    assert asides_of(build) == ["MatMul"] * count
+    assert asides_of(build).count("MatMul") == count
