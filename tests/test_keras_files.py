@@ -296,3 +296,21 @@ def test_descriptions_name_public_parts_only(tmp_path, told, error):
     assert zipfile.is_zipfile(tmp_path / "model.npz")
     with pytest.raises(error):
         keras.models.load_model(str(tmp_path / "model.npz"))
+
+
+class Doubled(keras.layers.Layer):
+    """Twice what it takes."""
+
+    def call(self, inputs):
+        return 2 * inputs
+
+
+def test_a_scope_names_classes_of_the_program():
+    x = keras.Input((3,))
+    text = keras.Model(x, Doubled()(x)).to_json()
+    with pytest.raises(InvalidArgumentError, match="Doubled"):
+        keras.models.model_from_json(text)
+    with keras.utils.custom_object_scope({"Doubled": Doubled}):
+        model = keras.models.model_from_json(text)
+    np.testing.assert_array_equal(model.predict(np.ones((2, 3), np.float32)), np.full((2, 3), 2))
+    assert "Doubled" not in keras.utils.get_custom_objects()

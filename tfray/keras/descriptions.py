@@ -29,6 +29,34 @@ _MODULES: Final = {
 """Modules whose public names may stand in descriptions."""
 
 
+_custom_objects: Final[dict[str, Any]] = {}
+
+
+def get_custom_objects() -> dict[str, Any]:
+    """Classes and functions of the program by name, for all descriptions that are read. It may be changed."""
+    return _custom_objects
+
+
+class CustomObjectScope:
+    """A context manager within which descriptions may name classes and functions of the program.
+
+    Args:
+        *dictionaries: Classes and functions by name.
+    """
+
+    def __init__(self, *dictionaries: Mapping[str, Any]) -> None:
+        self._given = dictionaries
+
+    def __enter__(self) -> None:
+        self._before = dict(_custom_objects)
+        for each in self._given:
+            _custom_objects.update(each)
+
+    def __exit__(self, *error: object) -> None:
+        _custom_objects.clear()
+        _custom_objects.update(self._before)
+
+
 class Described:
     """A mixin for classes that are described by the arguments with which they are made."""
 
@@ -133,8 +161,9 @@ def restored(value: Any, custom_objects: Mapping[str, Any] | None = None) -> Any
 
 def _named(name: Any, custom_objects: Mapping[str, Any] | None) -> Any:
     short, _, own = str(name).rpartition(".")
-    if not short and own in (custom_objects or {}):
-        return (custom_objects or {})[own]
+    known = {**_custom_objects, **(custom_objects or {})}
+    if not short and own in known:
+        return known[own]
     module = importlib.import_module(_MODULES[short]) if short in _MODULES else None
     if module is None or own not in module.__all__:
         raise InvalidArgumentError(

@@ -1,4 +1,4 @@
-"""``tf.keras.utils``: classes as one-hot vectors, and normalised arrays."""
+"""``tf.keras.utils``: classes as one-hot vectors, normalised arrays, files, and names of a program's own classes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ import numpy as np
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of
 from tfray.keras.batch_sources import Sequence
+from tfray.keras.descriptions import CustomObjectScope as CustomObjectScope
+from tfray.keras.descriptions import get_custom_objects as get_custom_objects
 
-__all__ = ["Sequence", "get_file", "normalize", "to_categorical"]
+__all__ = [
+    "CustomObjectScope", "Sequence", "custom_object_scope", "get_custom_objects", "get_file", "normalize",
+    "to_categorical",
+]  # fmt: skip
+
+custom_object_scope = CustomObjectScope
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> np.ndarray:
