@@ -32,7 +32,8 @@ MIN_ASIDE_S: Final = 2e-4
 tenth of a millisecond, most of it waits for the interpreter's lock."""
 
 _FLOPS_PER_S: Final = 1e11
-"""Floating-point operations a second of one core. Only the ratio of estimates counts, so any CPU's number will do."""
+"""Floating-point operations a second of one core with 512-bit vectors. On a slower one, operations that could run aside
+are taken to be too short; which do never depends on the machine."""
 
 _BYTES_PER_S: Final = 1.5e10
 """Bytes a second that one core reads and writes."""
