@@ -675,3 +675,51 @@ def test_recurrent_layers_drop_in_training_alone(kind):
     plain.set_weights(layer.get_weights())
     found = keras.Model(x, plain(x)).predict(ones)
     np.testing.assert_allclose(rest, found, rtol=1e-5, atol=1e-6)
+
+
+# -- layers of several inputs --------------------------------------------------------------------------
+
+
+A, B = (np.random.default_rng(i).normal(size=(4, 5, 3)).astype(np.float32) for i in (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("merge", "shapes", "expected"),
+    [
+        ("add", [(5, 3), (1, 3)], A + B[:, :1]),
+        ("subtract", [(5, 3), (5, 3)], A - B),
+        ("average", [(5, 3), (5, 3)], (A + B) / 2),
+        ("maximum", [(5, 3), (5, 3)], np.maximum(A, B)),
+        ("minimum", [(5, 3), (5, 3)], np.minimum(A, B)),
+        ("concatenate", [(5, 3), (5, 3)], np.concatenate([A, B], -1)),
+    ],
+)
+def test_layers_of_several_inputs(merge, shapes, expected):
+    inputs = [keras.Input(shape) for shape in shapes]
+    model = keras.Model(inputs, getattr(keras.layers, merge)(inputs))
+    found = model.predict([A, B[:, : shapes[1][0]]])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("axes", "expected"), [(2, "bik,bjk->bij"), ([1, 1], "bki,bkj->bij"), (-1, "bik,bjk->bij")])
+def test_products_of_two_inputs(axes, expected):
+    inputs = [keras.Input((5, 3)), keras.Input((5, 3))]
+    found = keras.Model(inputs, keras.layers.dot(inputs, axes)).predict([A, B])
+    np.testing.assert_allclose(found, np.einsum(expected, A, B), rtol=1e-4, atol=1e-5)
+    cosine = keras.Model(inputs, keras.layers.dot(inputs, axes, normalize=True)).predict([A, A])
+    np.testing.assert_allclose(np.diagonal(cosine, axis1=1, axis2=2), 1, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("merge", "message"),
+    [
+        (lambda a, b: keras.layers.add([a]), "at least 2 inputs"),
+        (lambda a, b: keras.layers.multiply(a), "at least 2 inputs"),
+        (lambda a, b: keras.layers.concatenate([a, b]), "matching shapes"),
+        (lambda a, b: keras.layers.dot([a, b], 1), "do not match"),
+        (lambda a, b: keras.layers.dot([a, a, a], 1), "exactly 2"),
+    ],
+)
+def test_inputs_that_do_not_go_together(merge, message):
+    with pytest.raises(ValueError, match=message):
+        merge(keras.Input((5, 3)), keras.Input((4, 3)))

@@ -20,6 +20,7 @@ from tfray.keras import activations, initializers
 from tfray.keras.backend import learning_phase
 from tfray.keras.recurrent_cells import Steps, anew, build_cell, drop_mask, output_size, run_cell
 from tfray.keras.remembered_layers import Layer, Remembering, history
+from tfray.keras.tensor_functions import batch_dot
 from tfray.library.layers import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.feature_column import DenseFeatures
@@ -42,7 +43,8 @@ __all__ = [
     "Layer", "LeakyReLU", "MaxPool2D", "MaxPooling1D", "MaxPooling2D", "Maximum", "Minimum", "Multiply", "Permute",
     "ReLU", "RepeatVector", "Reshape", "SeparableConv2D", "SimpleRNN", "SimpleRNNCell", "Softmax", "StackedRNNCells",
     "Subtract",
-    "UpSampling2D", "ZeroPadding2D", "add", "average", "concatenate", "multiply",
+    "UpSampling2D", "ZeroPadding2D", "add", "average", "concatenate", "dot",
+    "maximum", "minimum", "multiply", "subtract",
 ]
 # fmt: on
 
@@ -367,72 +369,103 @@ def _pairs(sizes: Any) -> list[list[int]]:
 # -- of several inputs -------------------------------------------------------------------------------------
 
 
-class Add(Layer):
-    """The sum of the inputs."""
+class _Merge(Layer):
+    """A layer that makes one tensor of a list of at least two."""
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        return math_ops.add_n(inputs)
+        if not isinstance(inputs, (list, tuple)) or len(inputs) < 2:
+            raise InvalidArgumentError(f"a merge layer should be called on a list of at least 2 inputs, got {inputs}")
+        return self._merged(list(inputs))
+
+    def _merged(self, inputs: list[Any]) -> Any:
+        raise NotImplementedError
 
 
-class Subtract(Layer):
+class Add(_Merge):
+    """The sum of the inputs, whose shapes may be broadcast."""
+
+    def _merged(self, inputs: list[Any]) -> Any:
+        return functools.reduce(math_ops.add, inputs)
+
+
+class Subtract(_Merge):
     """The first of two inputs minus the second."""
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
-        return math_ops.subtract(*inputs)
+    def _merged(self, inputs: list[Any]) -> Any:
+        first, second = inputs
+        return math_ops.subtract(first, second)
 
 
-class Multiply(Layer):
+class Multiply(_Merge):
     """The product of the inputs."""
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math_ops.multiply, inputs)
 
 
-class Average(Layer):
+class Average(_Merge):
     """The mean of the inputs."""
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
-        return math_ops.add_n(inputs) / len(inputs)
+    def _merged(self, inputs: list[Any]) -> Any:
+        return functools.reduce(math_ops.add, inputs) / len(inputs)
 
 
-class Maximum(Layer):
+class Maximum(_Merge):
     """The largest of the inputs, element by element."""
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math_ops.maximum, inputs)
 
 
-class Minimum(Layer):
+class Minimum(_Merge):
     """The smallest of the inputs, element by element."""
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def _merged(self, inputs: list[Any]) -> Any:
         return functools.reduce(math_ops.minimum, inputs)
 
 
-class Concatenate(Layer):
-    """The inputs joined along `axis`."""
+class Concatenate(_Merge):
+    """The inputs joined along `axis`; their other sizes are equal."""
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axis = axis
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def _merged(self, inputs: list[Any]) -> Any:
+        sizes = [value.shape.as_list() for value in inputs]
+        for other in sizes:
+            del other[self.axis]
+        if any(not TensorShape(sizes[0]).is_compatible_with(other) for other in sizes):
+            shown = [value.shape.as_list() for value in inputs]
+            raise InvalidArgumentError(f"a `Concatenate` layer requires inputs with matching shapes, got {shown}")
         return array_ops.concat(inputs, self.axis)
 
 
-class Dot(Layer):
-    """Inner products of two inputs of shape ``[batch, n]``."""
+class Dot(_Merge):
+    """Products of two inputs, ``[batch, ...]``, example by example.
 
-    def __init__(self, axes: int = -1, normalize: bool = False, **kwargs: Any) -> None:
+    Args:
+        axes: The axis of each over which products are summed, or one for both.
+        normalize: Divide the inputs by their norms along these axes first: what is given is the cosine.
+        **kwargs: As for `Layer`.
+    """
+
+    def __init__(self, axes: int | Sequence[int] = -1, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.axes = axes
         self.normalize = normalize
 
-    def call(self, inputs: Any, **kwargs: Any) -> Any:
+    def _merged(self, inputs: list[Any]) -> Any:
+        if len(inputs) != 2:
+            raise InvalidArgumentError(f"a `Dot` layer should be called on exactly 2 inputs, got {len(inputs)}")
         first, second = inputs
+        axes = (self.axes, self.axes) if isinstance(self.axes, int) else tuple(self.axes)
+        one, other = (axis % value.shape.rank for axis, value in zip(axes, inputs, strict=True))
+        if not first.shape[one : one + 1].is_compatible_with(second.shape[other : other + 1]):
+            raise InvalidArgumentError(f"`Dot` over axes {axes}: shapes {first.shape} and {second.shape} do not match")
         if self.normalize:
-            first, second = (normalization_ops.l2_normalize(value, self.axes) for value in inputs)
-        return math_ops.reduce_sum(first * second, self.axes, keepdims=True)
+            first, second = normalization_ops.l2_normalize(first, one), normalization_ops.l2_normalize(second, other)
+        return batch_dot(first, second, (one, other))
 
 
 # -- recurrent layers ---------------------------------------------------------------------------------------
@@ -722,22 +755,42 @@ class LSTM(_OwnCell):
 
 def add(inputs: Sequence[Any], **kwargs: Any) -> Any:
     """The sum of the inputs."""
-    return Add(**kwargs)(list(inputs))
+    return Add(**kwargs)(inputs)
 
 
 def multiply(inputs: Sequence[Any], **kwargs: Any) -> Any:
     """The product of the inputs."""
-    return Multiply(**kwargs)(list(inputs))
+    return Multiply(**kwargs)(inputs)
+
+
+def subtract(inputs: Sequence[Any], **kwargs: Any) -> Any:
+    """The first of two inputs minus the second."""
+    return Subtract(**kwargs)(inputs)
+
+
+def maximum(inputs: Sequence[Any], **kwargs: Any) -> Any:
+    """The largest of the inputs, element by element."""
+    return Maximum(**kwargs)(inputs)
+
+
+def minimum(inputs: Sequence[Any], **kwargs: Any) -> Any:
+    """The smallest of the inputs, element by element."""
+    return Minimum(**kwargs)(inputs)
+
+
+def dot(inputs: Sequence[Any], axes: int | Sequence[int], normalize: bool = False, **kwargs: Any) -> Any:
+    """Products of two inputs, example by example; see `Dot`."""
+    return Dot(axes, normalize, **kwargs)(inputs)
 
 
 def average(inputs: Sequence[Any], **kwargs: Any) -> Any:
     """The mean of the inputs."""
-    return Average(**kwargs)(list(inputs))
+    return Average(**kwargs)(inputs)
 
 
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
     """The inputs joined along `axis`."""
-    return Concatenate(axis, **kwargs)(list(inputs))
+    return Concatenate(axis, **kwargs)(inputs)
 
 
 Convolution2D, MaxPool2D, AvgPool2D = Conv2D, MaxPooling2D, AveragePooling2D
