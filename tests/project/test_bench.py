@@ -379,8 +379,9 @@ print(flush=True)
 sys.stdin.read()
 """
 BUSY = """
-import sys
+import signal, sys
 from benchmarks.processes import busy
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores interrupts
 with busy(2) as spinners:
     print(*spinners, flush=True)
     sys.stdin.read()
