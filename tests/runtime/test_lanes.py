@@ -17,7 +17,7 @@ from tfray.ops.kernels import cpu_threads
 from tfray.ops.kernels.cpu_threads import Lane, thread_count
 from tfray.runtime import lanes, memory
 from tfray.runtime.codegen import CompiledBody
-from tfray.runtime.device import Device
+from tfray.runtime.device import Device, gpu_count
 from tfray.runtime.lanes import Aside
 from tfray.runtime.segment_body import generic_body
 from tfray.runtime.step import Step
@@ -25,6 +25,7 @@ from tfray.runtime.step import Step
 RANDOM = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 helped = pytest.mark.skipif(thread_count() < 2, reason="this process may use one core")
+on_cpu = pytest.mark.skipif(gpu_count() > 0, reason="operations run aside on CPUs alone, and a GPU is in sight")
 
 
 class NoHelper:
@@ -87,6 +88,7 @@ def matrix(seed, size=48):
     return np.random.default_rng(seed).uniform(-1, 1, (size, size)).astype(np.float32)
 
 
+@on_cpu
 def test_nothing_writes_over_what_an_operation_aside_still_reads(late, eager):
     a, b = matrix(0), matrix(1)
     x = tf.matmul(tf.placeholder(tf.float32, a.shape, name="a"), b)
@@ -100,6 +102,7 @@ def test_nothing_writes_over_what_an_operation_aside_still_reads(late, eager):
     np.testing.assert_allclose(found, [expected] * 3, rtol=1e-4, atol=1e-4)
 
 
+@on_cpu
 def test_a_result_that_nothing_takes_is_not_written_into_later_ones(late, monkeypatch):
     monkeypatch.setattr(memory, "find_asides", lambda body, *arguments: {first_product(body): awaited_next(body)})
     a, b = matrix(0), matrix(1)
@@ -124,6 +127,7 @@ def awaited_next(body):
     return Aside(first_product(body), first_product(body) + 1)
 
 
+@on_cpu
 def test_a_variable_changes_after_what_reads_it_aside(late, eager):
     a = matrix(0)
     v = tf.Variable(a)
@@ -201,6 +205,7 @@ def losses_of_a_network(steps=4):
             return [session.run([loss, train], {x: image})[0] for _ in range(steps)]
 
 
+@on_cpu
 def test_a_network_trains_to_the_bit_as_it_does_in_one_lane(monkeypatch):
     calls = started(monkeypatch)
     found = losses_of_a_network()
@@ -213,6 +218,7 @@ def test_a_network_trains_to_the_bit_as_it_does_in_one_lane(monkeypatch):
 # -- errors --------------------------------------------------------------------------------------------
 
 
+@on_cpu
 def test_an_error_of_what_runs_aside_names_its_operation_and_line(eager):
     table = tf.placeholder(tf.int32, [None])
     x = tf.placeholder(tf.float32, [64, 64])
@@ -318,6 +324,7 @@ def updated():
     return [*products, change, chain()]
 
 
+@on_cpu
 @pytest.mark.parametrize(("build", "count"), [(chain, 0), (branches, 1), (small, 0), (updated, 0)])
 def test_long_operations_that_nothing_waits_for_run_aside(build, count):
     assert asides_of(build).count("MatMul") == count
