@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -241,17 +240,21 @@ def test_an_error_waits_for_what_runs_aside(monkeypatch):
     """The memory of a step is not given back while a helper works in it."""
     monkeypatch.setattr(cpu_threads, "_pause", cpu_threads._Pause())
     begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+    finish = cpu_threads.Aside.finish
 
     def call():
         begun.set()
         assert may_end.wait(PATIENCE_S)
-        time.sleep(0.01)  # the lane is left meanwhile, unless it waits
         ended.set()
 
+    def finished(aside):
+        may_end.set()  # only who waits for the call lets it end
+        return finish(aside)
+
+    monkeypatch.setattr(cpu_threads.Aside, "finish", finished)
     with pytest.raises(RuntimeError, match="the other lane"), Lane() as lane:
         lane.start(call)
         assert begun.wait(PATIENCE_S)
-        may_end.set()
         raise RuntimeError("the other lane")
     assert ended.is_set()
 
