@@ -121,10 +121,7 @@ def crf_multitag_log_likelihood(
     Returns:
         The logarithms, ``[batch]``, and the transitions.
     """
-    scores = convert_to_tensor(inputs)
-    transitions = _transitions(scores) if transition_params is None else transition_params
-    score = crf_multitag_sequence_score(scores, tag_bitmap, sequence_lengths, transitions)
-    return score - crf_log_norm(scores, sequence_lengths, transitions), transitions
+    return _log_likelihood(crf_multitag_sequence_score, inputs, tag_bitmap, sequence_lengths, transition_params)
 
 
 def crf_log_norm(inputs: TensorLike, sequence_lengths: TensorLike, transition_params: TensorLike | Variable) -> Tensor:
@@ -165,15 +162,21 @@ def crf_log_likelihood(
     Returns:
         The logarithms, ``[batch]``, and the transitions.
     """
+    return _log_likelihood(crf_sequence_score, inputs, tag_indices, sequence_lengths, transition_params)
+
+
+def _log_likelihood(
+    score_of: Callable[..., Tensor],
+    inputs: TensorLike,
+    tags: TensorLike,
+    lengths: TensorLike,
+    transitions: TensorLike | Variable | None,
+) -> tuple[Tensor, TensorLike | Variable]:
     scores = convert_to_tensor(inputs)
-    transitions = _transitions(scores) if transition_params is None else transition_params
-    score = crf_sequence_score(scores, tag_indices, sequence_lengths, transitions)
-    return score - crf_log_norm(scores, sequence_lengths, transitions), transitions
-
-
-def _transitions(scores: Tensor) -> Variable:
-    count = scores.shape[2].value
-    return get_variable("transitions", [count, count], dtype=scores.dtype)
+    if transitions is None:
+        count = scores.shape[2].value
+        transitions = get_variable("transitions", [count, count], dtype=scores.dtype)
+    return score_of(scores, tags, lengths, transitions) - crf_log_norm(scores, lengths, transitions), transitions
 
 
 def crf_decode(
