@@ -649,9 +649,10 @@ def test_a_layer_with_a_cell_of_the_program_is_described():
     assert again(x).shape.as_list() == [None, None, 6]
 
 
-def test_cells_are_made_anew_from_a_description():
+@pytest.mark.parametrize("stacked", [list, keras.layers.StackedRNNCells])
+def test_cells_are_made_anew_from_a_description(stacked):
     x = keras.Input((None, 3))
-    layer = keras.layers.RNN([keras.layers.GRUCell(4), Plain(2)])
+    layer = keras.layers.RNN(stacked([keras.layers.GRUCell(4), Plain(2)]))
     model = keras.Model(x, layer(x))
     again = keras.layers.RNN.from_config(layer.get_config())
     copy = keras.Model(x, again(x))

@@ -32,6 +32,7 @@ from tfray.keras.tensor_functions import (
     dropout,
     dtype,
     elu,
+    epsilon,
     equal,
     exp,
     expand_dims,
@@ -133,13 +134,6 @@ __all__ = [
 ]
 # fmt: on
 
-_EPSILON = 1e-7
-
-
-def epsilon() -> float:
-    """The small number that losses add or clip by, to keep logarithms finite."""
-    return _EPSILON
-
 
 def floatx() -> str:
     """The dtype of inputs and weights."""
@@ -223,9 +217,7 @@ def int_shape(x: Any) -> tuple[int | None, ...]:
     return tuple(x.shape.as_list())
 
 
-def eval(x: Any) -> Any:
-    """The value of a variable or tensor."""
-    return get_session().run(x)
+eval = get_value
 
 
 def batch_get_value(tensors: Sequence[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
@@ -18,7 +18,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, initializers
 from tfray.keras.backend import learning_phase
-from tfray.keras.recurrent_cells import Steps, anew, build_cell, drop_mask, output_size, run_cell
+from tfray.keras.recurrent_cells import Steps, build_cell, drop_mask, output_size, run_cell
 from tfray.keras.remembered_layers import Layer, Remembering, history
 from tfray.keras.tensor_functions import batch_dot
 from tfray.library.layers import base_layer, convolution_layers, core_layers, normalization_layers, pooling_layers
@@ -698,11 +698,6 @@ class RNN(Layer):
         super().__init__(**kwargs)
         self.cell = StackedRNNCells(cell) if isinstance(cell, (list, tuple)) else cell
         self.return_sequences, self.return_state, self.go_backwards = return_sequences, return_state, go_backwards
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> RNN:
-        """What `get_config` describes, made anew, its cells too."""
-        return super().from_config({**config, "cell": anew(config["cell"])} if "cell" in config else config)
 
     def call(  # type: ignore[override]
         self, inputs: Any, initial_state: Any = None, constants: Any = None, training: Any = None

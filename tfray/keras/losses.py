@@ -8,11 +8,12 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.keras.backend import epsilon
+from tfray.keras import tensor_functions
 from tfray.keras.descriptions import Described
+from tfray.keras.tensor_functions import epsilon
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
-from tfray.ops.nn import activation_ops, cross_entropy_ops, normalization_ops
+from tfray.ops.nn import activation_ops, normalization_ops
 
 # fmt: off
 __all__ = [
@@ -103,36 +104,19 @@ def cosine_proximity(y_true: Any, y_pred: Any) -> Tensor:
     return -math_ops.reduce_sum(y_true * y_pred, -1)
 
 
+def binary_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
+    """The mean cross entropy of independent classes; `y_pred` holds probabilities, or logits."""
+    return _mean(tensor_functions.binary_crossentropy(y_true, y_pred, from_logits))
+
+
 def categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
     """Cross entropy of exclusive classes given as vectors; `y_pred` holds probabilities, or logits."""
-    y_true, y_pred = _pair(y_true, y_pred)
-    if from_logits:
-        return cross_entropy_ops.softmax_cross_entropy_with_logits_v2(labels=y_true, logits=y_pred)
-    shares = y_pred / math_ops.reduce_sum(y_pred, -1, keepdims=True)
-    return -math_ops.reduce_sum(y_true * math_ops.log(_inside(shares)), -1)
+    return tensor_functions.categorical_crossentropy(y_true, y_pred, from_logits)
 
 
 def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
     """Cross entropy of exclusive classes given by their numbers; `y_pred` holds probabilities, or logits."""
-    y_pred = convert_to_tensor(y_pred)
-    classes = array_ops.to_int64(y_true)
-    if classes.shape.rank is not None and classes.shape.rank == y_pred.shape.rank:
-        classes = array_ops.squeeze(classes, [-1])
-    logits = y_pred if from_logits else math_ops.log(_inside(y_pred))
-    return cross_entropy_ops.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
-
-
-def binary_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
-    """The mean cross entropy of independent classes; `y_pred` holds probabilities, or logits."""
-    y_true, y_pred = _pair(y_true, y_pred)
-    if from_logits:
-        return _mean(cross_entropy_ops.sigmoid_cross_entropy_with_logits(labels=y_true, logits=y_pred))
-    share = _inside(y_pred)
-    return _mean(-(y_true * math_ops.log(share) + (1.0 - y_true) * math_ops.log(1.0 - share)))
-
-
-def _inside(probabilities: Tensor) -> Tensor:
-    return math_ops.maximum(math_ops.minimum(probabilities, 1.0 - epsilon()), epsilon())
+    return tensor_functions.sparse_categorical_crossentropy(y_true, y_pred, from_logits)
 
 
 class Loss(Described):

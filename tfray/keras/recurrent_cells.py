@@ -47,13 +47,6 @@ def build_cell(owner: base_layer.Layer, cell: Any, step: TensorShape, constants:
         own.extend(each for each in getattr(cell, name) if id(each) not in known)
 
 
-def anew(cell: Any) -> Any:
-    """A cell as it was made, without variables; a list of them for a list. Others than layers are as they are."""
-    if isinstance(cell, (list, tuple)):
-        return [anew(each) for each in cell]
-    return type(cell).from_config(cell.get_config()) if hasattr(cell, "from_config") else cell
-
-
 def _takes(cell: Any, constants: Sequence[Any] | None) -> bool:
     return bool(constants) and "constants" in inspect.signature(cell.call).parameters
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 from tfray.framework import nest
 from tfray.framework.dtypes import DTypeLike
@@ -61,6 +61,11 @@ class Remembering(Described):
         own = {"name": self.name, "trainable": self.trainable}  # type: ignore[attr-defined]
         return {**super().get_config(), **{key: value for key, value in own.items() if self._takes(key)}}
 
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes, made anew; layers within it, such as cells, are made anew too."""
+        return super().from_config({name: _anew(value) for name, value in config.items()})
+
     def get_weights(self) -> list[Any]:
         """Values of all variables, the trainable ones first."""
         values: list[Any] = get_session().run(list(self.variables))  # type: ignore[attr-defined]
@@ -70,6 +75,12 @@ class Remembering(Described):
         """Set all variables, in the order of `get_weights`."""
         for variable, value in zip(self.variables, weights, strict=True):  # type: ignore[attr-defined]
             variable.load(value, get_session())
+
+
+def _anew(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_anew, value)) if isinstance(value, tuple) else [_anew(each) for each in value]
+    return type(value).from_config(value.get_config()) if isinstance(value, Remembering) else value
 
 
 class Layer(Remembering, base_layer.Layer):

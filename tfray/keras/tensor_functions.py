@@ -14,6 +14,7 @@ import numpy as np
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Tensor
+from tfray.library.layers import named_activations
 from tfray.library.namespaces import math, nn, random
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
@@ -63,37 +64,41 @@ transpose = array_ops.transpose
 shape = array_ops.shape
 eye = array_ops.eye
 elu = nn.elu
+hard_sigmoid = named_activations.hard_sigmoid
 in_top_k = nn.in_top_k
 foldl = functional_ops.foldl
 foldr = functional_ops.foldr
 map_fn = functional_ops.map_fn
 
 
+def epsilon() -> float:
+    """The small number that losses add or clip by, to keep logarithms finite."""
+    return _EPSILON
+
+
 # -- reductions ----------------------------------------------------------------------------------------
 
 
-def _reduction(reduce: Callable[..., Tensor], words: str) -> Callable[..., Tensor]:
+def _reduction(reduce: Callable[..., Tensor], words: str, of_floats: bool = False) -> Callable[..., Tensor]:
     def function(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
         x = convert_to_tensor(x)
-        is_counted = words in _OF_FLOATS and x.dtype.name == "bool"
+        is_counted = of_floats and x.dtype.name == "bool"
         return reduce(array_ops.cast(x, _FLOAT) if is_counted else x, axis, keepdims)
 
     function.__doc__ = f"The {words} along axes, all of them when `axis` is None; `keepdims` keeps these with size 1."
     return function
 
 
-_OF_FLOATS: Final = ("mean", "variance", "standard deviation")
-
 all = _reduction(math.reduce_all, "conjunction")
 any = _reduction(math.reduce_any, "disjunction")
 logsumexp = _reduction(math.reduce_logsumexp, "logarithm of the sum of exponentials")
 max = _reduction(math.reduce_max, "maximum")
-mean = _reduction(math.reduce_mean, "mean")
+mean = _reduction(math.reduce_mean, "mean", of_floats=True)
 min = _reduction(math.reduce_min, "minimum")
 prod = _reduction(math.reduce_prod, "product")
-std = _reduction(math.reduce_std, "standard deviation")
+std = _reduction(math.reduce_std, "standard deviation", of_floats=True)
 sum = _reduction(math.reduce_sum, "sum")
-var = _reduction(math.reduce_variance, "variance")
+var = _reduction(math.reduce_variance, "variance", of_floats=True)
 
 
 def argmax(x: Any, axis: int = -1) -> Tensor:
@@ -149,11 +154,6 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
     return above + alpha * math.minimum(x - threshold, 0.0) if alpha else above
 
 
-def hard_sigmoid(x: Any) -> Tensor:
-    """``0.2 * x + 0.5`` between 0 and 1."""
-    return math_ops.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
-
-
 def softmax(x: Any, axis: int = -1) -> Tensor:
     """Exponentials that sum up to 1 along an axis."""
     return nn.softmax(x, axis=axis)
@@ -171,22 +171,16 @@ def dropout(x: Any, level: float, noise_shape: Any = None, seed: int | None = No
 
 def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
     """The cross entropy of each number of `output`, a probability or a logit."""
-    logits = output if from_logits else _logits(output)
-    return nn.sigmoid_cross_entropy_with_logits(labels=target, logits=logits)
-
-
-def _logits(probabilities: Any) -> Tensor:
-    inside = _inside(probabilities)
-    return math.log(inside / (1 - inside))
-
-
-def _inside(probabilities: Any) -> Tensor:
-    """Probabilities whose logarithms are finite."""
-    return math_ops.clip_by_value(probabilities, _EPSILON, 1 - _EPSILON)
+    target, output = _as_one_dtype(target, output)
+    if from_logits:
+        return nn.sigmoid_cross_entropy_with_logits(labels=target, logits=output)
+    share = _inside(output)
+    return -(target * math.log(share) + (1.0 - target) * math.log(1.0 - share))
 
 
 def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
     """The cross entropy along the last axis, of probabilities or logits and one-hot targets."""
+    target, output = _as_one_dtype(target, output)
     if from_logits:
         return nn.softmax_cross_entropy_with_logits_v2(labels=target, logits=output)
     shares = output / math.reduce_sum(output, -1, keepdims=True)
@@ -194,10 +188,22 @@ def categorical_crossentropy(target: Any, output: Any, from_logits: bool = False
 
 
 def sparse_categorical_crossentropy(target: Any, output: Any, from_logits: bool = False) -> Tensor:
-    """The same for targets that are classes."""
+    """The same for targets that are classes; their last axis may have size 1."""
+    output, classes = convert_to_tensor(output), array_ops.to_int64(target)
+    if classes.shape.rank is not None and classes.shape.rank == output.shape.rank:
+        classes = array_ops.squeeze(classes, [-1])
     logits = output if from_logits else math.log(_inside(output))
-    classes = array_ops.reshape(array_ops.cast(target, "int64"), array_ops.shape(logits)[:-1])
     return nn.sparse_softmax_cross_entropy_with_logits(labels=classes, logits=logits)
+
+
+def _as_one_dtype(target: Any, output: Any) -> tuple[Tensor, Tensor]:
+    output = convert_to_tensor(output)
+    return array_ops.cast(target, output.dtype), output
+
+
+def _inside(probabilities: Tensor) -> Tensor:
+    """Probabilities whose logarithms are finite."""
+    return math_ops.clip_by_value(probabilities, _EPSILON, 1 - _EPSILON)
 
 
 # -- products ------------------------------------------------------------------------------------------
