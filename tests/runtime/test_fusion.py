@@ -97,6 +97,24 @@ def test_rows_of_different_lengths_do_not_mix():
           lines=array(2, 30), first=array(3, 16, 32, 1, 1), second=array(4, 16, 32, 20, 1))  # fmt: skip
 
 
+@pytest.mark.parametrize("axis", [0, 1, [0, 1], None])
+@pytest.mark.parametrize("reduce", [tf.reduce_max, tf.reduce_mean, tf.reduce_sum, tf.reduce_prod])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float16])
+def test_gradients_of_reductions_are_repeated(reduce, axis, dtype):
+    x, y = feed("x", dtype), feed("y", dtype)
+    (gradient,) = tf.gradients(reduce(tf.tanh(x), axis), x)
+    check(
+        [gradient * y + y, gradient], x=array(0).astype(dtype.as_numpy_dtype), y=array(1).astype(dtype.as_numpy_dtype)
+    )
+
+
+def test_gradients_of_reductions_over_the_middle_and_the_end():
+    x = feed("x", shape=[16, 32, 20, 30])
+    values = [tf.reduce_mean(tf.square(x), axis) for axis in ([1, 2], [2, 3], [0, 1], [0, 2], 3, -4)]
+    gradients = [tf.gradients(value, x)[0] * x for value in values]
+    check([tf.add_n(gradients), gradients[0] + gradients[1] * gradients[2]], x=array(0, 16, 32, 20, 30))
+
+
 def test_other_dtypes_in_between():
     x, y = feed("x"), feed("y")
     positive = tf.logical_and(x > 0, tf.cast(y, tf.int32) > 0)

@@ -58,6 +58,7 @@ from tfray.runtime.fusion import (
     in_form,
     is_threaded,
     looped_function,
+    once,
     part_buffer,
     parts_of,
     run_loop,
@@ -597,7 +598,7 @@ class _Emitter:
         """Write the call of a compiled loop. Its operations are taken to have equal shares of its time."""
         program = self._program
         loop.prepare()
-        arrays = ", ".join(map(self.name, [*group.forms, *kept]))
+        arrays = ", ".join([*(self._taken(group, tensor) for tensor in group.forms), *map(self.name, kept)])
         forms = *group.forms.values(), *("result" for _ in kept)
         how = f"{group.shape}, {group.width}, {forms}, {is_threaded(group, self._kernel)}"
         call = f"{program.refer('run_loop', run_loop)}({program.refer('loop', loop)}, {how}, {arrays})"
@@ -608,10 +609,12 @@ class _Emitter:
     def _write_parts(self, group: FusedGroup, kept: Sequence[Tensor], serial: int) -> None:
         """Write a function of a part, and its run over all parts."""
         program = self._program
-        whole = {t: f"f{serial}_{i}" for i, (t, form) in enumerate(group.forms.items()) if form != "scalar"}
-        in_rows = {"whole": group.matrix_shape, "row": (group.width,), "column": (group.matrix_shape[0], 1)}
+        kinds = {t: form for t, form in group.forms.items() if form != "scalar" or group.is_repeated(t)}
+        whole = {tensor: f"f{serial}_{i}" for i, tensor in enumerate(kinds)}
+        rows, row = group.matrix_shape[0], (group.width,)
+        in_rows = {"whole": group.matrix_shape, "row": row, "column": (rows, 1), "scalar": (1,)}
         for tensor, name in whole.items():
-            form = f"{program.refer('in_form', in_form)}({self.name(tensor)}, {in_rows[group.forms[tensor]]})"
+            form = f"{program.refer('in_form', in_form)}({self._taken(group, tensor)}, {in_rows[kinds[tensor]]})"
             program.add(f"{name} = {form}")
         for tensor in kept:
             whole[tensor] = f"f{serial}_{self.name(tensor)}"
@@ -629,12 +632,19 @@ class _Emitter:
         program.add(f"{program.refer('run_parts', run_parts)}(g{serial}, {parts}, {threaded})")
         program.add(" = ".join([f"g{serial}", *whole.values()]) + " = None")
 
+    def _taken(self, group: FusedGroup, tensor: Tensor) -> str:
+        """An input of a group as it is taken: without what a view repeats."""
+        name = self.name(tensor)
+        if not group.is_repeated(tensor):
+            return name
+        return f"{self._program.refer('once', once)}({name}, {group.forms[tensor]!r}, {group.width})"
+
     def _write_part(self, group: FusedGroup, whole: Mapping[Tensor, str]) -> None:
         """Write the operations of a group on one part."""
         program, names = self._program, {}
         for tensor, name in whole.items():
             names[tensor] = f"p{tensor.op.id}_{tensor.value_index}"
-            is_cut = group.forms.get(tensor) != "row"
+            is_cut = group.forms.get(tensor) not in ("row", "scalar")
             program.add(f"{names[tensor]} = {name}[part]" if is_cut else f"{names[tensor]} = {name}")
         slots = scratch_slots(group, self._kernel)
         for index, op in enumerate(group.ops):

@@ -219,7 +219,7 @@ class _Search:
         """How an input takes part in results of `shape` (see `Load`), and the row length that this needs."""
         if tensor in self._body.constants and not tensor.shape.rank:
             return "number", None
-        return form_of(tensor, shape)
+        return form_of(sizes_of(tensor), shape)
 
     def _candidates(self, op: Operation, key: Hashable) -> list[_Cluster]:
         found = self._by_key.get(key, [])[: -_CANDIDATES - 1 : -1] if key is not None else []
@@ -300,7 +300,7 @@ def name_of(tensor: Tensor) -> str:
 def group_loop(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> DeviceLoop:
     """The kernel of a group: it takes and gives arrays by `name_of`."""
     forms = {
-        tensor: (form, form_of(tensor, group.shape)[1] if form in ("row", "column") else None)
+        tensor: (form, form_of(sizes_of(tensor), group.shape)[1] if form in ("row", "column") else None)
         for tensor, form in group.forms.items()
     }
     kept = [tensor for tensor in group.results if tensor not in group.internal]

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework import dtypes
+from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, KernelFunction
 from tfray.ops.kernels.compiling import STEP_ELEMENTS, CompiledKernel
@@ -82,6 +83,10 @@ class FusedGroup:
         """The result of each operation."""
         return [op.outputs[0] for op in self.ops]
 
+    def is_repeated(self, tensor: Tensor) -> bool:
+        """Whether an input is a view that repeats its elements, of which each is taken once: see `once`."""
+        return self.forms.get(tensor, "whole") != "whole" and sizes_of(tensor) == self.shape
+
     @property
     def matrix_shape(self) -> tuple[int, ...]:
         """The form in which whole arrays are cut along their first axis."""
@@ -122,7 +127,7 @@ def _extended(
     for tensor in op.inputs:
         if tensor in own:
             continue
-        form, needed = form_of(tensor, shape)
+        form, needed = _form_in(tensor, shape, width)
         if form is None or (needed is not None and width not in (None, needed)):
             return None
         forms[tensor], width = form, needed if width is None else width
@@ -147,9 +152,13 @@ def sizes_of(tensor: Tensor) -> tuple[int, ...]:
     return tuple(int(size) for size in tensor.shape.sizes if size is not None)
 
 
-def form_of(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | None]:
-    """How an input takes part in results of `shape` (see `FusedGroup.forms`), and the row length that this needs."""
-    own = sizes_of(tensor)
+def form_of(own: tuple[int, ...], shape: tuple[int, ...]) -> tuple[str | None, int | None]:
+    """How an input takes part in results of `shape` (see `FusedGroup.forms`), and the row length that this needs.
+
+    Args:
+        own: The sizes of the input.
+        shape: The sizes of the results.
+    """
     if own == shape:
         return "whole", None
     if math.prod(own) == 1:
@@ -161,6 +170,26 @@ def form_of(tensor: Tensor, shape: tuple[int, ...]) -> tuple[str | None, int | N
     if len(own) == len(shape) and own[:kept] == shape[:kept]:
         return "column", math.prod(shape[kept:])
     return None, None
+
+
+def _form_in(tensor: Tensor, shape: tuple[int, ...], width: int | None) -> tuple[str | None, int | None]:
+    """`form_of` a tensor in a group with rows of `width`. What a view repeats is taken once, where rows allow it."""
+    form, needed = form_of(_sizes_once(tensor), shape)
+    fits = form is not None and (needed is None or (width in (None, needed) and needed <= _MAX_TILE))
+    return (form, needed) if fits else form_of(sizes_of(tensor), shape)
+
+
+def _sizes_once(tensor: Tensor) -> tuple[int, ...]:
+    """The sizes of a tensor; 1 for the dimensions along which it is a view that repeats what it shows."""
+    sizes = sizes_of(tensor)
+    if tensor.op.type != "ExpandReduced":
+        return sizes
+    reduced, _, axis = tensor.op.inputs
+    if reduced.shape.num_elements() == 1:
+        return (1,) * len(sizes)
+    axes = constant_value(axis)
+    repeated = set() if axes is None else {int(i) % len(sizes) for i in np.ravel(axes)}
+    return tuple(1 if i in repeated else size for i, size in enumerate(sizes))
 
 
 def _pays(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -> bool:
@@ -384,6 +413,14 @@ def _run_loop_on(loop: CompiledKernel, size: int, width: int | None, threaded: b
         loop.run(size, STEP_ELEMENTS, *arrays, is_large=threaded)
     else:
         loop.run(size // width, max(1, STEP_ELEMENTS // width), width, *arrays, is_large=threaded)
+
+
+def once(array: Any, form: str, width: int | None) -> Any:
+    """The elements that a view of the shape of the results repeats: in each row, in each column, or everywhere."""
+    if form == "scalar":
+        return array.reshape(-1)[:1]
+    rows = array.reshape(-1, width)
+    return rows[0] if form == "row" else rows[:, :1]
 
 
 def in_form(array: Any, shape: tuple[int, ...]) -> Any:
