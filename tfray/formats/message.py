@@ -355,24 +355,22 @@ def is_text_of(declared: MessageType, contents: bytes | FileOctets) -> bool:
     return found is not None and found[1].decode() in {field.name for field in declared.FIELDS}
 
 
-_ESCAPED: Final = r"\\(?:[abfnrtvxuUX\\'\"?]|(?![4-7][0-7]{2})[0-7])"
-_OPEN: Final = [rf"{quote}(?:[^{quote}\\\n]++|{_ESCAPED})*+" for quote in "\"'"]
-"""A string without its end, by its quotes."""
-
-_NO_ESCAPE: Final = re.compile(
-    rf"""^(?:[^"'#\n\\]++|{_OPEN[0]}"|{_OPEN[1]}')*+(?:{_OPEN[0]}|{_OPEN[1]})(\\(?:[4-7][0-7]{{2}}|.))""", re.MULTILINE
-)
-"""A line up to a backslash in a string that no character follows from, or one above 255. Comments may hold any."""
+_ESCAPED: Final = re.compile(r"\\(?:[abfnrtvxuUX\\'\"?]|(?![4-7][0-7]{2})[0-7])")
+_STRING_OR_COMMENT: Final = re.compile(r"""#[^\n]*|"([^"\n]*)"?|'([^'\n]*)'?""")
+_NO_ESCAPE: Final = re.compile(r"\\(?:[4-7][0-7]{2}|.)")
+"""Strings, and a backslash that no character follows from or one above 255: where all others have been taken out."""
 
 
 def _check_escapes(declared: MessageType, text: str) -> None:
     """Raise `DataLossError` for an escape sequence that means nothing. Protobuf's library would only warn of it."""
-    found = _NO_ESCAPE.search(text)
-    if found is not None:
-        line = text.count("\n", 0, found.start(1)) + 1
-        raise DataLossError(
-            f"this is no text of a {declared.__name__}: line {line}: {found[1]!r} stands for no character"
-        )
+    text = _ESCAPED.sub("", text)
+    for piece in _STRING_OR_COMMENT.finditer(text):
+        found = _NO_ESCAPE.search(piece[1] or piece[2] or "")
+        if found is not None:
+            line = text.count("\n", 0, piece.start()) + 1
+            raise DataLossError(
+                f"this is no text of a {declared.__name__}: line {line}: {found[0]!r} stands for no character"
+            )
 
 
 def message_of_text(declared: MessageType, text: str) -> Any:

@@ -65,3 +65,16 @@ def test_the_number_of_threads_changes_no_bit(name, monkeypatch):
         monkeypatch.setattr(compiling, "thread_count", lambda threads=threads: threads)
         results.append(reduced(name, x))
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("shape", [(3, 1 << 17), (1 << 17, 3), (2, 300, 1000), (1 << 19,), (1, 1 << 19)])
+@pytest.mark.parametrize(("exclusive", "reverse"), [(False, False), (True, False), (False, True), (True, True)])
+def test_running_sums_of_large_arrays(shape, exclusive, reverse):
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(np.float32)
+    for axis in range(len(shape)):
+        turned = np.flip(x, axis) if reverse else x
+        sums = np.cumsum(turned, axis)
+        expected = sums - turned if exclusive else sums
+        with tf.Graph().as_default(), tf.Session() as session:
+            found = session.run(tf.cumsum(tf.constant(x), axis, exclusive, reverse))
+        np.testing.assert_array_equal(found, np.flip(expected, axis) if reverse else expected)

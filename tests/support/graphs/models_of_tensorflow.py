@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tarfile
-
 from tests.support import GOLDEN
+from tests.support.archives import unpack
 
 
 def unpack_models(folder):
     """Put the folders of all models into a folder, which is returned."""
-    with tarfile.open(GOLDEN / "saved_models" / "of_tensorflow.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
+    unpack(GOLDEN / "saved_models" / "of_tensorflow.tar.xz", folder)
     return folder

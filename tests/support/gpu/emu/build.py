@@ -16,10 +16,11 @@ import os
 import subprocess
 import sys
 import sysconfig
-import tarfile
 from pathlib import Path
 
 import numpy as np
+
+from tests.support.archives import unpack
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path(sys.prefix).parent
@@ -69,8 +70,7 @@ def cupy_source() -> Path:
             + ["--no-binary", "cupy", "--dest", str(CACHE), f"cupy=={version}"],
             env={**os.environ, "CUPY_INSTALL_USE_STUB": "1"},  # its setup looks for no CUDA then
         )
-        with tarfile.open(CACHE / f"cupy-{version}.tar.gz") as archive:
-            archive.extractall(CACHE, filter="data")
+        unpack(CACHE / f"cupy-{version}.tar.gz", CACHE)
     return folder
 
 
