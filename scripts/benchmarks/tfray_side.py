@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -37,7 +36,6 @@ class TfrayBackend:
 @contextmanager
 def _nodes(jobs: Mapping[str, int], worker_nodes: int) -> Iterator[dict[str, tf.JobSpec]]:
     """Ray nodes on this machine, and the jobs placed on them. This process is on a node without a task."""
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # on a busy machine Ray's 30 s are not enough
     import ray
     from ray.cluster_utils import Cluster
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

@@ -192,25 +192,35 @@ def short_input(input_fn, replica, steps):
     return short
 
 
-def together_input(input_fn, folder, replicas):
+def together_input(input_fn, folder, replicas, again=()):
     """No replica gets a first batch before all have opened their inputs.
 
     Then what a test does after a step need not wait for a worker: it must not, since whoever calls `on_step` also
     introduces workers.
+
+    Args:
+        input_fn: Gives the batches.
+        folder: Where replicas tell each other how far they are.
+        replicas: How many there are.
+        again: Numbers of batches after which each replica waits until the others have taken as many. On a busy
+            machine all of a run's steps may else be those of a few replicas.
     """
     barrier, driver = Barrier(folder), os.getpid()
 
-    def read(batches):
-        for other in range(replicas):
-            barrier.wait(f"there{other}")
-        yield from batches
+    def read(batches, index):
+        for number, batch in enumerate(batches):
+            if number == 0 or number in again:
+                barrier.reach(f"batch{number}of{index}")
+                for other in range(replicas):
+                    barrier.wait(f"batch{number}of{other}")
+            yield batch
 
     def together(context):
         batches = input_fn(context)
         if os.getpid() == driver:  # which looks at the first batch before it starts anybody
             return batches
-        barrier.reach(f"there{context.index}")
-        return read(batches)
+        barrier.reach(f"batch0of{context.index}")
+        return read(batches, context.index)
 
     return together
 

@@ -102,7 +102,7 @@ def test_replicas_compute_what_one_process_computes(ray_local, model, optimizer,
 
 def test_asynchronous_training_runs_the_steps_and_learns(ray_local, tmp_path):
     seen = []
-    together = functools.partial(together_input, folder=tmp_path, replicas=3)
+    together = functools.partial(together_input, folder=tmp_path, replicas=3, again=[5, 10, 15])
     result = trainer(steps=80, scale=scaling(3, 2, mode="async"), input_of=together, on_step=seen.append).fit()
     assert result.steps == 80 and result.variables["global_step"] == 80
     assert [record.step for record in seen] == list(range(1, 81))
