@@ -1,4 +1,8 @@
-"""Operations that are computed together with the one before: a bias, and relu, with the convolution they follow."""
+"""Forms of operations that compute less: with the one before, or with what another has noted.
+
+A bias, and relu, are computed with the convolution that they follow. Max pooling notes where each maximum was if the
+step needs its gradient too.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +42,37 @@ def fused_form(op: Operation, inputs: Sequence[Tensor]) -> FusedForm | None:
         attrs = {**former.attrs, "fused_ops": ["BiasAdd", "Relu"]}
         return FusedForm("_FusedConv2D", list(former.inputs), attrs) if former.device == op.device else None
     return None
+
+
+def noted_by(op: Operation) -> Operation | None:
+    """The operation that can note what `op`, its gradient, finds out otherwise; None if there is none."""
+    if op.type != "MaxPoolGrad":
+        return None
+    images, maxima, _ = op.inputs
+    pool = maxima.op
+    alike = pool.type == "MaxPool" and pool.inputs[0] is images and pool.device == op.device
+    if not alike or any(op.attrs[name] != value for name, value in pool.attrs.items() if not name.startswith("_")):
+        return None
+    return pool if {*op.placed_with, *pool.placed_with} <= {pool.name} else None
+
+
+def noting_form(op: Operation, inputs: Sequence[Tensor]) -> FusedForm:
+    """What computes `op`, and notes something for its gradient (see `noted_by`)."""
+    return FusedForm("_MaxPoolWithPlaces", list(inputs), op.attrs)
+
+
+def form_with_notes(op: Operation, inputs: Sequence[Tensor]) -> FusedForm | None:
+    """What computes a gradient by what has been noted for it; None if nothing has.
+
+    Args:
+        op: The operation.
+        inputs: Its inputs, in the graph to which the result is to be added.
+    """
+    if noted_by(op) is None or inputs[1].op.type != "_MaxPoolWithPlaces":
+        return None
+    images, maxima, d_outputs = inputs
+    attrs = {**op.attrs, "_class": [maxima.op.name]}  # what is noted is for one kind of device
+    return FusedForm("_MaxPoolGradAtPlaces", [images, maxima, maxima.op.outputs[1], d_outputs], attrs)
 
 
 def _adds_bias(op: Operation, inputs: Sequence[Tensor]) -> bool:

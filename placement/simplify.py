@@ -16,7 +16,7 @@ from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import reachable_backward, topological_order
-from tfray.placement.fuse import fused_form
+from tfray.placement.fuse import FusedForm, form_with_notes, fused_form, noted_by, noting_form
 from tfray.placement.regions import KeptParts, kept_parts, scheduled
 
 MAX_FOLDED_BYTES: Final = 1 << 20
@@ -72,6 +72,7 @@ class _Simplifier:
         self._optimize = optimize
         self._seen: dict[Any, Operation] = {}
         self._constants: dict[Tensor, np.ndarray[Any, Any]] = {}
+        self._noting: set[Operation] = set()
 
     def run(self, ops: Sequence[Operation], fed: Sequence[Tensor]) -> Simplified:
         graph = self._result.graph
@@ -82,6 +83,7 @@ class _Simplifier:
                 if self._used.isdisjoint(op.outputs):
                     self._used.update(op.outputs)
             self._note_uses(ops)
+            self._noting = {pool for pool in map(noted_by, ops) if pool is not None}
             for tensor in fed:
                 self._add_feed(tensor, tensor.op in run)
             for op in ops:
@@ -200,26 +202,40 @@ class _Simplifier:
         key = (op.type, tuple(inputs), tuple(sorted(c.id for c in controls)), op.device, _attrs_key(op.attrs))
         twin = self._seen.get(key)
         if twin is not None:
-            return twin, twin.outputs
-        made = self._fused(op, inputs, controls) or _copy(self._result.graph, op, inputs, controls)
+            return twin, twin.outputs[: len(op.outputs)]
+        made = self._in_other_form(op, inputs, controls) or _copy(self._result.graph, op, inputs, controls)
         self._seen[key] = made
         if op.type == "Const" and not controls:  # what folds a constant does not wait for what that waits for
             self._constants[made.outputs[0]] = constant_array(op)
-        return made, made.outputs
+        return made, made.outputs[: len(op.outputs)]
 
-    def _fused(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation | None:
-        """An operation that computes `op` and the one before it, if no other needs what lies between."""
+    def _in_other_form(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation | None:
+        """An operation that computes `op` with less work, or spares others work; None if there is none."""
         graph = self._result.graph
-        if not inputs or controls or inputs[0].op.control_inputs or isinstance(graph, Region):
+        if not inputs or isinstance(graph, Region):
             return None
-        if self._uses[op.inputs[0]] > 1 or op.inputs[0].op in self._kept:
-            return None
-        form = fused_form(op, inputs)
+        form = noting_form(op, inputs) if op in self._noting else form_with_notes(op, inputs)
+        form = form or self._fused(op, inputs, controls)
         if form is None:
             return None
         return graph.create_op(
-            form.type, form.inputs, form.attrs, op.name, exact_name=True, device=op.device, site=op.site
+            form.type,
+            form.inputs,
+            form.attrs,
+            op.name,
+            control_inputs=controls,
+            exact_name=True,
+            device=op.device,
+            site=op.site,
         )
+
+    def _fused(self, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> FusedForm | None:
+        """A form that computes `op` and the one before it, if no other needs what lies between."""
+        if controls or inputs[0].op.control_inputs:
+            return None
+        if self._uses[op.inputs[0]] > 1 or op.inputs[0].op in self._kept:
+            return None
+        return fused_form(op, inputs)
 
     def _fold(
         self, op: Operation, inputs: list[Tensor], controls: list[Operation]

@@ -6,6 +6,7 @@ within one part, so that the number of threads changes no bit.
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 from math import prod
 from typing import Final, NamedTuple
@@ -98,7 +99,9 @@ def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides
     layouts = [(a, a_strides), (b, b_strides), (shape, _contiguous(shape) if out_strides is None else out_strides)]
     if not all(_is_plain(sizes, strides) for sizes, strides in layouts):
         return None
-    parts = _parts(shape, min(_MOST_PARTS, int(work / _PART_WORK)))
+    # With a matrix that is turned, parts of all rows, or of all columns, are faster.
+    in_grid = all(strides[-1] == 1 for strides in (a_strides, b_strides))
+    parts = _parts(shape, max(1, min(_MOST_PARTS, int(work / _PART_WORK))), in_grid)
     try:
         made: dict[tuple[Shape, ...], Primitive] = {}
         primitives = []
@@ -139,18 +142,43 @@ def _cut_sizes(sizes: Shape, slices: tuple[slice, ...]) -> Shape:
     return tuple(len(range(*each.indices(size))) for size, each in zip(sizes, slices, strict=True))
 
 
-def _parts(shape: Shape, count: int) -> list[tuple[tuple[slice, ...], tuple[slice, ...], tuple[slice, ...]]]:
-    """A product cut along the longest axis of batch, rows and columns; a step in the batch counts as `_GRAIN` rows."""
+def _parts(
+    shape: Shape, count: int, in_grid: bool
+) -> list[tuple[tuple[slice, ...], tuple[slice, ...], tuple[slice, ...]]]:
+    """A product cut along the longest axis of batch, rows and columns; a step in the batch counts as `_GRAIN` rows.
+
+    Args:
+        shape: Shape of the product.
+        count: Number of parts, about.
+        in_grid: Whether rows and columns may both be cut.
+    """
     whole = slice(None)
     rank = len(shape)
     lengths = [shape[0] if rank > 2 else 0, -(-shape[-2] // _GRAIN), -(-shape[-1] // _GRAIN)]
     axis = lengths.index(max(lengths))
-    unit = 1 if axis == 0 else _GRAIN
-    count = max(1, min(count, lengths[axis]))
+    counts = [1, 1, 1]
+    counts[axis] = max(1, min(count, lengths[axis]))
+    if in_grid and axis > 0:
+        counts[1:] = _grid(lengths[1], lengths[2], count)
+    batches, *both = (
+        [slice(length * i // number * unit, length * (i + 1) // number * unit) for i in range(number)]
+        if number > 1
+        else [whole]
+        for length, number, unit in zip(lengths, counts, (1, _GRAIN, _GRAIN), strict=True)
+    )
     parts = []
-    for index in range(count):
-        piece = slice(lengths[axis] * index // count * unit, lengths[axis] * (index + 1) // count * unit)
-        batch = (piece if axis == 0 else whole,) + (whole,) * (rank - 3) if rank > 2 else ()
-        rows, columns = piece if axis == 1 else whole, piece if axis == 2 else whole
+    for piece, rows, columns in itertools.product(batches, *both):
+        batch = (piece,) + (whole,) * (rank - 3) if rank > 2 else ()
         parts.append(((*batch, rows, whole), (*batch, whole, columns), (*batch, rows, columns)))
     return parts
+
+
+def _grid(rows: int, columns: int, count: int) -> tuple[int, int]:
+    """How often to cut rows and columns: at most `count` parts, not many less, that read as little as they can.
+
+    A part reads its rows of the left matrix, and its columns of the right one, which the library packs anew for each.
+    """
+    grids = [(r, min(count // r, columns)) for r in range(1, min(count, rows) + 1)]
+    most = max(r * c for r, c in grids)
+    enough = [(r, c) for r, c in grids if 4 * r * c >= 3 * most]
+    return min(enough, key=lambda grid: grid[1] * rows + grid[0] * columns)

@@ -72,29 +72,48 @@ def _is_possible(kind: Kind, pool: Pooling) -> bool:
     return all(_primitives(kind, pool._replace(batch=size)) is not None for size in sizes)
 
 
-def pooled(kind: Kind, images: Array, pool: Pooling, out: Array) -> Array:
-    """Fill `out` with the maximum or the mean of every window; pixels in the padding do not count."""
+@lru_cache(maxsize=1024)
+def can_note(pool: Pooling) -> bool:
+    """Whether a byte for each output is what oneDNN notes of where its maximum was; `can_pool` holds."""
+    parts = [_needed("max", pool._replace(batch=part.stop - part.start)) for part in _parts(pool)]
+    return all(part.workspace_bytes * 4 == part.outputs_bytes for part in parts)
+
+
+def pooled(kind: Kind, images: Array, pool: Pooling, out: Array, places: Array | None = None) -> Array:
+    """Fill `out` with the maximum or the mean of every window; pixels in the padding do not count.
+
+    Args:
+        kind: What to compute.
+        images: The images.
+        pool: Sizes.
+        out: Where to write.
+        places: A byte for each output, to note where its maximum was; see `can_note`.
+    """
     images, target = np.ascontiguousarray(images), np.ascontiguousarray(out)
     parts = _parts(pool)
 
     def work(index: int) -> None:
         part = parts[index]
         primitives = _needed(kind, pool._replace(batch=part.stop - part.start))
-        primitives.forward.run(address_of(images[part]), address_of(target[part]), *_workspace(primitives))
+        workspace = _workspace(primitives) if places is None else (address_of(places[part]),)
+        primitives.forward.run(address_of(images[part]), address_of(target[part]), *workspace)
 
     parallel_for(work, len(parts))
     return _written(target, out)
 
 
-def pooled_backward(kind: Kind, images: Array, d_outputs: Array, pool: Pooling, out: Array) -> Array:
+def pooled_backward(
+    kind: Kind, images: Array, d_outputs: Array, pool: Pooling, out: Array, places: Array | None = None
+) -> Array:
     """Fill `out` with the gradient of the images. That of a maximum flows to the first of the greatest pixels.
 
     Args:
         kind: What was computed.
-        images: The images; not read for means.
+        images: The images; not read for means, nor with `places`.
         d_outputs: Gradient of the outputs.
         pool: Sizes.
         out: Where to write.
+        places: What `pooled` has noted.
     """
     images, d_outputs, target = np.ascontiguousarray(images), np.ascontiguousarray(d_outputs), np.ascontiguousarray(out)
     parts = _parts(pool)
@@ -102,8 +121,8 @@ def pooled_backward(kind: Kind, images: Array, d_outputs: Array, pool: Pooling, 
     def work(index: int) -> None:
         part = parts[index]
         primitives = _needed(kind, pool._replace(batch=part.stop - part.start))
-        workspace = _workspace(primitives)
-        if workspace:  # where each maximum was is found again: to keep it would take memory from forward to backward
+        workspace = _workspace(primitives) if places is None else (address_of(places[part]),)
+        if workspace and places is None:  # where each maximum was is found again
             outputs = aligned_scratch("outputs", primitives.outputs_bytes)
             primitives.forward.run(address_of(images[part]), outputs, *workspace)
         primitives.backward.run(address_of(d_outputs[part]), *workspace, address_of(target[part]))

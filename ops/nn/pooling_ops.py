@@ -146,12 +146,12 @@ def _max_pool_over_depth(value: Tensor, ksize: Any, strides: Any, layout: str, n
     return reduce_max(reshape(value, runs), axis + 1, name=name or "MaxPool")
 
 
-def _max_pool_kernel(ctx: KernelContext, images: Array, out: Array | None = None) -> Array:
+def _max_pool_kernel(ctx: KernelContext, images: Array, out: Array | None = None, places: Array | None = None) -> Array:
     xp, pool = ctx.xp, Pooling.of(ctx, images.shape)
     if out is None:
         out = xp.empty(pool.outputs_shape, images.dtype)
     if fast_pooling.can_pool(xp, "max", pool, images):
-        return fast_pooling.pooled("max", images, pool, out)
+        return fast_pooling.pooled("max", images, pool, out, places if fast_pooling.can_note(pool) else None)
     if device_kernels.can_pool(xp, pool, images):
         device_kernels.max_pool(xp, images, pool, out)
         return out
@@ -184,14 +184,20 @@ MAX_POOL = register(
 
 
 def _max_pool_grad_kernel(
-    ctx: KernelContext, images: Array, maxima: Array, d_outputs: Array, out: Array | None = None
+    ctx: KernelContext,
+    images: Array,
+    maxima: Array,
+    d_outputs: Array,
+    out: Array | None = None,
+    places: Array | None = None,
 ) -> Array:
     xp, pool = ctx.xp, Pooling.of(ctx, images.shape)
     pool.check_outputs(maxima, d_outputs)
     if out is None:
         out = xp.empty(images.shape, images.dtype)
     if fast_pooling.can_pool(xp, "max", pool, images, d_outputs):
-        return fast_pooling.pooled_backward("max", images, d_outputs, pool, out)
+        noted = places if fast_pooling.can_note(pool) else None
+        return fast_pooling.pooled_backward("max", images, d_outputs, pool, out, noted)
     if device_kernels.can_pool(xp, pool, images, maxima, d_outputs):
         device_kernels.max_pool_gradient(xp, images, maxima, d_outputs, pool, out)
         return out
@@ -228,6 +234,47 @@ MAX_POOL_GRAD = register(
         shape=like_input(0),
         kernels=on_every_device(out_kernel(_max_pool_grad_kernel)),
         gradient=_max_pool_grad_gradient,
+    )
+)
+
+
+# The next two stand for the two above when a step needs both (`placement.fuse`): on one device, which decides by the
+# sizes of the images alone whether places are noted, and read.
+
+
+def _max_pool_with_places_kernel(ctx: KernelContext, images: Array, out: Array | None = None) -> list[Array]:
+    places = ctx.xp.empty(Pooling.of(ctx, images.shape).outputs_shape, np.uint8)
+    return [_max_pool_kernel(ctx, images, out, places), places]
+
+
+MAX_POOL_WITH_PLACES = register(
+    OpDef(
+        name="_MaxPoolWithPlaces",
+        inputs=("input: T",),
+        outputs=("output: T", "places: uint8"),
+        attrs=_ATTRS,
+        types={"T": dtypes.REAL},
+        shape=_pooled_shape,
+        kernels=on_every_device(out_kernel(_max_pool_with_places_kernel)),
+    )
+)
+
+
+def _max_pool_grad_at_places_kernel(
+    ctx: KernelContext, images: Array, maxima: Array, places: Array, d_outputs: Array, out: Array | None = None
+) -> Array:
+    return _max_pool_grad_kernel(ctx, images, maxima, d_outputs, out, places)
+
+
+MAX_POOL_GRAD_AT_PLACES = register(
+    OpDef(
+        name="_MaxPoolGradAtPlaces",
+        inputs=("orig_input: T", "orig_output: T", "places: uint8", "grad: T"),
+        outputs=("output: T",),
+        attrs=_ATTRS,
+        types={"T": dtypes.REAL},
+        shape=like_input(0),
+        kernels=on_every_device(out_kernel(_max_pool_grad_at_places_kernel)),
     )
 )
 

@@ -50,6 +50,13 @@ def check(kind, pool):
     np.testing.assert_allclose(result, outputs, rtol=1e-6, atol=1e-6)
     result = fast_pooling.pooled_backward(kind, images, d_outputs, pool, np.empty(pool.images_shape, np.float32))
     np.testing.assert_allclose(result, d_images, rtol=1e-5, atol=1e-5)
+    if kind == "max" and fast_pooling.can_note(pool):
+        places, noted = np.empty(pool.outputs_shape, np.uint8), np.empty(pool.outputs_shape, np.float32)
+        np.testing.assert_array_equal(fast_pooling.pooled(kind, images, pool, noted, places), noted)
+        np.testing.assert_allclose(noted, outputs, rtol=1e-6, atol=1e-6)
+        nothing, out = np.zeros_like(images), np.empty(pool.images_shape, np.float32)
+        by_notes = fast_pooling.pooled_backward(kind, nothing, d_outputs, pool, out, places)
+        np.testing.assert_array_equal(by_notes, result)
 
 
 @settings(max_examples=100, deadline=None)
@@ -70,6 +77,12 @@ LARGE = Pooling("NHWC", 9, 64, window_axis(60, 3, 2, 1, "SAME"), window_axis(50,
 def test_large_images_are_pooled_in_parts(kind):
     assert len(fast_pooling._parts(LARGE)) > 1
     check(kind, LARGE)
+
+
+def test_a_byte_notes_where_a_maximum_was_unless_windows_are_large():
+    small, large = window_axis(40, 15, 2, 1, "SAME"), window_axis(40, 18, 2, 1, "SAME")
+    assert fast_pooling.can_note(LARGE) and fast_pooling.can_note(Pooling("NHWC", 2, 5, small, small))
+    assert not fast_pooling.can_note(Pooling("NHWC", 2, 5, large, large))
 
 
 @pytest.mark.parametrize("kind", ["max", "mean"])

@@ -253,6 +253,12 @@ def rows_of_pooling(images: Any, window: Any, strides: Any, padding: str, layout
     def max_gradient(x, maxima, y):
         return to(ref.max_pool_gradient(back(x), back(y), window, **options))
 
+    def noted(x):
+        return add_op(pooling_ops.MAX_POOL_WITH_PLACES, x, name="Noted", **attrs)
+
+    def by_notes(x, maxima, y):
+        return add_op(pooling_ops.MAX_POOL_GRAD_AT_PLACES, x, maxima, noted(x)[1], y, name="AtPlaces", **attrs)
+
     def max_gradient_gradient(x, maxima, d_x):
         return to(ref.max_pool_gradient_gradient(back(x), back(maxima), back(d_x), window, **options))
 
@@ -266,6 +272,8 @@ def rows_of_pooling(images: Any, window: Any, strides: Any, padding: str, layout
     return [
         OpSample("MaxPool", ops.max_pool, [x], pooled("max"), dtypes=FORWARD_DTYPES, **some),
         OpSample("MaxPoolGrad", build_op(ops.MAX_POOL_GRAD, **attrs), [x, maxima, y], max_gradient, **exact),
+        OpSample("_MaxPoolWithPlaces", lambda x: noted(x)[0], [x], pooled("max"), differentiable=(), label=label),
+        OpSample("_MaxPoolGradAtPlaces", by_notes, [x, maxima, y], max_gradient, **{**exact, "differentiable": ()}),
         OpSample(
             "MaxPoolGradGrad",
             build_op(ops.MAX_POOL_GRAD_GRAD, **attrs),
