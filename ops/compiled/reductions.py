@@ -70,3 +70,45 @@ def least(first: Int, last: Int, columns: Int, x: Floats, out: Floats) -> None:
         for i in range(whole, end, 16):
             a = maximum(negative(load_part(x, i, end - i, np.float32(np.inf))), a)
         out[row] = -greatest_of(maximum(maximum(a, b), maximum(c, d)))
+
+
+def running_sums(
+    first: Int, last: Int, columns: Int, start: Int, step: Int, exclusive: Int, x: Floats, out: Floats
+) -> None:
+    """The sums of each row up to each number.
+
+    Args:
+        first: First row.
+        last: End of the range of rows.
+        columns: Numbers in a row.
+        start: The column to begin with.
+        step: 1 to go on to the right, -1 to the left.
+        exclusive: 1 to leave the number itself out, else 0.
+        x: The matrix.
+        out: Where to write, a matrix of the same shape.
+    """
+    zero = np.float32(0)
+    row = first
+    while row < last:
+        # An addition waits for the one before. Those of four rows do not wait for each other.
+        i = row * columns + start
+        if row + 4 <= last:
+            j, k, m = i + columns, i + 2 * columns, i + 3 * columns
+            a, b, c, d = zero, zero, zero, zero
+            for _ in range(columns):
+                s, t, u, v = a + x[i], b + x[j], c + x[k], d + x[m]
+                if exclusive:
+                    out[i], out[j], out[k], out[m] = a, b, c, d
+                else:
+                    out[i], out[j], out[k], out[m] = s, t, u, v
+                a, b, c, d = s, t, u, v
+                i, j, k, m = i + step, j + step, k + step, m + step
+            row += 4
+        else:
+            a = zero
+            for _ in range(columns):
+                s = a + x[i]
+                out[i] = a if exclusive else s
+                a = s
+                i += step
+            row += 1

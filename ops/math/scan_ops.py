@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
 
 import numpy as np
 
@@ -27,17 +26,10 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, where, zeros_like
 from tfray.ops.arrays.shape_ops import cast, host_int, index_tensor
-from tfray.ops.kernels.cpu_threads import parallel_for
+from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.kernels.precision import is_half
-from tfray.ops.kernels.tiles import cut
 from tfray.ops.math.arithmetic_ops import add, conj, exp, log, multiply, negative, realdiv, subtract
 from tfray.ops.math.comparison_ops import equal, greater
-
-_LARGE_ELEMENTS: Final = 1 << 18
-"""Elements from which a second thread pays: NumPy takes 3 ns for one, as each addition waits for the one before."""
-
-_PARTS: Final = 8
-"""Shares in which the work is dealt out to threads."""
 
 
 def _scan(name: str, kernel: KernelFunction, types: Sequence[DType], gradient: GradientFunction) -> OpDef:
@@ -76,34 +68,24 @@ def _scan_kernel(ctx: KernelContext, x: Array, axis: Array, out: Array | None, f
         raise InvalidArgumentError(f"{error} (input shape {x.shape})") from error
     if out is None:
         out = ctx.xp.empty(x.shape, x.dtype)
+    reverse, exclusive = ctx.attr("reverse"), ctx.attr("exclusive")
+    if function == "cumsum" and along == x.ndim - 1 and out.flags.c_contiguous and can_compute(ctx.xp, x):
+        rows, columns = x.size // x.shape[-1], x.shape[-1]
+        how = (columns - 1, -1) if reverse else (0, 1)
+        compute_rows("reductions", "running_sums", rows, columns, *how, int(exclusive), x, out)
+        return out
     source, target = ctx.xp.moveaxis(x, along, 0), ctx.xp.moveaxis(out, along, 0)
-    if ctx.attr("reverse"):
+    if reverse:
         source, target = source[::-1], target[::-1]
-    if ctx.attr("exclusive"):
+    if exclusive:
         target[:1] = start
         source, target = source[:-1], target[1:]
     scan = getattr(ctx.xp, function)
     if ctx.xp is np and not is_half(x.dtype):
-        _scan_beside(scan, source, target)
+        scan(source, axis=0, dtype=x.dtype, out=target)
     else:
         target[...] = scan(source, axis=0, dtype=np.float32 if is_half(x.dtype) else x.dtype)
     return out
-
-
-def _scan_beside(scan: Any, source: Array, target: Array) -> None:
-    """Scan along the first axis. What lies beside it is shared out to threads where that pays."""
-    sizes = source.shape[1:]
-    if source.size < _LARGE_ELEMENTS or max(sizes, default=1) == 1:
-        scan(source, axis=0, dtype=target.dtype, out=target)
-        return
-    axis = next((i for i, size in enumerate(sizes) if size >= _PARTS), int(np.argmax(sizes))) + 1
-    parts = cut(source.shape[axis], min(source.shape[axis], _PARTS))
-
-    def work(number: int) -> None:
-        part = (slice(None),) * axis + (parts[number],)
-        scan(source[part], axis=0, dtype=target.dtype, out=target[part])
-
-    parallel_for(work, len(parts))
 
 
 def cumsum(
