@@ -27,8 +27,12 @@ _PART_WORK: Final = 3e7
 _FLOPS_PER_BYTE: Final = 10
 """Floating-point operations that a core does while it reads a byte: matrices with few rows take as long as reading."""
 
-_MOST_PARTS: Final = 16
-"""Narrower parts read memory in runs that are too short."""
+_FEW_PARTS, _MOST_PARTS = 8, 16
+"""The library packs what a part reads: with 16 parts a product of two matrices of 1024 rows takes a tenth longer than
+with 8. Above 8, parts have `_LARGE_PART_WORK`."""
+
+_LARGE_PART_WORK: Final = 2.5e8
+"""About two and a half milliseconds on one core."""
 
 _GRAIN: Final = 64
 """Parts begin at multiples of so many rows or columns."""
@@ -101,7 +105,7 @@ def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides
         return None
     # With a matrix that is turned, parts of all rows, or of all columns, are faster.
     in_grid = all(strides[-1] == 1 for strides in (a_strides, b_strides))
-    parts = _parts(shape, max(1, min(_MOST_PARTS, int(work / _PART_WORK))), in_grid)
+    parts = _parts(shape, _part_count(work), in_grid)
     try:
         made: dict[tuple[Shape, ...], Primitive] = {}
         primitives = []
@@ -119,6 +123,11 @@ def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides
     except Unsupported:
         return None
     return _Product(parts, primitives)
+
+
+def _part_count(work: float) -> int:
+    few, many = min(_FEW_PARTS, int(work / _PART_WORK)), min(_MOST_PARTS, int(work / _LARGE_PART_WORK))
+    return max(1, few, many)
 
 
 def _contiguous(shape: Shape) -> Shape:
