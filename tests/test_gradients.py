@@ -28,6 +28,7 @@ from tfray.gradients import (
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, partition_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
+from tfray.ops.control.control_flow_ops import while_loop
 from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.nn import nn_ops
 from tfray.ops.state import sparse_state_ops
@@ -421,6 +422,24 @@ def test_custom_gradient_with_variables(table):
     x = constant(np.ones((4, 3), np.float32))
     d_x, d_v = gradients(scaled(x), [x, v])
     close(interpret([d_x, d_v], device=device), [np.full((4, 3), 7.0), np.full((4, 3), 9.0)])
+
+
+@pytest.mark.parametrize("how", ["value", "handle"])
+def test_custom_gradient_with_variables_around_a_loop(table, how):
+    v, device = table
+
+    @custom_gradient
+    def scaled(x):
+        def grad(dy, variables):
+            return dy * 7.0, [dy * 9.0 for each in variables]
+
+        return x * (read if how == "value" else v), grad
+
+    read = v.value()
+    x = constant(np.ones((4, 3), np.float32))
+    _, made = while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, scaled(x)), [constant(0), x])
+    d_x, d_v = gradients(made, [x, v])
+    close(interpret([d_x, d_v], device=device), [np.full((4, 3), 49.0), np.full((4, 3), 7.0 * 9 + 9)])
 
 
 def test_custom_gradient_must_account_for_its_variables(table):

@@ -711,17 +711,23 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     return functools.wraps(f)(recomputed)
 
 
+_READS: Final = ("ReadVariable", "Identity")
+
+
 def _variables_between(inputs: Sequence[Tensor], results: Sequence[Tensor]) -> list[Any]:
     """The trainable variables that `results` are computed from on paths that do not lead through `inputs`."""
-    if not results:
-        return []
     given = set(inputs)
-    ops = reachable_backward(
+    found = reachable_backward(
         (tensor.op for tensor in results if tensor not in given),
         lambda op: (tensor.op for tensor in op.inputs if tensor not in given),
     )
-    trainable = results[0].graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
-    return [variable for variable in trainable if variable.op in ops]
+    graph = get_default_graph()
+    while isinstance(graph, Region):  # a variable, or what was read of it, comes in from around a loop or a branch
+        captured = [outer.op for outer, inner in graph.captures.items() if inner.op in found]
+        found |= reachable_backward(captured, lambda op: (each.op for each in op.inputs if op.type in _READS))
+        graph = graph.outer
+    trainable = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+    return [variable for variable in trainable if variable.op in found]
 
 
 def _takes_variables(function: Callable[..., Any]) -> bool:

@@ -241,8 +241,7 @@ def _matrix_diag_part_kernel(ctx: KernelContext, input: Array, k: Array, padding
 def _stack_shape(matrices: TensorShape, k: Tensor) -> TensorShape:
     """The shape of those diagonals, as far as it is known before a step runs."""
     ends = _known_ends(k)
-    if matrices.rank is not None and matrices.rank < 2:
-        raise ValueError(f"expected matrices, found shape {matrices}")
+    matrices = matrices.with_rank_at_least(2)
     if ends is not None:
         return _band_shape(matrices, *ends)
     return matrices[:-2].concatenate([None]) if _is_one(k) and matrices.rank is not None else UNKNOWN

@@ -159,9 +159,7 @@ def _matrix_diag_part_shape(op: Operation) -> list[TensorShape]:
     shape = op.inputs[0].shape
     if shape.rank is None:
         return [UNKNOWN]
-    if shape.rank < 2:
-        raise ValueError(f"expected matrices, found shape {shape}")
-    rows, columns = shape.sizes[-2:]
+    rows, columns = shape.with_rank_at_least(2).sizes[-2:]
     count = None if rows is None or columns is None else min(rows, columns)
     return [shape[:-2].concatenate([count])]
 

@@ -22,7 +22,7 @@ from tfray.ops.arrays.broadcast_ops import sum_to_shape_of
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.join_ops import concat, size_along
 from tfray.ops.arrays.matrix_ops import matrix_diag_part
-from tfray.ops.arrays.shape_ops import index_tensor, rank, reshape, transpose
+from tfray.ops.arrays.shape_ops import cast, index_tensor, rank, reshape, transpose
 from tfray.ops.kernels.products import inline_product, matrix_product
 from tfray.ops.math.arithmetic_ops import conj, multiply
 from tfray.ops.math.axis_ops import from_front, grouped
@@ -44,7 +44,8 @@ def matmul(
 
     Args:
         a: Shape ``[..., n, k]``, a number dtype.
-        b: Shape ``[..., k, m]``, same dtype; the leading dimensions broadcast.
+        b: Shape ``[..., k, m]``, same dtype; the leading dimensions broadcast. Of float32 and bfloat16, the product is
+            float32.
         transpose_a: `a` has shape ``[..., k, n]``.
         transpose_b: `b` has shape ``[..., m, k]``.
         adjoint_a: As `transpose_a`, and the complex conjugate is taken.
@@ -67,6 +68,8 @@ def matmul(
     """
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise InvalidArgumentError("matmul: give transpose or adjoint for an argument, not both")
+    if {getattr(each, "dtype", None) for each in (a, b)} == {dtypes.float32, dtypes.bfloat16}:
+        a, b = cast(a, dtypes.float32), cast(b, dtypes.float32)  # as TensorFlow's product of sparse matrices
     a, b = convert_alike(a, b)
     if adjoint_a or adjoint_b:
         a = conj(a) if adjoint_a else a

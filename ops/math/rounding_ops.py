@@ -107,7 +107,7 @@ ROUND = register(unary("Round", "rint", dtypes.FLOATS, not_differentiable))
 def _check_divisor(ctx: KernelContext, x: Array, y: Array) -> None:
     # On a GPU the check would wait for the device; there the quotient by 0 is undefined.
     if y.dtype.kind in "iu" and ctx.xp is np and x.size and not (y if y.ndim == 0 else y.all()):
-        raise InvalidArgumentError(f"{ctx.op_name}: integer division by zero")
+        raise InvalidArgumentError(f"{ctx.op_name}: Integer division by zero")
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

@@ -86,6 +86,8 @@ def ctc_loss(
 
 def _check_lengths(inputs: Array, lengths: Array) -> None:
     time, batch, _ = inputs.shape
+    if not batch:
+        raise InvalidArgumentError("batch_size must not be 0")
     if lengths.shape != (batch,):
         raise InvalidArgumentError(f"sequence_length of shape {lengths.shape} does not fit a batch of {batch}")
     if batch and not 0 <= lengths.min() <= lengths.max() <= time:
@@ -161,7 +163,7 @@ def _ctc_loss_shape(op: Operation) -> list[TensorShape]:
 
 def _ctc_loss_gradient(op: Operation, d_loss: Tensor | None, d_gradient: Tensor | None) -> list[Tensor | None]:
     if d_gradient is not None:
-        raise ValueError(f"ctc_loss {op.name!r} can be differentiated once only")
+        raise LookupError(f"a second gradient is explicitly disabled: ctc_loss {op.name!r} has a first one only")
     nothing: list[Tensor | None] = [None] * 4
     if d_loss is None:
         return nothing
@@ -390,7 +392,7 @@ def ctc_loss_v2(
                 raise InvalidArgumentError("ctc_loss: blank_index is required with labels that are a SparseTensor")
             sparse = labels
         else:
-            sparse = _as_sparse(convert_to_tensor(labels), label_length)
+            sparse = dense_labels_to_sparse(labels, label_length)
         classes, blank = size_along(scores, 2), blank_index or 0
         blank = blank + classes if blank < 0 else blank
         # The loss takes the last class for the blank.
@@ -403,7 +405,9 @@ def ctc_loss_v2(
         return ctc_loss(SparseTensor(sparse.indices, values, sparse.dense_shape), scores, lengths)
 
 
-def _as_sparse(labels: Tensor, label_length: TensorLike | None) -> SparseTensor:
+def dense_labels_to_sparse(labels: TensorLike, label_length: TensorLike | None) -> SparseTensor:
+    """The first `label_length` labels of each row, ``[batch, longest]`` integers, as a `SparseTensor`."""
+    labels = convert_to_tensor(labels)
     if label_length is None:
         raise InvalidArgumentError("ctc_loss: label_length is required with dense labels")
     lengths = convert_to_tensor(label_length)

@@ -279,7 +279,7 @@ def _check_bounds(op: Operation, inputs: TensorShape, bounds: list[Tensor], per_
     inputs = inputs.with_rank_at_least(1)
     channels = TensorShape([inputs.sizes[-1] if inputs.rank else None])
     for bound in bounds:
-        channels = channels.merge_with(bound.shape)
+        channels = channels.merge_with(bound.shape.with_rank(1))
     return inputs
 
 

@@ -271,7 +271,11 @@ def _quantized(what: str, value: TensorLike, allowed: Sequence[DType]) -> Tensor
 
 
 def _bounds(low: TensorLike, high: TensorLike) -> tuple[Tensor, Tensor]:
-    return identity(convert_to_tensor(low, dtypes.float32)), identity(convert_to_tensor(high, dtypes.float32))
+    bounds = convert_to_tensor(low, dtypes.float32), convert_to_tensor(high, dtypes.float32)
+    for bound in bounds:
+        if bound.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"bounds must be rank 0, found {bound!r} of shape {bound.shape}")
+    return identity(bounds[0]), identity(bounds[1])
 
 
 def _limits(dtype: DType) -> tuple[float, float]:

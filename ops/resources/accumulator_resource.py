@@ -107,10 +107,14 @@ class SparseAccumulator(Accumulator):
 
     def _check(self, *parts: Array) -> None:
         indices, values, *shapes = parts
-        if indices.ndim != 1 or values.ndim < 1 or len(indices) != len(values):
+        if indices.ndim != 1:
+            shape = TensorShape(indices.shape)
+            raise InvalidArgumentError(f"{self.describe()}: Input indices should be vector but received shape: {shape}")
+        if not values.ndim:
+            raise InvalidArgumentError(f"{self.describe()}: Values cannot be 0-dimensional.")
+        if len(indices) != len(values):
             raise InvalidArgumentError(
-                f"{self.describe()} takes a vector of indices and as many rows, got shapes "
-                f"{TensorShape(indices.shape)} and {TensorShape(values.shape)}"
+                f"{self.describe()}: Expected {len(indices)} non-empty input values, got {len(values)}"
             )
         rows = TensorShape([None, *values.shape[1:]])
         given = TensorShape([int(size) for size in shapes[0]]) if shapes else rows

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import CancelledError, UnknownError
+from tfray.errors import CancelledError, OutOfRangeError, UnknownError
 from tfray.ops.resources.dataset_columns import MappedElements
 from tfray.ops.resources.dataset_values import (
     AUTOTUNE,
@@ -103,6 +103,11 @@ class _ParallelIterator(Iterator[Element]):
                 raise Interrupted(CancelledError(_CLOSED)) from None
         pending.popleft()
         raised = first.exception()
+        if isinstance(raised, OutOfRangeError):  # by which the function ends the dataset
+            self._parent = None
+            pending.clear()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            raise StopIteration
         if raised is not None:
             raise _as_exception(raised)
         return first.result()

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tfray.errors import CancelledError, InvalidArgumentError
+from tfray.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from tfray.framework.op_def import Array
 from tfray.ops.resources.dataset_columns import Ahead, Columns, Elements, MappedElements, Take, elements_of, take_from
 from tfray.ops.resources.dataset_sources import Slices
@@ -47,7 +47,11 @@ class _MappedIterator(Iterator[Element]):
         self._results = itertools.starmap(function.call, elements)
 
     def __next__(self) -> Element:
-        return next(self._results)
+        try:
+            return next(self._results)
+        except OutOfRangeError:  # by which the function ends the dataset
+            self._results = itertools.starmap(self._function.call, ())
+            raise StopIteration from None
 
 
 class Filtered(DatasetValue):

@@ -228,7 +228,7 @@ def test_a_configuration_is_made_or_says_which_field_is_wrong(make, data):
         (lambda: tf.train.start_queue_runners(5), "sess must be a session, got 5"),
         (lambda: tf.train.Coordinator(5), "clean_stop_exception_types must be a sequence"),
         (lambda: tf.fixed_size_partitioner(1.5), "num_shards must be an integer of at least 1, got 1.5"),
-        (lambda: tf.FIFOQueue("5", [tf.float32]), "capacity must be an integer, got '5'"),
+        (lambda: tf.FIFOQueue("5", [tf.float32]), "capacity must be a number, got '5'"),
         (lambda: tf.random_normal_initializer(stddev="wide"), "stddev must be"),
         (lambda: tf.variance_scaling_initializer(mode="x"), "mode must be 'fan_in', 'fan_out' or 'fan_avg', got 'x'"),
         (lambda: tf.set_random_seed(1.5), "seed must be an integer or None, got 1.5"),

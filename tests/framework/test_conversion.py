@@ -324,3 +324,10 @@ def test_strings_take_no_more_room_than_they_need():
     values = [b"", b"x" * 100_000] * 20_000  # 4 GB if each had the room of the longest
     array = convert.make_array(values)
     assert array.shape == (40_000,) and array[1] is values[1]
+
+
+@pytest.mark.parametrize("dtype", [tf.qint8, tf.quint8, tf.qint32], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("value", [np.int32([1, 2]), np.uint8([1, 2]), np.float32([1.5, 2])])
+def test_arrays_become_quantized_integers(dtype, value):
+    tensor = tf.constant(value, dtype=dtype)
+    assert tensor.dtype is dtype and tensor.op.attrs["value"].tolist() == [1, 2]

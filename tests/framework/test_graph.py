@@ -291,6 +291,15 @@ def test_control_dependencies_nest_and_are_dropped():
     assert e.op.control_inputs == [a.op]
 
 
+def test_a_function_knows_variables_by_their_nodes():
+    def parameters_on_the_cpu(op):
+        return "/cpu:0" if op.node_def.op in ("Variable", "VariableV2") else "/gpu:0"
+
+    with tf.device(parameters_on_the_cpu):
+        v = tf.Variable(tf.zeros([2], name="start"), name="v")
+    assert (v.device, v.graph.get_operation_by_name("start").device) == ("/device:CPU:0", "/device:GPU:0")
+
+
 def test_colocation_is_recorded_and_keeps_the_device():
     with tf.device("/job:ps/task:1"):
         a = tf.constant(1, name="a")

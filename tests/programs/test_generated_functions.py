@@ -42,6 +42,12 @@ CASES = {  # TensorFlow 2.21's results
         lambda f: f([[0, 0, 1, 1], [0, 0, 1, 1.1], [5, 5, 6, 6]], [0.9, 0.8, 0.7], 3, 0.5, 0.1),
         [0, 2],
     ),
+    "ops.gen_nn_ops.data_format_dim_map": (lambda f: f([-4, -1, 0, 3, 2]), [0, 1, 0, 1, 3]),
+    "ops.nn_ops.data_format_vec_permute": (lambda f: f([7, 4, 9, 3]), [7, 3, 4, 9]),
+    "ops.gen_nn_ops.data_format_vec_permute": (
+        lambda f: f([[7, 4], [9, 3], [4, 5], [5, 1]], src_format="NCHW", dst_format="NHWC"),
+        [[7, 4], [4, 5], [5, 1], [9, 3]],
+    ),
     "ops.gen_state_ops.scatter_sub": (lambda f: f(tfray.global_variables()[0], [1], [5.0]), [1, -3]),
     "ops.gen_state_ops._assign": (lambda f: f(tfray.global_variables()[0], [5.0, 6.0]), [5, 6]),
     "training.training_ops.apply_gradient_descent": (
@@ -100,6 +106,22 @@ def test_handles_names_and_shapes(tf):
         session.run(v.initializer)
         session.run(update)
         assert session.run(v).tolist() == [0, 1]
+
+
+def test_functions_by_the_names_of_their_types(tf):
+    names = tf.raw_ops.TopKV2(input=ROW, k=2), tf.raw_ops.DataFormatDimMap(x=tfray.constant([1]), dst_format="NCHW")
+    with tfray.Session() as session:
+        found = session.run([names[0].indices, names[1]])
+    assert [each.tolist() for each in found] == [[[2, 1]], [2]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same dimensions"):
+        tf.raw_ops.DataFormatDimMap(x=[1], src_format="NHWC", dst_format="NHW")
+    with pytest.raises(AttributeError, match=r"tf\.raw_ops\.TopKV9 does not exist"):
+        _ = tf.raw_ops.TopKV9
+
+
+def test_variables_that_are_made_of_their_type(tf):
+    handle = _found(tf, "ops.gen_state_ops.variable_v2")(shape=[2], dtype=tfray.float32, name="made")
+    assert handle.op.name == "made" and handle.op.node_def.op == "VariableV2"
 
 
 def test_wrong_calls(tf):

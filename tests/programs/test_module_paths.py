@@ -261,7 +261,7 @@ def test_devices_of_this_process(tf, monkeypatch):
 
 def test_what_tensorflow_keeps_to_itself(tf):
     from tensorflow.python.framework import test_util
-    from tensorflow.python.ops import control_flow_ops
+    from tensorflow.python.ops import control_flow_ops, math_ops
     from tensorflow.python.util.deprecation import deprecated
 
     v = tfray.Variable(1)
@@ -280,6 +280,10 @@ def test_what_tensorflow_keeps_to_itself(tf):
     with tfray.Session() as session:
         session.run(v.initializer)
         assert session.run(after) == 2 and session.run(v) == 5
+
+    shapes = [math_ops.reduced_shape([5, 3], axes) for axes in ([], [0], [-1, 1], [0, 1])]
+    with tfray.Session() as session:
+        assert [shape.tolist() for shape in session.run(shapes)] == [[5, 3], [1, 3], [5, 1], [1, 1]]
 
     @deprecated("2017-01-01", "Use another one.")
     def function() -> int:

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import UnimplementedError
+from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.exchange.import_rules import MATRIX, RULES, Rule, by_rule
 from tfray.exchange.node import Imported, Node, Reference, TensorArrayHandle, behind, rule
 from tfray.framework import dtypes
 from tfray.framework.graph import Tensor
 from tfray.framework.op_def import lookup
-from tfray.ops.arrays import broadcast_ops, slice_ops
+from tfray.ops.arrays import broadcast_ops, gather_ops, slice_ops
 from tfray.ops.image import image_color_ops
-from tfray.ops.math import sorting_ops, sparse_segment_ops
+from tfray.ops.math import rounding_ops, sorting_ops, sparse_segment_ops
 from tfray.ops.nn import any_rank_conv_ops
 from tfray.ops.strings import string_number_ops
 
@@ -284,6 +284,19 @@ def through(node: Node, function: Callable[..., Any], *args: Any, **options: Any
     with node.building():
         made = function(*args, **options)
     return node.named([made] if isinstance(made, Tensor) else list(made))
+
+
+@rule("DataFormatDimMap", "DataFormatVecPermute")
+def _by_layout(node: Node) -> Sequence[Imported]:
+    """Numbers of dimensions of one layout as those of another, or what belongs to each dimension in another order."""
+    source, target = node.attrs["src_format"], node.attrs["dst_format"]
+    if sorted(source) != sorted(target):
+        raise InvalidArgumentError(f"{node.op}: {source!r} and {target!r} do not have the same dimensions")
+    (x,) = node.inputs
+    if node.op == "DataFormatVecPermute":
+        return through(node, gather_ops.gather, x, [source.index(axis) for axis in target])
+    places = np.array([target.index(axis) for axis in source], x.dtype.numpy)
+    return through(node, lambda: gather_ops.gather(places, rounding_ops.floormod(x, len(source))))
 
 
 @rule("SelectV2")

@@ -51,8 +51,15 @@ def versions_message(graph: Graph) -> VersionDef:
 
 
 def node_message(op: Operation) -> NodeDef:
-    """The message of an operation. What TensorFlow needs besides it is left out."""
-    return node_of(op)
+    """The message of an operation. What TensorFlow needs besides it is left out.
+
+    A variable is of the type by which programs know it, in functions that choose devices: TensorFlow's for variables
+    without a handle.
+    """
+    node = node_of(op)
+    if node.op == "VarHandleOp":
+        node.op = "VariableV2"
+    return node
 
 
 @making_much()

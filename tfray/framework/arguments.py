@@ -78,12 +78,21 @@ class RoundedUp:
     """Marks an integer, for `Annotated`, that a program may give as a fraction: the next whole number is used."""
 
 
+class WholePart:
+    """Marks an integer, for `Annotated`, that a program may give as a fraction: its whole part is used."""
+
+
 Positive = Annotated[int, Range(least=1)]
 Steps = Annotated[int, RoundedUp, Range(least=1)]
 """How many steps. TensorFlow only compares with it, so that programs say ``examples / batch_size``."""
 StepNumber = Annotated[int, RoundedUp, Range(least=0)]
 """A global step, of which the same is true."""
 Count = Annotated[int, Range(least=0)]
+Capacity = Annotated[int, WholePart, Range()]
+"""How many elements a queue may hold. Programs compute it, and TensorFlow takes ``0.4 * examples``."""
+PositiveCapacity = Annotated[int, WholePart, Range(least=1)]
+Remaining = Annotated[int, WholePart, Range(least=0)]
+"""How many elements of a queue stay in it, of which the same is true."""
 PositiveNumber = Annotated[float, Range(above=0)]
 NonNegative = Annotated[float, Range(least=0)]
 Seconds = PositiveNumber
@@ -235,6 +244,11 @@ def _rounded_up(value: Any) -> Any:
     return found if found is _REFUSED else math.ceil(found)
 
 
+def _whole_part(value: Any) -> Any:
+    found = _number(value)
+    return found if found is _REFUSED else int(found)
+
+
 def _flag(value: Any) -> Any:
     value = _scalar(value)
     return bool(value) if isinstance(value, (bool, numbers.Integral)) and value in (0, 1) else _REFUSED
@@ -260,12 +274,14 @@ def _bounded(inner: Expectation, bounds: Sequence[Any]) -> Expectation:
     (bound,) = (each for each in bounds if isinstance(each, (Range, OneOf)))
     if RoundedUp in bounds:
         inner = Expectation(("a number",), _rounded_up)
+    if WholePart in bounds:
+        inner = Expectation(("a number",), _whole_part)
 
     def taken(value: Any) -> Any:
         found = inner.taken(value)
         return found if found is not _REFUSED and found in bound else _REFUSED
 
-    choices = tuple(map(repr, bound.values)) if isinstance(bound, OneOf) else (f"{inner.words} {bound}",)
+    choices = tuple(map(repr, bound.values)) if isinstance(bound, OneOf) else (f"{inner.words} {bound}".rstrip(),)
     return Expectation(choices, taken)
 
 

@@ -187,7 +187,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
         raise InvalidArgumentError("cannot make a tensor of None")
     is_numpy = isinstance(value, (np.ndarray, np.generic))
     try:
-        if is_numpy and dtype is not None and dtype.kind in _NUMERIC_KINDS:
+        if is_numpy and dtype is not None and dtype.kind in _NUMERIC_KINDS and not value.dtype.names:
             return np.asarray(value).astype(dtype.numpy)
         if isinstance(value, TensorShape):
             value = [operator.index(Dimension(size)) for size in value.sizes]
@@ -217,7 +217,7 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     return _cast_checked(array, natural, dtype, value)
 
 
-_NUMERIC_KINDS: Final = ("bool", "int", "uint", "float", "complex")
+_NUMERIC_KINDS: Final = ("bool", "int", "uint", "float", "complex", "quantized")
 _PYTHON_DEFAULTS: Final = {dtypes.float64: dtypes.float32, dtypes.int64: dtypes.int32}
 
 

@@ -107,7 +107,7 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._shape.rank is None or self._shape.rank == 0 or self._shape.sizes[0] is None:
-            raise TypeError(f"{self!r} cannot be iterated over: its first dimension is not known; use tf.unstack")
+            raise TypeError(f"iterating over `tf.Tensor` is not allowed: {self!r} may have any length; use tf.unstack")
         return iter([self[i] for i in range(self._shape.sizes[0])])
 
     def __len__(self) -> int:

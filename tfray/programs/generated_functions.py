@@ -86,7 +86,7 @@ def _made(definition: TensorFlowOp, given: Mapping[str, Any]) -> Any:
         write_attr(node.attr[name], definition.attrs[name].type, value)
     message.node.append(node)
     results = [f"{node.name}:{index}" for index, _ in enumerate(definition.tensors(node))]
-    updated = [arg.name for arg in definition.outputs if arg.is_variable]
+    updated = definition.inputs and [arg.name for arg in definition.outputs if arg.is_variable]
     elements = [node.name] if updated or not results else results
     scope = get_default_graph().get_name_scope()
     made: list[Any] = import_graph_def(message, sources, elements, name=scope and f"{scope}/") or []

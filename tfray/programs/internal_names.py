@@ -12,13 +12,17 @@ from tfray.formats.message import Field, Message
 from tfray.framework import device_spec
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.device_spec import DeviceSpec, canonical_name
-from tfray.framework.dtypes import resource
+from tfray.framework.dtypes import int32, resource
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.variables.variables import Variable
-from tfray.ops.arrays.shape_ops import identity
+from tfray.ops.arrays.broadcast_ops import ones_like
+from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.arrays.partition_ops import dynamic_stitch
+from tfray.ops.arrays.shape_ops import cast, identity, size
+from tfray.ops.math.rounding_ops import floormod
 from tfray.ops.state.state_ops import read_variable
 from tfray.runtime.device import cpu_device_count, local_device_names
 
@@ -173,3 +177,10 @@ def unknown_shape(rank: int | None = None, ndims: int | None = None) -> TensorSh
     """A shape of which nothing is known, or only how many dimensions there are."""
     count = rank if ndims is None else ndims
     return TensorShape(None if count is None else [None] * count)
+
+
+def reduced_shape(input_shape: Any, axes: Any) -> Tensor:
+    """The shape, a vector, of what a reduction along `axes` gives that keeps them."""
+    sizes, axes = cast(input_shape, int32), cast(axes, int32)
+    count = size(sizes)
+    return dynamic_stitch([range_(count), floormod(axes, count)], [sizes, ones_like(axes)])

@@ -30,7 +30,7 @@ VERSIONS: Final = {"1.15": "1.15.5", "0.12": "0.12.1"}
 VARIABLE: Final = "TFRAY_TENSORFLOW"
 """The environment variable that says which version programs find."""
 
-_GENERATED: Final = re.compile(r"python\.(ops|training)\.(gen_)?\w+_ops")
+_GENERATED: Final = re.compile(r"python\.(ops|training)\.(gen_)?\w+_ops|raw_ops")
 """Modules that have functions which TensorFlow generates for its operation types, or take them from one that has."""
 
 _SAME: Final = "compat.v1"

@@ -361,3 +361,10 @@ def test_a_local_cluster_shares_variables(ray_local):
     finally:
         for server in (*workers, *servers):
             server.stop()
+
+
+def test_each_of_several_is_differentiated_by_where_the_others_are():
+    x, y, fed = tf.constant([2.0]), tf.constant([3.0]), tf.placeholder(tf.float32, [1])
+    with tf.Session():
+        pairs = tf.test.compute_gradient([x, y, fed], [[1]] * 3, x * y * fed, [1], [[5.0], [7.0], [1.0]])
+    assert [exact.item() for exact, _ in pairs] == [3.0, 2.0, 6.0]

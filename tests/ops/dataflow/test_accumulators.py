@@ -201,19 +201,20 @@ def test_dimensions_behind_those_of_an_accumulator_are_free(session, shape, valu
 
 
 @pytest.mark.parametrize(
-    ("indices", "values", "shape"),
+    ("indices", "values", "shape", "words"),
     [
-        ([0, 1], [[1.0, 2.0]], None),
-        ([[0]], [[1.0, 2.0]], None),
-        ([4], [[1.0, 2.0]], None),
-        ([-1], [[1.0, 2.0]], None),
-        ([0], [[1.0, 2.0, 3.0]], None),
-        ([0], [[1.0, 2.0]], [3, 2]),
-        ([0], [[1.0, 2.0]], [4, 3]),
+        ([0, 1], [[1.0, 2.0]], None, "2 non-empty input values, got 1"),
+        ([[0]], [[1.0, 2.0]], None, r"should be vector but received shape: \(1, 1\)"),
+        ([0], 1.0, None, "Values cannot be 0-dimensional"),
+        ([4], [[1.0, 2.0]], None, "4 rows"),
+        ([-1], [[1.0, 2.0]], None, "4 rows"),
+        ([0], [[1.0, 2.0, 3.0]], None, "of shape"),
+        ([0], [[1.0, 2.0]], [3, 2], "of shape"),
+        ([0], [[1.0, 2.0]], [4, 3], "of shape"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused(session, indices, values, shape):
+def test_rows_that_do_not_fit_are_refused(session, indices, values, shape, words):
     accumulator = tf.SparseConditionalAccumulator(tf.float32, [4, 2])
-    with pytest.raises(InvalidArgumentError, match="accumulator"):
+    with pytest.raises(InvalidArgumentError, match=f"accumulator.*{words}"):
         session.run(accumulator.apply_grad(indices, values, shape))
     assert session.run(accumulator.num_accumulated()) == 0

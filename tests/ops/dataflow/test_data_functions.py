@@ -240,3 +240,15 @@ def test_a_line_that_was_full_and_is_found_empty_gets_longer(largest, room):
 def test_prefetching_as_many_as_it_takes_changes_no_element():
     dataset = tf.data.Dataset.range(50).map(lambda i: i * 3, num_parallel_calls=tf.data.experimental.AUTOTUNE)
     assert list(dataset.prefetch(tf.data.experimental.AUTOTUNE)) == [3 * i for i in range(50)]
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_a_function_may_end_the_dataset(threads):
+    def until_five(i):
+        if i >= 5:
+            raise StopIteration
+        return i
+
+    numbers = tf.data.Dataset.range(9).map(lambda i: tf.py_func(until_five, [i], tf.int64), threads)
+    assert list(numbers) == [0, 1, 2, 3, 4]
+    assert [batch.tolist() for batch in numbers.batch(3)] == [[0, 1, 2], [3, 4]]

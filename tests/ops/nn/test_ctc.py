@@ -114,8 +114,14 @@ def test_long_sequences_stay_precise():
 def test_a_second_derivative_is_refused():
     x = tf.placeholder(tf.float32, [3, 1, 3])
     (d_x,) = tf.gradients(tf.nn.ctc_loss(sparse([[0]]), x, [3]), [x])
-    with pytest.raises(ValueError, match="once only"):
+    with pytest.raises(LookupError, match="explicitly disabled"):
         tf.gradients(d_x, [x])
+
+
+def test_a_batch_of_nothing_is_refused():
+    loss = tf.nn.ctc_loss(tf.SparseTensor(np.zeros([0, 2], np.int64), [], [0, 0]), np.zeros([1, 0, 2], np.float32), [])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="batch_size must not be 0"):
+        session.run(loss)
 
 
 def test_narrow_beams():

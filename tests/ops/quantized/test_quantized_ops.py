@@ -100,6 +100,8 @@ def test_relu_x_bounds_by_what_numbers_stand_for():
         (lambda x, f: tf.nn.quantized_conv2d(x, f, 0.0, 1.0, 0.0, 1.0, TWO, "SAME", tf.quint8), "qint32"),
         (lambda x, f: tf.nn.quantized_conv2d(tf.zeros([1, 4, 4, 2]), f, 0.0, 1.0, 0.0, 1.0, TWO, "SAME"), "quint8"),
         (lambda x, f: tf.nn.quantized_max_pool(tf.zeros([1, 4, 4, 2]), 0.0, 1.0, TWO, TWO, "SAME"), "qint8 or quint8"),
+        (lambda x, f: tf.nn.quantized_max_pool(x, [0.0], 1.0, TWO, TWO, "SAME"), "must be rank 0"),
+        (lambda x, f: tf.nn.quantized_conv2d(x, f, 0.0, 1.0, 0.0, [1.0], TWO, "SAME"), "must be rank 0"),
         (lambda x, f: tf.quantized_concat(0, [x], [0.0], [1.0]), "two or more"),
         (lambda x, f: tf.quantized_concat(0, [x, x], [0.0], [1.0, 2.0]), "1 lower and 2 upper"),
     ],

@@ -301,6 +301,19 @@ def test_dense_products_with_zeros():
     assert found.tolist() == [[2]] and found.dtype == np.float32
 
 
+@pytest.mark.parametrize("flags", [{"a_is_sparse": True}, {"b_is_sparse": True}, {}])
+def test_products_of_two_float_types_are_float32(flags):
+    a, b = tf.constant([[1.5, 0.0]]), tf.cast(tf.Variable([[2.0], [3.0]]), tf.bfloat16)
+    products = [tf.matmul(a, b, **flags), tf.matmul(b, a, True, True, **flags)]
+    slopes = tf.gradients(products[0], [a, b])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run([products, slopes])
+    assert [product.tolist() for product in found[0]] == [[[3.0]], [[3.0]]]
+    assert [slope.tolist() for slope in found[1]] == [[[2.0, 3.0]], [[1.5], [0.0]]]
+    assert [tensor.dtype for tensor in [*products, *slopes]] == [tf.float32] * 3 + [tf.bfloat16]
+
+
 def test_the_namespace_has_the_same_functions():
     for name in ("add", "concat", "maximum", "reorder", "reduce_sum", "reshape", "softmax", "split", "transpose"):
         assert getattr(tf.sparse, name) is getattr(tf, f"sparse_{name}")

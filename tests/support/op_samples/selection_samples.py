@@ -741,8 +741,8 @@ ERRORS = [
     OpError("DiagPart", array_ops.diag_part, [grid(2)], "an even rank"),
     OpError("DiagPart", array_ops.diag_part, [grid(2, 3)], "is not one shape twice", at_run=True),
     OpError("MatrixDiag", array_ops.matrix_diag, [grid()], "at least one dimension"),
-    OpError("MatrixDiagPart", array_ops.matrix_diag_part, [grid(2)], "expected matrices"),
+    OpError("MatrixDiagPart", array_ops.matrix_diag_part, [grid(2)], "must be at least rank 2"),
     OpError("MatrixSetDiag", array_ops.matrix_set_diag, [grid(2, 3), grid(3)], "incompatible"),
     OpError("MatrixSetDiag", array_ops.matrix_set_diag, [grid(2, 3), grid(3)], "do not fit", at_run=True),
-    OpError("MatrixBandPart", array_ops.matrix_band_part, [grid(2), INT(1), INT(1)], "expected matrices"),
+    OpError("MatrixBandPart", array_ops.matrix_band_part, [grid(2), INT(1), INT(1)], "must be at least rank 2"),
 ]

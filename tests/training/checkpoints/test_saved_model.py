@@ -307,6 +307,44 @@ def test_sub_graphs_and_nodes_of_training():
         assert session.run("z:0", {"x:0": 2.0}) == 3.0
 
 
+def _node(op, name, *inputs, group=None):
+    node = tf.NodeDef(op=op, name=name, input=inputs)
+    if group is not None:
+        node.attr["_class"].list.s.append(f"loc:@{group}".encode())
+    return node
+
+
+@pytest.mark.parametrize(
+    ("nodes", "left"),
+    [
+        # However they are ordered, chains are passed through.
+        (
+            [("Ends", "a", "b"), ("Identity", "b", "c"), ("Identity", "c", "d:1"), ("Begins", "d")],
+            {"a": ["d:1"], "d": []},
+        ),
+        # A check is no reason to wait, so that what waits for it alone passes its input on.
+        (
+            [("Begins", "a"), ("CheckNumerics", "b", "a"), ("Identity", "c", "a", "^b"), ("Ends", "d", "c")],
+            {"a": [], "d": ["a"]},
+        ),
+        # What waits, or is waited for, stays.
+        (
+            [("Begins", "a"), ("Identity", "b", "a"), ("Identity", "c", "a", "^b"), ("Ends", "d", "c", "b")],
+            {"a": [], "b": ["a"], "c": ["a", "^b"], "d": ["c", "b"]},
+        ),
+    ],
+)
+def test_what_only_passes_its_input_on_is_removed(nodes, left):
+    made = tf.graph_util.remove_training_nodes(tf.GraphDef(node=[_node(*node) for node in nodes]))
+    assert {node.name: list(node.input) for node in made.node} == left
+
+
+def test_what_others_are_colocated_with_stays():
+    nodes = [_node("Begins", "a"), _node("Identity", "b", "a"), _node("Ends", "c", "b", group="b")]
+    made = tf.graph_util.remove_training_nodes(tf.GraphDef(node=nodes))
+    assert [node.name for node in made.node] == ["a", "b", "c"]
+
+
 def test_graphs_go_to_files_and_come_back(tmp_path):
     tf.add(tf.placeholder(tf.float32, [], name="x"), 1.0, name="y")
     path = tf.train.write_graph(tf.get_default_graph(), str(tmp_path), "graph.pb", as_text=False)

@@ -446,3 +446,16 @@ def test_programs_end_though_threads_still_produce():
     for thread in threads:
         thread.join(PATIENCE_S)
     assert threading.active_count() <= before
+
+
+def test_capacities_may_be_computed():
+    queue = tf.RandomShuffleQueue(0.4 * 11, 2.5, tf.int32, [[]])
+    batches = [
+        tf.train.batch([1], 2, capacity=10.5),
+        tf.train.shuffle_batch([1], 2, capacity=0.5 + 8, min_after_dequeue=1.0),
+        tf.train.range_input_producer(1, capacity=2.9).dequeue(),
+    ]
+    assert (queue.queue_ref.op.attr("capacity"), queue.queue_ref.op.attr("min_after_dequeue")) == (4, 2)
+    assert [batch.shape.as_list() for batch in batches] == [[2], [2], []]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"capacity must be a number of at least 1, got 0\.5"):
+        tf.train.batch([1], 2, capacity=0.5)

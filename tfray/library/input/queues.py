@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from tfray.framework import dtypes
-from tfray.framework.arguments import Count, checked
+from tfray.framework.arguments import Capacity, Remaining, checked
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -323,7 +323,7 @@ class FIFOQueue(QueueBase):
     @checked
     def __init__(
         self,
-        capacity: int,
+        capacity: Capacity,
         dtypes: Any,
         shapes: Shapes = None,
         names: Names = None,
@@ -354,7 +354,7 @@ class PaddingFIFOQueue(QueueBase):
     @checked
     def __init__(
         self,
-        capacity: int,
+        capacity: Capacity,
         dtypes: Any,
         shapes: Shapes,
         names: Names = None,
@@ -389,7 +389,7 @@ class PriorityQueue(QueueBase):
     @checked
     def __init__(
         self,
-        capacity: int,
+        capacity: Capacity,
         types: Any,
         shapes: Shapes = None,
         names: Names = None,
@@ -425,8 +425,8 @@ class RandomShuffleQueue(QueueBase):
     @checked
     def __init__(
         self,
-        capacity: int,
-        min_after_dequeue: Count,
+        capacity: Capacity,
+        min_after_dequeue: Remaining,
         dtypes: Any,
         shapes: Shapes = None,
         names: Names = None,

@@ -105,30 +105,33 @@ def remove_training_nodes(input_graph: GraphDef, protected_nodes: Collection[str
         input_graph: The graph.
         protected_nodes: Names of operations to keep.
     """
-    protected = set(protected_nodes or ())
     nodes = with_marks(input_graph).node
+    protected = set(protected_nodes or ())
+    waits = {f"^{node.name}" for node in nodes if node.op == "CheckNumerics" and node.name not in protected}
+    inputs = {node.name: [text for text in node.input if text not in waits] for node in nodes}
     for node in nodes:
         # What an operation is colocated with, or waits for, must stay.
-        protected.update(text[1:] for text in node.input if text.startswith("^"))
-    source: dict[str, str] = {}
+        protected.update(text[1:] for text in inputs[node.name] if text.startswith("^"))
+        groups = node.attr["_class"].list.s if "_class" in node.attr else ()
+        protected.update({group.decode().removeprefix("loc:@") for group in groups} - {node.name})
+    passing = [node.name for node in nodes if node.op in ("Identity", "CheckNumerics") and node.name not in protected]
+    source = {name: inputs[name][0] for name in passing if len(inputs[name]) == 1 and inputs[name][0][0] != "^"}
     kept = []
     for node in nodes:
-        inputs = [source.get(text.removesuffix(":0"), text) for text in node.input]
-        if node.op in ("Identity", "CheckNumerics") and node.name not in protected and len(inputs) == 1:
-            source[node.name] = inputs[0]
-            continue
-        made = NodeDef()
-        made.CopyFrom(node)
-        made.ClearField("input")
-        made.input.extend(inputs)
-        kept.append(made)
-    for node in kept:
-        if "_class" in node.attr:
-            groups = node.attr["_class"].list
-            left = [group for group in groups.s if group.decode().removeprefix("loc:@") not in source]
-            groups.ClearField("s")
-            groups.s.extend(left)
+        if node.name not in source:
+            made = NodeDef()
+            made.CopyFrom(node)
+            made.ClearField("input")
+            made.input.extend(_through(text, source) for text in inputs[node.name])
+            kept.append(made)
     return with_nodes(input_graph, kept)
+
+
+def _through(text: str, source: Mapping[str, str]) -> str:
+    """The input of an operation, or what it is passed on from."""
+    while (name := text.removesuffix(":0")) in source:
+        text = source[name]
+    return text
 
 
 def convert_variables_to_constants(

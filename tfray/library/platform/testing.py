@@ -196,7 +196,7 @@ def compute_gradient(
     """The Jacobian of `y` with respect to `x`, by `tf.gradients` and by differences, in the default session.
 
     Args:
-        x: A tensor that can be fed, or a list of them.
+        x: A tensor that can be fed, or a list of them. Each is differentiated by while the others keep their values.
         x_shape: Its shape, or a list of shapes.
         y: The tensor to differentiate.
         y_shape: Its shape.
@@ -220,8 +220,12 @@ def compute_gradient(
     if isinstance(x, (list, tuple)):
         starts = x_init_value or [None] * len(x)
         values = [_start(*each) for each in zip(x, x_shape, starts, strict=True)]
-        feeds = {**dict(zip(x, values, strict=True)), **(extra_feed_dict or {})}
-        return [_jacobians(session, each, y, y_shape, delta, feeds) for each in x]
+        # Of the others only placeholders are fed: what the graph computes keeps its value.
+        needed = {each: value for each, value in zip(x, values, strict=True) if each.op.type == "Placeholder"}
+        return [
+            _jacobians(session, each, y, y_shape, delta, {**needed, each: value, **(extra_feed_dict or {})})
+            for each, value in zip(x, values, strict=True)
+        ]
     feeds = {x: _start(x, x_shape, x_init_value), **(extra_feed_dict or {})}
     return _jacobians(session, x, y, y_shape, delta, feeds)
 

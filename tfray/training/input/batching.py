@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tfray.framework import dtypes
-from tfray.framework.arguments import Count, Positive, checked
+from tfray.framework.arguments import Positive, PositiveCapacity, Remaining, checked
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
@@ -31,7 +31,7 @@ def batch(
     tensors: Any,
     batch_size: Positive | Tensor,
     num_threads: Positive = 1,
-    capacity: Positive = 32,
+    capacity: PositiveCapacity = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
     dynamic_pad: bool = False,
@@ -75,7 +75,7 @@ def maybe_batch(
     keep_input: Any,
     batch_size: Positive | Tensor,
     num_threads: Positive = 1,
-    capacity: Positive = 32,
+    capacity: PositiveCapacity = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
     dynamic_pad: bool = False,
@@ -97,7 +97,7 @@ def maybe_batch(
 def batch_join(
     tensors_list: Sequence[Any],
     batch_size: Positive | Tensor,
-    capacity: Positive = 32,
+    capacity: PositiveCapacity = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
     dynamic_pad: bool = False,
@@ -119,7 +119,7 @@ def maybe_batch_join(
     tensors_list: Sequence[Any],
     keep_input: Any,
     batch_size: Positive | Tensor,
-    capacity: Positive = 32,
+    capacity: PositiveCapacity = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
     dynamic_pad: bool = False,
@@ -136,8 +136,8 @@ def maybe_batch_join(
 def shuffle_batch(
     tensors: Any,
     batch_size: Positive | Tensor,
-    capacity: Positive,
-    min_after_dequeue: Count,
+    capacity: PositiveCapacity,
+    min_after_dequeue: Remaining,
     num_threads: Positive = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
@@ -171,8 +171,8 @@ def shuffle_batch(
 def maybe_shuffle_batch(
     tensors: Any,
     batch_size: Positive | Tensor,
-    capacity: Positive,
-    min_after_dequeue: Count,
+    capacity: PositiveCapacity,
+    min_after_dequeue: Remaining,
     keep_input: Any,
     num_threads: Positive = 1,
     seed: int | None = None,
@@ -192,8 +192,8 @@ def maybe_shuffle_batch(
 def shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Positive | Tensor,
-    capacity: Positive,
-    min_after_dequeue: Count,
+    capacity: PositiveCapacity,
+    min_after_dequeue: Remaining,
     seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,
@@ -216,8 +216,8 @@ def shuffle_batch_join(
 def maybe_shuffle_batch_join(
     tensors_list: Sequence[Any],
     batch_size: Positive | Tensor,
-    capacity: Positive,
-    min_after_dequeue: Count,
+    capacity: PositiveCapacity,
+    min_after_dequeue: Remaining,
     keep_input: Any,
     seed: int | None = None,
     enqueue_many: bool = False,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfray.framework import dtypes
-from tfray.framework.arguments import Positive, checked
+from tfray.framework.arguments import Positive, PositiveCapacity, checked
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
@@ -55,7 +55,7 @@ def input_producer(
     num_epochs: Positive | None = None,
     shuffle: bool = True,
     seed: int | None = None,
-    capacity: Positive = 32,
+    capacity: PositiveCapacity = 32,
     shared_name: str | None = None,
     summary_name: str | None = None,
     name: str | None = None,
@@ -100,7 +100,7 @@ def string_input_producer(
     num_epochs: Positive | None = None,
     shuffle: bool = True,
     seed: int | None = None,
-    capacity: Positive = 32,
+    capacity: PositiveCapacity = 32,
     shared_name: str | None = None,
     name: str | None = None,
     cancel_op: Any = None,
@@ -134,7 +134,7 @@ def range_input_producer(
     num_epochs: Positive | None = None,
     shuffle: bool = True,
     seed: int | None = None,
-    capacity: Positive = 32,
+    capacity: PositiveCapacity = 32,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
@@ -154,7 +154,7 @@ def slice_input_producer(
     num_epochs: Positive | None = None,
     shuffle: bool = True,
     seed: int | None = None,
-    capacity: Positive = 32,
+    capacity: PositiveCapacity = 32,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:

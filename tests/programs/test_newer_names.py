@@ -1,0 +1,65 @@
+"""Names of TensorFlow 1.15's modules that end in ``_v2``."""
+
+from __future__ import annotations
+
+import inspect
+from functools import reduce
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tfray.programs import newer_names as newer
+
+ROWS, IMAGE = [[1.0, 2.0, 2.0]], np.ones([1, 4, 4, 1], np.float32)
+
+
+@pytest.mark.parametrize("name", newer.ARGUMENTS)
+def test_the_function_behind_has_each_argument(name):
+    path, arguments = newer.ARGUMENTS[name]
+    known = inspect.signature(reduce(getattr, path.split("."), tf)).parameters
+    assert {text.partition("=")[0].rpartition("/")[2] for text in arguments.split(", ")} <= known.keys()
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [  # TensorFlow 2.21's results
+        (lambda: newer.log_softmax_v2([0.0, 0.0], 0), np.log([0.5, 0.5])),
+        (lambda: newer.dropout_v2(ROWS, 0.0), ROWS),
+        (lambda: newer.argmax_v2([[1, 5], [7, 2]]), [1, 0]),
+        (lambda: newer.argmin_v2([[1, 5], [7, 2]], 1, tf.int32), [0, 1]),
+        (lambda: newer.conv2d_v2(IMAGE, np.ones([2, 2, 1, 1], np.float32), 2, "VALID", "NHWC", 1), [[[[4]] * 2] * 2]),
+        (lambda: newer.pool_v2(IMAGE, [4, 4], "AVG"), [[[[1]]]]),
+        (lambda: newer.moments_v2(ROWS, [1], None, True)[0], [[5 / 3]]),
+        (lambda: newer.count_nonzero_v2([[1, 0], [2, 3]], 0, True), [[2, 1]]),
+        (lambda: newer.reduce_join_v2([["a", "b"]], 1, True, "-"), [[b"a-b"]]),
+        (lambda: newer.zeros_like_v2(input=ROWS, dtype=tf.int32), [[0, 0, 0]]),
+        (lambda: newer.gather_v2(ROWS, [2, 0], None, 1), [[2, 1]]),
+        (lambda: newer.substr_v2("tensor", 1, 3, "BYTE"), b"ens"),
+    ],
+)
+def test_arguments_stand_as_in_2_0(call, expected):
+    with tf.Session() as session:
+        found = session.run(call())
+    if isinstance(found, bytes) or found.dtype == object:
+        assert np.array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_checks_have_their_message_first():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not so"):
+        newer.assert_equal_v2(1, 2, "not so")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: newer.dropout_v2(ROWS, x=ROWS),
+        lambda: newer.softmax_v2(ROWS, dim=0),
+        lambda: newer.size_v2(1, tf.int32, "n", 4),
+    ],
+)
+def test_other_arguments_are_refused(call):
+    with pytest.raises(TypeError, match="takes the arguments"):
+        call()
