@@ -316,6 +316,11 @@ def _wrong_shape(op, d_output):
     return array_ops.zeros([7])
 
 
+@RegisterGradient("TestOtherDtype")
+def _other_dtype(op, d_output):
+    return constant([5.0], "float64")
+
+
 NotDifferentiable("TestNothing")
 
 
@@ -338,6 +343,19 @@ def test_registered_functions_get_zeros_where_no_gradient_flows(graph):
     with graph.gradient_override_map({"Split": "TestSumOfAll", "SplitV": "TestSumOfAll", "Unpack": "TestSumOfAll"}):
         parts = array_ops.unstack(x)
     close(interpret(gradients(parts[1] * 4.0, x)[0]), [0, 4, 0])
+
+
+def test_gradients_of_registered_functions_may_have_another_dtype(graph):
+    x = constant([2.0])
+    with graph.gradient_override_map({"Sin": "TestOtherDtype"}):
+        y = math_ops.sin(x)
+    d_x = gradients(y, x)[0]
+    assert d_x.dtype == "float64"
+    close(interpret(d_x), [5])
+    with graph.gradient_override_map({"Sin": "TestOtherDtype"}):
+        y = math_ops.sin(x * 2.0)
+    with pytest.raises((TypeError, ValueError), match="float"):  # of the multiplication, which takes it
+        gradients(y, x)
 
 
 @pytest.mark.parametrize(("name", "message"), [("TestTooMany", "gave 2 gradients for 1"), ("TestWrongShape", "shape")])

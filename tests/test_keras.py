@@ -165,6 +165,17 @@ def test_functional_models():
     assert (one.shape, two.shape) == ((8, 1), (8, 2))
 
 
+def test_names_of_inputs_and_outputs():
+    a, b = keras.Input([4], name="a"), keras.Input([3])
+    shared = layers.Dense(2, name="shared")
+    model = keras.Model([b, a], [shared(layers.Dense(4)(b)), shared(a), layers.Dense(1, name="last")(a)])
+    assert model.input_names == ["input_1", "a"]
+    assert model.output_names == ["shared", "shared_1", "last"]
+    assert classifier().input_names == ["dense_1_input"]
+    assert classifier().output_names == ["dense_4"]
+    assert keras.Sequential([layers.Dense(3)]).input_names == []
+
+
 def test_models_are_layers():
     x = keras.Input([2])
     inner = keras.Model(x, layers.Dense(3, use_bias=False)(x))

@@ -70,6 +70,14 @@ def test_functions_of_tensors(name):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)
 
 
+def test_numbers_of_names():
+    assert [K.get_uid("a"), K.get_uid("a"), K.get_uid("b")] == [1, 2, 1]
+    assert tf.keras.Input([1]).name == "input_1:0"
+    assert tf.keras.Input([1]).name == "input_2:0"
+    with tf.Graph().as_default():
+        assert K.get_uid("a") == 1
+
+
 def test_a_function_updates_variables():
     count, x = K.variable(1.0), K.placeholder((None, 2))
     call = K.function([x], [K.sum(x), count * 2.0], updates=[(count, count + 1.0)])

@@ -371,7 +371,7 @@ class _BackwardWalk:
             d_inputs = function(op, *_as_accepted(op, d_outputs, takes_none))
             d_inputs = [d_inputs] if isinstance(d_inputs, Gradient) or d_inputs is None else list(d_inputs)
             self.flat.update(t for t, d in zip(op.inputs, d_inputs, strict=False) if d is FLAT and t in self.reached)
-            d_inputs = _checked(op, [None if d is FLAT else d for d in d_inputs])
+            d_inputs = _checked(op, [None if d is FLAT else d for d in d_inputs], of_program=not takes_none)
             # A gradient that leads to no source is dropped: it is not summed, nothing waits for it, so it never runs.
             d_inputs = [d if t in self.reached else None for t, d in zip(op.inputs, d_inputs, strict=True)]
             if self.gate and sum(d is not None for d in d_inputs) > 1:
@@ -443,8 +443,12 @@ def _dense(gradient: IndexedSlices, like: Tensor) -> Tensor:
     return convert_to_tensor(gradient)
 
 
-def _checked(op: Operation, d_inputs: Sequence[Any]) -> list[Any]:
-    """`d_inputs` when they fit the inputs of `op`, with what is known of the inputs' shapes."""
+def _checked(op: Operation, d_inputs: Sequence[Any], of_program: bool) -> list[Any]:
+    """`d_inputs` when they fit the inputs of `op`, with what is known of the inputs' shapes.
+
+    Those of a function of the program may have any dtype, as in TensorFlow: where that is wrong, the operation fails
+    which takes them.
+    """
     if len(d_inputs) != len(op.inputs):
         raise InvalidArgumentError(
             f"the gradient function of {op.type} gave {len(d_inputs)} gradients for {len(op.inputs)} inputs",
@@ -456,13 +460,14 @@ def _checked(op: Operation, d_inputs: Sequence[Any]) -> list[Any]:
         if d_input is not None and not isinstance(d_input, Gradient):
             d_input = convert_to_tensor(d_input, tensor.dtype)
         if isinstance(d_input, Tensor) and tensor.dtype is not dtypes.resource:
-            _check_fits(op, tensor, d_input)
+            _check_fits(op, tensor, d_input, of_program)
         checked.append(d_input)
     return checked
 
 
-def _check_fits(op: Operation, tensor: Tensor, d_input: Tensor) -> None:
-    if d_input.dtype is not tensor.dtype or not d_input.shape.is_compatible_with(tensor.shape):
+def _check_fits(op: Operation, tensor: Tensor, d_input: Tensor, any_dtype: bool) -> None:
+    is_right_dtype = any_dtype or d_input.dtype is tensor.dtype
+    if not is_right_dtype or not d_input.shape.is_compatible_with(tensor.shape):
         raise InvalidArgumentError(
             f"the gradient function of {op.type} gave {d_input!r} for input {tensor!r}: "
             "a gradient has the dtype and shape of its tensor",

@@ -146,8 +146,8 @@ def _pack_shape(op: Operation) -> list[TensorShape]:
 
 
 def _pack_value(op: Operation) -> list[int | None] | None:
-    if any(tensor.shape.rank != 0 for tensor in op.inputs):
-        return None
+    if any(tensor.shape.rank for tensor in op.inputs):
+        return None  # not scalars; those of unknown rank must be, for the result to be a shape
     return [(known_entries(tensor) or [None])[0] for tensor in op.inputs]
 
 
@@ -310,7 +310,7 @@ def _concat_shape(op: Operation) -> list[TensorShape]:
 
 
 def _concat_value(op: Operation) -> list[int | None] | None:
-    parts = [known_entries(tensor) if tensor.shape.rank == 1 else None for tensor in op.inputs]
+    parts = [known_entries(tensor) if tensor.shape.rank in (None, 1) else None for tensor in op.inputs]
     if any(part is None for part in parts):
         return None
     return list(itertools.chain.from_iterable(part or [] for part in parts))

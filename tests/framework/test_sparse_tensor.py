@@ -54,6 +54,9 @@ def test_misuse_is_refused():
         tf.SparseTensor([[0, 1]], [1.0, 2.0], [2, 3])
     with pytest.raises(ValueError):
         tf.SparseTensor([[0, 1]], [1.0], [2, 3, 4])
+    with pytest.raises(TypeError, match="cannot make a tensor of") as error:
+        tf.SparseTensor([[0, 1]], [1.0], len)
+    assert "dense_shape" in error.value.__notes__[0]
     with pytest.raises(TypeError):
         tf.SparseTensor.from_value([1])
     with pytest.raises(RuntimeError, match="expected int32"):

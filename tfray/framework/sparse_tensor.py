@@ -40,9 +40,9 @@ class SparseTensor:
     """
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        self._indices = convert_to_tensor(indices, dtypes.int64, "indices")
-        self._values = convert_to_tensor(values, None, "values")
-        self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, "dense_shape")
+        self._indices = _component(indices, dtypes.int64, "indices")
+        self._values = _component(values, None, "values")
+        self._dense_shape = _component(dense_shape, dtypes.int64, "dense_shape")
         self._known_shape = UNKNOWN
         given = {"indices": self._indices, "values": self._values, "dense_shape": self._dense_shape}
         try:
@@ -168,6 +168,15 @@ SparseLike = SparseTensor | SparseTensorValue
 
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def _component(value: Any, dtype: DType | None, name: str) -> Tensor:
+    """A part of a sparse tensor as a tensor; an error says which."""
+    try:
+        return convert_to_tensor(value, dtype, name)
+    except (TypeError, ValueError) as error:
+        error.add_note(f"as the {name} of a SparseTensor")
+        raise
 
 
 def also_of_sparse(function: FunctionT) -> FunctionT:

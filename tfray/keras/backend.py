@@ -121,7 +121,7 @@ __all__ = [
     "batch_set_value", "bias_add", "binary_crossentropy", "cast", "cast_to_floatx", "categorical_crossentropy",
     "clear_session", "clip", "concatenate", "constant", "cos", "count_params", "ctc_batch_cost", "ctc_decode",
     "ctc_label_dense_to_sparse", "cumprod", "cumsum", "dot", "dropout", "dtype", "elu", "epsilon", "equal", "eval",
-    "exp", "expand_dims", "eye", "flatten", "floatx", "foldl", "foldr", "function", "gather", "get_session",
+    "exp", "expand_dims", "eye", "flatten", "floatx", "foldl", "foldr", "function", "gather", "get_session", "get_uid",
     "get_value", "gradients", "greater", "greater_equal", "hard_sigmoid", "identity", "image_data_format",
     "in_test_phase", "in_top_k", "in_train_phase", "int_shape", "is_keras_tensor", "l2_normalize", "learning_phase",
     "less", "less_equal", "log", "logsumexp", "map_fn", "max", "maximum", "mean", "min", "minimum", "ndim",
@@ -143,6 +143,13 @@ def floatx() -> str:
 def image_data_format() -> str:
     """The order of dimensions of images."""
     return "channels_last"
+
+
+def get_uid(prefix: str = "") -> int:
+    """The next number, from 1, of names with this prefix in the current graph, such as of the layers ``dense_1``."""
+    numbers: dict[str, int] = get_default_graph().extra("keras_uids", dict)
+    numbers[prefix] = numbers.get(prefix, 0) + 1
+    return numbers[prefix]
 
 
 def learning_phase() -> Any:

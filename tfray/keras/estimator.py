@@ -26,7 +26,6 @@ from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
 from tfray.keras.optimizers import Optimizer
-from tfray.keras.remembered_layers import history
 from tfray.keras.saving import load_model
 from tfray.library.inspect.graph_util import extract_sub_graph
 from tfray.library.metrics.mean_metrics import mean
@@ -103,15 +102,14 @@ class _Recorded:
     def __init__(self, model: Any) -> None:
         graph = model.inputs[0].graph
         with graph.as_default():
-            known = history()
-            names = [
-                known[output][0].name if output in known else f"output_{i}" for i, output in enumerate(model.outputs)
-            ]
             phase = graph.extra("keras_learning_phase", dict).get("phase")
         variables = [variable.to_proto() for variable in model.variables]
         self._own_names = frozenset(definition.variable_name.partition(":")[0] for definition in variables)
-        self._inputs = {tensor.op.name: self._renamed(tensor.name) for tensor in model.inputs}
-        self._outputs = dict(zip(names, [self._renamed(tensor.name) for tensor in model.outputs], strict=True))
+        inputs = [self._renamed(tensor.name) for tensor in model.inputs]
+        self._inputs = dict(zip(model.input_names, inputs, strict=True))
+        self._outputs = dict(
+            zip(model.output_names, [self._renamed(tensor.name) for tensor in model.outputs], strict=True)
+        )
         self._penalties = [self._renamed(tensor.name) for tensor in model.losses]
         updates = [getattr(update, "op", update).name for update in model.updates]
         self._updates = [self._renamed(name) for name in updates]

@@ -17,7 +17,7 @@ from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, initializers
-from tfray.keras.backend import learning_phase
+from tfray.keras.backend import get_uid, learning_phase
 from tfray.keras.recurrent_cells import Steps, build_cell, drop_mask, output_size, run_cell
 from tfray.keras.remembered_layers import Layer, Remembering, history
 from tfray.keras.tensor_functions import batch_dot
@@ -65,7 +65,7 @@ def Input(
     Args:
         shape: Shape of one example.
         batch_size: Number of examples; any when None.
-        name: Name of the placeholder.
+        name: Name of the input and of its placeholder; ``input_1``, ``input_2`` and so on without one.
         dtype: Dtype; float32 when None.
         batch_shape: Shape with the batch in front, in place of `shape`.
     """
@@ -73,8 +73,9 @@ def Input(
         if shape is None:
             raise InvalidArgumentError("Input needs a shape, without the batch")
         batch_shape = (batch_size, *shape)
-    tensor = placeholder(dtype or dtypes.float32, list(batch_shape), name=name or "input")
-    history()[tensor] = (InputLayer(name=name or tensor.op.name.replace("/", "_")), None, {})
+    name = name or f"input_{get_uid('input')}"
+    tensor = placeholder(dtype or dtypes.float32, list(batch_shape), name=name)
+    history()[tensor] = (InputLayer(name=name), None, {})
     return tensor
 
 

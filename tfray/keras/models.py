@@ -5,6 +5,7 @@ A model adds operations to the default graph. Its training step, loss and metric
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -67,6 +68,25 @@ class Model(Trainable, Layer):
         self.built = True
 
     # -- layers and weights ----------------------------------------------------------------------
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the inputs: by these the estimator of `tf.keras.estimator.model_to_estimator` takes features."""
+        return [made_by.name if (made_by := _layer_of(tensor)) else tensor.op.name for tensor in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the layers of the outputs, which predictions of its estimator have: ``NAME_1`` for a second one."""
+        names: list[str] = []
+        for output in self.outputs:
+            made_by = _layer_of(output)
+            name = base = made_by.name if made_by else f"output_{len(names)}"
+            for number in itertools.count(1):
+                if name not in names:
+                    break
+                name = f"{base}_{number}"
+            names.append(name)
+        return names
 
     @property
     def layers(self) -> list[Any]:
@@ -368,6 +388,13 @@ def _attribute_layers(attributes: dict[str, Any]) -> list[Any]:
 def _outputs_of(layer: Any, inputs: Any) -> list[Tensor]:
     """The outputs of a layer's call with exactly these inputs."""
     return [output for output, (made_by, made_of, _) in history().items() if made_by is layer and made_of is inputs]
+
+
+def _layer_of(tensor: Tensor) -> Any | None:
+    """The layer that made a tensor; None for a tensor of other operations."""
+    with tensor.graph.as_default():
+        made_by, *_ = history().get(tensor, (None,))
+    return made_by
 
 
 def _between(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[tuple[Any, Any, dict[str, Any], Tensor]]:

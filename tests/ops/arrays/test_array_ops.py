@@ -101,6 +101,13 @@ def test_shapes_of_unknown_rank_stay_unknown():
     assert x[0].shape.rank is None
 
 
+def test_sizes_of_unknown_rank_are_scalars():
+    x, n = placeholder("float32"), placeholder("int32")
+    assert tf.reshape(x, [n, n, 5]).shape.sizes == (None, None, 5)
+    assert tf.reshape(x, [n, n]).shape.sizes == (None, None)
+    assert tf.reshape(x, tf.concat([[n], [20]], 0)).shape.sizes == (None, 20)
+
+
 def test_shape_of_a_known_shape_is_a_constant(graph):
     x = placeholder("float32", [2, 3])
     assert constant_value(tf.shape(x)).tolist() == [2, 3]

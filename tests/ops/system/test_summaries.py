@@ -68,6 +68,14 @@ def test_serialised_scalars_are_tensorflows_bytes():
         assert session.run(tf.summary.merge_all()) == base64.b64decode(RECORDED["scalars"])
 
 
+def test_names_of_merged_summaries():
+    one = tf.summary.scalar("a", 1.0)
+    assert tf.summary.merge_all().name == "Merge/MergeSummary:0"
+    assert tf.summary.merge([one], name="all").name == "all/all:0"
+    assert tf.summary.merge([one], name="all").name == "all_1/all:0"
+    assert tf.merge_summary([one]).name == "MergeSummary/MergeSummary:0"
+
+
 def test_merge_all_takes_a_collection_and_a_scope():
     assert tf.summary.merge_all() is None
     tf.summary.scalar("a", 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from tfray.errors import InvalidArgumentError
@@ -217,7 +217,7 @@ def merge(inputs: Sequence[TensorLike], collections: Sequence[str] | None = None
     Args:
         inputs: String tensors, as the functions of this module return them.
         collections: Collections to which to add the operation; none when None.
-        name: Name of the operation.
+        name: Name of the operation, and of its scope: ``NAME/NAME``; without one ``Merge/MergeSummary``.
 
     Returns:
         A string scalar.
@@ -225,11 +225,16 @@ def merge(inputs: Sequence[TensorLike], collections: Sequence[str] | None = None
     Raises:
         InvalidArgumentError: There are none; or at run time: a tag occurs twice.
     """
+    return _merged(inputs, collections, name, "Merge")
+
+
+def _merged(inputs: Iterable[TensorLike], collections: Sequence[str] | None, name: str | None, scope: str) -> Tensor:
     inputs = list(inputs)
     if not inputs:
         raise InvalidArgumentError("there are no summaries to merge")
-    with get_default_graph().name_scope(_clean(name or "Merge")) as scope:
-        return _collect(summary_ops.merge_summary(inputs, scope), collections or [])
+    name = _clean(name) if name else None
+    with get_default_graph().name_scope(name or scope):
+        return _collect(summary_ops.merge_summary(inputs, name), collections or [])
 
 
 def merge_all(key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
@@ -316,7 +321,7 @@ def merge_summary(
     inputs: Sequence[TensorLike], collections: Sequence[str] | None = None, name: str | None = None
 ) -> Tensor:
     """Several summaries in one; the form before `tf.summary.merge`."""
-    return merge(inputs, collections, name or "MergeSummary")
+    return _merged(inputs, collections, name, "MergeSummary")
 
 
 def merge_all_summaries(key: str = GraphKeys.SUMMARIES) -> Tensor | None:
