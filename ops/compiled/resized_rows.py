@@ -5,7 +5,26 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tfray.ops.compiled.vectors import Floats, Int, Longs, fill, fused, load, load_upto, store, store_upto
+from tfray.ops.compiled.vectors import (
+    QUAD,
+    Floats,
+    Int,
+    Longs,
+    Octets,
+    convert,
+    fill,
+    fused,
+    load,
+    load_upto,
+    mix_quads,
+    store,
+    store_upto,
+)
+
+
+@njit(inline="always")
+def _load_floats(x: Any, index: Any, count: Any) -> Any:
+    return convert(load_upto(x, index, count), fill(np.float32(0)))
 
 
 @njit(inline="always")
@@ -26,8 +45,8 @@ def _sum_rows(
         one, two = (image + rows[y]) * length, (image + rows[second]) * length
         w, v = fill(row_weights[y]), fill(row_weights[second])
         for j in range(0, length, 16):
-            total = w * load_upto(x, one + j, length - j)
-            store(between, j, fused(v, load_upto(x, two + j, length - j), total))
+            total = w * _load_floats(x, one + j, length - j)
+            store(between, j, fused(v, _load_floats(x, two + j, length - j), total))
         return
     is_empty = True
     for tap in range(row_taps):
@@ -37,18 +56,100 @@ def _sum_rows(
             weight = fill(row_weights[place])
             if is_empty:
                 for j in range(0, length, 16):
-                    store(between, j, weight * load_upto(x, source + j, length - j))
+                    store(between, j, weight * _load_floats(x, source + j, length - j))
                 is_empty = False
             else:
                 for j in range(0, length, 16):
-                    total = fused(weight, load_upto(x, source + j, length - j), load(between, j))
+                    total = fused(weight, _load_floats(x, source + j, length - j), load(between, j))
                     store(between, j, total)
     if is_empty:
         for j in range(0, length, 16):
             store(between, j, fill(np.float32(0)))
 
 
-def resample(
+@njit(inline="always")
+def _quads(channels: Any, column_outputs: Any, column_taps: Any, column_weights: Any) -> Any:
+    """How many pixels of a row, from the first one on, `_mix_columns` computes."""
+    count = 0
+    if channels <= QUAD and column_taps == 2:
+        while count * channels + QUAD <= column_outputs * channels and column_weights[count] != 0:
+            count += 1
+    return count
+
+
+@njit(inline="always")
+def _mix_columns(
+    item: Any,
+    count: Any,
+    channels: Any,
+    column_outputs: Any,
+    columns: Any,
+    column_weights: Any,
+    between: Any,
+    out: Any,
+) -> None:
+    """Write the first pixels of a row, of one or two pixels each. What is written behind a pixel is the next one's."""
+    target = item * column_outputs * channels
+    for column in range(count):
+        other = column + column_outputs
+        weight, other_weight = column_weights[column], column_weights[other]
+        one, two = columns[column] * channels, columns[other] * channels
+        mix_quads(between, one, weight, two if other_weight != 0 else -1, other_weight, out, target)
+        target += channels
+
+
+@njit(inline="always")
+def _resample(
+    first: Any,
+    last: Any,
+    start: Any,
+    height: Any,
+    width: Any,
+    channels: Any,
+    row_outputs: Any,
+    row_taps: Any,
+    rows: Any,
+    row_weights: Any,
+    column_outputs: Any,
+    column_taps: Any,
+    columns: Any,
+    column_weights: Any,
+    between: Any,
+    x: Any,
+    out: Any,
+) -> None:
+    length = width * channels
+    quads = _quads(channels, column_outputs, column_taps, column_weights)
+    for item in range(first + start, last + start):
+        image, y = item // row_outputs * height, item % row_outputs
+        _sum_rows(image, y, length, row_outputs, row_taps, rows, row_weights, x, between)
+        _mix_columns(item, quads, channels, column_outputs, columns, column_weights, between, out)
+        for column in range(quads, column_outputs):
+            target = (item * column_outputs + column) * channels
+            other = column + (column_taps - 1) * column_outputs
+            weight, other_weight = column_weights[column], column_weights[other]
+            if column_taps <= 2 and weight != 0:
+                has_other = column_taps == 2 and other_weight != 0
+                one = columns[column] * channels
+                two = columns[other] * channels
+                w, v = fill(weight), fill(other_weight)
+                for channel in range(0, channels, 16):
+                    total = w * load(between, one + channel)
+                    if has_other:
+                        total = fused(v, load(between, two + channel), total)
+                    store_upto(out, target + channel, total, channels - channel)
+            else:
+                for channel in range(0, channels, 16):
+                    total = fill(np.float32(0))
+                    for tap in range(column_taps):
+                        place = tap * column_outputs + column
+                        if column_weights[place] != 0:
+                            value = load(between, columns[place] * channels + channel)
+                            total = fused(fill(column_weights[place]), value, total)
+                    store_upto(out, target + channel, total, channels - channel)
+
+
+def resample_floats(
     first: Int,
     last: Int,
     start: Int,
@@ -88,30 +189,63 @@ def resample(
         x: The inputs, NHWC.
         out: The results, NHWC.
     """
-    length = width * channels
-    for item in range(first + start, last + start):
-        image, y = item // row_outputs * height, item % row_outputs
-        _sum_rows(image, y, length, row_outputs, row_taps, rows, row_weights, x, between)
-        for column in range(column_outputs):
-            target = (item * column_outputs + column) * channels
-            other = column + (column_taps - 1) * column_outputs
-            weight, other_weight = column_weights[column], column_weights[other]
-            if column_taps <= 2 and weight != 0:
-                has_other = column_taps == 2 and other_weight != 0
-                one = columns[column] * channels
-                two = columns[other] * channels
-                w, v = fill(weight), fill(other_weight)
-                for channel in range(0, channels, 16):
-                    total = w * load(between, one + channel)
-                    if has_other:
-                        total = fused(v, load(between, two + channel), total)
-                    store_upto(out, target + channel, total, channels - channel)
-            else:
-                for channel in range(0, channels, 16):
-                    total = fill(np.float32(0))
-                    for tap in range(column_taps):
-                        place = tap * column_outputs + column
-                        if column_weights[place] != 0:
-                            value = load(between, columns[place] * channels + channel)
-                            total = fused(fill(column_weights[place]), value, total)
-                    store_upto(out, target + channel, total, channels - channel)
+    _resample(
+        first,
+        last,
+        start,
+        height,
+        width,
+        channels,
+        row_outputs,
+        row_taps,
+        rows,
+        row_weights,
+        column_outputs,
+        column_taps,
+        columns,
+        column_weights,
+        between,
+        x,
+        out,
+    )
+
+
+def resample_octets(
+    first: Int,
+    last: Int,
+    start: Int,
+    height: Int,
+    width: Int,
+    channels: Int,
+    row_outputs: Int,
+    row_taps: Int,
+    rows: Longs,
+    row_weights: Floats,
+    column_outputs: Int,
+    column_taps: Int,
+    columns: Longs,
+    column_weights: Floats,
+    between: Floats,
+    x: Octets,
+    out: Floats,
+) -> None:
+    """As `resample_floats`, of bytes."""
+    _resample(
+        first,
+        last,
+        start,
+        height,
+        width,
+        channels,
+        row_outputs,
+        row_taps,
+        rows,
+        row_weights,
+        column_outputs,
+        column_taps,
+        columns,
+        column_weights,
+        between,
+        x,
+        out,
+    )

@@ -28,9 +28,16 @@ _ELEMENTS: Final = {
     types.float64: ir.DoubleType(),
     types.int32: _INT,
     types.int64: ir.IntType(64),
+    types.uint8: ir.IntType(8),
     types.boolean: _BIT,
 }
-_SUFFIX: Final = {types.float32: "f32", types.float64: "f64", types.int32: "i32", types.int64: "i64"}
+_SUFFIX: Final = {
+    types.float32: "f32",
+    types.float64: "f64",
+    types.int32: "i32",
+    types.int64: "i64",
+    types.uint8: "i8",
+}
 
 
 ARGUMENT_TYPES: Final = {
@@ -42,6 +49,7 @@ ARGUMENT_TYPES: Final = {
     "Floats": types.CPointer(types.float32),
     "Doubles": types.CPointer(types.float64),
     "Bools": types.CPointer(types.boolean),
+    "Octets": types.CPointer(types.uint8),
 }
 """The types of a kernel's arguments, by the names that annotations use: numbers, and arrays."""
 
@@ -53,6 +61,7 @@ Longs = MutableSequence[int]
 Floats = MutableSequence[float]
 Doubles = MutableSequence[float]
 Bools = MutableSequence[bool]
+Octets = MutableSequence[int]
 
 
 class Vector(types.Type):
@@ -84,6 +93,7 @@ class _VectorModel(models.PrimitiveModel):
 
 
 _BITS: Final = Vector(types.boolean)
+_OCTETS: Final = Vector(types.uint8)
 
 
 # -- what the compiler writes ----------------------------------------------------------------------------
@@ -136,7 +146,7 @@ def _to_memory(builder: ir.IRBuilder, value: ir.Value, kind: Vector) -> ir.Value
 
 
 def _alignment(kind: Vector) -> int:
-    return {types.boolean: 1, types.float64: 8, types.int64: 8}.get(kind.element, 4)
+    return {types.boolean: 1, types.uint8: 1, types.float64: 8, types.int64: 8}.get(kind.element, 4)
 
 
 # -- memory ----------------------------------------------------------------------------------------------
@@ -272,6 +282,45 @@ def take(context: Any, counter: Any) -> Any:
     return types.int64(counter), write
 
 
+QUAD: Final = 4
+"""Numbers that `mix_quads` computes at a time: a pixel of up to 4 channels, and what comes behind it."""
+
+
+@intrinsic
+def mix_quads(context: Any, x: Any, first: Any, weight: Any, second: Any, other: Any, target: Any, index: Any) -> Any:
+    """Write ``weight * x[first + i] + other * x[second + i]``, rounded as by `fused`, to ``target[index + i]``, i < 4.
+
+    The second part is left out where `second` is negative.
+    """
+    kind = ir.VectorType(_ELEMENTS[x.dtype], QUAD)
+    align = x.dtype.bitwidth // 8
+
+    def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        read, one, weight, two, other, written, index = arguments
+
+        def spread(number: ir.Value) -> ir.Value:
+            undefined = ir.Constant(kind, ir.Undefined)
+            whole = builder.insert_element(undefined, number, ir.Constant(_INT, 0))
+            return builder.shuffle_vector(whole, undefined, ir.Constant(ir.VectorType(_INT, QUAD), [0] * QUAD))
+
+        def quad(place: ir.Value) -> ir.Value:
+            return builder.load(_place(builder, read, place, kind), align=align)
+
+        total = builder.fmul(spread(weight), quad(one))
+        sole = builder.block
+        with builder.if_then(builder.icmp_signed(">=", two, ir.Constant(two.type, 0))):
+            name = f"llvm.fma.v{QUAD}{_SUFFIX[x.dtype]}"
+            both = _call(builder, name, kind, [spread(other), quad(two), total])
+            mixed = builder.block
+        result = builder.phi(kind)
+        result.add_incoming(total, sole)
+        result.add_incoming(both, mixed)
+        builder.store(result, _place(builder, written, index, kind), align=align)
+        return context.get_dummy_value()
+
+    return types.void(x, types.int64, x.dtype, types.int64, x.dtype, target, types.int64), write
+
+
 # -- arithmetic ------------------------------------------------------------------------------------------
 
 
@@ -402,7 +451,7 @@ def fused(context: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 def _conversion(source: Vector, target: Vector) -> str:
-    if source == _BITS:
+    if source in (_BITS, _OCTETS):
         return "uitofp" if target.is_float else "zext"
     if source.is_float and target.is_float:
         return "fpext" if target.element == types.float64 else "fptrunc"

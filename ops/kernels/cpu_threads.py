@@ -105,11 +105,12 @@ _BLAS: Final = BlasThreads()
 _pool: _Pool | None = None
 _pool_lock = threading.Lock()
 _local = threading.local()
+_alone = threading.local()
 
 
 def thread_count() -> int:
-    """How many threads a kernel may use: as many as BLAS."""
-    return _BLAS.count()
+    """How many threads a kernel may use: as many as BLAS; one on a thread that works alone."""
+    return 1 if getattr(_alone, "is_set", False) else _BLAS.count()
 
 
 def use_threads(count: int) -> None:
@@ -153,6 +154,11 @@ def parallel_for(work: Callable[[int], None], count: int) -> None:
     for error in errors:
         if error is not None:
             raise error
+
+
+def work_alone() -> None:
+    """Kernels that the calling thread runs from now on use no other: threads like it keep all cores busy."""
+    _alone.is_set = True
 
 
 class _Pause:

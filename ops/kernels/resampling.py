@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.compiling import LEAST_ELEMENTS, can_compile, kernel
-from tfray.ops.kernels.cpu_threads import one_blas_thread
+from tfray.ops.kernels.cpu_threads import one_blas_thread, thread_count
 from tfray.ops.kernels.precision import choose
 from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles
@@ -387,19 +387,22 @@ def _is_compiled(images: Array, columns: AxisMap, out: Array) -> bool:
 
 def _by_compiled_taps(images: Array, rows: AxisMap, columns: AxisMap, out: Array) -> None:
     """Fill `out` by a compiled kernel, some rows at a time."""
-    source = np.ascontiguousarray(images, np.float32)
+    kind = "octets" if images.dtype == np.uint8 else "floats"
+    source = np.ascontiguousarray(images, np.uint8 if kind == "octets" else np.float32)
     batch, height, width, channels = source.shape
     taps = rows.taps(), columns.taps()
     arguments = [(axis.outputs, len(axis.indices), axis.indices, axis.weights) for axis in taps]
     count = batch * rows.outputs
-    parts = cut(count, min(count, -(-out.size // LARGE_ELEMENTS) * 4 if out.size >= LARGE_ELEMENTS // 8 else 1))
+    is_large = out.size >= LARGE_ELEMENTS // 8 and thread_count() > 1
+    parts = cut(count, min(count, -(-out.size // LARGE_ELEMENTS) * 4 if is_large else 1))
 
     def work(index: int) -> None:
         part = parts[index]
         size = part.stop - part.start
         between = buffer(np, "between", (width * channels + 16,), out.dtype)
         sizes = part.start, height, width, channels
-        kernel("resized_rows", "resample").run(size, size, *sizes, *arguments[0], *arguments[1], between, source, out)
+        more = *arguments[0], *arguments[1], between, source, out
+        kernel("resized_rows", f"resample_{kind}").run(size, size, *sizes, *more)
 
     run_tiles(work, len(parts), len(parts) > 1)
 

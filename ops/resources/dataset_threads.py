@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import CancelledError, OutOfRangeError, UnknownError
+from tfray.ops.kernels.cpu_threads import thread_count, work_alone
 from tfray.ops.resources.dataset_columns import MappedElements
 from tfray.ops.resources.dataset_values import (
     AUTOTUNE,
@@ -71,7 +72,8 @@ class _ParallelIterator(Iterator[Element]):
         self._parent: Iterator[Element] | None = parent
         self._functions = _Functions(walk, function)
         self._limit = 2 * workers
-        self._pool = ThreadPoolExecutor(workers, "tfray-map")
+        # As many elements at once as there are cores: a second thread for one of them would only be in the way.
+        self._pool = ThreadPoolExecutor(workers, "tfray-map", work_alone if workers >= thread_count() else None)
         # When the iterator is dropped, its threads end and calls that have not started are cancelled.
         weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
         self._pending: deque[Future[Element]] = deque()

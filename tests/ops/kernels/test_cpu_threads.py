@@ -152,3 +152,17 @@ def test_a_forked_child_starts_its_own_threads():
     done: list[int] = []
     parallel_for(done.append, 4)
     assert sorted(done) == [0, 1, 2, 3]
+
+
+def test_a_thread_that_works_alone_takes_no_helpers():
+    found = []
+
+    def run():
+        cpu_threads.work_alone()
+        parallel_for(lambda index: found.append((thread_count(), threading.get_ident())), 100)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [(1, thread.ident)] * 100
+    assert thread_count() > 1
