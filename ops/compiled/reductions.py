@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tfray.ops.compiled.vectors import (
@@ -87,7 +89,7 @@ def running_sums(
         x: The matrix.
         out: Where to write, a matrix of the same shape.
     """
-    zero = np.float32(0)
+    zero: Any = np.float32(0)
     row = first
     while row < last:
         # An addition waits for the one before. Those of four rows do not wait for each other.
