@@ -33,11 +33,9 @@ from tfray.ops.math.reduction_ops import reduce_sum
 
 def _matrix_sides(op: Operation) -> tuple[TensorShape, Any, Any] | None:
     """Leading dimensions, rows and columns of the first input; None while the rank is unknown."""
-    source = op.inputs[0].shape
+    source = op.inputs[0].shape.with_rank_at_least(2)
     if source.rank is None:
         return None
-    if source.rank < 2:
-        raise ValueError(f"Shape must be at least rank 2 but is rank {source.rank}: it is {source}, no matrix")
     return source[:-2], source.sizes[-2], source.sizes[-1]
 
 

@@ -30,12 +30,6 @@ from tfray.ops.math.rounding_ops import floordiv
 _COMPLEX_OF: Final = {dtypes.float32: dtypes.complex64, dtypes.float64: dtypes.complex128}
 
 
-def _at_least(source: TensorShape, rank: int) -> TensorShape:
-    if source.rank is not None and source.rank < rank:
-        raise ValueError(f"Shape must be at least rank {rank} but is rank {source.rank}: it is {source}")
-    return source
-
-
 def _one_length_each(op: Operation, rank: int) -> None:
     """Check the shape of `fft_length`: a length for each transformed dimension."""
     lengths = op.inputs[1].shape
@@ -64,7 +58,7 @@ def _complex_transform(name: str, rank: int, inverse: bool, gradient: GradientFu
         return transform(input, axes=tuple(range(-rank, 0))).astype(input.dtype, copy=False)
 
     def shape_of(op: Operation) -> list[TensorShape]:
-        return [_at_least(op.inputs[0].shape, rank)]
+        return [op.inputs[0].shape.with_rank_at_least(rank)]
 
     return OpDef(
         name=name,
@@ -193,7 +187,7 @@ def _real_transform(name: str, rank: int) -> OpDef:
         return result.astype(ctx.output_dtype(), copy=False)
 
     def shape_of(op: Operation) -> list[TensorShape]:
-        source = _at_least(op.inputs[0].shape, rank)
+        source = op.inputs[0].shape.with_rank_at_least(rank)
         _one_length_each(op, rank)
         lengths = _checked_lengths(known_entries(op.inputs[1]) or [None] * rank)
         half = lengths[-1] and lengths[-1] // 2 + 1
@@ -226,7 +220,7 @@ def _inverse_real_transform(name: str, rank: int) -> OpDef:
         return result.astype(ctx.output_dtype(), copy=False)
 
     def shape_of(op: Operation) -> list[TensorShape]:
-        source = _at_least(op.inputs[0].shape, rank)
+        source = op.inputs[0].shape.with_rank_at_least(rank)
         _one_length_each(op, rank)
         return [source[:-rank].concatenate(_checked_lengths(known_entries(op.inputs[1]) or [None] * rank))]
 
@@ -297,7 +291,7 @@ def _inverse_real_gradient(op: Operation, d_output: Tensor, rank: int) -> Tensor
 def _lengths(tensor: Tensor, fft_length: TensorLike | None, rank: int, from_half: bool) -> Tensor:
     if fft_length is not None:
         return convert_to_tensor(fft_length, dtypes.int32)  # whose length the operation checks
-    _at_least(tensor.shape, rank)
+    tensor.shape.with_rank_at_least(rank)
     sizes = shape(tensor)[-rank:]
     if not from_half:
         return sizes

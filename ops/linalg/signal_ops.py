@@ -141,10 +141,8 @@ def _overlap_and_add_shape(op: Operation) -> list[TensorShape]:
     op.inputs[1].shape.assert_has_rank(0)
     if step is not None and step < 1:
         raise ValueError(f"frame_step is {step}, expected at least 1")
-    if frames.rank is None:
+    if frames.with_rank_at_least(2).rank is None:
         return [frames]
-    if frames.rank < 2:
-        raise ValueError(f"the frames have shape {frames}, expected at least rank 2")
     count, length = frames.sizes[-2:]
     if count is None or length is None or step is None:
         return [frames[:-2].concatenate([None])]

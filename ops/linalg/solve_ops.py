@@ -63,10 +63,8 @@ def one_scipy_thread() -> BlasThreads:
 
 def square_matrices(shape: TensorShape) -> TensorShape:
     """`shape`, when it can be that of square matrices: its last two sizes merged. Raises `ValueError`."""
-    if shape.rank is None:
+    if shape.with_rank_at_least(2).rank is None:
         return shape
-    if shape.rank < 2:
-        raise ValueError(f"Shape must be at least rank 2 but is rank {shape.rank}: it is {shape}, no matrix")
     side = TensorShape(shape.sizes[-1:])
     if not side.is_compatible_with(shape.sizes[-2:-1]):
         raise ValueError(f"the matrices of shape {shape} are not square")

@@ -149,10 +149,7 @@ def _batch_mat_mul_kernel(ctx: KernelContext, a: Array, b: Array, out: Array | N
 
 
 def _batch_mat_mul_shape(op: Operation) -> list[TensorShape]:
-    a, b = (tensor.shape for tensor in op.inputs)
-    for shape in (a, b):
-        if shape.rank is not None and shape.rank < 2:
-            raise ValueError(f"Shape must be at least rank 2 but is rank {shape.rank}: it is {shape}, no matrix")
+    a, b = (tensor.shape.with_rank_at_least(2) for tensor in op.inputs)
     if a.rank is None or b.rank is None:
         return [UNKNOWN]
     return [broadcast_shapes(a[:-2], b[:-2]).concatenate(_matrix_product(op, a[-2:], b[-2:]))]

@@ -122,8 +122,7 @@ def axes_tensor(tensor: Tensor, axis: TensorLike | None) -> Tensor:
 def reduced_shape(op: Operation) -> list[TensorShape]:
     """Shape function of an operation that reduces input 0 over the dimensions in input 1."""
     source, axis = op.inputs
-    if axis.shape.rank not in (None, 0, 1):
-        raise ValueError(f"axis must be a scalar or a vector, not of shape {axis.shape}")
+    axis.shape.with_rank_at_most(1)
     if source.shape.rank is None:
         over_all = axis.op.type == REVERSED_AXES.name and axis.op.inputs[0] is source
         return [TensorShape([]) if over_all and not op.attr("keep_dims") else UNKNOWN]

@@ -127,12 +127,10 @@ def _position_def(name: str, kernel: KernelFunction) -> OpDef:
 
 
 def _position_shape(op: Operation) -> list[TensorShape]:
-    source, axis = op.inputs[0].shape, constant_value(op.inputs[1])
+    source, axis = op.inputs[0].shape.with_rank_at_least(1), constant_value(op.inputs[1])
     op.inputs[1].shape.assert_has_rank(0)
     if source.rank is None:
         return [UNKNOWN]
-    if source.rank == 0:
-        raise ValueError("a scalar has no dimension to search")
     if axis is None:
         return [TensorShape([None] * (source.rank - 1))]
     along = normalize_axis(int(axis), source.rank)
@@ -280,12 +278,10 @@ def _partial_order(input: Array, count: int) -> Array:
 
 
 def _top_k_shape(op: Operation) -> list[TensorShape]:
-    source, k = op.inputs[0].shape, constant_value(op.inputs[1])
+    source, k = op.inputs[0].shape.with_rank_at_least(1), constant_value(op.inputs[1])
     op.inputs[1].shape.assert_has_rank(0)
     if source.rank is None:
         return [UNKNOWN, UNKNOWN]
-    if source.rank == 0:
-        raise ValueError("a scalar has no last dimension to search")
     last = source.sizes[-1]
     if k is not None and (k < 0 or (last is not None and k > last)):
         raise ValueError(f"k is {int(k)}, expected 0 ... the last dimension of {source}")

@@ -55,11 +55,9 @@ def _sorted(name: str, kernel: KernelFunction, types: Sequence[DType], gradient:
 
 
 def _sorted_shape(op: Operation) -> list[TensorShape]:
-    data, ids = op.inputs[0].shape, op.inputs[1].shape.with_rank(1)
+    data, ids = op.inputs[0].shape.with_rank_at_least(1), op.inputs[1].shape.with_rank(1)
     if data.rank is None:
         return [UNKNOWN]
-    if data.rank == 0:
-        raise ValueError("data must have rank 1 or more")
     TensorShape(data.sizes[:1]).assert_is_compatible_with(ids)
     known = constant_value(op.inputs[1])
     count = None if known is None else (int(known[-1]) + 1 if known.size else 0)

@@ -107,9 +107,7 @@ def _check_vectors(values: Array) -> None:
 
 
 def _vectors_shape(op: Operation) -> list[TensorShape]:
-    if op.inputs[0].shape.rank == 0:
-        raise ValueError("a scalar has no order: expected rank 1 or more")
-    return [op.inputs[0].shape]
+    return [op.inputs[0].shape.with_rank_at_least(1)]
 
 
 def _order(xp: ArrayModule, values: Array, descending: bool) -> Array:

@@ -113,10 +113,8 @@ def _combining_shape(op: Operation) -> list[TensorShape]:
     data, indices, ids, num_segments = (tensor.shape for tensor in op.inputs)
     indices.with_rank(1).assert_is_compatible_with(ids.with_rank(1))
     num_segments.assert_has_rank(0)
-    if data.rank is None:
+    if data.with_rank_at_least(1).rank is None:
         return [UNKNOWN]
-    if data.rank == 0:
-        raise ValueError("data must have rank 1 or more")
     count, known = constant_value(op.inputs[3]), constant_value(op.inputs[2])
     if count is not None and count < 0:
         count = None if known is None else (known[-1] + 1 if known.size else 0)

@@ -55,10 +55,7 @@ _LARGE_ELEMENTS: Final = 1 << 18
 
 
 def _at_least_vector(op: Operation) -> list[TensorShape]:
-    shape = op.inputs[0].shape
-    if shape.rank == 0:
-        raise ValueError("the logits are a scalar, expected at least rank 1")
-    return [shape]
+    return [op.inputs[0].shape.with_rank_at_least(1)]
 
 
 def _as_rows(array: Array) -> Array:

@@ -100,11 +100,9 @@ def _inline_bias_add(op: Operation) -> str | None:
 
 
 def _bias_add_shape(op: Operation) -> list[TensorShape]:
-    value, bias = op.inputs[0].shape, op.inputs[1].shape.with_rank(1)
+    value, bias = op.inputs[0].shape.with_rank_at_least(2), op.inputs[1].shape.with_rank(1)
     if value.rank is None:
         return [value]
-    if value.rank < 2:
-        raise ValueError(f"the values have shape {value}, expected at least rank 2")
     channels: list[int | None] = [None] * value.rank
     channels[-1 if op.attr("data_format") == "NHWC" else 1] = bias.sizes[0]
     return [value.merge_with(channels)]

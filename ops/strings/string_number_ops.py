@@ -327,12 +327,11 @@ def _little_bytes(words: Array) -> Array:
 
 def _fingerprint_shape(op: Operation) -> list[TensorShape]:
     op.inputs[1].shape.assert_has_rank(0)
-    if op.inputs[0].shape.rank == 0:
-        raise ValueError("data is a scalar, expected at least rank 1")
+    data = op.inputs[0].shape.with_rank_at_least(1)
     method = constant_value(op.inputs[1])
     if method is not None and method.item() != b"farmhash64":
         raise ValueError(f"method is {method.item()!r}, expected farmhash64")
-    return [op.inputs[0].shape[:1].concatenate([8])]
+    return [data[:1].concatenate([8])]
 
 
 FINGERPRINT = register(

@@ -29,6 +29,25 @@ def ctc(labels, lengths, steps=(7, 7)):
 
 
 @pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: tf.reduce_sum(fed(0.0), [[0], [1]]), "at most rank 1 but is rank 2"),
+        (lambda: tf.nn.top_k(1.0), "at least rank 1 but is rank 0"),
+        (lambda: tf.segment_sum(1.0, [0]), "at least rank 1 but is rank 0"),
+        (lambda: tf.sparse_segment_sum(1.0, [0], [0]), "at least rank 1 but is rank 0"),
+        (lambda: tf.nn.bias_add([1.0], [1.0]), "at least rank 2 but is rank 1"),
+        (lambda: tf.nn.softmax(1.0), "at least rank 1 but is rank 0"),
+        (lambda: tf.matrix_diag_part([1.0]), "at least rank 2 but is rank 1"),
+        (lambda: tf.matrix_inverse([1.0]), "at least rank 2 but is rank 1"),
+        (lambda: tf.signal.overlap_and_add([1.0], 1), "at least rank 2 but is rank 1"),
+    ],
+)
+def test_ranks_are_refused_in_tensorflows_words(call, words):
+    with pytest.raises(ValueError, match=f"Shape must be {words}"):
+        call()
+
+
+@pytest.mark.parametrize(
     ("call", "error"),
     [
         (lambda: ctc(IDS, [1, 2, 3]), ValueError),

@@ -145,7 +145,7 @@ SAMPLES = [
     ),
 ]
 ERRORS = [
-    OpError("Sort", sorting_ops.sort, [np.float32(1)], "rank 1 or more"),
+    OpError("Sort", sorting_ops.sort, [np.float32(1)], "at least rank 1"),
     OpError("Sort", lambda x: sorting_ops.sort(x, direction="UP"), [np.zeros(3)], "ASCENDING or DESCENDING"),
     OpError("NthElement", sorting_ops.nth_element, [np.zeros(3), np.int32(3)], "below the last dimension", at_run=True),
     OpError("SearchSorted", sorting_ops.searchsorted, [np.zeros((2, 3)), np.zeros((3, 3))], "as many rows"),

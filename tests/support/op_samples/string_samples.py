@@ -575,7 +575,7 @@ ERRORS = [
         ]
     ],
     OpError("Fingerprint", lambda x: string_number_ops.fingerprint(x, "sha"), [SQUARE], "expected farmhash64"),
-    OpError("Fingerprint", string_number_ops.fingerprint, [np.array(b"a", object)], "a scalar"),
+    OpError("Fingerprint", string_number_ops.fingerprint, [np.array(b"a", object)], "at least rank 1"),
     OpError(
         "StringToHashBucketFast", lambda x: string_number_ops.string_to_hash_bucket_fast(x, 0), [SQUARE], "at least 1"
     ),
