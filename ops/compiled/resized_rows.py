@@ -23,21 +23,21 @@ from tfray.ops.compiled.vectors import (
 
 
 @njit(inline="always")
-def _load_floats(x: Any, index: Any, count: Any) -> Any:
+def _load_floats(x: Floats | Octets, index: Int, count: Int) -> Any:
     return convert(load_upto(x, index, count), fill(np.float32(0)))
 
 
 @njit(inline="always")
 def _sum_rows(
-    image: Any,
-    y: Any,
-    length: Any,
-    row_outputs: Any,
-    row_taps: Any,
-    rows: Any,
-    row_weights: Any,
-    x: Any,
-    between: Any,
+    image: Int,
+    y: Int,
+    length: Int,
+    row_outputs: Int,
+    row_taps: Int,
+    rows: Longs,
+    row_weights: Floats,
+    x: Floats | Octets,
+    between: Floats,
 ) -> None:
     """Write the weighted sum of the input rows of output row `y` to `between`."""
     second = y + row_outputs
@@ -68,7 +68,7 @@ def _sum_rows(
 
 
 @njit(inline="always")
-def _quads(channels: Any, column_outputs: Any, column_taps: Any, column_weights: Any) -> Any:
+def _quads(channels: Int, column_outputs: Int, column_taps: Int, column_weights: Floats) -> int:
     """How many pixels of a row, from the first one on, `_mix_columns` computes."""
     count = 0
     if channels <= QUAD and column_taps == 2:
@@ -79,14 +79,14 @@ def _quads(channels: Any, column_outputs: Any, column_taps: Any, column_weights:
 
 @njit(inline="always")
 def _mix_columns(
-    item: Any,
-    count: Any,
-    channels: Any,
-    column_outputs: Any,
-    columns: Any,
-    column_weights: Any,
-    between: Any,
-    out: Any,
+    item: Int,
+    count: Int,
+    channels: Int,
+    column_outputs: Int,
+    columns: Longs,
+    column_weights: Floats,
+    between: Floats,
+    out: Floats,
 ) -> None:
     """Write the first pixels of a row, of one or two pixels each. What is written behind a pixel is the next one's."""
     target = item * column_outputs * channels
@@ -100,23 +100,23 @@ def _mix_columns(
 
 @njit(inline="always")
 def _resample(
-    first: Any,
-    last: Any,
-    start: Any,
-    height: Any,
-    width: Any,
-    channels: Any,
-    row_outputs: Any,
-    row_taps: Any,
-    rows: Any,
-    row_weights: Any,
-    column_outputs: Any,
-    column_taps: Any,
-    columns: Any,
-    column_weights: Any,
-    between: Any,
-    x: Any,
-    out: Any,
+    first: Int,
+    last: Int,
+    start: Int,
+    height: Int,
+    width: Int,
+    channels: Int,
+    row_outputs: Int,
+    row_taps: Int,
+    rows: Longs,
+    row_weights: Floats,
+    column_outputs: Int,
+    column_taps: Int,
+    columns: Longs,
+    column_weights: Floats,
+    between: Floats,
+    x: Floats | Octets,
+    out: Floats,
 ) -> None:
     length = width * channels
     quads = _quads(channels, column_outputs, column_taps, column_weights)
