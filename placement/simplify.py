@@ -120,7 +120,7 @@ class _Simplifier:
         if op.op_def.regions:
             made, outputs = self._add_with_regions(op, inputs, controls)
         elif reused is None:
-            made = _copy(result.graph, op, inputs, controls)
+            made = copied(result.graph, op, inputs, controls)
             outputs = made.outputs
         else:
             made, outputs = reused
@@ -203,7 +203,7 @@ class _Simplifier:
         twin = self._seen.get(key)
         if twin is not None:
             return twin, twin.outputs[: len(op.outputs)]
-        made = self._in_other_form(op, inputs, controls) or _copy(self._result.graph, op, inputs, controls)
+        made = self._in_other_form(op, inputs, controls) or copied(self._result.graph, op, inputs, controls)
         self._seen[key] = made
         if op.type == "Const" and not controls:  # what folds a constant does not wait for what that waits for
             self._constants[made.outputs[0]] = constant_array(op)
@@ -263,7 +263,8 @@ class _Simplifier:
         return tensor
 
 
-def _copy(graph: Graph, op: Operation, inputs: list[Tensor], controls: list[Operation]) -> Operation:
+def copied(graph: Graph, op: Operation, inputs: Sequence[Tensor], controls: Sequence[Operation] = ()) -> Operation:
+    """An operation like `op`, of the same name, in another graph."""
     return graph.create_op(
         op.type,
         inputs,

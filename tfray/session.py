@@ -36,6 +36,7 @@ from tfray.ops.state import session_ops
 from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.placement.prune import prune
 from tfray.placement.resource_homes import ResourceHomes
+from tfray.placement.several import several_at_once
 from tfray.runtime.device import cpu_device_count
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
@@ -206,6 +207,22 @@ class Session:
                 raise
 
         return call
+
+    def make_several(self, operation: Operation) -> Callable[[], Any] | None:
+        """A function that does at once what several steps of an operation of a queue runner do that need not wait.
+
+        None if there is no such function. When it fails, what it has not added is back: `make_callable` tells why.
+        """
+        found = several_at_once(operation) if isinstance(self._runner, LocalRunner) and not self._timeout_s() else None
+        if found is None:
+            return None
+        try:
+            compiled = _compile(self._graph, self._runner, self._config, ([], [found], []), self._placer)
+        except OpError:  # what it says of the operation itself, `make_callable` says better
+            return None
+        step = self._runner.register(compiled.partitions, self._graph.functions)
+        feeds: list[list[Any]] = [[] for _ in compiled.partitions]
+        return lambda: step.run(feeds)
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> str:
         """Begin a step that is run piece by piece, by `partial_run`: each operation runs once in all pieces together.
@@ -413,6 +430,32 @@ class TensorHandle:
 # -- one combination of fetches and feeds --------------------------------------------------------------
 
 
+def _compile(
+    graph: Graph,
+    runner: Runner,
+    config: ConfigProto,
+    wanted: tuple[list[Tensor], list[Operation], list[Tensor]],
+    placer: ResourceHomes,
+    finished: Collection[Operation] = (),
+) -> CompiledStep:
+    """The partitions to register for `wanted`: tensors, further operations, and fed tensors."""
+    placer.settle(graph, runner.devices, config.allow_soft_placement)
+    compiled = compile_step(
+        *wanted,
+        runner.devices,
+        allow_soft_placement=config.allow_soft_placement,
+        optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
+        joint_policy=placer,
+        sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
+        finished=finished,
+    )
+    if config.log_device_placement or get_log_device_placement():
+        for part in compiled.partitions:
+            for op in part.graph.get_operations():
+                print(f"{op.name}: ({op.type}) {part.device}")
+    return compiled
+
+
 class _PreparedStep:
     """A compiled step with the conversions around it."""
 
@@ -427,7 +470,6 @@ class _PreparedStep:
         finished: Collection[Operation] = (),
     ) -> None:
         graph = session.graph
-        self._finished = finished
         # A sparse tensor, or a tuple, is fed as the tensors that it consists of.
         self._composites = list(feeds) if any(map(_is_composite_feed, feeds)) else None
         tensors = [_fed_tensor(graph, part) for feed in feeds for part in _parts_of_feed(feed)]
@@ -438,39 +480,19 @@ class _PreparedStep:
         structure = _Structure(session, fetches)
         self._rebuild = structure.rebuild
         computed = list(dict.fromkeys(t for t in structure.tensors if t not in fed))
-        self._graph, self._runner, self._config, self._placer = graph, runner, config, placer
-        self._wanted = computed, structure.operations, list(fed)
+        wanted = computed, structure.operations, list(fed)
         self._partition_feeds: list[list[int]] = []
         self._registered: RegisteredStep | None = None
         self._partitions: list[Partition] = []
         places: dict[Tensor, tuple[int, int]] = {}
         if computed or structure.operations:
-            compiled = self._compile()
+            compiled = _compile(graph, runner, config, wanted, placer, finished)
             self._partition_feeds = compiled.feeds
             self._partitions = list(compiled.partitions)
             self._registered = runner.register(compiled.partitions, graph.functions)
             places = dict(zip(computed, compiled.fetches, strict=True))
         # Where each fetched tensor's value is: (partition, index of the fetch), or (-1, index of the feed).
         self._sources = [(-1, fed[t]) if t in fed else places[t] for t in structure.tensors]
-
-    def _compile(self) -> CompiledStep:
-        """The partitions to register."""
-        config, devices = self._config, self._runner.devices
-        self._placer.settle(self._graph, devices, config.allow_soft_placement)
-        compiled = compile_step(
-            *self._wanted,
-            devices,
-            allow_soft_placement=config.allow_soft_placement,
-            optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
-            joint_policy=self._placer,
-            sent_dtype=dtypes.bfloat16 if config.graph_options.enable_bfloat16_sendrecv else None,
-            finished=self._finished,
-        )
-        if config.log_device_placement or get_log_device_placement():
-            for part in compiled.partitions:
-                for op in part.graph.get_operations():
-                    print(f"{op.name}: ({op.type}) {part.device}")
-        return compiled
 
     def run(self, values: Sequence[Any], timeout_s: float | None) -> Any:
         fed = self._convert(values)

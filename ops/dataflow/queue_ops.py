@@ -19,7 +19,7 @@ from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.resource_operations import register_handle, register_use
-from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queue, ShuffleQueue
+from tfray.ops.resources.queue_resource import PaddingQueue, PriorityQueue, Queue, ShuffleQueue, Taken
 
 _QUEUE_ATTRS = ("capacity", "component_types", "shapes", "container", "shared_name")
 
@@ -216,6 +216,41 @@ QUEUE_DEQUEUE_UP_TO = register_use(
     shape=_any_number_of,
     attrs=("component_types", "shapes"),
     waits=True,
+)
+
+
+# -- several elements from queue to queue --------------------------------------------------------------
+
+
+def _queue_dequeue_some_kernel(ctx: KernelContext, queue: Queue, target: Queue) -> list[Any]:
+    taken: Taken = ctx.step.complete(ctx.op_name, queue.dequeue_some, target, ctx.attr("most"))
+    ctx.step.held.add(taken)
+    return [taken, np.int64(len(taken.elements)), *queue.stacked(taken.elements)]
+
+
+def _some_shapes(op: Operation) -> list[TensorShape]:
+    scalars = [TensorShape([]), TensorShape([])]
+    return scalars + [TensorShape([None]).concatenate(shape) for shape in op.attrs["shapes"]]
+
+
+QUEUE_DEQUEUE_SOME = register_use(
+    "QueueDequeueSome",
+    on_cpu(_queue_dequeue_some_kernel),
+    inputs=("target: resource",),
+    outputs=("taken: variant", "count: int64", "components: component_types*"),
+    shape=_some_shapes,
+    attrs=("component_types", "shapes", "most"),
+    waits=True,
+)
+
+
+def _queue_enqueue_some_kernel(ctx: KernelContext, queue: Queue, taken: Taken, *components: Array) -> None:
+    ctx.step.complete(ctx.op_name, queue.enqueue_some, taken, components)
+    ctx.step.held.discard(taken)
+
+
+QUEUE_ENQUEUE_SOME = register_use(
+    "QueueEnqueueSome", on_cpu(_queue_enqueue_some_kernel), inputs=("taken: variant", "components: any*"), waits=True
 )
 
 

@@ -144,6 +144,11 @@ class Queue(SharedResource):
             return _NOTHING
         return self.submit(_Enqueue(self, list(zip(*map(_rows, components), strict=True))), ENQUEUE)
 
+    def enqueue_some(self, taken: Taken, components: Sequence[Array]) -> Attempt:
+        """As `enqueue_many`, of what was made of elements of another queue."""
+        self._common_length(components)
+        return self.submit(_EnqueueSome(self, list(zip(*map(_rows, components), strict=True)), taken), ENQUEUE)
+
     def dequeue(self) -> Attempt:
         """Take one element: its components."""
         return self.submit(_DequeueOne(self), DEQUEUE)
@@ -160,6 +165,15 @@ class Queue(SharedResource):
         if count == 0:
             return Immediate(self.stacked([]))
         return self.submit(_DequeueMany(self, count, up_to), DEQUEUE)
+
+    def dequeue_some(self, target: Queue, most: int) -> Attempt:
+        """Take the elements that are there, as a `Taken`: as many as `target` has room for, but at least one.
+
+        Args:
+            target: Where they go.
+            most: The most to take.
+        """
+        return self.submit(_DequeueSome(self, target, most), DEQUEUE)
 
     def close(self, cancel_pending: bool) -> Attempt:
         """Refuse new elements. Enqueue operations that already wait still go on; with `cancel_pending` they fail."""
@@ -244,6 +258,23 @@ class _Enqueue(Attempt):
         return True
 
 
+class _EnqueueSome(_Enqueue):
+    """Leaves in `taken` those elements of which nothing has been added yet."""
+
+    __slots__ = ("_taken",)
+
+    def __init__(self, queue: Queue, elements: list[Element], taken: Taken) -> None:
+        super().__init__(queue, elements)
+        self._taken = taken
+
+    def advance(self) -> bool:
+        has_changed = super().advance()
+        if self.error is None and has_changed:
+            left = 0 if self.done else len(self._elements)
+            del self._taken.elements[: len(self._taken.elements) - left]
+        return has_changed
+
+
 class _Close(Attempt):
     __slots__ = ()
     resource: Queue
@@ -271,6 +302,44 @@ class _DequeueOne(Attempt):
 
     def result(self) -> Element:
         return self.resource.components_of(super().result())
+
+
+class Taken:
+    """Elements that a step has taken. When it ends, those go back of which it has added nothing.
+
+    Attributes:
+        elements: The elements.
+    """
+
+    def __init__(self, queue: Queue, elements: list[Element]) -> None:
+        self.elements = elements
+        self._queue = queue
+
+    def release(self) -> None:
+        """Put them back where they were."""
+        self._queue.change(lambda: self._queue._put_back(self.elements))
+
+
+class _DequeueSome(Attempt):
+    __slots__ = ("_most", "_target")
+    resource: Queue
+
+    def __init__(self, queue: Queue, target: Queue, most: int) -> None:
+        super().__init__(queue)
+        self._target = target
+        self._most = most
+
+    def advance(self) -> bool:
+        queue, target = self.resource, self._target
+        available = queue._available()
+        if available > 0:
+            room = max(1, target._limit - target.size)
+            return self.finish(Taken(queue, queue._pop(min(available, room, self._most))))
+        return queue.closed and self.fail(_exhausted(queue, 1))
+
+    def undo(self) -> None:
+        if self.done:
+            self.resource._put_back(self.value.elements)
 
 
 class _DequeueMany(Attempt):

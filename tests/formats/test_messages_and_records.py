@@ -236,15 +236,18 @@ def test_checksums_are_continued_by_bytes_that_follow(length, kind):
 
 
 @pytest.mark.parametrize("longest", [3, 100, 3000])
-def test_checksums_of_pieces(longest):
+def test_checksums_of_several(longest):
     rng = np.random.default_rng(0)
-    ends = np.cumsum(rng.integers(0, longest, 40))
-    starts = np.concatenate([[0], ends[:-1]])
-    ends = np.maximum(ends - 3, starts)
-    octets = rng.integers(0, 256, int(ends[-1]), np.uint8)
-    expected = [bitwise_crc32c(octets[a:b].tobytes()) for a, b in zip(starts, ends, strict=True)]
-    assert crc32c.crc32c_of_pieces(octets, starts, ends).tolist() == expected
-    assert crc32c.crc32c_of_pieces(octets, starts[:0], ends[:0]).tolist() == []
+    pieces = [rng.bytes(int(size)) for size in rng.integers(0, longest, 40)]
+    assert crc32c.crc32c_of_each(pieces).tolist() == [bitwise_crc32c(piece) for piece in pieces]
+    assert crc32c.crc32c_of_each([]).tolist() == []
+
+
+@pytest.mark.parametrize("size", [1, 4, 8])
+@pytest.mark.parametrize("count", [0, 1, 300])
+def test_checksums_of_short_rows(size, count):
+    rows = np.random.default_rng(0).integers(0, 256, (count, size), np.uint8)
+    assert crc32c.crc32c_of_rows(rows).tolist() == [bitwise_crc32c(row.tobytes()) for row in rows]
 
 
 # -- TFRecord files ------------------------------------------------------------------------------------

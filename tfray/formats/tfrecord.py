@@ -19,7 +19,7 @@ import numpy as np
 
 from tfray.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from tfray.formats import files
-from tfray.formats.crc32c import crc32c, crc32c_of_pieces
+from tfray.formats.crc32c import crc32c, crc32c_of_each, crc32c_of_rows
 
 CHUNK_BYTES: Final = 256 << 10
 """256 KiB are read at a time, if a record does not need more."""
@@ -28,6 +28,7 @@ MAX_READ_BYTES: Final = 16 << 20
 
 HEADER_BYTES: Final = 12  # 8 of the length, 4 of its checksum
 FOOTER_BYTES: Final = 4  # the checksum of the data
+_LENGTH: Final = struct.Struct("<Q").unpack_from
 
 
 class TFRecordCompressionType:
@@ -330,11 +331,12 @@ class _Reader:
     def _whole_records(self) -> tuple[list[int], int]:
         """Where the records start that the buffer holds in full, and where the last one ends."""
         buffer, starts, at = self._buffer, [], 0
-        last = len(buffer) - HEADER_BYTES - FOOTER_BYTES
-        unpack = struct.Struct("<Q").unpack_from
+        size, besides = len(buffer), HEADER_BYTES + FOOTER_BYTES
+        last = size - besides
         while at <= last:
-            end = at + int(unpack(buffer, at)[0]) + HEADER_BYTES + FOOTER_BYTES
-            if end > len(buffer):
+            (length,) = _LENGTH(buffer, at)
+            end = at + length + besides
+            if end > size:
                 break
             starts.append(at)
             at = end
@@ -345,17 +347,18 @@ class _Reader:
         first = np.array(starts)
         behind = np.append(first[1:], end)
         octets = np.frombuffer(self._buffer, np.uint8)
-        lengths_fine = _masked(crc32c_of_pieces(octets, first, first + 8)) == _stored(octets, first + 8)
+        lengths = octets[first[:, None] + np.arange(8)]
+        lengths_fine = _masked(crc32c_of_rows(lengths)) == _stored(octets, first + 8)
         begins, ends = first + HEADER_BYTES, behind - FOOTER_BYTES
-        data_fine = _masked(crc32c_of_pieces(octets, begins, ends)) == _stored(octets, ends)
+        records = list(map(self._buffer.__getitem__, map(slice, begins.tolist(), ends.tolist())))
+        data_fine = _masked(crc32c_of_each(records)) == _stored(octets, ends)
         good = int(np.argmin(np.append(lengths_fine & data_fine, False)))
         if good < len(starts):
             what = "data" if lengths_fine[good] else "length"
             self.failure = self._loss(starts[good], f"the checksum of its {what} is wrong")
             if good == 0:
                 raise self.failure
-        pieces = map(slice, begins[:good].tolist(), ends[:good].tolist())
-        return list(map(self._buffer.__getitem__, pieces)), (behind[:good] + self._base).tolist()
+        return records[:good], (behind[:good] + self._base).tolist()
 
 
 def _stored(octets: np.ndarray[Any, Any], at: Any) -> np.ndarray[Any, Any]:

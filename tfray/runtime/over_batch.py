@@ -31,7 +31,7 @@ class BatchFunction(NamedTuple):
     forms: Sequence[str]
 
 
-class _NoRule(Exception):
+class NoRuleError(Exception):
     """An operation of the region has no rule for these inputs."""
 
 
@@ -55,8 +55,8 @@ def region_over_batch(region: Region, parameters: int) -> tuple[Region, list[str
         made.set_inputs([*made.inputs[:parameters], count, *made.inputs[parameters:-1]])
         try:
             for op in region_body(region).ops:
-                values.update(zip(op.outputs, _over_batch(op, [values[t] for t in op.inputs], count), strict=True))
-        except (_NoRule, InvalidArgumentError, ValueError):
+                values.update(zip(op.outputs, over_batch(op, [values[t] for t in op.inputs], count), strict=True))
+        except (NoRuleError, InvalidArgumentError, ValueError):
             return None  # also where shapes do not fit: the function for one element says what is wrong
     results = [values[tensor] for tensor in region.outputs]
     made.outputs = [value.tensor if isinstance(value, Batch) else value for value in results]
@@ -70,15 +70,20 @@ def _form(value: Value) -> str:
     return SAME
 
 
-def _over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> Sequence[Value]:
+def over_batch(op: Operation, inputs: Sequence[Value], count: Tensor) -> Sequence[Value]:
+    """The outputs of an operation for many elements at once, made in the default graph.
+
+    Raises:
+        NoRuleError: It has no rule for these inputs.
+    """
     rule = op.op_def.over_batch
     if is_stateful(op) and rule is None:
-        raise _NoRule
+        raise NoRuleError
     if not any(isinstance(value, Batch) for value in inputs):
         return again(op, [value for value in inputs if isinstance(value, Tensor)])
     outputs = (rule or _elementwise(op))(op, inputs, count)
     if outputs is None:
-        raise _NoRule
+        raise NoRuleError
     for own, value in zip(op.outputs, outputs, strict=True):
         if isinstance(value, Batch):
             first, rest = ([None], own.shape) if value.lengths is None else ([None], own.shape[1:])
@@ -92,5 +97,5 @@ def _elementwise(op: Operation) -> Callable[..., Sequence[Value] | None]:
     if callable(is_elementwise):
         is_elementwise = is_elementwise(op)
     if not is_elementwise:
-        raise _NoRule
+        raise NoRuleError
     return by_element

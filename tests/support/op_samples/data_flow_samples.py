@@ -6,25 +6,29 @@ from tfray.framework.op_def import registered_ops
 
 SAMPLES = []
 
-TESTED_ELSEWHERE = dict.fromkeys(
-    [
-        "FIFOQueue",
-        "PaddingFIFOQueue",
-        "PriorityQueue",
-        "RandomShuffleQueue",
-        "SelectQueue",
-        "QueueEnqueue",
-        "QueueEnqueueMany",
-        "QueueDequeue",
-        "QueueDequeueMany",
-        "QueueDequeueUpTo",
-        "QueueClose",
-        "QueueSize",
-        "QueueIsClosed",
-    ],
-    "operations of queues: test_queues.py",
-) | dict.fromkeys(
-    ["SerializeSparse", "SerializeManySparse", "DeserializeSparse"], "sparse tensors: test_sparse_transport.py"
+TESTED_ELSEWHERE = (
+    dict.fromkeys(
+        [
+            "FIFOQueue",
+            "PaddingFIFOQueue",
+            "PriorityQueue",
+            "RandomShuffleQueue",
+            "SelectQueue",
+            "QueueEnqueue",
+            "QueueEnqueueMany",
+            "QueueDequeue",
+            "QueueDequeueMany",
+            "QueueDequeueUpTo",
+            "QueueClose",
+            "QueueSize",
+            "QueueIsClosed",
+        ],
+        "operations of queues: test_queues.py",
+    )
+    | dict.fromkeys(["QueueDequeueSome", "QueueEnqueueSome"], "several elements from queue to queue: test_several.py")
+    | dict.fromkeys(
+        ["SerializeSparse", "SerializeManySparse", "DeserializeSparse"], "sparse tensors: test_sparse_transport.py"
+    )
 )
 
 TESTED_ELSEWHERE |= dict.fromkeys(

@@ -174,8 +174,14 @@ class QueueRunner:
     def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None) -> None:
         is_last = False
         try:
-            enqueue = sess.make_callable(enqueue_op)
+            enqueue, several = sess.make_callable(enqueue_op), sess.make_several(enqueue_op)
             while coord is None or not coord.should_stop():
+                if several is not None:
+                    try:
+                        several()
+                        continue
+                    except OpError:  # what `enqueue` raises is what the program expects
+                        several = None
                 enqueue()
         except self._ends:
             is_last = self._one_less(sess)
