@@ -1,4 +1,4 @@
-"""``tf.contrib.distributions``: the names of `tf.distributions`, and distributions with parameters of any sign."""
+"""``tf.contrib.distributions``: the names of `tf.distributions`, of vectors, mixtures, and parameters of any sign."""
 
 from tfray.library.distributions.continuous_distributions import (
     BetaWithSoftplusConcentration,
@@ -7,6 +7,15 @@ from tfray.library.distributions.continuous_distributions import (
     LaplaceWithSoftplusScale,
     NormalWithSoftplusScale,
     StudentTWithAbsDfSoftplusScale,
+)
+from tfray.library.distributions.joined_distributions import Independent, Mixture, MixtureSameFamily
+from tfray.library.distributions.vector_distributions import (
+    MultivariateNormalDiag,
+    MultivariateNormalDiagWithSoftplusScale,
+    MultivariateNormalFullCovariance,
+    MultivariateNormalTriL,
+    OneHotCategorical,
+    RelaxedOneHotCategorical,
 )
 from tfray.library.namespaces.distributions import (
     Bernoulli,
@@ -31,7 +40,10 @@ from tfray.library.namespaces.distributions import (
 __all__ = [
     "Bernoulli", "Beta", "BetaWithSoftplusConcentration", "Categorical", "Dirichlet", "DirichletMultinomial",
     "Distribution", "Exponential", "ExponentialWithSoftplusRate", "Gamma", "GammaWithSoftplusConcentrationRate",
-    "Laplace", "LaplaceWithSoftplusScale", "Multinomial", "Normal", "NormalWithSoftplusScale", "RegisterKL",
-    "ReparameterizationType", "StudentT", "StudentTWithAbsDfSoftplusScale", "Uniform", "kl_divergence",
+    "Independent", "Laplace", "LaplaceWithSoftplusScale", "Mixture", "MixtureSameFamily", "Multinomial",
+    "MultivariateNormalDiag", "MultivariateNormalDiagWithSoftplusScale", "MultivariateNormalFullCovariance",
+    "MultivariateNormalTriL", "Normal", "NormalWithSoftplusScale", "OneHotCategorical", "RegisterKL",
+    "RelaxedOneHotCategorical", "ReparameterizationType", "StudentT", "StudentTWithAbsDfSoftplusScale", "Uniform",
+    "kl_divergence",
 ]
 # fmt: on

@@ -1,0 +1,420 @@
+"""Distributions of vectors: multivariate normal ones, and one of several classes as a one-hot vector."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DTypeLike, as_dtype
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import TensorLike
+from tfray.library.distributions import checks
+from tfray.library.distributions.distribution import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    RegisterKL,
+    VectorDistribution,
+    float_parameters,
+)
+from tfray.ops.arrays import array_ops
+from tfray.ops.checks.check_ops import assert_none_equal, assert_positive
+from tfray.ops.linalg.decomposition_ops import cholesky
+from tfray.ops.linalg.solve_ops import matrix_triangular_solve
+from tfray.ops.math import math_ops
+from tfray.ops.math.math_ops import lgamma, log, matmul, reduce_sum, square
+from tfray.ops.math.special_ops import multiply_no_nan
+from tfray.ops.nn.activation_ops import softplus
+from tfray.ops.nn.cross_entropy_ops import log_softmax, softmax
+from tfray.ops.random import random_ops
+
+_LOG_TAU = math.log(2 * math.pi)
+
+
+class _MultivariateNormal(VectorDistribution):
+    """A vector of standard normal numbers, multiplied by a matrix, the scale, and moved by `loc`.
+
+    A subclass says what multiplying and dividing by the scale is. `_vectors` is the mean of each of the batch.
+    """
+
+    loc: Tensor | None
+
+    def _init(self, loc: Tensor | None, rows: Tensor, described: tuple[bool, bool, dict[str, object], str]) -> None:
+        """`rows` has the shape of the scale, but for its last dimension if that is of a matrix."""
+        validate_args, allow_nan_stats, parameters, name = described
+        self.loc = loc
+        nothing = array_ops.zeros_like(rows)
+        self._vectors = nothing if loc is None else loc + nothing
+        super().__init__(
+            rows.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [rows, *([] if loc is None else [loc])],
+            name,
+        )
+
+    def _times(self, vectors: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _divided(self, vectors: Tensor) -> Tensor:
+        return self._divided_columns(vectors[..., None])[..., 0]
+
+    def _divided_columns(self, matrices: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _log_determinant(self) -> Tensor:
+        raise NotImplementedError
+
+    def _matrix(self) -> Tensor:
+        raise NotImplementedError
+
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self._vectors)], 0)
+        return self._times(random_ops.random_normal(sizes, dtype=self.dtype, seed=seed)) + self._vectors
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        standardized = self._divided(value - self._vectors)
+        size = array_ops.cast(self._vector_size(), self.dtype)
+        return -0.5 * reduce_sum(square(standardized), -1) - (self._log_determinant() + 0.5 * _LOG_TAU * size)
+
+    def _entropy(self) -> Tensor:
+        size = array_ops.cast(self._vector_size(), self.dtype)
+        return 0.5 * (1.0 + _LOG_TAU) * size + self._log_determinant() + array_ops.zeros_like(self._vectors[..., 0])
+
+    def _mean(self) -> Tensor:
+        return array_ops.identity(self._vectors)
+
+    def _mode(self) -> Tensor:
+        return self._mean()
+
+    def _covariance(self) -> Tensor:
+        spread = array_ops.zeros_like(self._vectors)[..., None]
+        return matmul(self._matrix(), self._matrix(), transpose_b=True) + spread
+
+    def _variance(self) -> Tensor:
+        return reduce_sum(square(self._matrix()), -1) + array_ops.zeros_like(self._vectors)
+
+
+@RegisterKL(_MultivariateNormal, _MultivariateNormal)
+def _kl_normal(a: _MultivariateNormal, b: _MultivariateNormal, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_mvn"):
+        columns = a._matrix() + array_ops.zeros_like(b._vectors)[..., None]
+        return _kl_of(a, b, reduce_sum(square(b._divided_columns(columns)), [-2, -1]))
+
+
+def _kl_of(a: _MultivariateNormal, b: _MultivariateNormal, ratio: Tensor) -> Tensor:
+    """The divergence, by the sum of squares of the one scale divided by the other."""
+    moved = reduce_sum(square(b._divided(b._vectors - a._vectors)), -1)
+    size = array_ops.cast(a._vector_size(), a.dtype)
+    return 0.5 * (ratio + moved - size) + b._log_determinant() - a._log_determinant()
+
+
+class MultivariateNormalDiag(_MultivariateNormal):
+    """Normal distributions of vectors whose elements are independent.
+
+    Args:
+        loc: Shape ``[..., n]``: means; zeros when None.
+        scale_diag: Shape ``[..., n]``, not 0: standard deviations; ones when None.
+        scale_identity_multiplier: Shape ``[...]``: a number to be added to each of a vector's standard deviations, or
+            to be all of them where there is no `scale_diag`.
+        validate_args: Check parameters when a step runs, or at once where they are constants.
+        allow_nan_stats: Statistics that are not defined are NaN; when False, they are errors of the step.
+        name: Prefix of the operations' names.
+
+    Raises:
+        ValueError: There is neither `loc` nor `scale_diag`; the parameters are not of one floating dtype.
+        InvalidArgumentError: With `validate_args`: a standard deviation is 0.
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike | None = None,
+        scale_diag: TensorLike | None = None,
+        scale_identity_multiplier: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiag",
+    ) -> None:
+        parameters = dict(locals())
+        given = {"loc": loc, "scale_diag": scale_diag, "scale_identity_multiplier": scale_identity_multiplier}
+        if loc is None and scale_diag is None:
+            raise InvalidArgumentError("the size of the vectors is not known: give loc or scale_diag")
+        with get_default_graph().name_scope(name) as name:
+            tensors = _parameters(**given)
+            diag, multiplier = tensors.get("scale_diag"), tensors.get("scale_identity_multiplier")
+            if diag is None:
+                diag = (array_ops.ones_like if multiplier is None else array_ops.zeros_like)(tensors["loc"])
+            if multiplier is not None:
+                diag = diag + multiplier[..., None]
+            if validate_args:
+                checked = [assert_none_equal(diag, np.zeros((), diag.dtype.numpy), message="Singular scale")]
+                diag = checks.after(checked, diag)
+            self._diag = diag
+            self._init(tensors.get("loc"), diag, (validate_args, allow_nan_stats, parameters, name))
+
+    def _times(self, vectors: Tensor) -> Tensor:
+        return vectors * self._diag
+
+    def _divided(self, vectors: Tensor) -> Tensor:
+        return vectors / self._diag
+
+    def _divided_columns(self, matrices: Tensor) -> Tensor:
+        return matrices / self._diag[..., None]
+
+    def _log_determinant(self) -> Tensor:
+        return reduce_sum(log(math_ops.abs(self._diag)), -1)
+
+    def _matrix(self) -> Tensor:
+        return array_ops.matrix_diag(self._diag)
+
+    def _variance(self) -> Tensor:
+        return square(self._diag) + array_ops.zeros_like(self._vectors)
+
+    def _stddev(self) -> Tensor:
+        return math_ops.abs(self._diag) + array_ops.zeros_like(self._vectors)
+
+
+@RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)
+def _kl_diag(a: MultivariateNormalDiag, b: MultivariateNormalDiag, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_mvn"):
+        return _kl_of(a, b, reduce_sum(square(a._diag / b._diag), -1))
+
+
+class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
+    """`MultivariateNormalDiag` whose standard deviations are ``softplus(scale_diag)``."""
+
+    def __init__(
+        self,
+        loc: TensorLike,
+        scale_diag: TensorLike,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiagWithSoftplusScale",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            super().__init__(loc, softplus(convert_to_tensor(scale_diag)), None, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+class MultivariateNormalTriL(_MultivariateNormal):
+    """Normal distributions of vectors, by a lower triangular matrix that is multiplied with its transpose.
+
+    Args:
+        loc: Shape ``[..., n]``: means; zeros when None.
+        scale_tril: Shape ``[..., n, n]``: the matrix. What is above its diagonal is not read.
+        validate_args: See `MultivariateNormalDiag`.
+        allow_nan_stats: See `MultivariateNormalDiag`.
+        name: See `MultivariateNormalDiag`.
+
+    Raises:
+        ValueError: There is no `scale_tril`; the parameters are not of one floating dtype.
+        InvalidArgumentError: With `validate_args`: an element of the diagonal is 0.
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike | None = None,
+        scale_tril: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalTriL",
+    ) -> None:
+        parameters = dict(locals())
+        if scale_tril is None:
+            raise InvalidArgumentError("MultivariateNormalTriL needs scale_tril")
+        with get_default_graph().name_scope(name) as name:
+            tensors = _parameters(loc=loc, scale_tril=scale_tril)
+            tril = array_ops.matrix_band_part(tensors["scale_tril"], -1, 0)
+            if validate_args:
+                diag = array_ops.matrix_diag_part(tril)
+                checked = [assert_none_equal(diag, np.zeros((), diag.dtype.numpy), message="Singular scale")]
+                tril = checks.after(checked, tril)
+            self._tril = tril
+            described = (validate_args, allow_nan_stats, parameters, name)
+            self._init(tensors.get("loc"), array_ops.matrix_diag_part(tril), described)
+
+    def _times(self, vectors: Tensor) -> Tensor:
+        return matmul(self._tril, vectors[..., None])[..., 0]
+
+    def _divided_columns(self, matrices: Tensor) -> Tensor:
+        sizes = array_ops.concat([array_ops.shape(matrices)[:-1], [self._vector_size()]], 0)
+        return matrix_triangular_solve(array_ops.broadcast_to(self._tril, sizes), matrices)
+
+    def _log_determinant(self) -> Tensor:
+        return reduce_sum(log(math_ops.abs(array_ops.matrix_diag_part(self._tril))), -1)
+
+    def _matrix(self) -> Tensor:
+        return self._tril
+
+
+class MultivariateNormalFullCovariance(MultivariateNormalTriL):
+    """Normal distributions of vectors, by their covariances.
+
+    Args:
+        loc: Shape ``[..., n]``: means; zeros when None.
+        covariance_matrix: Shape ``[..., n, n]``, symmetric and positive definite; the identity when None.
+        validate_args: See `MultivariateNormalDiag`.
+        allow_nan_stats: See `MultivariateNormalDiag`.
+        name: See `MultivariateNormalDiag`.
+
+    Raises:
+        ValueError: There is neither `loc` nor `covariance_matrix`; they are not of one floating dtype.
+        InvalidArgumentError: At run time: a matrix is not positive definite.
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike | None = None,
+        covariance_matrix: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalFullCovariance",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            if covariance_matrix is not None:
+                tril = cholesky(convert_to_tensor(covariance_matrix, name="covariance_matrix"))
+            elif loc is not None:
+                tril = array_ops.matrix_diag(array_ops.ones_like(convert_to_tensor(loc)))
+            else:
+                raise InvalidArgumentError("the size of the vectors is not known: give loc or covariance_matrix")
+            super().__init__(loc, tril, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+def _parameters(**values: TensorLike | None) -> dict[str, Tensor]:
+    """Those of `values` that are given, as tensors of one floating dtype."""
+    given = {name: value for name, value in values.items() if value is not None}
+    return dict(zip(given, float_parameters([], **given), strict=True))
+
+
+# -- one of several classes ----------------------------------------------------------------------------
+
+
+class OneHotCategorical(VectorDistribution):
+    """Distributions over classes, each of which is a vector with a 1 in its place and 0 in the others.
+
+    Args:
+        logits: Shape ``[..., n]``: unnormalised log-probabilities; or None.
+        probs: Shape ``[..., n]``: probabilities; or None.
+        dtype: Dtype of samples.
+        validate_args: See `MultivariateNormalDiag`.
+        allow_nan_stats: See `MultivariateNormalDiag`.
+        name: See `MultivariateNormalDiag`.
+    """
+
+    def __init__(
+        self,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        dtype: DTypeLike = dtypes.int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "OneHotCategorical",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
+            self._vectors = self.logits
+            self.event_size = array_ops.identity(self._vector_size(), "event_size")
+            """Number of classes, an int32 scalar."""
+        super().__init__(
+            as_dtype(dtype),
+            NOT_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.logits, self.probs],
+            name,
+        )
+
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        rows = array_ops.reshape(self.logits, array_ops.stack([-1, self._vector_size()]))
+        drawn = array_ops.transpose(random_ops.multinomial(rows, n, seed, output_dtype=dtypes.int32))
+        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self.logits)], 0)
+        return array_ops.reshape(array_ops.one_hot(drawn, self._vector_size(), dtype=self.dtype), sizes)
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        chosen = array_ops.cast(value, self.logits.dtype)
+        return reduce_sum(multiply_no_nan(log_softmax(self.logits) + 0.0 * chosen, chosen), -1)
+
+    def _entropy(self) -> Tensor:
+        return -reduce_sum(multiply_no_nan(log_softmax(self.logits), self.probs), -1)
+
+    def _mean(self) -> Tensor:
+        return array_ops.identity(self.probs)
+
+    def _variance(self) -> Tensor:
+        return self.probs * (1.0 - self.probs)
+
+    def _covariance(self) -> Tensor:
+        return array_ops.matrix_set_diag(-self.probs[..., None] * self.probs[..., None, :], self._variance())
+
+    def _mode(self) -> Tensor:
+        likeliest = math_ops.argmax(self.logits, -1)
+        return array_ops.one_hot(likeliest, self._vector_size(), dtype=self.dtype)
+
+
+@RegisterKL(OneHotCategorical, OneHotCategorical)
+def _kl_one_hot(a: OneHotCategorical, b: OneHotCategorical, name: str | None = None) -> Tensor:
+    with get_default_graph().name_scope(name or "kl_categorical_categorical"):
+        return reduce_sum(softmax(a.logits) * (log_softmax(a.logits) - log_softmax(b.logits)), -1)
+
+
+class RelaxedOneHotCategorical(VectorDistribution):
+    """Distributions over vectors of shares, the nearer to those of `OneHotCategorical` the lower the temperature.
+
+    Gradients flow from samples to the parameters.
+
+    Args:
+        temperature: Positive; broadcast against the shape of the batch.
+        logits: Shape ``[..., n]``: unnormalised log-probabilities; or None.
+        probs: Shape ``[..., n]``: probabilities; or None.
+        validate_args: See `MultivariateNormalDiag`.
+        allow_nan_stats: See `MultivariateNormalDiag`.
+        name: See `MultivariateNormalDiag`.
+    """
+
+    def __init__(
+        self,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedOneHotCategorical",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
+            self.temperature = convert_to_tensor(temperature, self.logits.dtype, "temperature")
+            if validate_args:
+                self.temperature = checks.after([assert_positive(self.temperature)], self.temperature)
+            self._vectors = self.logits + array_ops.zeros_like(self.temperature)[..., None]
+        super().__init__(
+            self.logits.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.logits, self.probs, self.temperature],
+            name,
+        )
+
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self._vectors)], 0)
+        smallest = float(np.finfo(self.dtype.numpy).tiny)
+        uniform = random_ops.random_uniform(sizes, smallest, 1.0, self.dtype, seed)
+        return softmax((self._vectors - log(-log(uniform))) / self.temperature[..., None])
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        shares = log(value)
+        likely = reduce_sum(log_softmax(self._vectors - shares * self.temperature[..., None]) - shares, -1)
+        size = array_ops.cast(self._vector_size(), self.dtype)
+        return likely + lgamma(size) + (size - 1.0) * log(self.temperature)
