@@ -283,7 +283,7 @@ def test_small_layers():
     assert run_layer(layers.LeakyReLU(0.5), -a).tolist() == (-a / 2).tolist()
     assert run_layer(layers.ReLU(), -a).tolist() == [[0, 0]]
     assert run_layer(layers.Softmax(), a).sum() == pytest.approx(1)
-    assert run_layer(layers.Lambda(lambda x, by: x * by, {"by": 3}), a).tolist() == (a * 3).tolist()
+    assert run_layer(layers.Lambda(lambda x, by: x * by, arguments={"by": 3}), a).tolist() == (a * 3).tolist()
     assert run_layer(layers.Subtract(), a, b).tolist() == (a - b).tolist()
     assert run_layer(layers.Multiply(), a, b, a).tolist() == (a * b * a).tolist()
     assert run_layer(layers.Average(), a, b).tolist() == ((a + b) / 2).tolist()

@@ -25,8 +25,8 @@ from tfray.framework.plain_graph import PlainGraph, PlainNode
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
+from tfray.keras.layers.remembered_layers import history
 from tfray.keras.optimizers import Optimizer
-from tfray.keras.remembered_layers import history
 from tfray.keras.saving import load_model
 from tfray.library.inspect.graph_util import extract_sub_graph
 from tfray.library.metrics.mean_metrics import mean
