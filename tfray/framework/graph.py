@@ -41,8 +41,6 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
 
     __slots__ = ("__weakref__", "_keras_mask", "_shape", "aliases", "assign", "dtype", "op", "value_index")
 
-    _keras_mask: Tensor | None  # that a layer of Keras has given to its output
-
     assign: Callable[..., Tensor]
     aliases: list[str]
 

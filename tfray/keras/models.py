@@ -122,11 +122,6 @@ class Model(Trainable, Layer):
             if _is_stateful(layer):
                 layer.reset_states()
 
-    @property
-    def stateful(self) -> bool:  # type: ignore[override]
-        """Whether a layer goes on from one batch to the next."""
-        return any(map(_is_stateful, self.layers))
-
     # -- running ---------------------------------------------------------------------------------
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
@@ -363,7 +358,8 @@ class Sequential(Model):
 
 
 def _is_stateful(layer: Any) -> bool:
-    return bool(getattr(layer, "stateful", False))
+    inner = layer.layers if isinstance(layer, Model) else ()
+    return bool(getattr(layer, "stateful", False)) or any(map(_is_stateful, inner))
 
 
 def _exchanged(settings: dict[str, Any], tensors: Mapping[Tensor, Any]) -> Any:

@@ -75,32 +75,46 @@ def rnn(
             raise ValueError("Unrolling requires a fixed number of timesteps.")
         return _unrolled(step, [*flat, *masks], static, initial_states, zero_output_for_mask, time_major)
     steps = static if static is not None else array_ops.shape(flat[0])[0] if input_length is None else input_length
-    sources = [TensorArray(tensor.dtype, steps).unstack(tensor) for tensor in (*flat, *masks)]
+    outputs, states = _looped(step, [*flat, *masks], steps, initial_states, bool(masks), zero_output_for_mask)
+    for made in nest.flatten(outputs):
+        made.set_shape(TensorShape([static]).concatenate(made.shape[1:]))
+    return _result(outputs, states, time_major)
+
+
+def _looped(
+    step: Callable[..., tuple[Any, Any]],
+    tensors: Sequence[Tensor],
+    steps: Any,
+    states: Any,
+    is_masked: bool,
+    zeros: bool,
+) -> tuple[Any, Any]:
+    """The outputs of all steps, time-major, and the last states."""
+    sources = [TensorArray(tensor.dtype, steps).unstack(tensor) for tensor in tensors]
     # What one step gives says what the arrays of outputs hold; nothing runs it.
-    likeness, _ = step([tensor[0] for tensor in (*flat, *masks)], None, initial_states)
-    outputs = nest.map_structure(lambda each: TensorArray(each.dtype, steps, element_shape=each.shape), likeness)
-    zeros = nest.map_structure(array_ops.zeros_like, likeness)
+    likeness, _ = step([tensor[0] for tensor in tensors], None, states)
+    arrays = nest.map_structure(lambda each: TensorArray(each.dtype, steps, element_shape=each.shape), likeness)
 
     def body(time: Tensor, arrays: Any, kept: Any, states: Any) -> Any:
         output, after = step([source.read(time) for source in sources], kept, states)
         arrays = nest.map_structure(lambda array, value: array.write(time, value), arrays, output)
-        return time + 1, arrays, output if masks and not zero_output_for_mask else kept, after
+        return time + 1, arrays, output if is_masked and not zeros else kept, after
 
-    first = zeros if masks else ()
-    _, outputs, _, states = counted_loop(
+    first = nest.map_structure(array_ops.zeros_like, likeness) if is_masked else ()
+    _, arrays, _, states = counted_loop(
         lambda time, *_: time < steps,
         body,
-        (convert_to_tensor(0, name="time"), outputs, first, initial_states),
+        (convert_to_tensor(0, name="time"), arrays, first, states),
         parallel_iterations=32,
     )
+    return nest.map_structure(_stacked, arrays), states
 
-    def stacked(array: TensorArray) -> Tensor:
-        result = array.stack()
-        result.set_shape(TensorShape([static]).concatenate(array.element_shape))
-        return result
 
-    made = nest.map_structure(stacked, outputs)
-    return _result(made, states, time_major)
+def _stacked(array: TensorArray) -> Tensor:
+    stacked = array.stack()
+    if array.element_shape.rank is not None:
+        stacked.set_shape(TensorShape([None]).concatenate(array.element_shape))
+    return stacked
 
 
 def _result(outputs: Any, states: Any, time_major: bool) -> tuple[Any, Any, list[Any]]:
