@@ -66,7 +66,7 @@ def test_loss_and_metrics_are_means_over_examples():
     assert accuracy == pytest.approx((shares.argmax(1) == y).mean())
     assert model.metrics_names == ["loss", "acc", "sparse_categorical_crossentropy"]
     weighted = model.test_on_batch(x, y, sample_weight=np.arange(10))
-    assert weighted[0] == pytest.approx((-np.log(shares[np.arange(10), y]) * np.arange(10)).sum() / 9, rel=1e-4)
+    assert weighted[0] == pytest.approx((-np.log(shares[np.arange(10), y]) * np.arange(10)).mean(), rel=1e-4)
 
 
 class _Numbered(keras.utils.Sequence):
@@ -294,7 +294,7 @@ def test_small_layers():
     assert run_layer(layers.LeakyReLU(0.5), -a).tolist() == (-a / 2).tolist()
     assert run_layer(layers.ReLU(), -a).tolist() == [[0, 0]]
     assert run_layer(layers.Softmax(), a).sum() == pytest.approx(1)
-    assert run_layer(layers.Lambda(lambda x, by: x * by, {"by": 3}), a).tolist() == (a * 3).tolist()
+    assert run_layer(layers.Lambda(lambda x, by: x * by, arguments={"by": 3}), a).tolist() == (a * 3).tolist()
     assert run_layer(layers.Subtract(), a, b).tolist() == (a - b).tolist()
     assert run_layer(layers.Multiply(), a, b, a).tolist() == (a * b * a).tolist()
     assert run_layer(layers.Average(), a, b).tolist() == ((a + b) / 2).tolist()

@@ -39,7 +39,7 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
         aliases: Names that `tf.contrib.slim.utils` has given to it, only if there are any.
     """
 
-    __slots__ = ("__weakref__", "_shape", "aliases", "assign", "dtype", "op", "value_index")
+    __slots__ = ("__weakref__", "_keras_mask", "_shape", "aliases", "assign", "dtype", "op", "value_index")
 
     assign: Callable[..., Tensor]
     aliases: list[str]

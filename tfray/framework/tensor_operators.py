@@ -155,6 +155,8 @@ class TensorInnerNames:
 
     __slots__ = ()
 
+    _keras_mask: Any  # that a layer of Keras has given to its output
+
     @property
     def _op(self: Any) -> Any:
         return self.op

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         activations,
         backend,
         callbacks,
+        constraints,
         datasets,
         estimator,
         initializers,
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "datasets", "estimator", "initializers",
-    "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",
+    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "constraints", "datasets", "estimator",
+    "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",
 ]
 # fmt: on
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_session, reset_default_graph
 from tfray.gradients import gradients as gradients_of
+from tfray.keras.step_loop import rnn as rnn
 from tfray.keras.tensor_functions import (
     abs,
     all,
@@ -126,7 +127,7 @@ __all__ = [
     "in_test_phase", "in_top_k", "in_train_phase", "int_shape", "is_keras_tensor", "l2_normalize", "learning_phase",
     "less", "less_equal", "log", "logsumexp", "map_fn", "max", "maximum", "mean", "min", "minimum", "ndim",
     "not_equal", "one_hot", "ones", "ones_like", "permute_dimensions", "placeholder", "pow", "prod",
-    "random_normal", "random_uniform", "relu", "repeat", "repeat_elements", "reshape", "reverse", "round",
+    "random_normal", "random_uniform", "relu", "repeat", "repeat_elements", "reshape", "reverse", "rnn", "round",
     "set_learning_phase", "set_session", "set_value", "shape", "sigmoid", "sign", "sin", "softmax", "softplus",
     "softsign", "sparse_categorical_crossentropy", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient",
     "sum", "switch", "tanh", "temporal_padding", "tile", "transpose", "truncated_normal", "update", "update_add",

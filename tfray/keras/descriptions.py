@@ -19,7 +19,7 @@ from tfray.framework.call_errors import DAMAGE, reason_of
 from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import Dimension, TensorShape
 
-_KERAS: Final = "layers models activations initializers regularizers losses metrics optimizers"
+_KERAS: Final = "layers models activations initializers regularizers constraints losses metrics optimizers"
 _MODULES: Final = {
     **{name: f"tfray.keras.{name}" for name in _KERAS.split()},
     "init": "tfray.library.namespaces.initializers",
@@ -157,6 +157,23 @@ def restored(value: Any, custom_objects: Mapping[str, Any] | None = None) -> Any
         raise
     except DAMAGE as error:
         raise InvalidArgumentError(f"{value['class_name']!r} cannot be made of {config}: {reason_of(error)}") from error
+
+
+def named_object(name: str, known: Mapping[str, Any], what: str) -> Any:
+    """What a name stands for: an object of a class with its default arguments, or a function.
+
+    Args:
+        name: The name, of tfray's or of the program's.
+        known: Those of tfray.
+        what: What it is, for the message.
+
+    Raises:
+        InvalidArgumentError: There is none of that name.
+    """
+    found = {**known, **_custom_objects}.get(name)
+    if found is None:
+        raise InvalidArgumentError(f"there is no {what} {name!r}; there are {', '.join(sorted(known))}")
+    return found() if isinstance(found, type) else found
 
 
 def _named(name: Any, custom_objects: Mapping[str, Any] | None) -> Any:

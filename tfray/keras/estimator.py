@@ -25,8 +25,10 @@ from tfray.framework.plain_graph import PlainGraph, PlainNode
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
+from tfray.keras.layers.remembered_layers import mask_of
 from tfray.keras.optimizers import Optimizer
 from tfray.keras.saving import load_model
+from tfray.keras.training import importance, mean_loss, values_of
 from tfray.library.inspect.graph_util import extract_sub_graph
 from tfray.library.metrics.mean_metrics import mean
 from tfray.library.variables.variables import Variable
@@ -113,12 +115,16 @@ class _Recorded:
         self._penalties = [self._renamed(tensor.name) for tensor in model.losses]
         updates = [getattr(update, "op", update).name for update in model.updates]
         self._updates = [self._renamed(name) for name in updates]
-        self._phase = self._renamed(phase.name) if isinstance(phase, Tensor) else None
-        wanted = [tensor.op.name for tensor in (*model.outputs, *model.losses)] + updates
+        masks = [mask_of(output) for output in model.outputs]
+        self._masks = [None if mask is None else self._renamed(mask.name) for mask in masks]
+        kept = (*model.outputs, *model.losses, *(mask for mask in masks if mask is not None))
+        wanted = [tensor.op.name for tensor in kept] + updates
         for variable in model.variables:
             wanted += [variable.op.name, variable.initializer.name]
             wanted += [variable._snapshot.op.name, variable._initial_value.op.name]
         part = extract_sub_graph(graph.as_plain(), wanted)
+        is_used = isinstance(phase, Tensor) and any(node.name == phase.op.name for node in part.node)
+        self._phase = self._renamed(phase.name) if is_used else None
         self._graph_def = PlainGraph([self._renamed_node(node) for node in part.node])
         self._variables = [self._renamed_definition(definition) for definition in variables]
         self._name = model.name
@@ -160,7 +166,7 @@ class _Recorded:
         found = [keras_losses.get(loss) for loss in chosen]
         factors = self._loss_weights or [1.0] * len(found)
         parts = [
-            factor * math_ops.reduce_mean(_values(loss, target, output))
+            factor * mean_loss(loss, target, output)
             for factor, loss, target, output in zip(factors, found, targets, outputs, strict=True)
         ]
         loss = math_ops.add_n([*parts, *(array_ops.to_float(penalty) for penalty in penalties)])
@@ -169,8 +175,9 @@ class _Recorded:
             for metric in self._metrics:
                 name = keras_metrics.name_of(metric)
                 for place, (target, output, own) in enumerate(zip(targets, outputs, found, strict=True)):
-                    value = keras_metrics.get(metric, own, output)(target, output)
-                    metrics[name if place == 0 else f"{name}_{place}"] = mean(value)
+                    values = values_of(keras_metrics.get(metric, own, output), target, output)
+                    counts = array_ops.ones_like(values) * importance(values, output)
+                    metrics[name if place == 0 else f"{name}_{place}"] = mean(values, counts)
             return EstimatorSpec(mode, predictions=predictions, loss=loss, eval_metric_ops=metrics)
         trained = [variable for variable in variables if variable.trainable]
         step = group(copy.copy(self._optimizer).minimize(loss, trained), *updates)
@@ -185,9 +192,14 @@ class _Recorded:
             replaced[tensor_name] = self._cast_like(tensor_name, self._feature(features, name))
         if self._phase is not None:
             replaced[self._phase] = constant(training)
-        wanted = [*self._outputs.values(), *self._penalties, *self._updates]
+        names = [name for name in self._masks if name is not None]
+        wanted = [*self._outputs.values(), *self._penalties, *self._updates, *names]
         found = import_graph_def(self._graph_def, replaced, wanted, name="") or []
+        found, masks = found[: len(found) - len(names)], found[len(found) - len(names) :]
         count, extra = len(self._outputs), len(self._penalties)
+        masked = (output for output, name in zip(found[:count], self._masks, strict=True) if name is not None)
+        for output, mask in zip(masked, masks, strict=True):
+            output._keras_mask = mask  # type: ignore[union-attr]
         graph = get_default_graph()
         variables = [Variable.from_proto(definition) for definition in self._variables]
         for variable in variables:
@@ -228,10 +240,6 @@ class _Recorded:
             )
         tensors = [convert_to_tensor(label) for label in given]
         return [array_ops.expand_dims(each, -1) if each.shape.rank == 1 else each for each in tensors]
-
-
-def _values(loss: Any, target: Tensor, output: Tensor) -> Tensor:
-    return loss.per_example(target, output) if hasattr(loss, "per_example") else loss(target, output)
 
 
 def _fresh(optimizer: Optimizer, graph: Graph) -> Optimizer:

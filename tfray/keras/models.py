@@ -17,14 +17,16 @@ from tfray.formats.files import given_path
 from tfray.formats.npy import read_npz
 from tfray.framework import nest
 from tfray.framework.graph import Tensor
+from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import layers as keras_layers
 from tfray.keras import saving
 from tfray.keras.descriptions import described, restored
 from tfray.keras.layers import Input, InputLayer, Layer
-from tfray.keras.remembered_layers import history
+from tfray.keras.layers.remembered_layers import history, mask_of
 from tfray.keras.saving import clone_model, load_model, model_from_config, model_from_json, save_model
 from tfray.keras.training import Trainable
 from tfray.library.layers import base_layer
+from tfray.ops.arrays import array_ops
 
 # fmt: off
 __all__ = [
@@ -50,6 +52,9 @@ class Model(Trainable, Layer):
     Raises:
         InvalidArgumentError: The outputs depend on inputs that are not given, or were not made by layers.
     """
+
+    supports_masking = True
+    _masks_its_outputs = True
 
     def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
@@ -94,7 +99,7 @@ class Model(Trainable, Layer):
         if self.inputs and self.__nodes:
             sources = [history()[tensor][0] for tensor in self.inputs if tensor in history()]
             return list(dict.fromkeys([*sources, *(node[0] for node in self.__nodes)]))
-        return list(dict.fromkeys(_attribute_layers(vars(self))))
+        return super()._layers_within()
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """A layer by its name or its place.
@@ -109,39 +114,33 @@ class Model(Trainable, Layer):
                 return layer
         raise InvalidArgumentError(f"there is no layer {name!r}; there are {[layer.name for layer in self.layers]}")
 
-    def __gathered(self, attribute: str) -> list[Any]:
-        own = getattr(super(), attribute)
-        return list(dict.fromkeys([*own, *(item for layer in self.layers for item in getattr(layer, attribute))]))
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """The variables of all layers that optimizers change."""
-        return self.__gathered("trainable_variables") if self.trainable else []
-
-    @property
-    def non_trainable_variables(self) -> list[Any]:
-        """The other variables of all layers."""
-        found = self.__gathered("non_trainable_variables")
-        return found if self.trainable else [*self.__gathered("trainable_variables"), *found]
+    def _layers_within(self) -> list[Any]:
+        return self.layers
 
     @property
     def variables(self) -> list[Any]:
         """The variables of all layers, in the order of the layers."""
-        return self.__gathered("variables")
+        own: list[Any] = super().variables
+        in_order = dict.fromkeys(variable for layer in self.layers for variable in layer.variables)
+        return [*(variable for variable in own if variable not in in_order), *in_order]
 
     weights = variables
-    trainable_weights = trainable_variables
-    non_trainable_weights = non_trainable_variables
 
     @property
-    def losses(self) -> list[Tensor]:
-        """Losses of the layers' regularizers."""
-        return self.__gathered("losses")
+    def state_updates(self) -> list[Any]:
+        """The updates of stateful layers, which run with each batch, whether it trains or not."""
+        return [
+            update
+            for layer in self.layers
+            if _is_stateful(layer)
+            for update in getattr(layer, "state_updates", layer.updates)
+        ]
 
-    @property
-    def updates(self) -> list[Any]:
-        """The update operations of the layers, which run with each training step."""
-        return self.__gathered("updates")
+    def reset_states(self) -> None:
+        """Set the states of stateful layers to zeros."""
+        for layer in self.layers:
+            if _is_stateful(layer):
+                layer.reset_states()
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -155,6 +154,29 @@ class Model(Trainable, Layer):
                 inner = nest.map_structure(lambda tensor: known[tensor], arguments)
                 results = layer(inner, **_exchanged(settings, known))
                 known.update(zip(_outputs_of(layer, arguments), nest.flatten(results), strict=False))
+        results = [known[output] for output in self.outputs]
+        return results[0] if self.__single else results
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The masks of the outputs for inputs with these masks; None for a model of a derived class."""
+        if not self.inputs or type(self).call not in (Model.call, Sequential.call):
+            return None
+        tensors = [array_ops.identity(each) for each in nest.flatten(inputs)]
+        for tensor, own in zip(tensors, nest.flatten(mask) if mask is not None else [], strict=False):
+            tensor._keras_mask = own
+        outputs = self.call(tensors if isinstance(inputs, (list, tuple)) else tensors[0])
+        return nest.map_structure(mask_of, outputs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Static shape of the outputs for inputs of that shape, or a list of shapes."""
+        shapes = input_shape if isinstance(input_shape, list) else [input_shape]
+        if not self.inputs or len(shapes) != len(self.inputs):
+            return super().compute_output_shape(input_shape)
+        known = dict(zip(self.inputs, map(TensorShape, shapes), strict=True))
+        for layer, arguments, _, output in self.__nodes:
+            if output not in known:
+                found = layer.compute_output_shape(nest.map_structure(known.__getitem__, arguments))
+                known.update(zip(_outputs_of(layer, arguments), nest.flatten(found), strict=False))
         results = [known[output] for output in self.outputs]
         return results[0] if self.__single else results
 
@@ -355,6 +377,11 @@ class Sequential(Model):
         return predictions.argmax(-1) if predictions.shape[-1] > 1 else (predictions > 0.5).astype(np.int32)
 
 
+def _is_stateful(layer: Any) -> bool:
+    inner = layer.layers if isinstance(layer, Model) else ()
+    return bool(getattr(layer, "stateful", False)) or any(map(_is_stateful, inner))
+
+
 def _exchanged(settings: dict[str, Any], tensors: Mapping[Tensor, Any]) -> Any:
     """Further arguments of a call, with others for their tensors, as far as `tensors` has them."""
     return nest.map_structure(lambda value: tensors.get(value, value) if isinstance(value, Tensor) else value, settings)
@@ -374,15 +401,6 @@ def _with_tensors(value: Any, tensors: Sequence[Tensor]) -> Any:
 def _described_input(tensor: Tensor) -> dict[str, Any]:
     name = tensor.op.name.rpartition("/")[2]
     return {"batch_shape": tensor.shape.as_list(), "dtype": tensor.dtype.name, "name": name}
-
-
-def _attribute_layers(attributes: dict[str, Any]) -> list[Any]:
-    found = []
-    for value in attributes.values():
-        for item in value if isinstance(value, (list, tuple)) else [value]:
-            if isinstance(item, base_layer.Layer):
-                found.append(item)
-    return found
 
 
 def _outputs_of(layer: Any, inputs: Any) -> list[Tensor]:

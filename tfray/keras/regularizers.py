@@ -1,12 +1,28 @@
-"""``tf.keras.regularizers``: losses that grow with the weights of layers."""
+"""``tf.keras.regularizers``: losses that grow with the weights of layers, and `get`, which finds one by name."""
 
-# isort: skip_file
-from tfray.library.variables.regularizers import (
-    L1L2 as L1L2,
-    Regularizer as Regularizer,
-    l1 as l1,
-    l1_l2 as l1_l2,
-    l2 as l2,
-)
+from __future__ import annotations
 
-__all__ = ["L1L2", "Regularizer", "l1", "l1_l2", "l2"]
+from typing import Any, Final
+
+from tfray.keras.descriptions import named_object
+from tfray.library.variables.regularizers import L1L2 as L1L2
+from tfray.library.variables.regularizers import Regularizer as Regularizer
+from tfray.library.variables.regularizers import l1 as l1
+from tfray.library.variables.regularizers import l1_l2 as l1_l2
+from tfray.library.variables.regularizers import l2 as l2
+
+__all__ = ["L1L2", "Regularizer", "get", "l1", "l1_l2", "l2"]
+
+_BY_NAME: Final = {"L1L2": L1L2, "l1": l1, "l1_l2": l1_l2, "l2": l2}
+
+
+def get(identifier: Any) -> Any:
+    """The regularizer of that name, with its default arguments. Anything but a string is returned unchanged.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if not isinstance(identifier, str):
+        return identifier
+    found = named_object(identifier, _BY_NAME, "regularizer")
+    return found() if found in (l1, l1_l2, l2) else found

@@ -19,6 +19,7 @@ from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
 from tfray.keras.batch_sources import BatchSource, is_source, parts_of
 from tfray.keras.callbacks import Callback, CallbackList, History
+from tfray.keras.layers.remembered_layers import mask_of
 from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default
@@ -37,12 +38,15 @@ class Trainable:
     losses: Any
     updates: Any
     trainable_variables: Any
+    state_updates: Any
 
     def _init_training(self) -> None:
         self.optimizer: Any = None
         self.stop_training = False
         self._compiled_loss: Any = None
         self._compiled_metrics: Sequence[Any] = ()
+        self._compiled_weighted_metrics: Sequence[Any] = ()
+        self._sample_weight_mode: str | None = None
         self._compiled_loss_weights: Any = None
         self.__numbers: list[Tensor] | None = None
         self.__train_op: Any = None
@@ -56,6 +60,8 @@ class Trainable:
         loss: Any = None,
         metrics: Sequence[Any] | None = None,
         loss_weights: Sequence[float] | None = None,
+        sample_weight_mode: str | None = None,
+        weighted_metrics: Sequence[Any] | None = None,
         **unused: Any,
     ) -> None:
         """Say how the model is to be trained.
@@ -66,18 +72,27 @@ class Trainable:
                 outputs a list.
             metrics: Metrics likewise; ``"accuracy"``, in logs ``acc``, is the one that suits the loss.
             loss_weights: Weights of the outputs' losses.
+            sample_weight_mode: ``temporal`` for a weight of each step of sequences, ``[batch, time]``.
+            weighted_metrics: Metrics in which examples count by their weights.
             **unused: Accepted for Keras's sake.
         """
         self.optimizer = keras_optimizers.get(optimizer)
         self._compiled_loss = loss
         self._compiled_metrics = list(metrics or ())
+        self._compiled_weighted_metrics = list(weighted_metrics or ())
         self._compiled_loss_weights = loss_weights
+        self._sample_weight_mode = sample_weight_mode
         self.__numbers = self.__train_op = None
 
     def _training_settings(self) -> dict[str, Any]:
         """What `compile` was given."""
         settings = {"optimizer": self.optimizer, "loss": self._compiled_loss, "metrics": self._compiled_metrics}
-        return {**settings, "loss_weights": self._compiled_loss_weights}
+        return {
+            **settings,
+            "loss_weights": self._compiled_loss_weights,
+            "sample_weight_mode": self._sample_weight_mode,
+            "weighted_metrics": self._compiled_weighted_metrics,
+        }
 
     def _training_targets(self) -> list[Tensor]:
         """Where the training step takes its targets; empty while there is no such step."""
@@ -107,34 +122,27 @@ class Trainable:
             self._compiled_targets = [
                 placeholder(_target_dtype(target), [None, *target.shape[1:]], name="target") for target in targets
             ]
-            self.__weights_input = placeholder_with_default(constant([1.0]), [None], name="sample_weights")
+            weights_shape = [None, None] if self._sample_weight_mode == "temporal" else [None]
+            ones = constant(1.0, shape=[1] * len(weights_shape))
+            self.__weights_input = placeholder_with_default(ones, weights_shape, name="sample_weights")
             outputs = list(zip(self._compiled_targets, self.outputs, found, strict=True))
-            parts = [self.__weighted(loss, target, output) for target, output, loss in outputs]
+            parts = [mean_loss(loss, target, output, self.__weights_input) for target, output, loss in outputs]
             total = math_ops.add_n(
                 [weight * part for weight, part in zip(weights, parts, strict=True)]
                 + [array_ops.cast(loss, dtypes.float32) for loss in self.losses]
             )
             values = [
-                (
-                    keras_metrics.name_of(metric),
-                    math_ops.reduce_mean(keras_metrics.get(metric, loss, output)(target, output)),
+                (keras_metrics.name_of(metric), _sum_and_count(metric, loss, target, output, weight))
+                for weight, metrics in (
+                    (None, self._compiled_metrics),
+                    (self.__weights_input, self._compiled_weighted_metrics),
                 )
-                for metric in self._compiled_metrics
+                for metric in metrics
                 for target, output, loss in outputs
             ]
         self.metrics_names = ["loss", *_unique([name for name, _ in values])]
-        self.__numbers = [total, *(value for _, value in values)]
+        self.__numbers = [total, *(number for _, both in values for number in both)]
         return self.__numbers
-
-    def __weighted(self, loss: Any, target: Tensor, output: Tensor) -> Tensor:
-        values = loss.per_example(target, output) if hasattr(loss, "per_example") else loss(target, output)
-        if values.shape.rank == 0:
-            return values
-        if values.shape.rank is not None and values.shape.rank > 1:
-            values = math_ops.reduce_mean(values, list(range(1, values.shape.rank)))
-        weights = array_ops.ones_like(values) * array_ops.cast(self.__weights_input, values.dtype)
-        present = math_ops.reduce_sum(array_ops.cast(math_ops.not_equal(weights, 0.0), values.dtype))
-        return math_ops.div_no_nan(math_ops.reduce_sum(values * weights), present)
 
     def __training_step(self) -> Any:
         if self.__train_op is None:
@@ -151,19 +159,19 @@ class Trainable:
     def train_on_batch(self, x: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Any:
         """Make one training step; returns the loss, or a list of loss and metrics."""
         inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
-        return _one_or_list(self.__run_batch(inputs, targets, weights, True))
+        return _one_or_list(_means(self.__run_batch(inputs, targets, weights, True)))
 
     def test_on_batch(self, x: Any, y: Any, sample_weight: Any = None) -> Any:
         """The loss of one batch, or a list of loss and metrics."""
         inputs, targets, weights = self.__standardized(x, y, sample_weight, None)
-        return _one_or_list(self.__run_batch(inputs, targets, weights, False))
+        return _one_or_list(_means(self.__run_batch(inputs, targets, weights, False)))
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
         inputs = _arrays(x)
         self._build_for(inputs)
         feeds = {**phase_feed(False), **dict(zip(self.inputs, inputs, strict=True))}
-        return _one_or_list(get_session().run(self.outputs, feeds))
+        return _one_or_list(get_session().run([self.outputs, self.state_updates], feeds)[0])
 
     def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> tuple[Any, Any, Any]:
         inputs, targets = _arrays(x), [_with_last_dimension(target) for target in _arrays(y)]
@@ -184,9 +192,10 @@ class Trainable:
             weights = by_class if weights is None else weights * by_class
         return inputs, targets, weights
 
-    def __run_batch(self, inputs: Any, targets: Any, weights: Any, training: bool) -> list[float]:
+    def __run_batch(self, inputs: Any, targets: Any, weights: Any, training: bool) -> np.ndarray:
+        """The loss, and for each metric its sum and how much it is of."""
         numbers = self.__prepare(targets)
-        fetches = [self.__training_step(), *numbers] if training else [None, *numbers]
+        made = self.__training_step() if training else self.state_updates
         feeds = {
             **phase_feed(training),
             **dict(zip(self.inputs, inputs, strict=True)),
@@ -194,8 +203,7 @@ class Trainable:
         }
         if weights is not None:
             feeds[self.__weights_input] = weights
-        values = get_session().run([fetch for fetch in fetches if fetch is not None], feeds)
-        return [float(value) for value in values[1 if training else 0 :]]
+        return np.array(get_session().run([numbers, made], feeds)[0], np.float64)
 
     # -- all batches -----------------------------------------------------------------------------
 
@@ -324,17 +332,20 @@ class Trainable:
             size = len(inputs[0])
             if listeners is not None:
                 listeners.call("on_batch_begin", index, {"batch": index, "size": size})
-            values = np.array(self.__run_batch(inputs, targets, weights, training))
-            sums = values * size if made == 0 else sums + values * size
+            values = self.__run_batch(inputs, targets, weights, training)
+            loss = float(values[0])
+            values[0] *= size
+            sums = values if made == 0 else sums + values
             count, made = count + size, made + 1
             if listeners is not None:
-                named = dict(zip(self.metrics_names, values.tolist(), strict=True))
+                named = dict(zip(self.metrics_names, [loss, *_means(sums)[1:]], strict=True))
                 listeners.call("on_batch_end", index, {"batch": index, "size": size, **named})
             if training and self.stop_training:
                 break
         if not made:
             return {}, 0
-        return dict(zip(self.metrics_names, (sums / max(count, 1)).tolist(), strict=True)), made
+        sums[0] /= max(count, 1)
+        return dict(zip(self.metrics_names, _means(sums), strict=True)), made
 
     def evaluate(
         self,
@@ -450,6 +461,63 @@ def _sliced(inputs: Any, targets: Any, weights: Any, size: int, shuffle: bool, s
 
 def _one_or_list(values: Sequence[Any]) -> Any:
     return values[0] if len(values) == 1 else list(values)
+
+
+def mean_loss(loss: Any, target: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The mean of a loss over all its elements, in which those that are masked are zeros.
+
+    Args:
+        loss: A loss of ``tf.keras.losses``, or a function.
+        target: The target.
+        output: The output, and with it its mask.
+        weights: What examples, or steps of sequences, count.
+    """
+    values = values_of(loss, target, output)
+    return math_ops.reduce_mean(values * importance(values, output, weights))
+
+
+def values_of(function: Any, target: Tensor, output: Tensor) -> Tensor:
+    """The values of a loss or a metric, for each example if it has them."""
+    found = function.per_example(target, output) if hasattr(function, "per_example") else function(target, output)
+    return array_ops.cast(found, dtypes.float32) if not found.dtype.is_floating else found
+
+
+def importance(values: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:
+    """What each of the values counts: the weights of examples, and 0 where the output is masked.
+
+    A single value for all examples counts as often as they do.
+    """
+    factors = [array_ops.cast(each, values.dtype) for each in (weights, mask_of(output)) if each is not None]
+    rank = values.shape.rank or max((factor.shape.rank or 0 for factor in factors), default=None)
+    product = constant(1.0, values.dtype)
+    for factor in factors:
+        product = product * _with_rank(factor, rank)
+    return product
+
+
+def _sum_and_count(metric: Any, loss: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> tuple[Any, Any]:
+    """The sum of a metric over what is not masked, and how much that is."""
+    values = values_of(keras_metrics.get(metric, loss, output), target, output)
+    counts = importance(values, output, weights)
+    return math_ops.reduce_sum(values * counts), math_ops.reduce_sum(array_ops.ones_like(values) * counts)
+
+
+def _means(numbers: np.ndarray) -> list[float]:
+    """The loss, and the metrics: each is a sum over how much it is of."""
+    metrics = [total / count if count else 0.0 for total, count in numbers[1:].reshape(-1, 2)]
+    return [float(numbers[0]), *map(float, metrics)]
+
+
+def _with_rank(tensor: Tensor, rank: int | None) -> Tensor:
+    """A tensor of weights with dimensions of size 1 at its end, or fewer, so that it has this rank."""
+    own = tensor.shape.rank
+    if rank is None or own is None:
+        return tensor
+    if own == rank + 1:
+        return array_ops.squeeze(tensor, [-1])
+    for _ in range(rank - own):
+        tensor = array_ops.expand_dims(tensor, -1)
+    return tensor
 
 
 def _unique(names: Sequence[str]) -> list[str]:

@@ -1,0 +1,108 @@
+"""``tf.keras.constraints``: what weights become after each update, and `get`, which finds a constraint by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tfray.framework.graph import Tensor
+from tfray.keras import tensor_functions
+from tfray.keras.descriptions import Described, named_object
+from tfray.ops.arrays import array_ops
+from tfray.ops.math import math_ops
+
+# fmt: off
+__all__ = [
+    "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "get", "max_norm", "min_max_norm", "non_neg",
+    "unit_norm",
+]
+# fmt: on
+
+Axis = int | Sequence[int]
+
+
+class Constraint(Described):
+    """A function from weights to those to keep. Derived classes define ``__call__``."""
+
+    def __call__(self, w: Any) -> Tensor:
+        """The weights to keep."""
+        raise NotImplementedError
+
+
+class MaxNorm(Constraint):
+    """Scales weights down whose Euclidean norm is greater than a bound.
+
+    Args:
+        max_value: The bound.
+        axis: Along which axes norms are taken.
+    """
+
+    def __init__(self, max_value: float = 2, axis: Axis = 0) -> None:
+        self.max_value, self.axis = max_value, axis
+
+    def __call__(self, w: Any) -> Tensor:
+        norms = _norms(w, self.axis)
+        return w * (tensor_functions.clip(norms, 0, self.max_value) / (tensor_functions.epsilon() + norms))
+
+
+class NonNeg(Constraint):
+    """Makes negative weights 0."""
+
+    def __call__(self, w: Any) -> Tensor:
+        return w * array_ops.cast(math_ops.greater_equal(w, 0.0), w.dtype.base_dtype)
+
+
+class UnitNorm(Constraint):
+    """Scales weights to a Euclidean norm of 1 along axes."""
+
+    def __init__(self, axis: Axis = 0) -> None:
+        self.axis = axis
+
+    def __call__(self, w: Any) -> Tensor:
+        return w / (tensor_functions.epsilon() + _norms(w, self.axis))
+
+
+class MinMaxNorm(Constraint):
+    """Moves Euclidean norms of weights towards an interval.
+
+    Args:
+        min_value: The lower bound.
+        max_value: The upper bound.
+        rate: How far: 1 is into the interval.
+        axis: Along which axes norms are taken.
+    """
+
+    def __init__(self, min_value: float = 0.0, max_value: float = 1.0, rate: float = 1.0, axis: Axis = 0) -> None:
+        self.min_value, self.max_value, self.rate, self.axis = min_value, max_value, rate, axis
+
+    def __call__(self, w: Any) -> Tensor:
+        norms = _norms(w, self.axis)
+        wanted = self.rate * tensor_functions.clip(norms, self.min_value, self.max_value) + (1 - self.rate) * norms
+        return w * (wanted / (tensor_functions.epsilon() + norms))
+
+
+def _norms(w: Any, axis: Axis) -> Tensor:
+    return tensor_functions.sqrt(math_ops.reduce_sum(math_ops.square(w), axis, keepdims=True))
+
+
+max_norm = MaxNorm
+min_max_norm = MinMaxNorm
+non_neg = NonNeg
+unit_norm = UnitNorm
+
+_BY_NAME: Final = {
+    name: made
+    for made in (MaxNorm, MinMaxNorm, NonNeg, UnitNorm)
+    for name in (made.__name__, "".join(f"_{c.lower()}" if c.isupper() else c for c in made.__name__)[1:])
+}
+
+
+def get(identifier: Any) -> Any:
+    """The constraint of that name, with its default arguments. Anything but a string is returned unchanged.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if not isinstance(identifier, str):
+        return identifier
+    return named_object(identifier, _BY_NAME, "constraint")

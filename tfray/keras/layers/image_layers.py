@@ -1,0 +1,275 @@
+"""Layers of Keras models for sequences, images and volumes: convolutions, pooling, padding, cropping, enlarging."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from tfray.keras.layers.remembered_layers import Layer, Remembering
+from tfray.library.layers import convolution_layers, pooling_layers
+from tfray.library.layers.convolution_layers import per_axis
+from tfray.ops.arrays import array_ops
+from tfray.ops.image import resize_ops
+from tfray.ops.math import math_ops
+from tfray.ops.math.sorting_ops import repeat as repeated
+
+
+class Conv1D(Remembering, convolution_layers.Conv1D):
+    """A convolution of sequences; arguments as for `tf.layers.Conv1D`."""
+
+
+class Conv2D(Remembering, convolution_layers.Conv2D):
+    """A convolution of images; arguments as for `tf.layers.Conv2D`."""
+
+
+class Conv2DTranspose(Remembering, convolution_layers.Conv2DTranspose):
+    """A transposed convolution of images; arguments as for `tf.layers.Conv2DTranspose`."""
+
+
+class SeparableConv2D(Remembering, convolution_layers.SeparableConv2D):
+    """A separable convolution of images; arguments as for `tf.layers.SeparableConv2D`."""
+
+
+class Conv3D(Remembering, convolution_layers.Conv3D):
+    """A convolution of volumes; arguments as for `tf.layers.Conv3D`."""
+
+
+class Conv3DTranspose(Remembering, convolution_layers.Conv3DTranspose):
+    """A transposed convolution of volumes; arguments as for `tf.layers.Conv3DTranspose`."""
+
+
+class SeparableConv1D(Remembering, convolution_layers.SeparableConv1D):
+    """A separable convolution of sequences; arguments as for `tf.layers.SeparableConv1D`."""
+
+
+class _Pooling(Remembering):
+    def __init__(self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", **kwargs: Any) -> None:
+        super().__init__(pool_size, strides, padding, **kwargs)
+
+
+class MaxPooling1D(_Pooling, pooling_layers.MaxPooling1D):
+    """Maxima of windows of sequences; arguments as for `tf.layers.MaxPooling1D`."""
+
+
+class MaxPooling2D(_Pooling, pooling_layers.MaxPooling2D):
+    """Maxima of windows of images; arguments as for `tf.layers.MaxPooling2D`."""
+
+
+class AveragePooling1D(_Pooling, pooling_layers.AveragePooling1D):
+    """Means of windows of sequences; arguments as for `tf.layers.AveragePooling1D`."""
+
+
+class AveragePooling2D(_Pooling, pooling_layers.AveragePooling2D):
+    """Means of windows of images; arguments as for `tf.layers.AveragePooling2D`."""
+
+
+class MaxPooling3D(_Pooling, pooling_layers.MaxPooling3D):
+    """Maxima of windows of volumes; arguments as for `tf.layers.MaxPooling3D`."""
+
+
+class AveragePooling3D(_Pooling, pooling_layers.AveragePooling3D):
+    """Means of windows of volumes; arguments as for `tf.layers.AveragePooling3D`."""
+
+
+class _Global(Layer):
+    _dimensions: ClassVar[int]
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data_format = data_format or "channels_last"
+
+    def _axes(self) -> list[int]:
+        first = 2 if self.data_format == "channels_first" else 1
+        return list(range(first, first + self._dimensions))
+
+
+class _GlobalMean(_Global):
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.reduce_mean(inputs, self._axes())
+
+
+class _GlobalMax(_Global):
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        return math_ops.reduce_max(inputs, self._axes())
+
+
+class GlobalAveragePooling1D(_Global):
+    """The mean of each channel of a sequence, of the steps that are not masked."""
+
+    supports_masking = True
+    _dimensions = 1
+
+    def call(self, inputs: Any, mask: Any = None) -> Any:  # type: ignore[override]
+        (steps,) = self._axes()
+        if mask is None:
+            return math_ops.reduce_mean(inputs, steps)
+        shown = array_ops.expand_dims(array_ops.cast(mask, inputs.dtype), 3 - steps)
+        return math_ops.reduce_sum(inputs * shown, steps) / math_ops.reduce_sum(shown, steps)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """None: the means have none."""
+
+
+class GlobalAveragePooling2D(_GlobalMean):
+    """The mean of each channel of an image."""
+
+    _dimensions = 2
+
+
+class GlobalAveragePooling3D(_GlobalMean):
+    """The mean of each channel of a volume."""
+
+    _dimensions = 3
+
+
+class GlobalMaxPooling1D(_GlobalMax):
+    """The maximum of each channel of a sequence."""
+
+    _dimensions = 1
+
+
+class GlobalMaxPooling2D(_GlobalMax):
+    """The maximum of each channel of an image."""
+
+    _dimensions = 2
+
+
+class GlobalMaxPooling3D(_GlobalMax):
+    """The maximum of each channel of a volume."""
+
+    _dimensions = 3
+
+
+class _Sized(Layer):
+    """A layer that changes the sizes of sequences, images or volumes."""
+
+    _dimensions: ClassVar[int]
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data_format = data_format or "channels_last"
+
+    def _pairs(self, sizes: Any, what: str) -> list[list[int]]:
+        if self._dimensions == 1 and isinstance(sizes, Sequence):
+            sizes = [sizes]
+        every = sizes if isinstance(sizes, Sequence) else [sizes] * self._dimensions
+        if len(every) != self._dimensions:
+            raise ValueError(f"`{what}` should have {self._dimensions} elements. Found: {sizes}")
+        return [per_axis(size, 2, what) for size in every]
+
+    def _first(self) -> int:
+        return 2 if self.data_format == "channels_first" else 1
+
+
+class _ZeroPadding(_Sized):
+    def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.padding = self._pairs(padding, "padding")
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        around = [[0, 0] for _ in range(self._dimensions + 2)]
+        around[self._first() : self._first() + self._dimensions] = self.padding
+        return array_ops.pad(inputs, around)
+
+
+class ZeroPadding1D(_ZeroPadding):
+    """Puts zeros before and after sequences: `padding` is one size, or a pair."""
+
+    _dimensions = 1
+
+
+class ZeroPadding2D(_ZeroPadding):
+    """Puts zeros around images: `padding` is one size, a size for rows and one for columns, or pairs of these."""
+
+    _dimensions = 2
+
+
+class ZeroPadding3D(_ZeroPadding):
+    """Puts zeros around volumes: `padding` is one size, one for each dimension, or pairs of these."""
+
+    _dimensions = 3
+
+
+class _Cropping(_Sized):
+    def __init__(self, cropping: Any = None, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        ones = 1 if self._dimensions != 2 else 0
+        self.cropping = self._pairs(ones if cropping is None else cropping, "cropping")
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        whole: list[slice] = [slice(None)] * self._first()
+        return inputs[(*whole, *(slice(before, -after or None) for before, after in self.cropping))]
+
+
+class Cropping1D(_Cropping):
+    """Cuts steps off sequences; `cropping` as the padding of `ZeroPadding1D`."""
+
+    _dimensions = 1
+
+
+class Cropping2D(_Cropping):
+    """Cuts rows and columns off images; `cropping` as the padding of `ZeroPadding2D`."""
+
+    _dimensions = 2
+
+
+class Cropping3D(_Cropping):
+    """Cuts the outside off volumes; `cropping` as the padding of `ZeroPadding3D`."""
+
+    _dimensions = 3
+
+
+class _UpSampling(_Sized):
+    def __init__(self, size: Any = 2, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.size = per_axis(size, self._dimensions, "size")
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        for axis, size in enumerate(self.size, self._first()):
+            inputs = repeated(inputs, size, axis)
+        return inputs
+
+
+class UpSampling1D(_UpSampling):
+    """Repeats steps of sequences `size` times."""
+
+    _dimensions = 1
+
+
+class UpSampling2D(_UpSampling):
+    """Repeats rows and columns of images.
+
+    Args:
+        size: How often, one number or two.
+        data_format: ``channels_last`` or ``channels_first``.
+        interpolation: ``nearest``, or ``bilinear`` for values between.
+        **kwargs: As for `Layer`.
+    """
+
+    _dimensions = 2
+
+    def __init__(
+        self, size: Any = 2, data_format: str | None = None, interpolation: str = "nearest", **kwargs: Any
+    ) -> None:
+        super().__init__(size, data_format, **kwargs)
+        if interpolation not in ("nearest", "bilinear"):
+            raise ValueError('`interpolation` argument should be one of `"nearest"` or `"bilinear"`.')
+        self.interpolation = interpolation
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        if self.interpolation == "nearest":
+            return super().call(inputs)
+        first = self.data_format == "channels_first"
+        images = array_ops.transpose(inputs, [0, 2, 3, 1]) if first else inputs
+        sizes = [
+            None if size is None else size * by for size, by in zip(images.shape[1:3].as_list(), self.size, strict=True)
+        ]
+        images = resize_ops.resize_bilinear(images, array_ops.shape(images)[1:3] * list(self.size))
+        images.set_shape([None, *sizes, None])
+        return array_ops.transpose(images, [0, 3, 1, 2]) if first else images
+
+
+class UpSampling3D(_UpSampling):
+    """Repeats elements of volumes `size` times along each dimension."""
+
+    _dimensions = 3

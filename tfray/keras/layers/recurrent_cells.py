@@ -1,0 +1,101 @@
+"""Cells of recurrent Keras layers, those of programs included: what one step of them takes and gives.
+
+A cell is a layer with ``state_size``, a size or a list of sizes, and ``call(inputs, states)``, which gives the output
+and a list of the new states.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from tfray.framework import nest
+from tfray.framework.tensor_shape import TensorShape
+from tfray.library.layers import base_layer
+from tfray.library.rnn.rnn_cell_base import zeros_of
+from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
+from tfray.ops.arrays import array_ops
+from tfray.ops.control.control_flow_ops import smart_cond
+from tfray.ops.nn import nn_ops
+
+
+def output_size(cell: Any) -> Any:
+    """Size of a cell's output: that of its first state, unless it says otherwise."""
+    size = getattr(cell, "output_size", None)
+    if size is not None:
+        return size
+    size = cell.state_size
+    return size[0] if isinstance(size, (list, tuple)) else size
+
+
+def size_shape(size: Any) -> TensorShape:
+    """Shape of a state or an output of this size, without the batch."""
+    return TensorShape(size if isinstance(size, (TensorShape, list, tuple)) else [size])
+
+
+def build_cell(owner: base_layer.Layer, cell: Any, step: Any, constants: Sequence[Any]) -> None:
+    """Make the variables of a cell, in the scope of the layer that owns it, and give them to that layer.
+
+    Args:
+        owner: The layer.
+        cell: The cell. One that takes constants is told their shapes, too.
+        step: Shape of what it takes at a time, or a structure of shapes.
+        constants: Shapes of constants.
+    """
+    if not isinstance(cell, base_layer.Layer):
+        return
+    own = owner.first_scope(None)
+    inside = get_variable_scope().name.startswith(own.name)
+    with nullcontext() if inside else variable_scope(own, auxiliary_name_scope=False):
+        if not cell.built:
+            cell._scope = get_variable_scope()
+            cell._dtype = owner.dtype
+            shapes: Any = [step, *constants] if _takes("constants", cell) and constants else step
+            cell.build(shapes)
+            cell.built = True
+
+
+def _takes(name: str, cell: Any) -> bool:
+    return name in inspect.signature(cell.call).parameters
+
+
+def run_cell(cell: Any, inputs: Any, states: Sequence[Any], constants: Sequence[Any], training: Any) -> tuple[Any, Any]:
+    """One step of a cell of Keras, whose states are a list, or of another.
+
+    Args:
+        cell: The cell.
+        inputs: What it takes at a time.
+        states: The parts of its state, one after the other.
+        constants: Constants, for a cell that takes them.
+        training: Whether the step trains, likewise.
+    """
+    packed = nest.pack_sequence_as(cell.state_size, list(states))
+    if not isinstance(cell, base_layer.Layer):
+        return cell(inputs, packed)
+    more: dict[str, Any] = {"constants": list(constants)} if constants and _takes("constants", cell) else {}
+    if _takes("training", cell):
+        more["training"] = training
+    call: Any = cell.call
+    output, after = call(inputs, list(packed) if isinstance(packed, (list, tuple)) else [packed], **more)
+    return output, after
+
+
+def first_states(cell: Any, batch_size: Any, dtype: Any) -> list[Any]:
+    """The parts of a cell's first state: zeros, unless it says otherwise."""
+    if hasattr(cell, "get_initial_state"):
+        found = cell.get_initial_state(inputs=None, batch_size=batch_size, dtype=dtype)
+    elif hasattr(cell, "zero_state"):
+        found = cell.zero_state(batch_size, dtype)
+    else:
+        found = zeros_of(cell.state_size, batch_size, dtype)
+    return list(nest.flatten(found))
+
+
+def drop_mask(like: Any, rate: float, training: Any) -> Any:
+    """In training, 0 for what is dropped and more than 1 for the rest; None if nothing is."""
+    if not rate:
+        return None
+    ones = array_ops.ones_like(like)
+    return smart_cond(training, lambda: nn_ops.dropout(ones, rate=rate), lambda: ones)
