@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tfray as tf
+from tests.support.processes import PATIENCE_S
 from tests.support.waiting import Task, until_waiting
 from tfray.errors import CancelledError, ClosedError, InvalidArgumentError, OutOfRangeError
 from tfray.ops.resources.queue_resource import Queue
@@ -151,8 +152,14 @@ def test_one_element_waits_where_there_is_no_room(session):
     assert session.run(target.dequeue()) == 3
 
 
+def looked_up(index):
+    """The number of a row; on a CPU, which refuses an index that is out of range."""
+    with tf.device("/cpu:0"):
+        return tf.gather(tf.constant(ROWS[:, 0]), index)
+
+
 def test_a_step_that_fails_gives_back_what_it_has_taken(session):
-    queue, target, enqueue = pipeline(lambda index: tf.gather(tf.constant(ROWS), index))
+    queue, target, enqueue = pipeline(looked_up)
     session.run(queue.enqueue_many([[1, 2, 99, 3]]))
     with pytest.raises(InvalidArgumentError):
         session.make_several(enqueue)()
@@ -197,12 +204,12 @@ def test_a_runner_tells_of_the_element_that_fails(session, monkeypatch, one_by_o
     """The elements before it are there, and those behind it are left."""
     if one_by_one:
         monkeypatch.setattr(tf.Session, "make_several", lambda self, operation: None)
-    queue, target, enqueue = pipeline(lambda index: tf.gather(tf.constant(ROWS[:, 0]), index))
+    queue, target, enqueue = pipeline(looked_up)
     runner = tf.train.QueueRunner(target, [enqueue])
     session.run(queue.enqueue_many([[1, 2, 99, 3]]))
     coordinator = tf.train.Coordinator()
     for thread in runner.create_threads(session, coordinator, start=True):
-        thread.join()
+        thread.join(PATIENCE_S)
     with pytest.raises(InvalidArgumentError, match=r"indices = 99 is not in \[0, 20\)") as caught:
         coordinator.join()
     assert caught.value.op_name.startswith("GatherV2")
@@ -216,5 +223,5 @@ def test_closing_the_session_ends_a_runner_that_waits():
     (thread,) = runner.create_threads(session, start=True)
     until_waiting(session, "source", DEQUEUE)
     session.close()
-    thread.join()
+    thread.join(PATIENCE_S)
     assert [isinstance(error, (CancelledError, ClosedError)) for error in runner.exceptions_raised] == [True]
