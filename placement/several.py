@@ -67,7 +67,8 @@ def _built(ops: Sequence[Operation], source: Operation, enqueue: Operation) -> O
         values.update(zip(source.outputs, map(Batch, components), strict=True))
         for op in ops:
             if op in later and op is not enqueue:
-                outputs = over_batch(op, [values[tensor] for tensor in op.inputs], count)
+                with graph.device(op.device):
+                    outputs = over_batch(op, [values[tensor] for tensor in op.inputs], count)
                 values.update(zip(op.outputs, outputs, strict=True))
         added = [values[tensor] for tensor in enqueue.inputs[1:]]
         rows = [value.tensor for value in added if isinstance(value, Batch) and value.lengths is None]
