@@ -478,7 +478,7 @@ def test_a_line_for_each_epoch(capsys):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: keras.Model(keras.Input([2]), layers.Dense(1)(keras.Input([2]))), "neither an input"),
+        (lambda: keras.Model(keras.Input([2]), layers.Dense(1)(keras.Input([2]))), "Graph disconnected"),
         (lambda: keras.Model(keras.Input([2]), tf.constant([1.0])), "neither an input"),
         (lambda: keras.Sequential([layers.Dense(1, input_shape=(2,))]).fit(np.ones((1, 2)), [1.0]), "compiled"),
         (lambda: classifier().fit(np.ones((2, 2)), np.ones(3)), "different numbers"),

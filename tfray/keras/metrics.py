@@ -67,7 +67,7 @@ def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
     """
     if callable(identifier):
         return identifier
-    if identifier in ("accuracy", "acc"):
+    if isinstance(identifier, str) and identifier in ("accuracy", "acc"):
         return _accuracy_for(loss, output)
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]
@@ -78,11 +78,15 @@ def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
         raise InvalidArgumentError(f"there is no metric {identifier!r}; there are {names}, and the losses") from None
 
 
-def name_of(metric: Any) -> str:
-    """The name of a metric in logs, as TensorFlow 1 has it: that of ``accuracy`` is ``acc``."""
-    if isinstance(metric, str):
-        return "acc" if metric == "accuracy" else metric
-    return str(getattr(metric, "__name__", type(metric).__name__))
+def name_of(metric: Any, is_weighted: bool = False) -> str:
+    """The name of a metric in logs, as TensorFlow 1 has it: that of ``accuracy`` is ``acc``, that of ``mae`` is
+    ``mean_absolute_error``, and metrics in which examples have weights begin with ``weighted_``.
+    """
+    prefix = "weighted_" if is_weighted else ""
+    if isinstance(metric, str) and metric in ("accuracy", "acc"):
+        return f"{prefix}acc"
+    found = get(metric)
+    return prefix + str(getattr(found, "name", None) or getattr(found, "__name__", type(found).__name__))
 
 
 def _accuracy_for(loss: Any, output: Tensor | None) -> Callable[..., Tensor]:

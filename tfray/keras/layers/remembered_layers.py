@@ -219,7 +219,8 @@ class Remembering(Described):
 
     def get_weights(self) -> list[Any]:
         """Values of all variables, the trainable ones first."""
-        values: list[Any] = get_session().run(list(self.variables))
+        variables = list(self.variables)
+        values: list[Any] = get_session().run(variables) if variables else []
         return values
 
     def set_weights(self, weights: Sequence[Any]) -> None:
