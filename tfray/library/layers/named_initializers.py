@@ -81,5 +81,6 @@ def get(identifier: Any) -> Any:
     if not isinstance(identifier, str):
         return identifier
     if identifier not in _BY_NAME:
-        raise InvalidArgumentError(f"there is no initializer {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
+        names = ", ".join(sorted(filter(str.islower, _BY_NAME)))
+        raise InvalidArgumentError(f"there is no initializer {identifier!r}; there are {names}")
     return _BY_NAME[identifier]()
