@@ -80,6 +80,19 @@ def test_values_and_shapes(made, settings, value, expected):
     np.testing.assert_allclose(applied(again, value), found)
 
 
+def test_descriptions_of_nothing_and_of_layers():
+    utils = keras.utils
+    assert utils.deserialize_keras_object(utils.serialize_keras_object(None)) is None
+
+    class Own(layers.Layer):
+        pass
+
+    told = utils.serialize_keras_object(Own(name="mine"))
+    with pytest.raises(ValueError, match="custom_objects"):
+        utils.deserialize_keras_object(told)
+    assert utils.deserialize_keras_object(told, custom_objects={"Own": Own}).name == "mine"
+
+
 SHAPES = [
     (lambda: layers.Conv3D(2, 2, strides=(1, 2, 1), padding="same"), VOLUMES),
     (lambda: layers.Conv3DTranspose(2, 3, strides=2, padding="same", output_padding=1), VOLUMES),

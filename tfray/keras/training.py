@@ -53,6 +53,8 @@ class Trainable:
         self._compiled_loss_weights: Any = None
         self.__numbers: list[Tensor] | None = None
         self.__train_op: Any = None
+        self.__running: list[Any] = []
+        self.__running_places: list[int] = []
         self._compiled_targets: list[Tensor] = []
         self.__weights_input: Any = None
         self.metrics_names: list[str] = []
@@ -132,25 +134,33 @@ class Trainable:
                 [weight * part for weight, part in zip(loss_weights, parts, strict=True)]
                 + [array_ops.cast(loss, dtypes.float32) for loss in self.losses]
             )
-            values = self.__metric_values(outputs, names)
-        if len(names) > 1:
-            one = constant(1.0)
-            values = [*((f"{name}_loss", (part, one)) for name, part in zip(names, parts, strict=True)), *values]
+            own = [(f"{name}_loss", (part, constant(1.0))) for name, part in zip(names, parts, strict=True)]
+            values = own if len(names) > 1 else []
+            self.__running, self.__running_places = [], []
+            self.__add_metrics(values, outputs, names)
         self.metrics_names = ["loss", *_unique([name for name, _ in values])]
         self.__numbers = [total, *(number for _, both in values for number in both)]
         return self.__numbers
 
-    def __metric_values(self, outputs: Any, names: Sequence[str]) -> list[tuple[str, tuple[Any, Any]]]:
-        """Names of all metrics, with their sums and how much these are of."""
-        values = []
+    def __add_metrics(self, values: list[tuple[str, tuple[Any, Any]]], outputs: Any, names: Sequence[str]) -> None:
+        """Add names of all metrics, with their sums and how much these are of."""
         kinds = (None, self._compiled_metrics), (self.__weights_input, self._compiled_weighted_metrics)
         for place, (name, (loss, target, output)) in enumerate(zip(names, outputs, strict=True)):
             for weights, metrics in kinds:
                 for metric in _metrics_of(metrics, names, place):
                     own = keras_metrics.name_of(metric, weights is not None)
-                    both = _sum_and_count(metric, loss, target, output, weights)
+                    if isinstance(metric, keras_metrics.Metric):
+                        self.__running.append(metric)
+                        self.__running_places.append(1 + len(values))
+                        both = _result_after_update(metric, target, output, weights), constant(1.0)
+                    else:
+                        both = _sum_and_count(metric, loss, target, output, weights)
                     values.append((f"{name}_{own}" if len(names) > 1 else own, both))
-        return values
+
+    def __begin_metrics(self) -> None:
+        """Let metrics that are objects forget what they have seen."""
+        for metric in self.__running:
+            metric.reset_states()
 
     def __training_step(self) -> Any:
         if self.__train_op is None:
@@ -168,11 +178,15 @@ class Trainable:
     def train_on_batch(self, x: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Any:
         """Make one training step; returns the loss, or a list of loss and metrics."""
         inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
+        self.__prepare(targets)
+        self.__begin_metrics()
         return _one_or_list(_means(self.__run_batch(inputs, targets, weights, True)))
 
     def test_on_batch(self, x: Any, y: Any, sample_weight: Any = None) -> Any:
         """The loss of one batch, or a list of loss and metrics."""
         inputs, targets, weights = self.__standardized(x, y, sample_weight, None)
+        self.__prepare(targets)
+        self.__begin_metrics()
         return _one_or_list(_means(self.__run_batch(inputs, targets, weights, False)))
 
     def predict_on_batch(self, x: Any) -> Any:
@@ -349,10 +363,15 @@ class Trainable:
             size = len(inputs[0])
             if listeners is not None:
                 listeners.call("on_batch_begin", index, {"batch": index, "size": size})
+            if index == 0:
+                self.__prepare(targets)
+                self.__begin_metrics()
             values = self.__run_batch(inputs, targets, weights, training)
             loss = float(values[0])
             values[0] *= size
             sums = values if made == 0 else sums + values
+            for place in self.__running_places:  # these have seen the batches before, too
+                sums[2 * place - 1 : 2 * place + 1] = values[2 * place - 1 : 2 * place + 1]
             count, made = count + size, made + 1
             if listeners is not None:
                 named = dict(zip(self.metrics_names, [loss, *_means(sums)[1:]], strict=True))
@@ -538,6 +557,22 @@ def importance(values: Tensor, output: Tensor, weights: Tensor | None = None) ->
     for factor in factors:
         product = product * _with_rank(factor, rank)
     return product
+
+
+def _result_after_update(metric: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> Tensor:
+    """The result of a metric that is an object, when it has seen the batch, without what is masked."""
+    factors = [each for each in (weights, mask_of(output)) if each is not None]
+    more = {}
+    if factors:
+        rank = max((output.shape.rank or 1) - 1, *(factor.shape.rank or 0 for factor in factors))
+        product = constant(1.0)
+        for factor in factors:
+            product = product * _with_rank(array_ops.cast(factor, dtypes.float32), rank)
+        examples = array_ops.ones_like(_with_rank(array_ops.cast(output, dtypes.float32)[..., 0], rank))
+        more["sample_weight"] = product * examples
+    update = metric.update_state(target, output, **more)
+    with get_default_graph().control_dependencies([] if update is None else [update]):
+        return array_ops.cast(array_ops.identity(metric.result()), dtypes.float32)
 
 
 def _sum_and_count(metric: Any, loss: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> tuple[Any, Any]:
