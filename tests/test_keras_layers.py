@@ -179,6 +179,8 @@ def test_cells_take_structures_and_keep_matrices():
     np.testing.assert_allclose(matrices, np.broadcast_to(wanted[:, :, None], (2, 5, 4, 3)), atol=1e-5)
     np.testing.assert_allclose(vector, wanted[:, -1], atol=1e-5)
     np.testing.assert_allclose(matrix, matrices[:, -1])
+    assert model.output_shape == [(None, 5, 3), (None, 5, 4, 3), (None, 3), (None, 4, 3)]
+    assert [layer.input_shape, model.input] == [((None, 5, 2), (None, 5, 1, 2)), [one, other]]
     shapes = layer.compute_output_shape(((None, 5, 2), (None, 5, 1, 2)))
     assert [tf.TensorShape(shape).as_list() for shape in tf.contrib.framework.nest.flatten(shapes)][-1] == [None, 4, 3]
 
@@ -201,6 +203,8 @@ def test_first_states_of_a_layer(cell, sizes):
     np.testing.assert_allclose(outputs[0], keras.Model(x, layer(x)).predict(SEQUENCES)[0], atol=1e-6)
     with pytest.raises(ValueError, match="was passed 1 initial states"):
         layer(x, initial_state=starts[:1])
+    with pytest.raises(ValueError, match="however `cell.state_size` is"):
+        layer(x, initial_state=[keras.Input((7,)) for _ in starts])
 
 
 def test_regularizers_and_constraints_of_recurrent_layers():

@@ -108,6 +108,16 @@ class Model(Trainable, Layer):
     weights = variables
 
     @property
+    def input(self) -> Any:
+        """The input of a model that has one, or a list."""
+        return self.inputs[0] if len(self.inputs) == 1 else self.inputs
+
+    @property
+    def output(self) -> Any:
+        """The output of a model that has one, or a list."""
+        return self.outputs[0] if len(self.outputs) == 1 else self.outputs
+
+    @property
     def input_names(self) -> list[str]:
         """The names of the layers that are the inputs."""
         return [_layer_name(tensor) for tensor in self.inputs]
