@@ -203,7 +203,7 @@ def test_first_states_of_a_layer(cell, sizes):
     np.testing.assert_allclose(outputs[0], keras.Model(x, layer(x)).predict(SEQUENCES)[0], atol=1e-6)
     with pytest.raises(ValueError, match="was passed 1 initial states"):
         layer(x, initial_state=starts[:1])
-    with pytest.raises(ValueError, match="however `cell.state_size` is"):
+    with pytest.raises(ValueError, match=r"however `cell\.state_size` is"):
         layer(x, initial_state=[keras.Input((7,)) for _ in starts])
 
 

@@ -406,8 +406,8 @@ class RNN(Layer):
         if not all(size.is_compatible_with(state.shape[1:]) for size, state in zip(sizes, states, strict=True)):
             shown = [state.shape for state in states]
             raise ValueError(
-                "An `initial_state` was passed that is not compatible with `cell.state_size`. Received states of shapes "
-                f"{shown}; however `cell.state_size` is {self.cell.state_size}"
+                "An `initial_state` was passed that is not compatible with `cell.state_size`. Received states of "
+                f"shapes {shown}; however `cell.state_size` is {self.cell.state_size}"
             )
         if hasattr(self.cell, "begin"):
             first = (lambda tensor: tensor[0]) if self.time_major else (lambda tensor: tensor[:, 0])
