@@ -323,8 +323,8 @@ T, P = np.array([[0.0, 1.0], [1.0, 0.0]], np.float32), np.array([[0.25, 0.75], [
         ("mse", ((P - T) ** 2).mean(1)),
         ("mean_absolute_error", abs(P - T).mean(1)),
         ("msle", ((np.log1p(P) - np.log1p(np.maximum(T, 1e-7))) ** 2).mean(1)),
-        ("hinge", np.maximum(1 - T * P, 0).mean(1)),
-        ("squared_hinge", (np.maximum(1 - T * P, 0) ** 2).mean(1)),
+        ("hinge", np.maximum(1 - (2 * T - 1) * P, 0).mean(1)),
+        ("squared_hinge", (np.maximum(1 - (2 * T - 1) * P, 0) ** 2).mean(1)),
         ("logcosh", np.log(np.cosh(P - T)).mean(1)),
         ("huber", (0.5 * (P - T) ** 2).mean(1)),
         ("poisson", (P - T * np.log(P)).mean(1)),
@@ -489,7 +489,7 @@ def test_a_line_for_each_epoch(capsys):
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (lambda: keras.Model(keras.Input([2]), layers.Dense(1)(keras.Input([2]))), "neither an input"),
+        (lambda: keras.Model(keras.Input([2]), layers.Dense(1)(keras.Input([2]))), "Graph disconnected"),
         (lambda: keras.Model(keras.Input([2]), tf.constant([1.0])), "neither an input"),
         (lambda: keras.Sequential([layers.Dense(1, input_shape=(2,))]).fit(np.ones((1, 2)), [1.0]), "compiled"),
         (lambda: classifier().fit(np.ones((2, 2)), np.ones(3)), "different numbers"),

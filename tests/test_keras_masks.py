@@ -293,7 +293,7 @@ def test_the_estimator_of_a_model_leaves_masked_steps_out(tmp_path):
     inputs = tf.estimator.inputs.numpy_input_fn({name: X}, Y, batch_size=4, shuffle=False)
     found = estimator.evaluate(inputs, steps=1)
     assert found["loss"] == pytest.approx(masked_mse(predictions), rel=1e-5)
-    assert found["mae"] == pytest.approx(np.abs(predictions - Y).mean(-1)[SHOWN].mean(), rel=1e-5)
+    assert found["mean_absolute_error"] == pytest.approx(np.abs(predictions - Y).mean(-1)[SHOWN].mean(), rel=1e-5)
 
 
 def test_a_function_of_one_step_over_sequences():

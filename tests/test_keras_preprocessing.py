@@ -113,3 +113,95 @@ def test_pairs_of_words():
         sequence.make_sampling_table(5), [0.00315, 0.00315, 0.00548, 0.00742, 0.00913], atol=1e-5
     )
     assert sequence.skipgrams([1, 2], 5, sampling_table=[-1, -1, -1]) == ([], [])
+
+
+# -- images ------------------------------------------------------------------------------------------------
+
+image = tf.keras.preprocessing.image
+IMAGES = np.random.default_rng(2).uniform(0, 255, (6, 5, 5, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"theta": 90}, np.rot90(IMAGES[0])),
+        ({"tx": 1}, np.concatenate([IMAGES[0][:, 1:], IMAGES[0][:, -1:]], 1)),
+        ({"ty": -2}, np.concatenate([IMAGES[0][:1]] * 2 + [IMAGES[0][:-2]])),
+        ({"flip_horizontal": True}, IMAGES[0][:, ::-1]),
+        ({"flip_vertical": True}, IMAGES[0][::-1]),
+        ({"zx": 0.5, "zy": 1}, None),
+        ({"channel_shift_intensity": 20.0}, np.minimum(IMAGES[0] + 20, IMAGES[0].max())),
+        ({"brightness": 0.5}, IMAGES[0].astype(np.uint8) // 2),
+    ],
+)
+def test_changes_of_an_image(change, expected):
+    found = image.ImageDataGenerator().apply_transform(IMAGES[0], change)
+    if expected is None:  # twice as wide: every second column is one of the image
+        found, expected = found[:, ::2], IMAGES[0][:, 1:4]
+    np.testing.assert_allclose(found, expected, atol=1.01 if "brightness" in change else 1e-2)
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+def test_features_are_scaled_as_they_were_found(data_format):
+    x = IMAGES if data_format == "channels_last" else IMAGES.transpose(0, 3, 1, 2)
+    over = (0, 1, 2) if data_format == "channels_last" else (0, 2, 3)
+    generator = image.ImageDataGenerator(featurewise_std_normalization=True, rescale=0.5, data_format=data_format)
+    with pytest.warns(UserWarning, match="hasn't been fit"):
+        generator.standardize(x[0])
+    generator.fit(x)
+    (batch,) = generator.flow(x, batch_size=6, shuffle=False)[0][None]
+    half = x / 2
+    wanted = (half - half.mean(over, keepdims=True)) / half.std(over, keepdims=True)
+    np.testing.assert_allclose(batch, wanted, atol=1e-4)
+    whitened = image.ImageDataGenerator(zca_whitening=True)
+    whitened.fit(IMAGES)
+    flat = np.stack([whitened.standardize(each) for each in IMAGES]).reshape(6, -1)
+    np.testing.assert_allclose(np.sort(np.linalg.svd(flat)[1])[1:], np.sqrt(6) * np.ones(5), rtol=1e-2)
+
+
+def test_batches_of_arrays():
+    y, weights = np.array([0, 1, 0, 1, 0, 1]), np.arange(6.0)
+    generator = image.ImageDataGenerator(horizontal_flip=True, rotation_range=20, validation_split=0.5)
+    one, other = (generator.flow(IMAGES, y, batch_size=4, seed=5) for _ in range(2))
+    for _ in range(3):
+        for found, again in zip(next(one), next(other), strict=True):
+            np.testing.assert_array_equal(found, again)
+    assert len(one) == 2 and [len(next(iter(one))[0]), len(next(one)[0])] == [2, 4]
+    plain = image.ImageDataGenerator(validation_split=0.5)
+    for subset, part in (("validation", slice(3)), ("training", slice(3, 6))):
+        x, labels, counts = next(plain.flow(IMAGES, y, 8, False, weights, subset=subset))
+        np.testing.assert_array_equal(x, IMAGES[part])
+        assert [labels.tolist(), counts.tolist()] == [y[part].tolist(), weights[part].tolist()]
+    (both, more), labels = plain.flow((IMAGES, [weights]), y, shuffle=False)[0]
+    assert both.shape == IMAGES.shape and more.tolist() == weights.tolist() and labels.tolist() == y.tolist()
+    with pytest.raises(ValueError, match="different number of classes"):
+        plain.flow(IMAGES, np.sort(y), subset="training")
+    with pytest.raises(ValueError, match="same length"):
+        plain.flow(IMAGES, y[:3])
+    model = tf.keras.Sequential([tf.keras.layers.Flatten(input_shape=(5, 5, 3)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    assert len(model.fit_generator(generator.flow(IMAGES, y, batch_size=2), epochs=2, verbose=0).epoch) == 2
+
+
+def test_batches_of_files(tmp_path, capsys):
+    pytest.importorskip("PIL")
+    for number in range(5):
+        folder = tmp_path / "ab"[number % 2]
+        folder.mkdir(exist_ok=True)
+        image.save_img(str(folder / f"{number}.png"), IMAGES[number], scale=False)
+    (tmp_path / "a" / "notes.txt").write_text("no image")
+    generator = image.ImageDataGenerator(rescale=0.5)
+    flow = generator.flow_from_directory(str(tmp_path), (5, 5), shuffle=False)
+    assert "Found 5 images belonging to 2 classes." in capsys.readouterr().out
+    assert flow.class_indices == {"a": 0, "b": 1} and flow.classes.tolist() == [0, 0, 0, 1, 1]
+    assert flow.filenames == ["a/0.png", "a/2.png", "a/4.png", "b/1.png", "b/3.png"]
+    x, y = next(flow)
+    np.testing.assert_array_equal(x, np.floor(IMAGES[[0, 2, 4, 1, 3]]) / 2)
+    assert y.tolist() == [[1, 0]] * 3 + [[0, 1]] * 2
+    grey = generator.flow_from_directory(str(tmp_path), (2, 3), "grayscale", None, "binary", 2, False)
+    assert grey[0][0].shape == (2, 2, 3, 1) and grey[1][1].tolist() == [0, 1]
+    assert next(generator.flow_from_directory(str(tmp_path), class_mode=None, classes=["b"])).shape == (2, 256, 256, 3)
+    with pytest.raises(ValueError, match="Invalid class_mode"):
+        generator.flow_from_directory(str(tmp_path), class_mode="all")
+    with pytest.raises(tf.errors.NotFoundError):
+        generator.flow_from_directory(str(tmp_path / "none"))

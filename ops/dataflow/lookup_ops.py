@@ -240,8 +240,11 @@ class DenseTable(Table):
         return {**super().state(), "buckets": np.array(self._buckets, np.int64)}
 
     def restore_state(self, arrays: Mapping[str, Array]) -> None:
-        """Take the entries that `state` gave, instead of those that are there."""
-        super().restore_state(arrays)
+        """Take the entries that `state` gave, or all buckets, instead of those that are there."""
+        keys = arrays["keys"]
+        set_aside = [(keys == mark).reshape(len(keys), -1).all(1) for mark in self._marks]
+        is_entry = ~np.logical_or(*set_aside)
+        super().restore_state({"keys": keys[is_entry], "values": arrays["values"][is_entry]})
         self._buckets, self._removed = int(arrays.get("buckets", self._buckets)), []
 
 

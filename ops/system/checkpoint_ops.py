@@ -49,6 +49,9 @@ SPLIT_BYTES: Final = 64 << 20
 STATE_MARK: Final = "@"
 """Stands between the name of a resource and the name of a part of its state. No operation name contains it."""
 
+TABLE_PARTS: Final = ("keys", "values")
+"""The parts of a table. In TensorFlow's checkpoints they are called ``name-keys`` and ``name-values``."""
+
 
 # -- saving --------------------------------------------------------------------------------------------
 
@@ -481,6 +484,10 @@ def _assign(ctx: KernelContext, resource: StoredVariable, array: Array) -> None:
 def _state_of(checkpoint: CheckpointFiles, name: str) -> dict[str, Any]:
     start = name + STATE_MARK
     state = {key.removeprefix(start): checkpoint.read(key) for key in checkpoint.tensors if key.startswith(start)}
+    if not state:  # TensorFlow's names of what a table has
+        state = {
+            part: checkpoint.read(f"{name}-{part}") for part in TABLE_PARTS if f"{name}-{part}" in checkpoint.tensors
+        }
     if not state:
         raise NotFoundError(f"checkpoint {checkpoint.prefix} has no state of {name!r}")
     return state

@@ -82,3 +82,11 @@ def test_parts_of_a_variable_go_to_all_parameter_servers():
         table = tf.get_variable("table", [30, 10], partitioner=tf.fixed_size_partitioner(3))
     assert large.device == "/job:ps/task:0"
     assert [part.device for part in table] == [f"/job:ps/task:{task}" for task in (1, 2, 1)]
+
+
+def test_a_server_drawn_from_the_name():
+    strategy = tf.contrib.training.RandomStrategy(2, seed=0)
+    with tf.device(tf.train.replica_device_setter(2, ps_strategy=strategy)):
+        variables = [tf.Variable(tf.zeros([2])) for _ in range(4)]
+    # What TensorFlow's hash of the names says.
+    assert [variable.device for variable in variables] == [f"/job:ps/task:{task}" for task in (1, 0, 1, 1)]

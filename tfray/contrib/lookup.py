@@ -21,12 +21,14 @@ from tfray.library.input.lookup import (
     index_to_string_table_from_tensor,
     string_to_index,
 )
+from tfray.library.input.lookup_experimental import DenseHashTable as MutableDenseHashTable
 
 # fmt: off
 __all__ = [
     "FastHashSpec", "HashTable", "HasherSpec", "IdTableWithHashBuckets", "KeyValueTensorInitializer", "LookupInterface",
-    "MutableHashTable", "StaticHashTable", "StrongHashSpec", "TextFileIdTableInitializer", "TextFileIndex",
-    "TextFileInitializer", "TextFileStringTableInitializer", "index_table_from_file", "index_table_from_tensor",
-    "index_to_string", "index_to_string_table_from_file", "index_to_string_table_from_tensor", "string_to_index",
+    "MutableDenseHashTable", "MutableHashTable", "StaticHashTable", "StrongHashSpec", "TextFileIdTableInitializer",
+    "TextFileIndex", "TextFileInitializer", "TextFileStringTableInitializer", "index_table_from_file",
+    "index_table_from_tensor", "index_to_string", "index_to_string_table_from_file",
+    "index_to_string_table_from_tensor", "string_to_index",
 ]
 # fmt: on

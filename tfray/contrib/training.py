@@ -12,11 +12,11 @@ from tfray.training.sessions.evaluation import (
 from tfray.training.sessions.hparams import HParams
 from tfray.training.sessions.learning import create_train_op
 from tfray.training.sessions.train_loop import train
-from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, byte_size_load_fn
+from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, RandomStrategy, byte_size_load_fn
 
 # fmt: off
 __all__ = [
-    "GreedyLoadBalancingStrategy", "HParams", "StopAfterNEvalsHook", "SummaryAtEndHook", "bucket",
+    "GreedyLoadBalancingStrategy", "HParams", "RandomStrategy", "StopAfterNEvalsHook", "SummaryAtEndHook", "bucket",
     "bucket_by_sequence_length", "byte_size_load_fn", "checkpoints_iterator", "create_train_op", "evaluate_once",
     "evaluate_repeatedly", "get_or_create_eval_step", "train", "wait_for_new_checkpoint",
 ]

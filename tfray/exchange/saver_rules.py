@@ -17,6 +17,7 @@ from tfray.framework import dtypes
 from tfray.framework.dtypes import as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import variable_behind
+from tfray.ops.system.checkpoint_ops import TABLE_PARTS
 
 # -- in ------------------------------------------------------------------------------------------------
 
@@ -54,40 +55,66 @@ def _texts(body: Body, op: Operation, name: str, texts: Sequence[str]) -> str:
     return body.part(op, name, "Const", [], value=value, dtype=dtypes.string)
 
 
-def _slices(op: Operation) -> list[str]:
-    """For each resource the shape of the whole and the part that it is, as TensorFlow writes them."""
-    written = []
-    for handle, part in zip(op.inputs[1:], op.attrs["parts"], strict=True):
-        found = variable_behind(handle)
-        if found is None:
-            raise UnimplementedError(f"{op.name!r} saves {handle.name!r}, which is no variable")
-        if part is None:
-            written.append("")
-            continue
-        (shape, offset), sizes = part, found[1].as_list()
-        extents = ":".join(f"{start},{size}" for start, size in zip(offset, sizes, strict=True))
-        written.append(" ".join([*map(str, shape), extents]))
-    return written
+def is_table(handle: Tensor) -> bool:
+    """Whether a handle is that of a table that can be changed."""
+    return _table_types(handle) is not None
 
 
-def _dtypes(handles: Sequence[Tensor]) -> list[Any]:
-    found = [variable_behind(handle) for handle in handles]
-    return [each[0] for each in found if each is not None]
+def _table_types(handle: Tensor) -> tuple[Any, Any] | None:
+    """The dtypes of keys and values of a table that can be changed."""
+    attrs = handle.op.attrs
+    is_table = handle.op.type == "MutableDenseHashTable" or (handle.op.type == "HashTable" and attrs["is_mutable"])
+    return (attrs["key_dtype"], attrs["value_dtype"]) if is_table else None
+
+
+def _slice(op: Operation, handle: Tensor, part: Any) -> str:
+    """The shape of the whole and the part that a variable is, as TensorFlow writes them."""
+    found = variable_behind(handle)
+    if found is None:
+        raise UnimplementedError(f"{op.name!r} saves {handle.name!r}, which is no variable")
+    if part is None:
+        return ""
+    (shape, offset), sizes = part, found[1].as_list()
+    extents = ":".join(f"{start},{size}" for start, size in zip(offset, sizes, strict=True))
+    return " ".join([*map(str, shape), extents])
+
+
+def _entries(op: Operation) -> list[tuple[Tensor, list[str], list[str], list[Any]]]:
+    """For each resource its handle, and names, parts and dtypes of what there is of it in a checkpoint."""
+    found = []
+    for handle, name, part in zip(op.inputs[1:], op.attrs["names"], op.attrs["parts"], strict=True):
+        types = _table_types(handle)
+        if types is None:
+            text = _slice(op, handle, part)
+            variable: Any = variable_behind(handle)
+            found.append((handle, [name], [text], [variable[0]]))
+        else:
+            found.append((handle, [f"{name}-{each}" for each in TABLE_PARTS], [""] * 2, list(types)))
+    return found
+
+
+def _names_and_slices(body: Body, op: Operation, entries: Sequence[Any]) -> tuple[str, str]:
+    names = _texts(body, op, "tensor_names", [name for _, names, _, _ in entries for name in names])
+    return names, _texts(body, op, "shape_and_slices", [text for _, _, texts, _ in entries for text in texts])
 
 
 @export("SaveShard")
 def _save_shard(body: Body, op: Operation) -> None:
-    slices, handles = _slices(op), op.inputs[1:]
-    kinds = _dtypes(handles)
+    entries = _entries(op)
     temporary = body.part(op, "suffix", "Const", [], value=np.array(b"_temp/part", object), dtype=dtypes.string)
     joined = body.part(op, "part", "StringJoin", [body.text(op.inputs[0]), temporary], N=2, separator="")
     numbers = [body.constant(op, key, op.attrs[key]) for key in ("shard", "shards")]
     path = body.part(op, "filename", "ShardedFilename", [joined, *numbers])
-    reads = [
-        body.part(op, f"read_{index}", "ReadVariableOp", [body.text(handle)], dtype=kind)
-        for index, (handle, kind) in enumerate(zip(handles, kinds, strict=True))
-    ]
-    names = _texts(body, op, "tensor_names", op.attrs["names"]), _texts(body, op, "shape_and_slices", slices)
+    reads = []
+    for index, (handle, _, _, kinds) in enumerate(entries):
+        if len(kinds) == 1:
+            reads.append(body.part(op, f"read_{index}", "ReadVariableOp", [body.text(handle)], dtype=kinds[0]))
+        else:
+            types = dict(zip(("Tkeys", "Tvalues"), kinds, strict=True))
+            contents = body.part(op, f"read_{index}", "LookupTableExportV2", [body.text(handle)], **types)
+            reads += [contents, f"{contents}:1"]
+    names = _names_and_slices(body, op, entries)
+    kinds = [kind for *_, kinds in entries for kind in kinds]
     saved = body.effect(op, "SaveV2", "SaveV2", [path, *names, *reads], dtypes=kinds)
     made = body.node(op, "Identity", [path], {"T": dtypes.string})
     made.input.append(f"^{saved}")
@@ -111,20 +138,23 @@ def _merge(body: Body, op: Operation) -> None:
 
 @export("RestoreShard")
 def _restore_shard(body: Body, op: Operation) -> None:
-    slices, handles = _slices(op), op.inputs[1:]
-    kinds = [as_dtype(expected[0]) for expected in op.attrs["expected"]]
-    names = _texts(body, op, "tensor_names", op.attrs["names"]), _texts(body, op, "shape_and_slices", slices)
+    entries = _entries(op)
+    for index, expected in enumerate(op.attrs["expected"]):
+        if expected is not None:
+            entries[index][3][:] = [as_dtype(expected[0])]
+    kinds = [kind for *_, kinds in entries for kind in kinds]
+    names = _names_and_slices(body, op, entries)
     read = body.part(op, "RestoreV2", "RestoreV2", [body.text(op.inputs[0]), *names], dtypes=kinds)
-    assigned = [
-        body.effect(
-            op,
-            f"Assign_{index}",
-            "AssignVariableOp",
-            [body.text(handle), f"{read}:{index}" if index else read],
-            dtype=kind,
-        )
-        for index, (handle, kind) in enumerate(zip(handles, kinds, strict=True))
-    ]
+    assigned, place = [], 0
+    for index, (handle, _, _, own) in enumerate(entries):
+        values = [f"{read}:{number}" if number else read for number in range(place, place + len(own))]
+        place += len(own)
+        given = [body.text(handle), *values]
+        if len(own) == 1:
+            assigned.append(body.effect(op, f"Assign_{index}", "AssignVariableOp", given, dtype=own[0]))
+        else:
+            types = dict(zip(("Tin", "Tout"), own, strict=True))
+            assigned.append(body.effect(op, f"Import_{index}", "LookupTableImportV2", given, **types))
     made = body.node(op, "NoOp", [], {})
     made.input.extend(f"^{name}" for name in assigned)
     body.keep(op, made)

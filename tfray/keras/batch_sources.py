@@ -75,10 +75,24 @@ def is_source(x: Any) -> bool:
     return any(isinstance(each, Tensor) for each in nest.flatten(x))
 
 
+def refuse_batch_size(x: Any, batch_size: int | None) -> None:
+    """Raise `ValueError` for a size of batches where `x` gives batches of its own."""
+    if batch_size is not None and is_source(x) and not any(isinstance(each, Tensor) for each in nest.flatten(x)):
+        raise ValueError(
+            "The `batch_size` argument must not be specified for the given input type. Received input: "
+            f"{x}, batch_size: {batch_size}"
+        )
+
+
 def parts_of(batch: Any) -> tuple[Any, Any, Any]:
     """Inputs, targets and weights of a batch; None for what it does not have."""
-    if not isinstance(batch, (tuple, list)) or len(batch) > 3:
+    if not isinstance(batch, (tuple, list)):
         return batch, None, None
+    if len(batch) > 3:
+        raise ValueError(
+            "Output of generator should be a tuple of 1 or 2 or 3 elements: (input,) or (input, target) or (input, "
+            f"target, sample_weights). Received {batch}"
+        )
     x, y, weights = (*batch, None, None)[:3]
     return x, y, weights
 

@@ -19,9 +19,10 @@ from tfray.ops.nn import activation_ops, normalization_ops
 __all__ = [
     "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy", "Huber", "Loss",
     "MeanAbsoluteError", "MeanSquaredError", "SparseCategoricalCrossentropy", "binary_crossentropy",
-    "categorical_crossentropy", "cosine_proximity", "get", "hinge", "huber", "kld", "kullback_leibler_divergence",
-    "logcosh", "mae", "mape", "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error",
-    "mean_squared_logarithmic_error", "mse", "msle", "poisson", "sparse_categorical_crossentropy", "squared_hinge",
+    "categorical_crossentropy", "categorical_hinge", "cosine_proximity", "get", "hinge", "huber", "kld",
+    "kullback_leibler_divergence", "logcosh", "mae", "mape", "mean_absolute_error", "mean_absolute_percentage_error",
+    "mean_squared_error", "mean_squared_logarithmic_error", "mse", "msle", "poisson",
+    "sparse_categorical_crossentropy", "squared_hinge",
 ]
 # fmt: on
 
@@ -33,6 +34,13 @@ def _pair(y_true: Any, y_pred: Any) -> tuple[Tensor, Tensor]:
 
 def _mean(losses: Tensor) -> Tensor:
     return math_ops.reduce_mean(losses, -1)
+
+
+def _signs(targets: Tensor) -> Tensor:
+    """Targets -1 and 1 for 0 and 1; any others as they are."""
+    is_one = math_ops.equal(targets, 1.0)
+    are_two = math_ops.reduce_all(math_ops.logical_or(is_one, math_ops.equal(targets, 0.0)))
+    return array_ops.where(array_ops.fill(array_ops.shape(targets), are_two), 2.0 * targets - 1.0, targets)
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Tensor:
@@ -60,15 +68,22 @@ def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> Tensor:
 
 
 def hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """The mean of ``max(1 - y_true * y_pred, 0)``, for targets -1 and 1."""
+    """The mean of ``max(1 - y_true * y_pred, 0)``, for targets -1 and 1, or 0 and 1."""
     y_true, y_pred = _pair(y_true, y_pred)
-    return _mean(activation_ops.relu(1.0 - y_true * y_pred))
+    return _mean(activation_ops.relu(1.0 - _signs(y_true) * y_pred))
 
 
 def squared_hinge(y_true: Any, y_pred: Any) -> Tensor:
-    """The mean of ``max(1 - y_true * y_pred, 0) ** 2``, for targets -1 and 1."""
+    """The mean of ``max(1 - y_true * y_pred, 0) ** 2``, for targets -1 and 1, or 0 and 1."""
     y_true, y_pred = _pair(y_true, y_pred)
-    return _mean(math_ops.square(activation_ops.relu(1.0 - y_true * y_pred)))
+    return _mean(math_ops.square(activation_ops.relu(1.0 - _signs(y_true) * y_pred)))
+
+
+def categorical_hinge(y_true: Any, y_pred: Any) -> Tensor:
+    """How little the right class, given as a vector, is higher than the highest other one: at most 1 is enough."""
+    y_true, y_pred = _pair(y_true, y_pred)
+    right = math_ops.reduce_sum(y_true * y_pred, -1)
+    return activation_ops.relu(math_ops.reduce_max((1.0 - y_true) * y_pred, -1) - right + 1.0)
 
 
 def huber(y_true: Any, y_pred: Any, delta: float = 1.0) -> Tensor:
@@ -197,6 +212,7 @@ _BY_NAME: Final[dict[str, Callable[..., Tensor]]] = {
     for function in (
         binary_crossentropy,
         categorical_crossentropy,
+        categorical_hinge,
         cosine_proximity,
         hinge,
         huber,

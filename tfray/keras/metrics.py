@@ -6,50 +6,61 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.keras import losses
-from tfray.ops.arrays import array_ops
-from tfray.ops.math import math_ops, search_ops
+from tfray.keras.running_metrics import AUC as AUC
+from tfray.keras.running_metrics import Accuracy as Accuracy
+from tfray.keras.running_metrics import BinaryAccuracy as BinaryAccuracy
+from tfray.keras.running_metrics import BinaryCrossentropy as BinaryCrossentropy
+from tfray.keras.running_metrics import CategoricalAccuracy as CategoricalAccuracy
+from tfray.keras.running_metrics import CategoricalCrossentropy as CategoricalCrossentropy
+from tfray.keras.running_metrics import CategoricalHinge as CategoricalHinge
+from tfray.keras.running_metrics import FalseNegatives as FalseNegatives
+from tfray.keras.running_metrics import FalsePositives as FalsePositives
+from tfray.keras.running_metrics import Hinge as Hinge
+from tfray.keras.running_metrics import Mean as Mean
+from tfray.keras.running_metrics import MeanAbsoluteError as MeanAbsoluteError
+from tfray.keras.running_metrics import MeanAbsolutePercentageError as MeanAbsolutePercentageError
+from tfray.keras.running_metrics import MeanSquaredError as MeanSquaredError
+from tfray.keras.running_metrics import MeanSquaredLogarithmicError as MeanSquaredLogarithmicError
+from tfray.keras.running_metrics import Metric as Metric
+from tfray.keras.running_metrics import Poisson as Poisson
+from tfray.keras.running_metrics import Precision as Precision
+from tfray.keras.running_metrics import Recall as Recall
+from tfray.keras.running_metrics import RootMeanSquaredError as RootMeanSquaredError
+from tfray.keras.running_metrics import SparseCategoricalAccuracy as SparseCategoricalAccuracy
+from tfray.keras.running_metrics import SparseCategoricalCrossentropy as SparseCategoricalCrossentropy
+from tfray.keras.running_metrics import SparseTopKCategoricalAccuracy as SparseTopKCategoricalAccuracy
+from tfray.keras.running_metrics import SquaredHinge as SquaredHinge
+from tfray.keras.running_metrics import Sum as Sum
+from tfray.keras.running_metrics import TopKCategoricalAccuracy as TopKCategoricalAccuracy
+from tfray.keras.running_metrics import TrueNegatives as TrueNegatives
+from tfray.keras.running_metrics import TruePositives as TruePositives
+from tfray.keras.running_metrics import binary_accuracy as binary_accuracy
+from tfray.keras.running_metrics import categorical_accuracy as categorical_accuracy
+from tfray.keras.running_metrics import sparse_categorical_accuracy as sparse_categorical_accuracy
+from tfray.keras.running_metrics import sparse_top_k_categorical_accuracy as sparse_top_k_categorical_accuracy
+from tfray.keras.running_metrics import top_k_categorical_accuracy as top_k_categorical_accuracy
 
 # fmt: off
 __all__ = [
-    "binary_accuracy", "categorical_accuracy", "get", "sparse_categorical_accuracy", "top_k_categorical_accuracy",
+    "AUC", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "CategoricalAccuracy", "CategoricalCrossentropy",
+    "CategoricalHinge",
+    "FalseNegatives", "FalsePositives", "Hinge", "Mean", "MeanAbsoluteError", "MeanAbsolutePercentageError",
+    "MeanSquaredError", "MeanSquaredLogarithmicError", "Metric", "Poisson", "Precision", "Recall",
+    "RootMeanSquaredError", "SparseCategoricalAccuracy", "SparseCategoricalCrossentropy",
+    "SparseTopKCategoricalAccuracy", "SquaredHinge", "Sum", "TopKCategoricalAccuracy", "TrueNegatives",
+    "TruePositives", "binary_accuracy", "categorical_accuracy", "get", "sparse_categorical_accuracy",
+    "sparse_top_k_categorical_accuracy", "top_k_categorical_accuracy",
 ]
 # fmt: on
-
-
-def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
-    """How often predictions are on the right side of a threshold, along the last dimension."""
-    y_pred = convert_to_tensor(y_pred)
-    says_yes = array_ops.cast(math_ops.greater(y_pred, threshold), y_pred.dtype)
-    hits = math_ops.equal(array_ops.cast(y_true, y_pred.dtype), says_yes)
-    return math_ops.reduce_mean(array_ops.to_float(hits), -1)
-
-
-def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """Whether the class with the highest prediction is the one of the target vector."""
-    return array_ops.to_float(math_ops.equal(search_ops.argmax(y_true, -1), search_ops.argmax(y_pred, -1)))
-
-
-def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
-    """Whether the class with the highest prediction is the target."""
-    y_pred = convert_to_tensor(y_pred)
-    classes = array_ops.to_int64(y_true)
-    if classes.shape.rank is not None and classes.shape.rank == y_pred.shape.rank:
-        classes = array_ops.squeeze(classes, [-1])
-    return array_ops.to_float(math_ops.equal(classes, search_ops.argmax(y_pred, -1)))
-
-
-def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
-    """Whether the class of the target vector is among the k highest predictions."""
-    return array_ops.to_float(search_ops.in_top_k(y_pred, search_ops.argmax(y_true, -1), k))
 
 
 _BY_NAME: Final[dict[str, Callable[..., Tensor]]] = {
     "binary_accuracy": binary_accuracy,
     "categorical_accuracy": categorical_accuracy,
     "sparse_categorical_accuracy": sparse_categorical_accuracy,
+    "sparse_top_k_categorical_accuracy": sparse_top_k_categorical_accuracy,
     "top_k_categorical_accuracy": top_k_categorical_accuracy,
 }
 
@@ -67,7 +78,7 @@ def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
     """
     if callable(identifier):
         return identifier
-    if identifier in ("accuracy", "acc"):
+    if isinstance(identifier, str) and identifier in ("accuracy", "acc"):
         return _accuracy_for(loss, output)
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]
@@ -78,11 +89,15 @@ def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
         raise InvalidArgumentError(f"there is no metric {identifier!r}; there are {names}, and the losses") from None
 
 
-def name_of(metric: Any) -> str:
-    """The name of a metric in logs, as TensorFlow 1 has it: that of ``accuracy`` is ``acc``."""
-    if isinstance(metric, str):
-        return "acc" if metric == "accuracy" else metric
-    return str(getattr(metric, "__name__", type(metric).__name__))
+def name_of(metric: Any, is_weighted: bool = False) -> str:
+    """The name of a metric in logs, as TensorFlow 1 has it: that of ``accuracy`` is ``acc``, that of ``mae`` is
+    ``mean_absolute_error``, and metrics in which examples have weights begin with ``weighted_``.
+    """
+    prefix = "weighted_" if is_weighted else ""
+    if isinstance(metric, str) and metric in ("accuracy", "acc"):
+        return f"{prefix}acc"
+    found = get(metric)
+    return prefix + str(getattr(found, "name", None) or getattr(found, "__name__", type(found).__name__))
 
 
 def _accuracy_for(loss: Any, output: Tensor | None) -> Callable[..., Tensor]:

@@ -16,12 +16,13 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats.files import given_path
 from tfray.formats.npy import read_npz
 from tfray.framework import nest
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import layers as keras_layers
 from tfray.keras import saving
 from tfray.keras.descriptions import described, restored
 from tfray.keras.layers import Input, InputLayer, Layer
+from tfray.keras.layers.operation_layers import TensorFlowOpLayer
 from tfray.keras.layers.remembered_layers import history, mask_of
 from tfray.keras.saving import clone_model, load_model, model_from_config, model_from_json, save_model
 from tfray.keras.training import Trainable
@@ -127,6 +128,29 @@ class Model(Trainable, Layer):
     weights = variables
 
     @property
+    def input(self) -> Any:
+        """The input of a model that has one, or a list."""
+        return self.inputs[0] if len(self.inputs) == 1 else self.inputs
+
+    @property
+    def output(self) -> Any:
+        """The output of a model that has one, or a list."""
+        return self.outputs[0] if len(self.outputs) == 1 else self.outputs
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the layers that are the inputs."""
+        return [_layer_name(tensor) for tensor in self.inputs]
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the layers that make the outputs."""
+        names = [_layer_name(tensor) for tensor in self.outputs]
+        if len(set(names)) == len(names):
+            return names
+        return [name if name not in names[:i] else f"{name}_{names[:i].count(name)}" for i, name in enumerate(names)]
+
+    @property
     def state_updates(self) -> list[Any]:
         """The updates of stateful layers, which run with each batch, whether it trains or not."""
         return [
@@ -151,7 +175,7 @@ class Model(Trainable, Layer):
         known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
         for layer, arguments, settings, output in self.__nodes:
             if output not in known:
-                inner = nest.map_structure(lambda tensor: known[tensor], arguments)
+                inner = nest.map_structure(lambda tensor: known.get(tensor, tensor), arguments)
                 results = layer(inner, **_exchanged(settings, known))
                 known.update(zip(_outputs_of(layer, arguments), nest.flatten(results), strict=False))
         results = [known[output] for output in self.outputs]
@@ -184,10 +208,18 @@ class Model(Trainable, Layer):
         """Build a model of a derived class for inputs like the arrays `x`."""
         if self.inputs:
             return
-        self.inputs = [Input(value.shape[1:], dtype=value.dtype, name=f"{self.name}_input") for value in x]
-        outputs = self(self.inputs[0] if len(self.inputs) == 1 else self.inputs)
+        self.inputs, given = self._sources_for(x)
+        outputs = self(given)
         self.__single = not isinstance(outputs, (list, tuple))
         self.outputs = nest.flatten(outputs)
+
+    def _sources_for(self, x: Sequence[np.ndarray]) -> tuple[list[Tensor], Any]:
+        """Inputs for arrays like these, and how a layer is called with them: by name, if there are names."""
+        names = self._input_keys or [f"{self.name}_input"] * len(x)
+        sources = [Input(value.shape[1:], dtype=value.dtype, name=name) for value, name in zip(x, names, strict=True)]
+        if self._input_keys:
+            return sources, dict(zip(names, sources, strict=True))
+        return sources, sources[0] if len(sources) == 1 else sources
 
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Callable[..., Any] = print
@@ -348,8 +380,8 @@ class Sequential(Model):
 
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
         if not self.inputs:
-            source = Input(x[0].shape[1:], dtype=x[0].dtype)
-            self._connect_tensors(source, self.call(source))
+            sources, given = self._sources_for(x)
+            self._connect_tensors(sources, self.call(given))
 
     def get_config(self) -> dict[str, Any]:
         """What makes an equal model, with weights of its own: the layers, and the input, if there is one.
@@ -375,6 +407,12 @@ class Sequential(Model):
         """The class with the highest prediction of each example."""
         predictions: np.ndarray = self.predict(x, batch_size)
         return predictions.argmax(-1) if predictions.shape[-1] > 1 else (predictions > 0.5).astype(np.int32)
+
+
+def _layer_name(tensor: Tensor) -> str:
+    with tensor.graph.as_default():
+        found = history().get(tensor)
+    return str(found[0].name if found is not None else tensor.op.name)
 
 
 def _is_stateful(layer: Any) -> bool:
@@ -419,23 +457,46 @@ def _between(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[tuple[
     """Calls of layers that lead from inputs to outputs, in an order in which they can be run."""
     known = history()
     nodes: list[tuple[Any, Any, dict[str, Any], Tensor]] = []
-    done = set(inputs)
+    done, apart = set(inputs), set()
 
-    def visit(tensor: Tensor) -> None:
-        if tensor in done:
-            return
-        if tensor not in known or known[tensor][1] is None:
-            raise InvalidArgumentError(
-                f"{tensor.name!r} is neither an input of the model nor made by a layer of tf.keras: "
-                "use tf.keras.layers.Lambda for other operations"
-            )
-        done.add(tensor)
+    def visit(tensor: Tensor) -> bool:
+        """Whether a tensor depends on the inputs. What it depends on is put before it."""
+        if tensor in done or tensor in apart:
+            return tensor in done
+        if tensor not in known:
+            return visit_operation(tensor.op)
         layer, arguments, settings = known[tensor]
-        further = (value for value in nest.flatten(settings) if isinstance(value, Tensor) and value in known)
-        for argument in (*nest.flatten(arguments), *further):
-            visit(argument)
-        nodes.append((layer, arguments, settings, tensor))
+        if arguments is None:
+            raise InvalidArgumentError(
+                f"Graph disconnected: cannot obtain value for tensor {tensor} at layer {layer.name!r}: it is an input, "
+                "and not among those of the model"
+            )
+        further = [value for value in nest.flatten(settings) if isinstance(value, Tensor)]
+        depend = [visit(argument) for argument in (*nest.flatten(arguments), *further) if isinstance(argument, Tensor)]
+        if any(depend):
+            done.add(tensor)
+            nodes.append((layer, arguments, settings, tensor))
+        else:
+            apart.add(tensor)
+        return any(depend)
+
+    def visit_operation(op: Operation) -> bool:
+        if op.type == "Placeholder":
+            raise InvalidArgumentError(
+                f"{op.outputs[0].name!r} is neither an input of the model nor made by a layer of tf.keras of one"
+            )
+        places = [place for place, given in enumerate(op.inputs) if visit(given)]
+        if not places:
+            apart.update(op.outputs)
+            return False
+        layer, arguments = TensorFlowOpLayer(op, places), [op.inputs[place] for place in places]
+        for output in op.outputs:
+            known[output] = (layer, arguments, {})
+            done.add(output)
+            nodes.append((layer, arguments, {}, output))
+        return True
 
     for output in outputs:
-        visit(output)
+        if not visit(output):
+            raise InvalidArgumentError(f"{output.name!r} is neither an input of the model nor made of one by layers")
     return nodes

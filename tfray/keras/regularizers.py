@@ -25,4 +25,4 @@ def get(identifier: Any) -> Any:
     if not isinstance(identifier, str):
         return identifier
     found = named_object(identifier, _BY_NAME, "regularizer")
-    return found() if found in (l1, l1_l2, l2) else found
+    return found if isinstance(found, Regularizer) or found not in _BY_NAME.values() else found()

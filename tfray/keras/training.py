@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
-from tfray.keras.batch_sources import BatchSource, is_source, parts_of
+from tfray.keras.batch_sources import BatchSource, is_source, parts_of, refuse_batch_size
 from tfray.keras.callbacks import Callback, CallbackList, History
 from tfray.keras.layers.remembered_layers import mask_of
 from tfray.library.platform import logging
@@ -34,6 +34,8 @@ class Trainable:
 
     inputs: list[Tensor]
     outputs: list[Tensor]
+    input_names: Any
+    output_names: Any
     name: Any
     losses: Any
     updates: Any
@@ -43,13 +45,16 @@ class Trainable:
     def _init_training(self) -> None:
         self.optimizer: Any = None
         self.stop_training = False
+        self._input_keys: list[str] | None = None
         self._compiled_loss: Any = None
-        self._compiled_metrics: Sequence[Any] = ()
-        self._compiled_weighted_metrics: Sequence[Any] = ()
+        self._compiled_metrics: Any = ()
+        self._compiled_weighted_metrics: Any = ()
         self._sample_weight_mode: str | None = None
         self._compiled_loss_weights: Any = None
         self.__numbers: list[Tensor] | None = None
         self.__train_op: Any = None
+        self.__running: list[Any] = []
+        self.__running_places: list[int] = []
         self._compiled_targets: list[Tensor] = []
         self.__weights_input: Any = None
         self.metrics_names: list[str] = []
@@ -58,10 +63,10 @@ class Trainable:
         self,
         optimizer: Any = "rmsprop",
         loss: Any = None,
-        metrics: Sequence[Any] | None = None,
-        loss_weights: Sequence[float] | None = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
         sample_weight_mode: str | None = None,
-        weighted_metrics: Sequence[Any] | None = None,
+        weighted_metrics: Any = None,
         **unused: Any,
     ) -> None:
         """Say how the model is to be trained.
@@ -69,17 +74,19 @@ class Trainable:
         Args:
             optimizer: An optimizer of ``tf.keras.optimizers`` or ``tf.train``, or a name.
             loss: A loss of ``tf.keras.losses``, a function of targets and predictions, or a name; for several
-                outputs a list.
-            metrics: Metrics likewise; ``"accuracy"``, in logs ``acc``, is the one that suits the loss.
-            loss_weights: Weights of the outputs' losses.
+                outputs a list, or a dictionary by their names.
+            metrics: Metrics of all outputs; a list of lists or a dictionary for those of each. ``"accuracy"``, in logs
+                ``acc``, is the one that suits the loss.
+            loss_weights: Weights of the outputs' losses, a list or a dictionary.
             sample_weight_mode: ``temporal`` for a weight of each step of sequences, ``[batch, time]``.
             weighted_metrics: Metrics in which examples count by their weights.
             **unused: Accepted for Keras's sake.
         """
         self.optimizer = keras_optimizers.get(optimizer)
         self._compiled_loss = loss
-        self._compiled_metrics = list(metrics or ())
-        self._compiled_weighted_metrics = list(weighted_metrics or ())
+        self._compiled_metrics = metrics if isinstance(metrics, Mapping) else list(metrics or ())
+        of_weights = weighted_metrics if isinstance(weighted_metrics, Mapping) else list(weighted_metrics or ())
+        self._compiled_weighted_metrics = of_weights
         self._compiled_loss_weights = loss_weights
         self._sample_weight_mode = sample_weight_mode
         self.__numbers = self.__train_op = None
@@ -111,13 +118,9 @@ class Trainable:
             return self.__numbers
         if self.optimizer is None or self._compiled_loss is None:
             raise InvalidArgumentError(f"model {self.name!r} must be compiled with an optimizer and a loss first")
-        chosen = (
-            self._compiled_loss
-            if isinstance(self._compiled_loss, (list, tuple))
-            else [self._compiled_loss] * len(self.outputs)
-        )
-        found = [keras_losses.get(loss) for loss in chosen]
-        weights = self._compiled_loss_weights or [1.0] * len(found)
+        names = self.output_names
+        found = [keras_losses.get(loss) for loss in _for_outputs(self._compiled_loss, names)]
+        loss_weights = _for_outputs(self._compiled_loss_weights or 1.0, names, 1.0)
         with get_default_graph().name_scope(f"{self.name}_training"):
             self._compiled_targets = [
                 placeholder(_target_dtype(target), [None, *target.shape[1:]], name="target") for target in targets
@@ -125,30 +128,46 @@ class Trainable:
             weights_shape = [None, None] if self._sample_weight_mode == "temporal" else [None]
             ones = constant(1.0, shape=[1] * len(weights_shape))
             self.__weights_input = placeholder_with_default(ones, weights_shape, name="sample_weights")
-            outputs = list(zip(self._compiled_targets, self.outputs, found, strict=True))
-            parts = [mean_loss(loss, target, output, self.__weights_input) for target, output, loss in outputs]
+            outputs = list(zip(found, self._compiled_targets, self.outputs, strict=True))
+            parts = [mean_loss(*each, self.__weights_input) for each in outputs]
             total = math_ops.add_n(
-                [weight * part for weight, part in zip(weights, parts, strict=True)]
+                [weight * part for weight, part in zip(loss_weights, parts, strict=True)]
                 + [array_ops.cast(loss, dtypes.float32) for loss in self.losses]
             )
-            values = [
-                (keras_metrics.name_of(metric), _sum_and_count(metric, loss, target, output, weight))
-                for weight, metrics in (
-                    (None, self._compiled_metrics),
-                    (self.__weights_input, self._compiled_weighted_metrics),
-                )
-                for metric in metrics
-                for target, output, loss in outputs
-            ]
+            own = [(f"{name}_loss", (part, constant(1.0))) for name, part in zip(names, parts, strict=True)]
+            values = own if len(names) > 1 else []
+            self.__running, self.__running_places = [], []
+            self.__add_metrics(values, outputs, names)
         self.metrics_names = ["loss", *_unique([name for name, _ in values])]
         self.__numbers = [total, *(number for _, both in values for number in both)]
         return self.__numbers
 
+    def __add_metrics(self, values: list[tuple[str, tuple[Any, Any]]], outputs: Any, names: Sequence[str]) -> None:
+        """Add names of all metrics, with their sums and how much these are of."""
+        kinds = (None, self._compiled_metrics), (self.__weights_input, self._compiled_weighted_metrics)
+        for place, (name, (loss, target, output)) in enumerate(zip(names, outputs, strict=True)):
+            for weights, metrics in kinds:
+                for metric in _metrics_of(metrics, names, place):
+                    own = keras_metrics.name_of(metric, weights is not None)
+                    if isinstance(metric, keras_metrics.Metric):
+                        self.__running.append(metric)
+                        self.__running_places.append(1 + len(values))
+                        both = _result_after_update(metric, target, output, weights), constant(1.0)
+                    else:
+                        both = _sum_and_count(metric, loss, target, output, weights)
+                    values.append((f"{name}_{own}" if len(names) > 1 else own, both))
+
+    def __begin_metrics(self) -> None:
+        """Let metrics that are objects forget what they have seen."""
+        for metric in self.__running:
+            metric.reset_states()
+
     def __training_step(self) -> Any:
         if self.__train_op is None:
             assert self.__numbers is not None
-            step = self.optimizer.minimize(self.__numbers[0], self.trainable_variables)
-            self.__train_op = grouping_ops.group(step, *self.updates)
+            variables = self.trainable_variables
+            steps = [self.optimizer.minimize(self.__numbers[0], variables)] if variables else []
+            self.__train_op = grouping_ops.group(*steps, *self.updates)
         return self.__train_op
 
     def _build_for(self, x: Sequence[np.ndarray]) -> None:
@@ -159,23 +178,34 @@ class Trainable:
     def train_on_batch(self, x: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Any:
         """Make one training step; returns the loss, or a list of loss and metrics."""
         inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
+        self.__prepare(targets)
+        self.__begin_metrics()
         return _one_or_list(_means(self.__run_batch(inputs, targets, weights, True)))
 
     def test_on_batch(self, x: Any, y: Any, sample_weight: Any = None) -> Any:
         """The loss of one batch, or a list of loss and metrics."""
         inputs, targets, weights = self.__standardized(x, y, sample_weight, None)
+        self.__prepare(targets)
+        self.__begin_metrics()
         return _one_or_list(_means(self.__run_batch(inputs, targets, weights, False)))
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
-        inputs = _arrays(x)
-        self._build_for(inputs)
+        inputs = self.__given_inputs(x)
         feeds = {**phase_feed(False), **dict(zip(self.inputs, inputs, strict=True))}
         return _one_or_list(get_session().run([self.outputs, self.state_updates], feeds)[0])
 
-    def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> tuple[Any, Any, Any]:
-        inputs, targets = _arrays(x), [_with_last_dimension(target) for target in _arrays(y)]
+    def __given_inputs(self, x: Any) -> list[np.ndarray]:
+        """Arrays for the inputs, in their order. A model that has none yet is built for them."""
+        if not self.inputs:
+            self._input_keys = list(x) if isinstance(x, Mapping) else None
+        inputs = _arrays(x, self._input_keys or self.input_names)
         self._build_for(inputs)
+        return inputs
+
+    def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> tuple[Any, Any, Any]:
+        inputs = self.__given_inputs(x)
+        targets = [_with_last_dimension(target) for target in _arrays(y, self.output_names)]
         if len(inputs) != len(self.inputs) or len(targets) != len(self.outputs):
             raise InvalidArgumentError(
                 f"model {self.name!r} has {len(self.inputs)} inputs and {len(self.outputs)} outputs, "
@@ -257,6 +287,7 @@ class Trainable:
         Returns:
             The history: loss and metrics at the end of each epoch. Training ends when there are no more batches.
         """
+        refuse_batch_size(x, batch_size)
         size, samples = batch_size or 32, None
         if is_source(x):
             source = BatchSource(x if y is None else (x, y), steps_per_epoch, shuffle)
@@ -332,10 +363,15 @@ class Trainable:
             size = len(inputs[0])
             if listeners is not None:
                 listeners.call("on_batch_begin", index, {"batch": index, "size": size})
+            if index == 0:
+                self.__prepare(targets)
+                self.__begin_metrics()
             values = self.__run_batch(inputs, targets, weights, training)
             loss = float(values[0])
             values[0] *= size
             sums = values if made == 0 else sums + values
+            for place in self.__running_places:  # these have seen the batches before, too
+                sums[2 * place - 1 : 2 * place + 1] = values[2 * place - 1 : 2 * place + 1]
             count, made = count + size, made + 1
             if listeners is not None:
                 named = dict(zip(self.metrics_names, [loss, *_means(sums)[1:]], strict=True))
@@ -361,6 +397,7 @@ class Trainable:
         use_multiprocessing: bool = False,
     ) -> Any:
         """The mean loss over all examples, or a list of loss and metrics; arguments as for `fit`."""
+        refuse_batch_size(x, batch_size)
         data = x if is_source(x) and y is None else (x, y)
         batches = self.__evaluation(data, batch_size or 32, steps, sample_weight)
         return _one_or_list(list(self.__over(batches(), False, None)[0].values()))
@@ -377,10 +414,12 @@ class Trainable:
         use_multiprocessing: bool = False,
     ) -> Any:
         """The outputs for all examples: an array, or a list of one for each output; arguments as for `evaluate`."""
+        refuse_batch_size(x, batch_size)
         if is_source(x):
             parts = [self.predict_on_batch(parts_of(batch)[0]) for batch in BatchSource(x, steps, False).epoch()]
         else:
-            sliced = _sliced(_arrays(x), [], None, batch_size or 32, False, None if steps is None else math.ceil(steps))
+            count = None if steps is None else math.ceil(steps)
+            sliced = _sliced(self.__given_inputs(x), [], None, batch_size or 32, False, count)
             parts = [self.predict_on_batch(inputs) for inputs, _, _ in sliced]
         if len(self.outputs) == 1:
             return np.concatenate(parts)
@@ -431,13 +470,38 @@ def _named(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, values, strict=False))
 
 
-def _arrays(values: Any) -> list[np.ndarray]:
-    """Inputs or targets as a list of arrays; 64-bit floats become 32-bit ones."""
+def _arrays(values: Any, names: Sequence[str]) -> list[np.ndarray]:
+    """Inputs or targets as a list of arrays, of a dictionary by their names; 64-bit floats become 32-bit ones."""
     if values is None:
         raise InvalidArgumentError("inputs and targets must be given, as arrays")
-    items = values if isinstance(values, (list, tuple)) and np.ndim(values[0]) > 0 else [values]
+    if isinstance(values, Mapping):
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise ValueError(f"No data provided for {missing[0]!r}. Need data for each key in: {list(names)}")
+        items: Sequence[Any] = [values[name] for name in names]
+    else:
+        items = values if isinstance(values, (list, tuple)) and np.ndim(values[0]) > 0 else [values]
     arrays = [np.asarray(item) for item in items]
     return [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
+
+
+def _for_outputs(given: Any, names: Sequence[str], default: Any = None) -> list[Any]:
+    """What is given for each output: one for all, a list, or a dictionary by the names of outputs."""
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ValueError(f"Unknown entries: {unknown}. Only expected following keys: {list(names)}")
+        return [given.get(name, default) for name in names]
+    return list(given) if isinstance(given, (list, tuple)) else [given] * len(names)
+
+
+def _metrics_of(metrics: Any, names: Sequence[str], place: int) -> list[Any]:
+    """The metrics of one output."""
+    nested = len(names) > 1 and any(isinstance(each, (list, tuple)) for each in metrics)
+    if isinstance(metrics, Mapping) or nested:
+        found = _for_outputs(metrics, names, ())[place]
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+    return list(metrics)
 
 
 def _with_last_dimension(array: np.ndarray) -> np.ndarray:
@@ -493,6 +557,22 @@ def importance(values: Tensor, output: Tensor, weights: Tensor | None = None) ->
     for factor in factors:
         product = product * _with_rank(factor, rank)
     return product
+
+
+def _result_after_update(metric: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> Tensor:
+    """The result of a metric that is an object, when it has seen the batch, without what is masked."""
+    factors = [each for each in (weights, mask_of(output)) if each is not None]
+    more = {}
+    if factors:
+        rank = max((output.shape.rank or 1) - 1, *(factor.shape.rank or 0 for factor in factors))
+        product = constant(1.0)
+        for factor in factors:
+            product = product * _with_rank(array_ops.cast(factor, dtypes.float32), rank)
+        examples = array_ops.ones_like(_with_rank(array_ops.cast(output, dtypes.float32)[..., 0], rank))
+        more["sample_weight"] = product * examples
+    update = metric.update_state(target, output, **more)
+    with get_default_graph().control_dependencies([] if update is None else [update]):
+        return array_ops.cast(array_ops.identity(metric.result()), dtypes.float32)
 
 
 def _sum_and_count(metric: Any, loss: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,40 @@ from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of
 from tfray.keras.batch_sources import Sequence
 from tfray.keras.descriptions import CustomObjectScope as CustomObjectScope
+from tfray.keras.descriptions import described, restored
 from tfray.keras.descriptions import get_custom_objects as get_custom_objects
 
 __all__ = [
-    "CustomObjectScope", "Sequence", "custom_object_scope", "get_custom_objects", "get_file", "normalize",
-    "to_categorical",
+    "CustomObjectScope", "Sequence", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
+    "get_file", "normalize", "serialize_keras_object", "to_categorical",
 ]  # fmt: skip
 
 custom_object_scope = CustomObjectScope
+
+
+def serialize_keras_object(instance: Any) -> Any:
+    """A layer, loss, optimizer or the like as plain data; None stays None."""
+    return described(instance)
+
+
+def deserialize_keras_object(
+    identifier: Any,
+    module_objects: Mapping[str, Any] | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    printable_module_name: str = "object",
+) -> Any:
+    """What `serialize_keras_object` told of, made anew.
+
+    Args:
+        identifier: The description.
+        module_objects: Classes and functions by name.
+        custom_objects: Those of the program, which are taken first.
+        printable_module_name: Accepted for TensorFlow 1's sake.
+
+    Raises:
+        InvalidArgumentError: It names what is not there.
+    """
+    return restored(identifier, {**(module_objects or {}), **(custom_objects or {})})
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> np.ndarray:

@@ -452,5 +452,5 @@ def test_activations_and_initializers_may_be_names(make):
     np.testing.assert_array_equal(first, second)
     with pytest.raises(ValueError, match="there is no activation 'rely'; there are elu, "):
         make(tf.constant(x), activation="rely")
-    with pytest.raises(ValueError, match="there is no initializer 'one'; there are glorot_normal, "):
+    with pytest.raises(ValueError, match="there is no initializer 'one'; there are constant, glorot_normal, "):
         make(tf.constant(x), kernel_initializer="one", name="wrong")

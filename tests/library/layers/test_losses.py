@@ -289,3 +289,8 @@ def test_scales(scale):
         tf.contrib.layers.l2_regularizer(scale)
     with pytest.raises(ValueError, match="scale"):
         tf.contrib.layers.l1_regularizer(scale)
+
+
+def test_the_sum_of_no_regularizers_is_none():
+    assert tf.contrib.layers.sum_regularizer([]) is None and tf.contrib.layers.sum_regularizer([None]) is None
+    assert tf.contrib.layers.l1_l2_regularizer(0.0, 0.0)(tf.ones([2])) is None

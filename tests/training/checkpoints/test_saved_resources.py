@@ -131,6 +131,37 @@ def test_tables_that_change(path):
             tf.train.Saver({"other": tf.get_collection(tf.GraphKeys.SAVEABLE_OBJECTS)[0]}).restore(session, path)
 
 
+@pytest.mark.parametrize(
+    ("make", "value", "missing"),
+    [
+        (lambda: tf.contrib.lookup.MutableHashTable(tf.int64, tf.float32, -1.0), 2.5, -1.0),
+        (lambda: tf.contrib.lookup.MutableHashTable(tf.int64, tf.int64, [0, 0]), [3, 4], [0, 0]),
+        (
+            lambda: tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.float32, -1.0, empty_key=0, deleted_key=-9),
+            2.5,
+            -1.0,
+        ),
+    ],
+)
+def test_saved_models_have_the_entries_of_tables(tmp_path, make, value, missing):
+    ids = tf.placeholder(tf.int64, [None], name="ids")
+    table, factor = make(), tf.Variable(2, name="factor")
+    found = table.lookup(ids)
+    with tf.Session() as session:
+        session.run(factor.initializer)
+        session.run(table.insert(tf.constant([70], tf.int64), tf.constant([value], found.dtype)))
+        tf.saved_model.simple_save(session, str(tmp_path / "model"), {"ids": ids}, {"found": found})
+    name = table.resource_handle.op.name
+    assert {f"{name}-keys", f"{name}-values", "factor"} == {
+        key for key, _ in tf.train.list_variables(str(tmp_path / "model" / "variables" / "variables"))
+    }
+    with tf.Graph().as_default(), tf.Session() as session:
+        model = tf.saved_model.load(session, ["serve"], str(tmp_path / "model"))
+        assert session.run(found.name, {"ids:0": [70, 1]}).tolist() == [value, missing]
+        types = {node.op for node in model.graph_def.node}
+    assert {"LookupTableExportV2", "LookupTableImportV2", "SaveV2", "RestoreV2"} <= types
+
+
 def test_saved_models_have_state_that_tensorflow_has_no_type_for(tmp_path):
     ids = tf.placeholder(tf.int64, [None], name="ids")
     table = tf.train.DynamicEmbedding("words", dim=2, capacity=4)

@@ -64,6 +64,7 @@ from tfray.keras.layers.plain_layers import ActivityRegularization as ActivityRe
 from tfray.keras.layers.plain_layers import AlphaDropout as AlphaDropout
 from tfray.keras.layers.plain_layers import BatchNormalization as BatchNormalization
 from tfray.keras.layers.plain_layers import Dense as Dense
+from tfray.keras.layers.plain_layers import DenseFeatures as DenseFeatures
 from tfray.keras.layers.plain_layers import Dropout as Dropout
 from tfray.keras.layers.plain_layers import Embedding as Embedding
 from tfray.keras.layers.plain_layers import Flatten as Flatten
@@ -94,7 +95,6 @@ from tfray.keras.layers.recurrent_layers import SimpleRNN as SimpleRNN
 from tfray.keras.layers.recurrent_layers import SimpleRNNCell as SimpleRNNCell
 from tfray.keras.layers.recurrent_layers import StackedRNNCells as StackedRNNCells
 from tfray.keras.layers.remembered_layers import Layer as Layer
-from tfray.library.layers.feature_column import DenseFeatures as DenseFeatures
 
 # fmt: off
 __all__ = [

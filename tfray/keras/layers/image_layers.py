@@ -264,7 +264,9 @@ class UpSampling2D(_UpSampling):
         sizes = [
             None if size is None else size * by for size, by in zip(images.shape[1:3].as_list(), self.size, strict=True)
         ]
-        images = resize_ops.resize_bilinear(images, array_ops.shape(images)[1:3] * list(self.size))
+        images = resize_ops.resize_bilinear(
+            images, array_ops.shape(images)[1:3] * list(self.size), half_pixel_centers=True
+        )
         images.set_shape([None, *sizes, None])
         return array_ops.transpose(images, [0, 3, 1, 2]) if first else images
 

@@ -15,7 +15,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, constraints, initializers, regularizers, tensor_functions
 from tfray.keras.backend import get_uid, learning_phase
 from tfray.keras.layers.remembered_layers import Layer, Remembering, history
-from tfray.library.layers import core_layers, normalization_layers
+from tfray.library.layers import core_layers, feature_column, normalization_layers
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.control.control_flow_ops import smart_cond
@@ -100,6 +100,10 @@ class BatchNormalization(Remembering, normalization_layers.BatchNormalization):
 
     def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
         return super().call(inputs, learning_phase() if training is None else training, **kwargs)
+
+
+class DenseFeatures(Remembering, feature_column.DenseFeatures):
+    """The numbers of feature columns, ``[batch, width]``, for a dictionary of features."""
 
 
 class LayerNormalization(Layer):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -348,6 +348,7 @@ class RNN(Layer):
         self.zero_output_for_mask = zero_output_for_mask
         self._kept_states: list[Variable] = []
         self._constant_shapes: list[Any] = []
+        self._constant_count = 0
         self._batch_size: int | None = None
 
     @property
@@ -359,13 +360,14 @@ class RNN(Layer):
         """The outputs; see the class for the arguments."""
         constants = [constants] if isinstance(constants, Tensor) else constants
         if isinstance(inputs, list):
-            count = len(self._constant_shapes)
+            count = self._constant_count
             inputs, constants = (inputs[:-count], inputs[-count:]) if count else (inputs, constants)
             initial_state = inputs[1:] or initial_state
             inputs = inputs[0]
         if constants is not None:
             kwargs["constants"] = constants
             self._constant_shapes = [tuple(constant.shape.as_list()) for constant in constants]
+            self._constant_count = len(constants)
         if initial_state is not None:
             kwargs["initial_state"] = initial_state
         return super().__call__(inputs, **kwargs)
@@ -400,6 +402,13 @@ class RNN(Layer):
         count = len(nest.flatten(self.cell.state_size))
         if len(states) != count:
             raise ValueError(f"Layer has {count} states but was passed {len(states)} initial states.")
+        sizes = map(size_shape, nest.flatten(self.cell.state_size))
+        if not all(size.is_compatible_with(state.shape[1:]) for size, state in zip(sizes, states, strict=True)):
+            shown = [state.shape for state in states]
+            raise ValueError(
+                "An `initial_state` was passed that is not compatible with `cell.state_size`. Received states of "
+                f"shapes {shown}; however `cell.state_size` is {self.cell.state_size}"
+            )
         if hasattr(self.cell, "begin"):
             first = (lambda tensor: tensor[0]) if self.time_major else (lambda tensor: tensor[:, 0])
             self.cell.begin(nest.map_structure(first, inputs), training)
@@ -438,6 +447,20 @@ class RNN(Layer):
         outputs = nest.map_structure(lambda size: before.concatenate(size_shape(size)), output_size(self.cell))
         states = [batch.concatenate(size_shape(size)) for size in nest.flatten(self.cell.state_size)]
         return [outputs, *states] if self.return_state else outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer; and how many constants it was called with, if any."""
+        own = super().get_config()
+        return {**own, "num_constants": self._constant_count} if self._constant_count else own
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes, made anew."""
+        settings = dict(config)
+        count = settings.pop("num_constants", 0)
+        made = super().from_config(settings)
+        made._constant_count = count
+        return made
 
     def reset_states(self, states: Any = None) -> None:
         """Set the states of a stateful layer: to zeros, or to arrays, one for each part.

@@ -46,6 +46,8 @@ class Remembering(Described):
     trainable: bool
     supports_masking: bool = False
     stateful: bool = False
+    input: Any
+    output: Any
     _recorded_calls: list[tuple[Any, Any]]
     _first_number = 0
     _masks_its_outputs: ClassVar[bool] = False  # the outputs already have the masks that they are to have
@@ -183,14 +185,24 @@ class Remembering(Described):
             output._keras_mask = own
 
     @property
+    def input_shape(self) -> Any:
+        """Static shape of the inputs of the only call, a tuple."""
+        return nest.map_structure(_sizes, self.input)
+
+    @property
+    def output_shape(self) -> Any:
+        """Static shape of the outputs of the only call, a tuple."""
+        return nest.map_structure(_sizes, self.output)
+
+    @property
     def input_mask(self) -> Any:
         """The mask of the inputs of the only call."""
-        return nest.map_structure(mask_of, self.input)  # type: ignore[attr-defined]
+        return nest.map_structure(mask_of, self.input)
 
     @property
     def output_mask(self) -> Any:
         """The mask of the outputs of the only call."""
-        return nest.map_structure(mask_of, self.output)  # type: ignore[attr-defined]
+        return nest.map_structure(mask_of, self.output)
 
     # -- shapes ----------------------------------------------------------------------------------
 
@@ -219,7 +231,8 @@ class Remembering(Described):
 
     def get_weights(self) -> list[Any]:
         """Values of all variables, the trainable ones first."""
-        values: list[Any] = get_session().run(list(self.variables))
+        variables = list(self.variables)
+        values: list[Any] = get_session().run(variables) if variables else []
         return values
 
     def set_weights(self, weights: Sequence[Any]) -> None:
@@ -250,6 +263,10 @@ def _masks_of(inputs: Any) -> Any:
     if all(mask_of(each) is None for each in nest.flatten(inputs)):
         return None
     return nest.map_structure(mask_of, inputs)
+
+
+def _sizes(tensor: Tensor) -> Any:
+    return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
 
 
 def _takes_masks(parameters: Mapping[str, inspect.Parameter], call: Any) -> bool:

@@ -243,6 +243,8 @@ class TransposedConvolutionLayer(ConvolutionLayer):
         bias_constraint: Constraint | None = None,
         trainable: bool = True,
         name: str | None = None,
+        *,
+        output_padding: Sizes | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -264,6 +266,10 @@ class TransposedConvolutionLayer(ConvolutionLayer):
             name=name,
             **kwargs,
         )
+        self.output_padding = None if output_padding is None else per_axis(output_padding, self.rank, "output_padding")
+        for padding_, stride in zip(self.output_padding or (), self.strides, strict=False):
+            if padding_ >= stride:
+                raise ValueError(f"Stride {self.strides} must be greater than output padding {self.output_padding}")
 
     def kernel_shape(self, channels: int) -> list[int]:
         return [*self.kernel_size, self.filters, channels]
@@ -277,16 +283,31 @@ class TransposedConvolutionLayer(ConvolutionLayer):
             for index, axis in enumerate(self._spatial_axes):
                 sizes[axis] = self._output_size(shape[axis], index) if sizes[axis] is None else sizes[axis]
             sizes = array_ops.stack(sizes)
-        function = conv_ops.conv2d_transpose if self.rank == 2 else conv3d_ops.conv3d_transpose
-        outputs = function(inputs, self.kernel, sizes, self.strides, self.padding, data_format=self._layout)
+        if max(self.dilation_rate) > 1:
+            outputs = self._dilated(inputs, sizes)
+        else:
+            function = conv_ops.conv2d_transpose if self.rank == 2 else conv3d_ops.conv3d_transpose
+            outputs = function(inputs, self.kernel, sizes, self.strides, self.padding, data_format=self._layout)
         outputs.set_shape(static)
         return self._finish(outputs)
 
     def _output_size(self, size: Any, index: int) -> Any:
         if size is None:
             return None
-        beyond = 0 if self.padding == "SAME" else max(self.kernel_size[index] - self.strides[index], 0)
+        window = (self.kernel_size[index] - 1) * self.dilation_rate[index] + 1
+        if self.output_padding is not None:
+            cut = 2 * (window // 2) if self.padding == "SAME" else 0
+            return (size - 1) * self.strides[index] + window - cut + self.output_padding[index]
+        beyond = 0 if self.padding == "SAME" else max(window - self.strides[index], 0)
         return size * self.strides[index] + beyond
+
+    def _dilated(self, inputs: Tensor, sizes: Any) -> Any:
+        if self.rank != 2 or self._layout != "NHWC" or len(set(self.dilation_rate)) > 1:
+            raise InvalidArgumentError(
+                f"{self.name}: a transposed convolution has a dilation_rate only for images, channels last, and the "
+                f"same for rows and columns; it is {self.dilation_rate}"
+            )
+        return conv_ops.atrous_conv2d_transpose(inputs, self.kernel, sizes, self.dilation_rate[0], self.padding)
 
 
 class Conv2DTranspose(TransposedConvolutionLayer):

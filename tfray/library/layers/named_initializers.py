@@ -6,14 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.dtypes import DTypeLike, float32
+from tfray.library.variables import initializers
 from tfray.library.variables.initializers import Constant as Constant
-from tfray.library.variables.initializers import (
-    GlorotNormal,
-    GlorotUniform,
-    RandomNormal,
-    RandomUniform,
-    TruncatedNormal,
-)
+from tfray.library.variables.initializers import GlorotNormal as GlorotNormal
+from tfray.library.variables.initializers import GlorotUniform as GlorotUniform
 from tfray.library.variables.initializers import Identity as Identity
 from tfray.library.variables.initializers import Ones as Ones
 from tfray.library.variables.initializers import Orthogonal as Orthogonal
@@ -24,26 +21,43 @@ from tfray.library.variables.initializers import he_uniform as he_uniform
 from tfray.library.variables.initializers import lecun_normal as lecun_normal
 from tfray.library.variables.initializers import lecun_uniform as lecun_uniform
 
-# Three functions in place of the classes: the defaults of Keras are not those of `tf.random_normal_initializer` and
-# the like.
+# The defaults of Keras are not those of `tf.random_normal_initializer` and the like.
 
 
-def random_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> RandomNormal:
-    """Initializer of normal numbers with mean `mean` and standard deviation `stddev`."""
-    return RandomNormal(mean, stddev, seed)
+class RandomNormal(initializers.RandomNormal):
+    """Normal numbers with mean `mean` and standard deviation `stddev`."""
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: DTypeLike = float32
+    ) -> None:
+        super().__init__(mean, stddev, seed, dtype)
 
 
-def random_uniform(minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> RandomUniform:
-    """Initializer of uniform numbers from ``[minval, maxval)``."""
-    return RandomUniform(minval, maxval, seed)
+class RandomUniform(initializers.RandomUniform):
+    """Uniform numbers from ``[minval, maxval)``."""
+
+    def __init__(
+        self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None, dtype: DTypeLike = float32
+    ) -> None:
+        super().__init__(minval, maxval, seed, dtype)
 
 
-def truncated_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> TruncatedNormal:
-    """Initializer of normal numbers, each drawn again while it is over two standard deviations from the mean."""
-    return TruncatedNormal(mean, stddev, seed)
+class TruncatedNormal(initializers.TruncatedNormal):
+    """Normal numbers, each drawn again while it is over two standard deviations from the mean."""
+
+    def __init__(
+        self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None, dtype: DTypeLike = float32
+    ) -> None:
+        super().__init__(mean, stddev, seed, dtype)
 
 
 _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
+    **{
+        made.__name__: made
+        for made in (Constant, Identity, Ones, Orthogonal, RandomNormal, RandomUniform, TruncatedNormal, Zeros)
+    },
+    "VarianceScaling": VarianceScaling,
+    "constant": Constant,
     "glorot_normal": GlorotNormal,
     "glorot_uniform": GlorotUniform,
     "he_normal": he_normal,
@@ -51,13 +65,13 @@ _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
     "identity": Identity,
     "lecun_normal": lecun_normal,
     "lecun_uniform": lecun_uniform,
-    "normal": random_normal,
+    "normal": RandomNormal,
     "ones": Ones,
     "orthogonal": Orthogonal,
-    "random_normal": random_normal,
-    "random_uniform": random_uniform,
-    "truncated_normal": truncated_normal,
-    "uniform": random_uniform,
+    "random_normal": RandomNormal,
+    "random_uniform": RandomUniform,
+    "truncated_normal": TruncatedNormal,
+    "uniform": RandomUniform,
     "zeros": Zeros,
 }
 
@@ -67,5 +81,6 @@ def get(identifier: Any) -> Any:
     if not isinstance(identifier, str):
         return identifier
     if identifier not in _BY_NAME:
-        raise InvalidArgumentError(f"there is no initializer {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
+        names = ", ".join(sorted(filter(str.islower, _BY_NAME)))
+        raise InvalidArgumentError(f"there is no initializer {identifier!r}; there are {names}")
     return _BY_NAME[identifier]()

@@ -77,19 +77,22 @@ def l1_l2_regularizer(scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str |
     Raises:
         ValueError: A scale is negative or no float.
     """
-    return sum_regularizer([l1_regularizer(scale_l1), l2_regularizer(scale_l2)], scope or "l1_l2_regularizer")
+    both = l1_regularizer(scale_l1), l2_regularizer(scale_l2)
+    return sum_regularizer(both, scope or "l1_l2_regularizer") or _nothing
 
 
 def sum_regularizer(
     regularizer_list: Iterable[RegularizerFunction | None], scope: str | None = None
-) -> RegularizerFunction:
-    """The sum of several regularizers.
+) -> RegularizerFunction | None:
+    """The sum of several regularizers; None if there are none.
 
     Args:
         regularizer_list: The regularizers; those that are None are left out.
         scope: Name scope of the operations.
     """
     regularizers = [regularizer for regularizer in regularizer_list if regularizer is not None]
+    if not regularizers:
+        return None
 
     def total(weights: TensorLike) -> Tensor | None:
         with name_scope(scope, "sum_regularizer", [weights]) as name:

@@ -20,6 +20,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError, NotFoundError
 from tfray.exchange.op_table import OWN
+from tfray.exchange.saver_rules import is_table
 from tfray.exchange.to_tensorflow import node_of
 from tfray.formats import files
 from tfray.formats.checkpoint_shard import Piece
@@ -44,6 +45,7 @@ from tfray.library.inspect.graph_util import convert_variables_to_constants, ext
 from tfray.library.variables.saveable_resource import SaveableResource
 from tfray.library.variables.variables import Variable, global_variables_initializer, local_variables_initializer
 from tfray.ops.arrays.grouping_ops import group
+from tfray.ops.system.checkpoint_ops import STATE_MARK, TABLE_PARTS
 from tfray.session import Session
 from tfray.training.checkpoints.import_meta_graph import add_meta_graph, new_scope
 from tfray.training.checkpoints.meta_graph import add_collection, clear_devices_of, describe
@@ -356,9 +358,9 @@ def _variables_of(graph: Graph, saver: object = None) -> dict[str, Variable]:
 
 
 def _resources_of(graph: Graph) -> list[SaveableResource]:
-    """State that is no variable, of types that TensorFlow does not have: only tfray loads a model with it anyway."""
+    """State that is no variable: tables, and what is of types that TensorFlow does not have."""
     found = [each for each in graph.get_collection(GraphKeys.SAVEABLE_OBJECTS) if isinstance(each, SaveableResource)]
-    return [each for each in found if node_of(each.op).op.startswith(OWN)]
+    return [each for each in found if is_table(each.handle) or node_of(each.op).op.startswith(OWN)]
 
 
 def _states(sess: Session, resources: Sequence[SaveableResource], folder: str) -> list[Piece]:
@@ -367,7 +369,11 @@ def _states(sess: Session, resources: Sequence[SaveableResource], folder: str) -
         with sess.graph.as_default():
             path = Saver(resources).save(sess, f"{folder}/state", write_meta_graph=False, write_state=False)
         checkpoint = open_checkpoint(str(path))
-        return [Piece.whole(name, checkpoint.read(name)) for name in checkpoint.tensors]
+        tables = [each.name for each in resources if is_table(each.handle)]
+        there = {f"{name}{STATE_MARK}{part}": f"{name}-{part}" for name in tables for part in TABLE_PARTS}
+        others = [name for name in checkpoint.tensors if name.partition(STATE_MARK)[0] not in tables]
+        there |= {name: name for name in others}
+        return [Piece.whole(name, checkpoint.read(own)) for own, name in there.items()]
     finally:
         if files.exists(folder):
             files.remove_tree(folder)

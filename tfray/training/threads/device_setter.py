@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
@@ -38,6 +39,23 @@ class RoundRobinStrategy:
         task = self._next
         self._next = (task + 1) % self._num_tasks
         return task
+
+
+class RandomStrategy:
+    """A parameter server drawn at random, from the seed and the operation's name.
+
+    Args:
+        num_tasks: Number of parameter servers.
+        seed: The seed.
+    """
+
+    @checked
+    def __init__(self, num_tasks: Positive, seed: int = 0) -> None:
+        self._num_tasks, self._seed = num_tasks, seed
+
+    def __call__(self, op: Operation) -> int:
+        drawn = hashlib.md5(f"{op.name}_{self._seed}".encode(), usedforsecurity=False).hexdigest()
+        return int(drawn, 16) % self._num_tasks
 
 
 class GreedyLoadBalancingStrategy:

@@ -1,0 +1,401 @@
+"""Metrics of Keras as objects, which keep what they have seen in variables, over as many batches as there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DTypeLike
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.keras import backend, initializers, losses
+from tfray.keras.descriptions import Described
+from tfray.library.layers.base_layer import snake_case
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays import array_ops, grouping_ops
+from tfray.ops.math import math_ops, search_ops
+from tfray.ops.state import state_ops
+
+
+class Metric(Described):
+    """A metric that a program may derive its own from.
+
+        class Positives(tf.keras.metrics.Metric):
+            def __init__(self, name="positives", **kwargs):
+                super().__init__(name=name, **kwargs)
+                self.count = self.add_weight("count", initializer="zeros")
+
+            def update_state(self, y_true, y_pred, sample_weight=None):
+                return self.count.assign_add(tf.reduce_sum(tf.cast(y_pred > 0.5, tf.float32)))
+
+            def result(self):
+                return tf.identity(self.count)
+
+    Called, it gives the result after an update.
+
+    Args:
+        name: Name; by default that of the class, ``mean_squared_error``.
+        dtype: Dtype; float32 when None.
+    """
+
+    def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
+        self.name = name or snake_case(type(self).__name__)
+        self.dtype = dtypes.as_dtype(dtype or dtypes.float32)
+        self.variables: list[Any] = []
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables."""
+        return self.variables
+
+    def add_weight(
+        self, name: str, shape: Any = (), aggregation: Any = None, initializer: Any = None, dtype: Any = None
+    ) -> Variable:
+        """A variable of the metric, which no optimizer changes.
+
+        Args:
+            name: Its name, below that of the metric.
+            shape: Its shape.
+            aggregation: Accepted for TensorFlow 1's sake.
+            initializer: What it begins with, zeros when None.
+            dtype: Its dtype; that of the metric when None.
+        """
+        kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
+        start = initializers.get(initializer or "zeros")
+        with get_default_graph().name_scope(self.name):
+            made = Variable(
+                lambda: start(list(shape), dtype=kind), False, [GraphKeys.LOCAL_VARIABLES], dtype=kind, name=name
+            )
+        self.variables.append(made)
+        return made
+
+    def update_state(self, *args: Any, **kwargs: Any) -> Any:
+        """An operation that takes a batch into account. Derived classes define this."""
+        raise NotImplementedError("Must be implemented in subclasses.")
+
+    def result(self) -> Any:
+        """The value for all batches so far. Derived classes define this."""
+        raise NotImplementedError("Must be implemented in subclasses.")
+
+    def reset_states(self) -> None:
+        """Forget all batches."""
+        zeros = [np.zeros(variable.shape.as_list(), variable.dtype.as_numpy_dtype) for variable in self.variables]
+        backend.batch_set_value(zip(self.variables, zeros, strict=True))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        update = self.update_state(*args, **kwargs)
+        with get_default_graph().control_dependencies([] if update is None else [update]):
+            return array_ops.identity(self.result())
+
+
+class Mean(Metric):
+    """The weighted mean of all values."""
+
+    def __init__(self, name: str | None = None, dtype: DTypeLike | None = None) -> None:
+        super().__init__(name, dtype)
+        self.total, self.count = self.add_weight("total"), self.add_weight("count")
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> Operation:
+        """Take values into account, as often as the weights say."""
+        values = array_ops.cast(convert_to_tensor(values), self.dtype)
+        counts = array_ops.ones_like(values)
+        if sample_weight is not None:
+            weights = array_ops.cast(convert_to_tensor(sample_weight), self.dtype)
+            own, others = weights.shape.rank, values.shape.rank
+            if own is not None and others is not None:
+                if own == others + 1:
+                    weights = array_ops.squeeze(weights, [-1])
+                for _ in range(others - own):
+                    weights = array_ops.expand_dims(weights, -1)
+            values, counts = values * weights, counts * weights
+        total = state_ops.assign_add(self.total, math_ops.reduce_sum(values))
+        return grouping_ops.group(total, state_ops.assign_add(self.count, math_ops.reduce_sum(counts)))
+
+    def result(self) -> Tensor:
+        """The mean; 0 without values."""
+        return math_ops.div_no_nan(self.total, self.count)
+
+
+class Sum(Mean):
+    """The weighted sum of all values."""
+
+    def result(self) -> Tensor:
+        """The sum."""
+        return array_ops.identity(self.total)
+
+
+class MeanMetricWrapper(Mean):
+    """The weighted mean of a function of targets and predictions.
+
+    Args:
+        fn: The function.
+        name: Name.
+        dtype: Dtype.
+        **kwargs: Further arguments of the function.
+    """
+
+    def __init__(
+        self, fn: Callable[..., Any], name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(name, dtype)
+        self._fn, self._fn_kwargs = fn, kwargs
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:  # type: ignore[override]
+        """Take a batch of targets and predictions into account."""
+        return super().update_state(self._fn(y_true, y_pred, **self._fn_kwargs), sample_weight)
+
+
+def _kind(name: str, function: Callable[..., Any], words: str) -> Any:
+    """A class for the mean of a function."""
+
+    class Made(MeanMetricWrapper):
+        def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
+            super().__init__(function, name, dtype, **kwargs)
+
+    Made.__name__ = Made.__qualname__ = name
+    Made.__module__, Made.__doc__ = __name__, f"{words} `name` and `dtype` are optional."
+    return Made
+
+
+def accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """Whether predictions are equal to the targets."""
+    y_pred = convert_to_tensor(y_pred)
+    return array_ops.to_float(math_ops.equal(array_ops.cast(y_true, y_pred.dtype), y_pred))
+
+
+def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> Tensor:
+    """How often predictions are on the right side of a threshold, along the last dimension."""
+    y_pred = convert_to_tensor(y_pred)
+    says_yes = array_ops.cast(math_ops.greater(y_pred, threshold), y_pred.dtype)
+    hits = math_ops.equal(array_ops.cast(y_true, y_pred.dtype), says_yes)
+    return math_ops.reduce_mean(array_ops.to_float(hits), -1)
+
+
+def categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """Whether the class with the highest prediction is the one of the target vector."""
+    return array_ops.to_float(math_ops.equal(search_ops.argmax(y_true, -1), search_ops.argmax(y_pred, -1)))
+
+
+def sparse_categorical_accuracy(y_true: Any, y_pred: Any) -> Tensor:
+    """Whether the class with the highest prediction is the target."""
+    y_pred = convert_to_tensor(y_pred)
+    return array_ops.to_float(math_ops.equal(_classes(y_true, y_pred), search_ops.argmax(y_pred, -1)))
+
+
+def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+    """Whether the class of the target vector is among the k highest predictions."""
+    return array_ops.to_float(search_ops.in_top_k(y_pred, search_ops.argmax(y_true, -1), k))
+
+
+def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> Tensor:
+    """Whether the target is among the k highest predictions."""
+    y_pred = convert_to_tensor(y_pred)
+    return array_ops.to_float(search_ops.in_top_k(y_pred, _classes(y_true, y_pred), k))
+
+
+def _classes(y_true: Any, y_pred: Tensor) -> Tensor:
+    classes = array_ops.to_int64(y_true)
+    if classes.shape.rank is not None and classes.shape.rank == y_pred.shape.rank:
+        classes = array_ops.squeeze(classes, [-1])
+    return classes
+
+
+Accuracy = _kind("Accuracy", accuracy, "How often predictions are equal to the targets.")
+BinaryAccuracy = _kind("BinaryAccuracy", binary_accuracy, "How often they are on the right side of `threshold`.")
+CategoricalAccuracy = _kind("CategoricalAccuracy", categorical_accuracy, "How often the right class is the highest.")
+SparseCategoricalAccuracy = _kind(
+    "SparseCategoricalAccuracy", sparse_categorical_accuracy, "The same for targets that are numbers of classes."
+)
+TopKCategoricalAccuracy = _kind(
+    "TopKCategoricalAccuracy", top_k_categorical_accuracy, "How often the right class is among the `k` highest."
+)
+SparseTopKCategoricalAccuracy = _kind(
+    "SparseTopKCategoricalAccuracy", sparse_top_k_categorical_accuracy, "The same for numbers of classes."
+)
+MeanSquaredError = _kind("MeanSquaredError", losses.mean_squared_error, "The mean of squared errors.")
+MeanAbsoluteError = _kind("MeanAbsoluteError", losses.mean_absolute_error, "The mean of absolute errors.")
+MeanAbsolutePercentageError = _kind(
+    "MeanAbsolutePercentageError", losses.mean_absolute_percentage_error, "The mean of errors in percent."
+)
+MeanSquaredLogarithmicError = _kind(
+    "MeanSquaredLogarithmicError", losses.mean_squared_logarithmic_error, "The mean of squared errors of logarithms."
+)
+Hinge = _kind("Hinge", losses.hinge, "The mean of `tf.keras.losses.hinge`.")
+CategoricalHinge = _kind(
+    "CategoricalHinge", losses.categorical_hinge, "The mean of `tf.keras.losses.categorical_hinge`."
+)
+SquaredHinge = _kind("SquaredHinge", losses.squared_hinge, "The mean of `tf.keras.losses.squared_hinge`.")
+Poisson = _kind("Poisson", losses.poisson, "The mean of `tf.keras.losses.poisson`.")
+BinaryCrossentropy = _kind("BinaryCrossentropy", losses.binary_crossentropy, "The mean of the binary cross entropy.")
+CategoricalCrossentropy = _kind(
+    "CategoricalCrossentropy", losses.categorical_crossentropy, "The mean of the cross entropy."
+)
+SparseCategoricalCrossentropy = _kind(
+    "SparseCategoricalCrossentropy", losses.sparse_categorical_crossentropy, "The same for numbers of classes."
+)
+
+
+class RootMeanSquaredError(Mean):
+    """The square root of the mean of squared errors."""
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:  # type: ignore[override]
+        """Take a batch of targets and predictions into account."""
+        y_pred = array_ops.cast(convert_to_tensor(y_pred), self.dtype)
+        errors = math_ops.squared_difference(y_pred, array_ops.cast(convert_to_tensor(y_true), self.dtype))
+        return super().update_state(errors, sample_weight)
+
+    def result(self) -> Tensor:
+        """The square root."""
+        return math_ops.sqrt(super().result())
+
+
+# -- of decisions ------------------------------------------------------------------------------------------
+
+
+class _Decisions(Metric):
+    """What counts how often predictions beyond thresholds are right.
+
+    Args:
+        thresholds: Predictions greater than this are positive: a number, or several; 0.5 when None.
+        name: Name.
+        dtype: Dtype.
+    """
+
+    _counted: ClassVar[Sequence[str]] = ()
+
+    def __init__(
+        self,
+        thresholds: float | Sequence[float] | None = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(name, dtype)
+        given: Any = 0.5 if thresholds is None else thresholds
+        self._is_one = not isinstance(given, (list, tuple, np.ndarray))
+        self.thresholds: list[float] = [float(given)] if self._is_one else list(map(float, given))
+        self._counts = {name: self.add_weight(name, (len(self.thresholds),)) for name in self._counted}
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:
+        """Take a batch of targets and predictions into account."""
+        predictions = array_ops.cast(convert_to_tensor(y_pred), self.dtype)
+        targets = array_ops.cast(convert_to_tensor(y_true), self.dtype)
+        weights = array_ops.ones_like(predictions)
+        if sample_weight is not None:
+            given = array_ops.cast(convert_to_tensor(sample_weight), self.dtype)
+            for _ in range((predictions.shape.rank or 0) - (given.shape.rank or 0)):
+                given = array_ops.expand_dims(given, -1)
+            weights = weights * given
+        flat = [array_ops.reshape(each, [1, -1]) for each in (predictions, targets, weights)]
+        limits = np.array(self.thresholds, self.dtype.as_numpy_dtype)[:, None]
+        says_yes = array_ops.cast(math_ops.greater(flat[0], limits), self.dtype)
+        is_yes = array_ops.cast(math_ops.not_equal(flat[1], 0.0), self.dtype)
+        shares = {
+            "true_positives": says_yes * is_yes,
+            "false_positives": says_yes * (1.0 - is_yes),
+            "false_negatives": (1.0 - says_yes) * is_yes,
+            "true_negatives": (1.0 - says_yes) * (1.0 - is_yes),
+        }
+        updates = [
+            state_ops.assign_add(variable, math_ops.reduce_sum(shares[name] * flat[2], 1))
+            for name, variable in self._counts.items()
+        ]
+        return grouping_ops.group(*updates)
+
+    def result(self) -> Tensor:
+        """One number, or one for each threshold."""
+        value = self._value(*self._counts.values())
+        return value[0] if self._is_one else value
+
+    def _value(self, *counts: Any) -> Tensor:
+        return array_ops.identity(counts[0])
+
+
+class TruePositives(_Decisions):
+    """How often predictions are rightly positive. Arguments: ``thresholds``, ``name``, ``dtype``."""
+
+    _counted = ("true_positives",)
+
+
+class FalsePositives(_Decisions):
+    """How often predictions are wrongly positive. Arguments: ``thresholds``, ``name``, ``dtype``."""
+
+    _counted = ("false_positives",)
+
+
+class TrueNegatives(_Decisions):
+    """How often predictions are rightly negative. Arguments: ``thresholds``, ``name``, ``dtype``."""
+
+    _counted = ("true_negatives",)
+
+
+class FalseNegatives(_Decisions):
+    """How often predictions are wrongly negative. Arguments: ``thresholds``, ``name``, ``dtype``."""
+
+    _counted = ("false_negatives",)
+
+
+class Precision(_Decisions):
+    """The share of positive predictions that are right. Arguments: ``thresholds``, ``name``, ``dtype``."""
+
+    _counted = ("true_positives", "false_positives")
+
+    def _value(self, *counts: Any) -> Tensor:
+        return math_ops.div_no_nan(counts[0], counts[0] + counts[1])
+
+
+class Recall(Precision):
+    """The share of positive targets that are found. Arguments: ``thresholds``, ``name``, ``dtype``."""
+
+    _counted = ("true_positives", "false_negatives")
+
+
+class AUC(_Decisions):
+    """The area under a curve of decisions at many thresholds.
+
+    Args:
+        num_thresholds: How many.
+        curve: ``ROC``, of true over false positives, or ``PR``, of precision over recall.
+        name: Name.
+        dtype: Dtype.
+
+    Raises:
+        ValueError: There is no such curve, or `num_thresholds` is less than 2.
+    """
+
+    _counted = ("true_positives", "true_negatives", "false_positives", "false_negatives")
+
+    def __init__(
+        self, num_thresholds: int = 200, curve: str = "ROC", name: str | None = None, dtype: DTypeLike | None = None
+    ) -> None:
+        if curve not in ("ROC", "PR"):
+            raise ValueError(f'Invalid curve: "{curve}". Valid options are: "ROC" and "PR"')
+        if num_thresholds <= 1:
+            raise ValueError("`num_thresholds` must be > 1.")
+        inner = [(number + 1) / (num_thresholds - 1) for number in range(num_thresholds - 2)]
+        super().__init__([-1e-7, *inner, 1 + 1e-7], name, dtype)
+        self.num_thresholds, self.curve = num_thresholds, curve
+
+    def result(self) -> Tensor:
+        """The area."""
+        hits, rejected, false, missed = self._counts.values()
+        if self.curve == "PR":
+            return self._under_precision(hits, false, missed)
+        found = math_ops.div_no_nan(hits, hits + missed)
+        alarms = math_ops.div_no_nan(false, false + rejected)
+        return math_ops.reduce_sum((alarms[:-1] - alarms[1:]) * (found[:-1] + found[1:]) / 2.0)
+
+    def _under_precision(self, hits: Any, false: Any, missed: Any) -> Tensor:
+        """The area, with counts between two thresholds on a straight line."""
+        said = hits + false
+        step, wide = hits[:-1] - hits[1:], said[:-1] - said[1:]
+        slope = math_ops.div_no_nan(step, math_ops.maximum(wide, 0.0))
+        start = hits[1:] - slope * said[1:]
+        both = math_ops.logical_and(said[:-1] > 0.0, said[1:] > 0.0)
+        ratio = math_ops.div_no_nan(said[:-1], math_ops.maximum(said[1:], 0.0))
+        ratio = array_ops.where(both, ratio, array_ops.ones_like(ratio))
+        area = slope * (step + start * math_ops.log(ratio))
+        return math_ops.reduce_sum(math_ops.div_no_nan(area, math_ops.maximum(hits[1:] + missed[1:], 0.0)))
