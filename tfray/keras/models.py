@@ -5,7 +5,6 @@ A model adds operations to the default graph. Its training step, loss and metric
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -76,25 +75,6 @@ class Model(Trainable, Layer):
     # -- layers and weights ----------------------------------------------------------------------
 
     @property
-    def input_names(self) -> list[str]:
-        """Names of the inputs: by these the estimator of `tf.keras.estimator.model_to_estimator` takes features."""
-        return [made_by.name if (made_by := _layer_of(tensor)) else tensor.op.name for tensor in self.inputs]
-
-    @property
-    def output_names(self) -> list[str]:
-        """Names of the layers of the outputs, which predictions of its estimator have: ``NAME_1`` for a second one."""
-        names: list[str] = []
-        for output in self.outputs:
-            made_by = _layer_of(output)
-            name = base = made_by.name if made_by else f"output_{len(names)}"
-            for number in itertools.count(1):
-                if name not in names:
-                    break
-                name = f"{base}_{number}"
-            names.append(name)
-        return names
-
-    @property
     def layers(self) -> list[Any]:
         """The layers, in the order in which they are run."""
         if self.inputs and self.__nodes:
@@ -139,12 +119,12 @@ class Model(Trainable, Layer):
 
     @property
     def input_names(self) -> list[str]:
-        """The names of the layers that are the inputs."""
+        """Names of the inputs: by these the estimator of `tf.keras.estimator.model_to_estimator` takes features."""
         return [_layer_name(tensor) for tensor in self.inputs]
 
     @property
     def output_names(self) -> list[str]:
-        """The names of the layers that make the outputs."""
+        """Names of the layers of the outputs, which predictions of its estimator have: ``NAME_1`` for a second one."""
         names = [_layer_name(tensor) for tensor in self.outputs]
         if len(set(names)) == len(names):
             return names
@@ -444,13 +424,6 @@ def _described_input(tensor: Tensor) -> dict[str, Any]:
 def _outputs_of(layer: Any, inputs: Any) -> list[Tensor]:
     """The outputs of a layer's call with exactly these inputs."""
     return [output for output, (made_by, made_of, _) in history().items() if made_by is layer and made_of is inputs]
-
-
-def _layer_of(tensor: Tensor) -> Any | None:
-    """The layer that made a tensor; None for a tensor of other operations."""
-    with tensor.graph.as_default():
-        made_by, *_ = history().get(tensor, (None,))
-    return made_by
 
 
 def _between(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[tuple[Any, Any, dict[str, Any], Tensor]]:
