@@ -8,7 +8,7 @@ handles every valid layout, and it says what is wrong with a broken example.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -294,9 +294,8 @@ _MAX_ROUNDS: Final = 64
 _ENTRY, _KEY, _VALUE = 0x0A, 0x0A, 0x12
 
 
-_count: Final[Callable[[Any], int]] = np._core.multiarray.count_nonzero  # type: ignore[attr-defined]
-"""How many are true, or not 0: on short arrays in a tenth of the time of their methods ``any`` and ``all``. It is the
-function within NumPy's, which looks for an axis first."""
+_count: Final = np.count_nonzero
+"""How many are true, or not 0: on short arrays in a fifth of the time of their methods ``any`` and ``all``."""
 
 
 class _Batch:
