@@ -43,7 +43,7 @@ class BlasThreads:
         self._lock = threading.Lock()
         self._holders = 0
         self._get, self._set = _openblas_thread_functions(module)
-        self._count = self._get() if self._get else _core_count()
+        self._count = self._get() if self._get else core_count()
 
     def count(self) -> int:
         """Threads that BLAS uses when nobody holds it: OMP_NUM_THREADS and OPENBLAS_NUM_THREADS set it."""
@@ -81,7 +81,7 @@ class BlasThreads:
         self.release()
 
 
-def _core_count() -> int:
+def core_count() -> int:
     limit = os.environ.get("OMP_NUM_THREADS", "")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
@@ -111,6 +111,18 @@ _alone = threading.local()
 def thread_count() -> int:
     """How many threads a kernel may use: as many as BLAS; one on a thread that works alone."""
     return 1 if getattr(_alone, "is_set", False) else _BLAS.count()
+
+
+def free_helpers() -> int:
+    """How many helpers a kernel may ask for: none during a pause, nor while calls aside keep the other cores busy."""
+    if getattr(_alone, "is_set", False) or time.perf_counter() < _pause.end:
+        return 0
+    return _BLAS.count() - 1 - (_pool.busy() if _pool is not None else 0)
+
+
+def note_wait(begun: float, done: float, now: float) -> None:
+    """Note that a caller of helpers waited from `done` to `now`, after work since `begun`; see `_Pause`."""
+    _pause.note(done - begun, done, now)
 
 
 def use_threads(count: int) -> None:
@@ -298,16 +310,24 @@ class _Pool:
 
     def __init__(self, threads: int) -> None:
         self._tasks: SimpleQueue[_Task] = SimpleQueue()
+        self._is_busy = [False] * threads
         for number in range(threads):
-            threading.Thread(target=self._help, name=f"tfray-cpu_{number}", daemon=True).start()
+            threading.Thread(target=self._help, args=(number,), name=f"tfray-cpu_{number}", daemon=True).start()
 
     def start(self, task: _Task) -> None:
         """Let a helper run `task` when it is free."""
         self._tasks.put(task)
 
-    def _help(self) -> None:
+    def busy(self) -> int:
+        """How many helpers run a task."""
+        return sum(self._is_busy)
+
+    def _help(self, number: int) -> None:
         while True:
-            self._tasks.get().run()
+            task = self._tasks.get()
+            self._is_busy[number] = True
+            task.run()
+            self._is_busy[number] = False
 
 
 def _shared_pool() -> _Pool:

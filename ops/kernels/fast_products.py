@@ -15,8 +15,10 @@ import numpy as np
 
 from tfray.framework.op_def import Array
 from tfray.ops.kernels.addresses import address_of
+from tfray.ops.kernels.compiling import can_compile
 from tfray.ops.kernels.cpu_threads import parallel_for
-from tfray.ops.kernels.onednn import Primitive, Unsupported, library
+from tfray.ops.kernels.native.onednn import Primitive, Unsupported, library
+from tfray.ops.kernels.native.primitive_batches import PrimitiveBatch
 
 _LEAST_WORK: Final = 4e6
 """Below so many operations, some tens of microseconds, calling the library takes longer than it saves."""
@@ -46,10 +48,14 @@ class _Product(NamedTuple):
     Attributes:
         parts: Of each part, the slices of the left matrix, of the right one and of the result.
         primitives: One for each part.
+        batch: The same, for compiled code; None where there is none.
+        offsets: Where each part of the three matrices begins, in bytes: ``[parts, 3]``.
     """
 
     parts: list[tuple[tuple[slice, ...], tuple[slice, ...], tuple[slice, ...]]]
     primitives: list[Primitive]
+    batch: PrimitiveBatch | None
+    offsets: Array
 
 
 def fast_product(a: Array, b: Array, out: Array | None) -> Array | None:
@@ -72,6 +78,11 @@ def fast_product(a: Array, b: Array, out: Array | None) -> Array | None:
     if product is None:
         return None
     result = np.empty(shape, np.float32) if out is None else out
+
+    if product.batch is not None:
+        bases = np.array([address_of(a), address_of(b), address_of(result)])
+        product.batch.run(product.offsets + bases, len(product.parts) > 1)
+        return result
 
     def work(index: int) -> None:
         left, right, target = product.parts[index]
@@ -122,7 +133,14 @@ def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides
             primitives.append(made[sizes])
     except Unsupported:
         return None
-    return _Product(parts, primitives)
+    starts = [[_offset(part, strides) for part, (_, strides) in zip(each, layouts, strict=True)] for each in parts]
+    batch = PrimitiveBatch(dnnl, primitives) if can_compile() else None
+    return _Product(parts, primitives, batch, np.array(starts))
+
+
+def _offset(part: tuple[slice, ...], strides: Shape) -> int:
+    """Where a part of a matrix begins, in bytes."""
+    return 4 * sum((piece.start or 0) * stride for piece, stride in zip(part, strides, strict=True))
 
 
 def _part_count(work: float) -> int:

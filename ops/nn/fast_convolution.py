@@ -20,7 +20,7 @@ from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import CompiledKernel
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.element_loops import Assignment, Input, element_loop
-from tfray.ops.kernels.onednn import (
+from tfray.ops.kernels.native.onednn import (
     FORWARD,
     Library,
     Primitive,

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfray.ops.kernels import cpu_threads, onednn
+from tfray.ops.kernels import cpu_threads
+from tfray.ops.kernels.native import onednn
 from tfray.ops.kernels.windows import WindowAttrs
 from tfray.ops.nn import convolution, fast_convolution
 from tfray.ops.nn.conv_geometry import geometry
@@ -159,7 +160,7 @@ def test_reads_and_writes_arrays_that_are_not_contiguous():
     np.testing.assert_array_equal(out[..., 1::2], 0)
 
 
-PROGRAM = "from tfray.ops.kernels import onednn; print(onednn.library())"
+PROGRAM = "from tfray.ops.kernels.native import onednn; print(onednn.library())"
 
 
 def printed(**variables):
