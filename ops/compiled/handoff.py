@@ -95,6 +95,14 @@ def _now(functions: Longs, room: Longs) -> int:
     return room[0] * 1000000000 + room[1]
 
 
+@njit(inline="always")
+def _do(functions: Longs, slot: Longs, number: Int) -> None:
+    if exchange_if(slot, STATE, POSTED, RUNNING):
+        call(slot[JOB], slot[BLOCK], number, 0, 0)
+        if exchange(slot, STATE, FINISHED) == AWAITED:
+            call(functions[1], address(slot, DONE), 0, 0, 0)
+
+
 def serve(first: Int, last: Int, functions: Longs, slot: Longs, number: Int) -> None:
     """Do what is handed to a helper, for ever.
 
@@ -102,10 +110,12 @@ def serve(first: Int, last: Int, functions: Longs, slot: Longs, number: Int) -> 
     """
     while True:
         _wait(functions, address(slot, WAKE))
-        if exchange_if(slot, STATE, POSTED, RUNNING):
-            call(slot[JOB], slot[BLOCK], number, 0, 0)
-            if exchange(slot, STATE, FINISHED) == AWAITED:
-                call(functions[1], address(slot, DONE), 0, 0, 0)
+        _do(functions, slot, number)
+
+
+def join(first: Int, last: Int, functions: Longs, slot: Longs, number: Int) -> None:
+    """Take part in what has been handed to a thread that was busy until now, if that still goes on."""
+    _do(functions, slot, number)
 
 
 def share(
@@ -115,26 +125,28 @@ def share(
     slots: Longs,
     count: Int,
     wanted: Int,
+    awake: Int,
     job: Int,
     block: Int,
     report: Longs,
 ) -> None:
     """Do a job, together with up to `wanted` of the `count` helpers: with those that are idle, and begin in time.
 
+    The slots of `awake` other threads follow: they look into these when they have done what keeps them busy.
     ``report[0]`` becomes the nanoseconds for which this thread slept until the last helper had finished.
     """
     mine = 0
-    for helper in range(count):
-        if wanted > 0 and exchange_if(slots, SLOT * helper + STATE, IDLE, CLAIMED):
+    for helper in range(count + awake):
+        if (wanted > 0 or helper >= count) and exchange_if(slots, SLOT * helper + STATE, IDLE, CLAIMED):
             slots[SLOT * helper + JOB] = job
             slots[SLOT * helper + BLOCK] = block
             exchange(slots, SLOT * helper + STATE, POSTED)
-            call(functions[1], address(slots, SLOT * helper + WAKE), 0, 0, 0)
+            if helper < count:
+                call(functions[1], address(slots, SLOT * helper + WAKE), 0, 0, 0)
             mine |= 1 << helper
             wanted -= 1
     call(job, block, 0, 0, 0)
-    report[0] = 0
-    for helper in range(count):
+    for helper in range(count + awake):
         state = SLOT * helper + STATE
         if mine >> helper & 1 and not exchange_if(slots, state, POSTED, IDLE):
             looks = 0

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from tfray.ops.compiled.vectors import Int, Longs, Thread, call
+from numba import types
+
+from tfray.ops.compiled.vectors import Int, Longs, Thread, argument, call
+
+FLOATS = types.CPointer(types.float32)
 
 
 def execute(
@@ -10,43 +14,61 @@ def execute(
     last: Int,
     thread: Thread,
     functions: Longs,
-    width: Int,
+    items: Longs,
+    places: Longs,
     primitives: Longs,
     arguments: Longs,
-    counts: Longs,
     memories: Longs,
-    addresses: Longs,
-    scratch_memories: Longs,
-    scratches: Longs,
+    arrays: Longs,
+    offsets: Longs,
+    bases: Longs,
+    buffers: Int,
+    own: Longs,
     streams: Longs,
+    results: Longs,
+    lengths: Longs,
+    room: Longs,
     status: Longs,
 ) -> None:
-    """Run primitives, each on `width` memories of its own; ``status[0]`` becomes that of one that fails.
+    """Run primitives, those of an item one after the other; ``status[0]`` becomes that of one that fails.
 
     Args:
-        first: First primitive.
-        last: End of the range of primitives.
+        first: First item.
+        last: End of the range of items.
         thread: Which thread runs.
         functions: The addresses of ``omp_set_num_threads``, ``dnnl_memory_set_data_handle`` and
             ``dnnl_primitive_execute``.
-        width: Memories of a primitive.
+        items: The first primitive of each item, and the end of the last one's.
+        places: The first memory of each primitive, and the end of the last one's.
         primitives: The primitives.
         arguments: Where the arguments of each lie.
-        counts: How many these are.
-        memories: The memories of each.
-        addresses: Where the data of each memory lie.
-        scratch_memories: The scratchpad of each, or 0.
-        scratches: Where the scratchpad of each thread lies.
+        memories: The memories.
+        arrays: In which array the data of each memory lie; -1 - i for the thread's own buffer i.
+        offsets: Where they begin there, in bytes.
+        bases: Where each array begins.
+        buffers: Number of buffers that a thread has.
+        own: Where these lie, for all threads.
         streams: The stream of each thread.
+        results: For each item, the memory of floats of which negative ones become 0 at the end.
+        lengths: How many these are, or 0.
+        room: A number for each thread.
         status: Where to write.
     """
     if thread > 0:
         call(functions[0], 1, 0, 0, 0)
-    for index in range(first, last):
-        for place in range(index * width, (index + 1) * width):
-            call(functions[1], memories[place], addresses[place], 0, 0)
-        if scratch_memories[index] != 0:
-            call(functions[1], scratch_memories[index], scratches[thread], 0, 0)
-        result = call(functions[2], primitives[index], streams[thread], counts[index], arguments[index])
-        if result != 0:
-            status[0] = result
+    for item in range(first, last):
+        for index in range(items[item], items[item + 1]):
+            for place in range(places[index], places[index + 1]):
+                array = arrays[place]
+                data = own[thread * buffers - 1 - array] if array < 0 else bases[array] + offsets[place]
+                call(functions[1], memories[place], data, 0, 0)
+            count = places[index + 1] - places[index]
+            result = call(functions[2], primitives[index], streams[thread], count, arguments[index])
+            if result != 0:
+                status[0] = result
+        if lengths[item] > 0:
+            room[thread] = bases[arrays[results[item]]] + offsets[results[item]]
+            x = argument(room, thread, FLOATS)
+            for i in range(lengths[item]):
+                if x[i] < 0:
+                    x[i] = 0

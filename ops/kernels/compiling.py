@@ -113,14 +113,44 @@ class CompiledKernel:
             *arguments: Numbers, and C-contiguous arrays, as the kernel's annotations say.
             is_large: Whether several threads take part.
         """
+        self.bind(count, step, *arguments).run(is_large)
+
+    def bind(self, count: int, step: int, *arguments: Any) -> KernelCall:
+        """A call with these arguments, see `run`, to be made any number of times. The caller keeps the arrays alive."""
         layout = self._layout
         block = ctypes.create_string_buffer(layout.size)
         values = [address_of(value) if isinstance(value, np.ndarray) else value for value in arguments]
         layout.pack_into(block, 0, 0, step, count, 0, *values)
-        if is_large and count > step and (helpers := min(free_helpers(), -(-count // step) - 1)) > 0:
-            _shared_helpers().share(self._entry, block, helpers)
+        return KernelCall(self._entry, block, -(-count // step))
+
+
+class KernelCall:
+    """A kernel with its arguments; one thread makes the call at a time.
+
+    Args:
+        entry: The kernel.
+        block: The arguments.
+        shares: Among how many threads the items can be divided.
+    """
+
+    __slots__ = ("_block", "_entry", "_shares")
+
+    def __init__(self, entry: Entry, block: Any, shares: int) -> None:
+        self._entry = entry
+        self._block = block
+        self._shares = shares
+
+    def run(self, is_large: bool) -> None:
+        """Compute all items, on several threads if the work is large."""
+        self._block[:8] = _NO_ITEMS
+        if is_large and self._shares > 1 and (helpers := free_helpers()) is not None:
+            _shared_helpers().share(self._entry, self._block, min(helpers, self._shares - 1))
         else:
-            self._entry.call(block, 0)
+            self._entry.call(self._block, 0)
+
+
+_NO_ITEMS: Final = bytes(8)
+"""The counter of items that are taken, before the first."""
 
 
 def _shared_helpers() -> Helpers:
@@ -130,8 +160,8 @@ def _shared_helpers() -> Helpers:
 
 @cache
 def _helpers_of(process: int) -> Helpers:
-    serve, share = (kernel("handoff", name)._entry for name in ("serve", "share"))
-    return Helpers(serve, share, core_count() - 1)
+    serve, join, share = (kernel("handoff", name)._entry for name in ("serve", "join", "share"))
+    return Helpers(serve, join, share, core_count() - 1)
 
 
 @cache

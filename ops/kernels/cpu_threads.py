@@ -113,16 +113,29 @@ def thread_count() -> int:
     return 1 if getattr(_alone, "is_set", False) else _BLAS.count()
 
 
-def free_helpers() -> int:
-    """How many helpers a kernel may ask for: none during a pause, nor while calls aside keep the other cores busy."""
-    if getattr(_alone, "is_set", False) or time.perf_counter() < _pause.end:
-        return 0
-    return _BLAS.count() - 1 - (_pool.busy() if _pool is not None else 0)
+def free_helpers() -> int | None:
+    """How many helpers are free for a kernel; those that make calls aside may join in later.
+
+    None where a kernel has to do without any: on a thread that works alone, on one core, and during a pause.
+    """
+    threads = thread_count()
+    if threads == 1 or time.perf_counter() < _pause.end:
+        return None
+    return max(0, threads - 1 - (_pool.busy() if _pool is not None else 0))
 
 
 def note_wait(begun: float, done: float, now: float) -> None:
     """Note that a caller of helpers waited from `done` to `now`, after work since `begun`; see `_Pause`."""
     _pause.note(done - begun, done, now)
+
+
+_when_idle: Callable[[int], None] | None = None
+
+
+def when_idle(call: Callable[[int], None]) -> None:
+    """Have helpers call this, each with its number, when they have done a task and there is no other."""
+    global _when_idle
+    _when_idle = call
 
 
 def use_threads(count: int) -> None:
@@ -327,6 +340,8 @@ class _Pool:
             task = self._tasks.get()
             self._is_busy[number] = True
             task.run()
+            if _when_idle is not None and self._tasks.empty():
+                _when_idle(number)
             self._is_busy[number] = False
 
 
@@ -340,8 +355,8 @@ def _shared_pool() -> _Pool:
 
 def _forget_pool() -> None:
     # A forked child has no threads but its own.
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
+    global _pool, _pool_lock, _when_idle
+    _pool, _pool_lock, _when_idle = None, threading.Lock(), None
 
 
 if hasattr(os, "register_at_fork"):

@@ -110,6 +110,15 @@ class Library:
         arguments = (len(sizes), Sizes(*sizes), _FLOAT, form)
         return self.made("memory_desc", *arguments, create=f"dnnl_memory_desc_create_with_{create}")
 
+    def part_of(self, layout: Any, sizes: Sequence[int], offsets: Sequence[int]) -> Handle:
+        """The layout of a part of what lies in `layout`: its memory begins where that of the whole does.
+
+        Raises:
+            Unsupported: The part does not begin where a block of the layout does.
+        """
+        arguments = (layout, Sizes(*sizes), Sizes(*offsets))
+        return self.made("memory_desc", *arguments, create="dnnl_memory_desc_create_submemory")
+
     @property
     def stream(self) -> Handle:
         """The calling thread's stream."""

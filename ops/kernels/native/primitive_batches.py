@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cached_property
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -13,52 +14,117 @@ from tfray.ops.kernels.compiling import kernel
 from tfray.ops.kernels.cpu_threads import core_count
 from tfray.ops.kernels.native.onednn import Library, Primitive, aligned_scratch, check
 
+SCRATCH: Final = -1
+"""In place of an array's number: a buffer of the thread that computes, for what one primitive hands to the next."""
+
+_SCRATCHPAD: Final = -2
+"""Likewise the library's own scratchpad."""
+
+_BUFFERS: Final = 2
+"""Buffers of a thread: `SCRATCH`, and the scratchpad."""
+
+_THREADS: Final = 2 * core_count() - 1
+"""The calling thread, its helpers, and the threads of calls aside, which may join in."""
+
+_local = threading.local()
+
+
+def _own_buffers(sizes_bytes: tuple[int, ...]) -> Array:
+    """Where the buffers of each thread lie: ``[_THREADS, _BUFFERS]``. They belong to the calling thread, which all work
+    for."""
+    known, own = getattr(_local, "own", ((0,) * _BUFFERS, None))
+    if own is None or any(size > there for size, there in zip(sizes_bytes, known, strict=True)):
+        sizes_bytes = tuple(map(max, sizes_bytes, known))
+        own = np.zeros((_THREADS, _BUFFERS), np.int64)
+        for place, size in enumerate(sizes_bytes):
+            own[:, place] = [aligned_scratch(f"onednn{place}_{thread}", size) for thread in range(_THREADS)]
+        _local.own = sizes_bytes, own
+    return own
+
+
+class Place(NamedTuple):
+    """Where an argument of a primitive lies.
+
+    Attributes:
+        array: Which of the arrays that `PrimitiveBatch.run` is given, or `SCRATCH`.
+        offset: Bytes from its begin.
+    """
+
+    array: int
+    offset: int = 0
+
+
+Call = tuple[Primitive, Sequence[Place]]
+"""A primitive, and where each of its arguments lies."""
+
 
 class PrimitiveBatch:
-    """Primitives that are independent of each other. Any number of threads may run them at once.
+    """Items of work that are independent of each other. Any number of threads may run them at once.
 
     Args:
         dnnl: The library.
-        primitives: The primitives, of equally many arguments.
+        items: The calls of each item, in order.
+        arrays: Number of arrays that `run` is given.
+        between_bytes: Size of `SCRATCH`.
+        rectified: Floats of each item's last result, of which negative ones become 0 while they are in the cache; 0 for
+            none. The library's own way would make 0 of NaN too.
     """
 
-    def __init__(self, dnnl: Library, primitives: Sequence[Primitive]) -> None:
+    def __init__(
+        self,
+        dnnl: Library,
+        items: Sequence[Sequence[Call]],
+        arrays: int,
+        between_bytes: int = 0,
+        rectified: Sequence[int] = (),
+    ) -> None:
         self._dnnl = dnnl
-        self._primitives = primitives
-        self._width = len(primitives[0].layouts)
-        self._scratch_bytes = max(primitive.scratch_bytes for primitive in primitives)
+        calls = [call for item in items for call in item]
+        self._primitives = [primitive for primitive, _ in calls]
+        self._own_bytes = between_bytes, max(primitive.scratch_bytes for primitive in self._primitives)
+        flat: list[Place] = []
+        bounds, results = [0], []
+        for primitive, taken in calls:
+            flat += taken
+            results.append(len(flat) - 1)
+            if primitive.scratch_bytes:
+                flat.append(Place(_SCRATCHPAD))
+            bounds.append(len(flat))
+        items_at = np.array([0, *accumulate(len(item) for item in items)])
+        handles = np.array([primitive.handle for primitive in self._primitives])
+        self._count, self._arrays = len(items), arrays
+        self._fixed = np.array(dnnl.native_functions()), items_at, np.array(bounds), handles
+        self._places = tuple(np.array(flat).T.copy())
+        self._results = np.array(results)[items_at[1:] - 1], np.array(rectified or [0] * len(items))
         self._bound = threading.local()
 
-    @cached_property
-    def _constants(self) -> tuple[Array, ...]:
-        functions = np.array(self._dnnl.native_functions())
-        handles = np.array([primitive.handle for primitive in self._primitives])
-        return functions, handles
-
-    def run(self, addresses: Array, is_large: bool) -> None:
+    def run(self, *arrays: int, is_large: bool = True) -> None:
         """Compute.
 
         Args:
-            addresses: Where each argument of each primitive lies: int64 ``[primitives, arguments]``.
+            *arrays: Where each array begins.
             is_large: Whether helpers take part.
         """
         bound = self._bound
-        if not hasattr(bound, "arrays"):
-            made = [primitive.bind() for primitive in self._primitives]
-            bound.kept = made
-            memories = np.array([each.memories[: self._width] for each in made])
-            scratch = np.array([each.memories[self._width] if len(each.memories) > self._width else 0 for each in made])
-            arguments = np.array([each.address for each in made])
-            bound.arrays = arguments, np.array([len(each.memories) for each in made]), memories, scratch
-            bound.streams = np.array([each.value or 0 for each in self._dnnl.streams(core_count())])
-        arguments, counts, memories, scratch_memories = bound.arrays
-        scratches = bound.streams  # any numbers, where no primitive has a scratchpad
-        if self._scratch_bytes:
-            threads = range(len(bound.streams))
-            scratches = np.array([aligned_scratch(f"onednn{thread}", self._scratch_bytes) for thread in threads])
-        functions, handles = self._constants
-        status = np.zeros(1, np.int64)
-        loop = kernel("primitives", "execute")
-        values = functions, self._width, handles, arguments, counts, memories, addresses, scratch_memories, scratches
-        self._dnnl.on_one_thread(lambda: loop.run(len(handles), 1, *values, bound.streams, status, is_large=is_large))
-        check(int(status[0]))
+        own = _own_buffers(self._own_bytes)
+        if getattr(bound, "own", None) is not own:
+            self._bind(own)
+        bound.bases[:] = arrays
+        self._dnnl.on_one_thread(lambda: bound.call.run(is_large))
+        if bound.status[0]:
+            bound.own = None
+            check(int(bound.status[0]))
+
+    def _bind(self, own: Array) -> None:
+        """Prepare the call for this thread."""
+        bound = self._bound
+        bound.kept = [primitive.bind() for primitive in self._primitives]
+        memories = np.array([memory for each in bound.kept for memory in each.memories])
+        arguments = np.array([each.address for each in bound.kept])
+        streams = np.array([stream.value or 0 for stream in self._dnnl.streams(_THREADS)])
+        bound.bases, bound.status = np.zeros(self._arrays, np.int64), np.zeros(1, np.int64)
+        bound.own = own
+        data = *self._places, bound.bases, _BUFFERS, own, streams
+        made = *self._results, np.zeros(_THREADS, np.int64), bound.status
+        bound.arrays = *self._fixed, arguments, memories, *data, *made
+        bound.call = kernel("primitives", "execute").bind(self._count, 1, *bound.arrays)
