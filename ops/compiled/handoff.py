@@ -96,26 +96,26 @@ def _now(functions: Longs, room: Longs) -> int:
 
 
 @njit(inline="always")
-def _do(functions: Longs, slot: Longs, number: Int) -> None:
+def _do(functions: Longs, slot: Longs) -> None:
     if exchange_if(slot, STATE, POSTED, RUNNING):
-        call(slot[JOB], slot[BLOCK], number, 0, 0)
+        call(slot[JOB], slot[BLOCK], 0, 0, 0)
         if exchange(slot, STATE, FINISHED) == AWAITED:
             call(functions[1], address(slot, DONE), 0, 0, 0)
 
 
-def serve(first: Int, last: Int, functions: Longs, slot: Longs, number: Int) -> None:
+def serve(first: Int, last: Int, functions: Longs, slot: Longs) -> None:
     """Do what is handed to a helper, for ever.
 
     `functions` has the addresses of ``sem_wait``, ``sem_post`` and ``clock_gettime``.
     """
     while True:
         _wait(functions, address(slot, WAKE))
-        _do(functions, slot, number)
+        _do(functions, slot)
 
 
-def join(first: Int, last: Int, functions: Longs, slot: Longs, number: Int) -> None:
+def join(first: Int, last: Int, functions: Longs, slot: Longs) -> None:
     """Take part in what has been handed to a thread that was busy until now, if that still goes on."""
-    _do(functions, slot, number)
+    _do(functions, slot)
 
 
 def share(

@@ -54,8 +54,7 @@ def execute(
         room: A number for each thread.
         status: Where to write.
     """
-    if thread > 0:
-        call(functions[0], 1, 0, 0, 0)
+    call(functions[0], 1, 0, 0, 0)
     for item in range(first, last):
         for index in range(items[item], items[item + 1]):
             for place in range(places[index], places[index + 1]):

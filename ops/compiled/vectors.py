@@ -57,7 +57,7 @@ ARGUMENT_TYPES: Final = {
 
 Int = int
 Thread = int
-"""Which thread computes: 0 for the one that calls, then one of its helpers. Callers do not pass it."""
+"""Which of the threads that take part computes, counted from 0. Callers do not pass it."""
 Float = float
 Double = float
 Ints = MutableSequence[int]

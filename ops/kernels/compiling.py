@@ -30,7 +30,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.ops.kernels.addresses import address_of
-from tfray.ops.kernels.cpu_threads import core_count, free_helpers
+from tfray.ops.kernels.cpu_threads import free_helpers, thread_count
 from tfray.ops.kernels.native.native_helpers import Entry, Helpers
 from tfray.ops.kernels.native.onednn import PATHS_VARIABLE
 
@@ -48,8 +48,8 @@ STEP_ELEMENTS: Final = 1 << 14
 """Elements that a thread takes at a time: some microseconds of work, so that none waits long for another."""
 
 _HEADER: Final = 4
-"""Numbers of eight bytes at the begin of a block: the counter of items, items that a thread takes at a time, their
-number, and room for `Helpers.share`. Arguments follow."""
+"""Numbers of eight bytes at the begin of a block: how many times threads have taken items, how many threads have, how
+many items one takes at a time, and how many there are. Arguments follow."""
 
 _FORMS: Final[Mapping[str, str]] = {"Float": "f4x", "Double": "d"}
 """How arguments lie in a block, by the names that annotations use. All others are whole numbers or addresses."""
@@ -120,7 +120,7 @@ class CompiledKernel:
         layout = self._layout
         block = ctypes.create_string_buffer(layout.size)
         values = [address_of(value) if isinstance(value, np.ndarray) else value for value in arguments]
-        layout.pack_into(block, 0, 0, step, count, 0, *values)
+        layout.pack_into(block, 0, 0, 0, step, count, *values)
         return KernelCall(self._entry, block, -(-count // step))
 
 
@@ -142,15 +142,15 @@ class KernelCall:
 
     def run(self, is_large: bool) -> None:
         """Compute all items, on several threads if the work is large."""
-        self._block[:8] = _NO_ITEMS
+        self._block[:16] = _NOTHING_TAKEN
         if is_large and self._shares > 1 and (helpers := free_helpers()) is not None:
             _shared_helpers().share(self._entry, self._block, min(helpers, self._shares - 1))
         else:
-            self._entry.call(self._block, 0)
+            self._entry.call(self._block)
 
 
-_NO_ITEMS: Final = bytes(8)
-"""The counter of items that are taken, before the first."""
+_NOTHING_TAKEN: Final = bytes(16)
+"""The first two numbers of a block before a call."""
 
 
 def _shared_helpers() -> Helpers:
@@ -161,7 +161,7 @@ def _shared_helpers() -> Helpers:
 @cache
 def _helpers_of(process: int) -> Helpers:
     serve, join, share = (kernel("handoff", name)._entry for name in ("serve", "join", "share"))
-    return Helpers(serve, join, share, core_count() - 1)
+    return Helpers(serve, join, share, thread_count() - 1)
 
 
 @cache
@@ -212,22 +212,25 @@ def _compiled(function: Callable[..., None], types: Sequence[str]) -> bytes:
     names = ["who" if kind == "Thread" else f"a{index}" for index, kind in enumerate(types)]
     passed = [name for name in names if name != "who"]
     source = (
-        "def entry(block, who):\n"
+        "def entry(block):\n"
         + "".join(f"    {name} = argument(block, {_HEADER + place}, t_{name})\n" for place, name in enumerate(passed))
-        + "    step, count = block[1], block[2]\n"
+        + "    step, count = block[2], block[3]\n"
         "    first = take(block) * step\n"
-        "    while first < count:\n"
-        f"        kernel(first, min(first + step, count), {', '.join(names)})\n"
-        "        first = take(block) * step\n"
+        "    if first < count:\n"
+        "        who = take(behind(block, 1))\n"
+        "        while first < count:\n"
+        f"            kernel(first, min(first + step, count), {', '.join(names)})\n"
+        "            first = take(block) * step\n"
     )
     namespace = {
         "take": vectors.take,
         "argument": vectors.argument,
+        "behind": vectors.behind,
         "kernel": njit(error_model="numpy", forceinline=True)(function),
         **{f"t_{name}": vectors.ARGUMENT_TYPES[kind] for name, kind in zip(names, types, strict=True)},
     }
     exec(source, namespace)
-    signature = numba_types.void(numba_types.CPointer(numba_types.int64), numba_types.int64)
+    signature = numba_types.void(numba_types.CPointer(numba_types.int64))
     # All in one function: LLVM sees there that no call fails, and leaves out what would raise errors (see `_RAISING`).
     entry = cfunc(signature, error_model="numpy", forceinline=True)(namespace["entry"])
     text = entry.inspect_llvm().replace(entry.native_name, _ENTRY)

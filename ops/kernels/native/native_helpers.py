@@ -23,7 +23,7 @@ _SEMAPHORES: Final = (24, 56)
 _MOST: Final = 31
 """Helpers at most: the calling thread notes those that it has woken, and as many others, in one number."""
 
-_SERVE: Final = struct.Struct("=4q3q")
+_SERVE: Final = struct.Struct("=4q2q")
 _SHARE: Final = struct.Struct("=4q8q3q")
 _REPORT: Final = struct.Struct("=q")
 _REPORT_AT: Final = 8 * 12
@@ -34,14 +34,14 @@ class Entry:
 
     Attributes:
         address: Where its code begins.
-        call: Calls it with a block (see `compiling`) and the number of the thread.
+        call: Calls it with a block (see `compiling`).
     """
 
     __slots__ = ("address", "call")
 
     def __init__(self, address: int) -> None:
         self.address = address
-        self.call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address)
+        self.call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
 class Helpers:
@@ -71,10 +71,7 @@ class Helpers:
         # macOS has no such semaphores: there the calling thread works alone.
         failed = any(library.sem_init(slot + place, 0, 0) for slot in slots for place in _SEMAPHORES)
         self._count = 0 if failed else count
-        self._blocks = [
-            ctypes.create_string_buffer(_SERVE.pack(0, 1, 1, 0, self._functions, slot, number))
-            for number, slot in enumerate(slots, 1)
-        ]
+        self._blocks = [ctypes.create_string_buffer(_SERVE.pack(0, 0, 1, 1, self._functions, slot)) for slot in slots]
         self._join = join.call
         for number, block in enumerate(self._blocks[: self._count]):
             name = f"tfray-cpu_native_{number}"
@@ -85,8 +82,8 @@ class Helpers:
         """Called by a thread of `cpu_threads` that has nothing else to do: it joins in what others share out."""
         if number < self._count:
             block = self._blocks[self._count + number]
-            ctypes.memset(block, 0, 8)  # the counter of items, see `compiling`
-            self._join(block, 0)
+            ctypes.memset(block, 0, 16)  # nothing is taken, see `compiling`
+            self._join(block)
 
     def share(self, entry: Entry, block: Any, wanted: int) -> None:
         """Call a kernel on this thread, and on up to `wanted` helpers that are idle."""
@@ -94,9 +91,9 @@ class Helpers:
         report = ctypes.addressof(own) + _REPORT_AT
         job = entry.address, ctypes.addressof(block)
         helpers = self._functions, self._slots, self._count, wanted, self._count
-        _SHARE.pack_into(own, 0, 0, 1, 1, 0, *helpers, *job, report, 0, 0, 0)
+        _SHARE.pack_into(own, 0, 0, 0, 1, 1, *helpers, *job, report, 0, 0, 0)
         begun = time.perf_counter()
-        self._share(own, 0)
+        self._share(own)
         (waited_ns,) = _REPORT.unpack_from(own, _REPORT_AT)
         if waited_ns:
             now = time.perf_counter()
@@ -107,4 +104,4 @@ def _help(serve: Entry, block: Any) -> None:
     """What a helper's thread runs."""
     # Signals are the main thread's. A helper that one wakes while the process ends might find its code gone.
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    serve.call(block, 0)
+    serve.call(block)

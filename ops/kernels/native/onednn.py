@@ -78,8 +78,6 @@ class Library:
         self.set_address = self._dnnl.dnnl_memory_set_data_handle
         self.engine = self.made("engine", _CPU, c_size_t(0))
         self._local = threading.local()
-        self._lock = threading.Lock()
-        self._of_helpers: list[Handle] = []
 
     def made(self, kind: str, *arguments: Any, create: str = "") -> Handle:
         """A new object of the library, by its ``dnnl_<create>``, else ``dnnl_<kind>_create``."""
@@ -119,20 +117,12 @@ class Library:
         arguments = (layout, Sizes(*sizes), Sizes(*offsets))
         return self.made("memory_desc", *arguments, create="dnnl_memory_desc_create_submemory")
 
-    @property
-    def stream(self) -> Handle:
-        """The calling thread's stream."""
-        stream: Handle | None = getattr(self._local, "stream", None)
-        if stream is None:
-            stream = self._local.stream = self.made("stream", self.engine, _IN_ORDER)
-        return stream
-
-    def streams(self, count: int) -> list[c_void_p]:
-        """The calling thread's stream, and one for each helper: `count` of them."""
-        with self._lock:
-            while len(self._of_helpers) < count - 1:
-                self._of_helpers.append(self.made("stream", self.engine, _IN_ORDER))
-        return [each._as_parameter_ for each in (self.stream, *self._of_helpers[: count - 1])]
+    def streams(self, count: int) -> list[Handle]:
+        """Streams of the calling thread: one for each thread that works for it, itself the first."""
+        streams: list[Handle] = self._local.__dict__.setdefault("streams", [])
+        while len(streams) < count:
+            streams.append(self.made("stream", self.engine, _IN_ORDER))
+        return streams[:count]
 
     def native_functions(self) -> list[int]:
         """The addresses of ``omp_set_num_threads``, ``dnnl_memory_set_data_handle`` and ``dnnl_primitive_execute``."""
@@ -182,6 +172,11 @@ class Handle:
         if status in _UNSUPPORTED:
             raise Unsupported
         check(status)
+
+    @property
+    def value(self) -> int:
+        """What the library calls it by."""
+        return self._as_parameter_.value or 0
 
     def __del__(self) -> None:
         if self._as_parameter_:
@@ -257,7 +252,7 @@ class Primitive:
     @property
     def handle(self) -> int:
         """What the library calls it by."""
-        return self._primitive._as_parameter_.value or 0
+        return self._primitive.value
 
     def bind(self) -> Bound:
         """Memories for its arguments, and behind them for its scratchpad, if it has one."""
@@ -279,8 +274,8 @@ class Primitive:
             addresses = (*addresses, aligned_scratch("onednn", self.scratch_bytes))
         for memory, address in zip(bound.memories, addresses, strict=True):
             dnnl.set_address(memory, address)
-        count, place = len(bound.memories), bound.address
-        check(dnnl.on_one_thread(lambda: dnnl.execute(self._primitive, dnnl.stream, count, place)))
+        count, place, [stream] = len(bound.memories), bound.address, dnnl.streams(1)
+        check(dnnl.on_one_thread(lambda: dnnl.execute(self._primitive, stream, count, place)))
 
 
 class Bound:
@@ -297,7 +292,7 @@ class Bound:
 
     def __init__(self, numbers: Sequence[int], memories: Sequence[Handle]) -> None:
         self._kept = memories
-        self.memories = [memory._as_parameter_.value or 0 for memory in memories]
+        self.memories = [memory.value for memory in memories]
         self._arguments = (_Argument * len(numbers))(*map(_Argument, numbers, self.memories))
         self.address = ctypes.addressof(self._arguments)
 

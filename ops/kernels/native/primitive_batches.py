@@ -26,14 +26,14 @@ _BUFFERS: Final = 2
 _local = threading.local()
 
 
-def _own_buffers(sizes_bytes: tuple[int, ...]) -> Array:
-    """Where the buffers of each thread lie: ``[MOST_THREADS, _BUFFERS]``. They are the calling thread's own."""
-    known, own = getattr(_local, "own", ((0,) * _BUFFERS, None))
-    if own is None or any(size > there for size, there in zip(sizes_bytes, known, strict=True)):
-        sizes_bytes = tuple(map(max, sizes_bytes, known))
-        own = np.zeros((MOST_THREADS, _BUFFERS), np.int64)
+def _own_buffers(threads: int, sizes_bytes: tuple[int, ...]) -> Array:
+    """Where the buffers of each thread lie: ``[threads, _BUFFERS]`` at least. They are the calling thread's own."""
+    known, own = getattr(_local, "own", ((0,) * _BUFFERS, np.zeros((0, _BUFFERS), np.int64)))
+    if threads > len(own) or any(size > there for size, there in zip(sizes_bytes, known, strict=True)):
+        threads, sizes_bytes = max(threads, len(own)), tuple(map(max, sizes_bytes, known))
+        own = np.zeros((threads, _BUFFERS), np.int64)
         for place, size in enumerate(sizes_bytes):
-            own[:, place] = [aligned_scratch(f"onednn{place}_{thread}", size) for thread in range(MOST_THREADS)]
+            own[:, place] = [aligned_scratch(f"onednn{place}_{thread}", size) for thread in range(threads)]
         _local.own = sizes_bytes, own
     return own
 
@@ -89,6 +89,7 @@ class PrimitiveBatch:
         items_at = np.array([0, *accumulate(len(item) for item in items)])
         handles = np.array([primitive.handle for primitive in self._primitives])
         self._count, self._arrays = len(items), arrays
+        self._threads = min(len(items), MOST_THREADS)
         self._fixed = np.array(dnnl.native_functions()), items_at, np.array(bounds), handles
         self._places = tuple(np.array(flat).T.copy())
         self._results = np.array(results)[items_at[1:] - 1], np.array(rectified or [0] * len(items))
@@ -102,7 +103,7 @@ class PrimitiveBatch:
             is_large: Whether helpers take part.
         """
         bound = self._bound
-        own = _own_buffers(self._own_bytes)
+        own = _own_buffers(self._threads, self._own_bytes)
         if getattr(bound, "own", None) is not own:
             self._bind(own)
         bound.bases[:] = arrays
@@ -117,10 +118,10 @@ class PrimitiveBatch:
         bound.kept = [primitive.bind() for primitive in self._primitives]
         memories = np.array([memory for each in bound.kept for memory in each.memories])
         arguments = np.array([each.address for each in bound.kept])
-        streams = np.array([stream.value or 0 for stream in self._dnnl.streams(MOST_THREADS)])
+        streams = np.array([stream.value for stream in self._dnnl.streams(self._threads)])
         bound.bases, bound.status = np.zeros(self._arrays, np.int64), np.zeros(1, np.int64)
         bound.own = own
         data = *self._places, bound.bases, _BUFFERS, own, streams
-        made = *self._results, np.zeros(MOST_THREADS, np.int64), bound.status
+        made = *self._results, np.zeros(self._threads, np.int64), bound.status
         bound.arrays = *self._fixed, arguments, memories, *data, *made
         bound.call = kernel("primitives", "execute").bind(self._count, 1, *bound.arrays)
