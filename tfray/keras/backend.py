@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_session, reset_default_graph
+from tfray.framework.graph import Tensor, get_default_graph, reset_default_graph
 from tfray.gradients import gradients as gradients_of
 from tfray.keras.step_loop import rnn as rnn
 from tfray.keras.tensor_functions import (
@@ -107,14 +107,9 @@ from tfray.keras.tensor_functions import (
 from tfray.library.rnn.sequence_labels import ctc_batch_cost as ctc_batch_cost
 from tfray.library.rnn.sequence_labels import ctc_decode as ctc_decode
 from tfray.library.rnn.sequence_labels import ctc_label_dense_to_sparse as ctc_label_dense_to_sparse
-from tfray.library.variables.variables import (
-    global_variables,
-    local_variables,
-    report_uninitialized_variables,
-    variables_initializer,
-)
+from tfray.library.variables.kept_session import get_session as get_session
+from tfray.library.variables.kept_session import set_session as set_session
 from tfray.ops.arrays.source_ops import placeholder_with_default
-from tfray.session import Session
 
 # fmt: off
 __all__ = [
@@ -174,39 +169,9 @@ def phase_feed(training: bool) -> dict[Tensor, Any]:
     return {phase: training} if isinstance(phase, Tensor) else {}
 
 
-def get_session() -> Session:
-    """The default session, or one that is kept for the current graph; its variables are initialised."""
-    graph = get_default_graph()
-    session = get_default_session()
-    if session is None or session.graph is not graph:
-        sessions: dict[str, Session] = graph.extra("keras_session", dict)
-        if "session" not in sessions:
-            sessions["session"] = Session(graph=graph)
-        session = sessions["session"]
-    _initialize(graph, session)
-    return session
-
-
-def set_session(session: Session) -> None:
-    """Use a session for its graph."""
-    session.graph.extra("keras_session", dict)["session"] = session
-
-
 def clear_session() -> None:
     """Start anew with an empty default graph."""
     reset_default_graph()
-
-
-def _initialize(graph: Graph, session: Session) -> None:
-    """Initialise the variables of the graph that are not initialised yet, each only once."""
-    known: dict[Any, set[Any]] = graph.extra("keras_initialized", dict)
-    done = known.setdefault(id(session), set())
-    variables = [variable for variable in global_variables() + local_variables() if variable not in done]
-    if not variables:
-        return
-    missing = {name.decode() for name in session.run(report_uninitialized_variables(variables))}
-    session.run(variables_initializer([variable for variable in variables if variable.op.name in missing]))
-    done.update(variables)
 
 
 def get_value(x: Any) -> Any:

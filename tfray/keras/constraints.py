@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tfray.framework.graph import Tensor
 from tfray.keras import tensor_functions
-from tfray.keras.descriptions import Described, named_object
+from tfray.library.layers.descriptions import Described, named_object
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 

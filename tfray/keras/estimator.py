@@ -25,11 +25,11 @@ from tfray.framework.plain_graph import PlainGraph, PlainNode
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
-from tfray.keras.layers.remembered_layers import mask_of
 from tfray.keras.optimizers import Optimizer
 from tfray.keras.saving import load_model
 from tfray.keras.training import importance, mean_loss, values_of
 from tfray.library.inspect.graph_util import extract_sub_graph
+from tfray.library.layers.layer_history import mask_of
 from tfray.library.metrics.mean_metrics import mean
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops

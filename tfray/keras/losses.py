@@ -9,8 +9,8 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.keras import tensor_functions
-from tfray.keras.descriptions import Described
 from tfray.keras.tensor_functions import epsilon
+from tfray.library.layers.descriptions import Described
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn import activation_ops, normalization_ops

@@ -19,13 +19,12 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import layers as keras_layers
 from tfray.keras import saving
-from tfray.keras.descriptions import described, restored
 from tfray.keras.layers import Input, InputLayer, Layer
 from tfray.keras.layers.operation_layers import TensorFlowOpLayer
-from tfray.keras.layers.remembered_layers import history, mask_of
 from tfray.keras.saving import clone_model, load_model, model_from_config, model_from_json, save_model
 from tfray.keras.training import Trainable
-from tfray.library.layers import base_layer
+from tfray.library.layers.descriptions import described, restored
+from tfray.library.layers.layer_history import history, mask_of
 from tfray.ops.arrays import array_ops
 
 # fmt: off
@@ -328,7 +327,7 @@ class Sequential(Model):
         if isinstance(layer, Tensor):
             self._connect_tensors(layer, layer)
             return
-        if not isinstance(layer, base_layer.Layer):
+        if not isinstance(layer, Layer):
             raise InvalidArgumentError(f"Sequential.add takes a layer, not {layer!r}")
         shape = getattr(layer, "batch_input_shape", None)
         if not self._stack and not self.inputs:

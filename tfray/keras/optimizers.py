@@ -8,7 +8,7 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation, get_default_graph
 from tfray.keras.backend import get_session
-from tfray.keras.descriptions import Described
+from tfray.library.layers.descriptions import Described
 from tfray.library.variables.clip import clip_by_norm
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tfray.keras.descriptions import named_object
+from tfray.library.layers.descriptions import named_object
 from tfray.library.variables.regularizers import L1L2 as L1L2
 from tfray.library.variables.regularizers import Regularizer as Regularizer
 from tfray.library.variables.regularizers import l1 as l1

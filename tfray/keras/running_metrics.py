@@ -13,8 +13,8 @@ from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.keras import backend, initializers, losses
-from tfray.keras.descriptions import Described
 from tfray.library.layers.base_layer import snake_case
+from tfray.library.layers.descriptions import Described
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.math import math_ops, search_ops

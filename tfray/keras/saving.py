@@ -17,8 +17,8 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats.files import failures_of, given_path
 from tfray.formats.npy import read_npz
 from tfray.framework.call_errors import damage_reported
-from tfray.keras.descriptions import described, restored
 from tfray.keras.optimizers import of_train
+from tfray.library.layers.descriptions import described, restored
 from tfray.library.platform import logging
 
 _DESCRIPTION: Final = "model"

@@ -19,7 +19,7 @@ from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
 from tfray.keras.batch_sources import BatchSource, is_source, parts_of, refuse_batch_size
 from tfray.keras.callbacks import Callback, CallbackList, History
-from tfray.keras.layers.remembered_layers import mask_of
+from tfray.library.layers.layer_history import mask_of
 from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default

@@ -12,9 +12,9 @@ import numpy as np
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of
 from tfray.keras.batch_sources import Sequence
-from tfray.keras.descriptions import CustomObjectScope as CustomObjectScope
-from tfray.keras.descriptions import described, restored
-from tfray.keras.descriptions import get_custom_objects as get_custom_objects
+from tfray.library.layers.descriptions import CustomObjectScope as CustomObjectScope
+from tfray.library.layers.descriptions import described, restored
+from tfray.library.layers.descriptions import get_custom_objects as get_custom_objects
 
 __all__ = [
     "CustomObjectScope", "Sequence", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfray.keras.descriptions import described, restored
 from tfray.keras.layers.image_layers import AveragePooling1D as AveragePooling1D
 from tfray.keras.layers.image_layers import AveragePooling2D as AveragePooling2D
 from tfray.keras.layers.image_layers import AveragePooling3D as AveragePooling3D
@@ -94,7 +93,8 @@ from tfray.keras.layers.recurrent_layers import LSTMCell as LSTMCell
 from tfray.keras.layers.recurrent_layers import SimpleRNN as SimpleRNN
 from tfray.keras.layers.recurrent_layers import SimpleRNNCell as SimpleRNNCell
 from tfray.keras.layers.recurrent_layers import StackedRNNCells as StackedRNNCells
-from tfray.keras.layers.remembered_layers import Layer as Layer
+from tfray.library.layers.descriptions import described, restored
+from tfray.library.layers.keras_layer import Layer as Layer
 
 # fmt: off
 __all__ = [

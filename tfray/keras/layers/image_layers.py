@@ -5,44 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tfray.keras.layers.remembered_layers import Layer, Remembering
+from tfray.keras.layers.keras_variants import InKeras
 from tfray.library.layers import convolution_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
+from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
 from tfray.ops.image import resize_ops
 from tfray.ops.math import math_ops
 from tfray.ops.math.sorting_ops import repeat as repeated
 
 
-class Conv1D(Remembering, convolution_layers.Conv1D):
+class Conv1D(InKeras, convolution_layers.Conv1D):
     """A convolution of sequences; arguments as for `tf.layers.Conv1D`."""
 
 
-class Conv2D(Remembering, convolution_layers.Conv2D):
+class Conv2D(InKeras, convolution_layers.Conv2D):
     """A convolution of images; arguments as for `tf.layers.Conv2D`."""
 
 
-class Conv2DTranspose(Remembering, convolution_layers.Conv2DTranspose):
+class Conv2DTranspose(InKeras, convolution_layers.Conv2DTranspose):
     """A transposed convolution of images; arguments as for `tf.layers.Conv2DTranspose`."""
 
 
-class SeparableConv2D(Remembering, convolution_layers.SeparableConv2D):
+class SeparableConv2D(InKeras, convolution_layers.SeparableConv2D):
     """A separable convolution of images; arguments as for `tf.layers.SeparableConv2D`."""
 
 
-class Conv3D(Remembering, convolution_layers.Conv3D):
+class Conv3D(InKeras, convolution_layers.Conv3D):
     """A convolution of volumes; arguments as for `tf.layers.Conv3D`."""
 
 
-class Conv3DTranspose(Remembering, convolution_layers.Conv3DTranspose):
+class Conv3DTranspose(InKeras, convolution_layers.Conv3DTranspose):
     """A transposed convolution of volumes; arguments as for `tf.layers.Conv3DTranspose`."""
 
 
-class SeparableConv1D(Remembering, convolution_layers.SeparableConv1D):
+class SeparableConv1D(InKeras, convolution_layers.SeparableConv1D):
     """A separable convolution of sequences; arguments as for `tf.layers.SeparableConv1D`."""
 
 
-class _Pooling(Remembering):
+class _Pooling(InKeras):
     def __init__(self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", **kwargs: Any) -> None:
         super().__init__(pool_size, strides, padding, **kwargs)
 

@@ -9,8 +9,8 @@ from typing import Any
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.tensor_shape import TensorShape
-from tfray.keras.layers.remembered_layers import Layer
 from tfray.keras.tensor_functions import batch_dot
+from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn import normalization_ops

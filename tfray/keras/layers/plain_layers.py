@@ -14,8 +14,10 @@ from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, constraints, initializers, regularizers, tensor_functions
 from tfray.keras.backend import get_uid, learning_phase
-from tfray.keras.layers.remembered_layers import Layer, Remembering, history
+from tfray.keras.layers.keras_variants import InKeras
 from tfray.library.layers import core_layers, feature_column, normalization_layers
+from tfray.library.layers.keras_layer import Layer
+from tfray.library.layers.layer_history import history
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.control.control_flow_ops import smart_cond
@@ -84,25 +86,21 @@ def Input(
     return tensor
 
 
-class Dense(Remembering, core_layers.Dense):
+class Dense(InKeras, core_layers.Dense):
     """A dense layer; arguments as for `tf.layers.Dense`."""
-
-    supports_masking = True
 
     def __init__(self, units: int, activation: Any = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(units, activation, *args, **kwargs)
 
 
-class BatchNormalization(Remembering, normalization_layers.BatchNormalization):
+class BatchNormalization(InKeras, normalization_layers.BatchNormalization):
     """Batch normalization; arguments as for `tf.layers.BatchNormalization`. A model runs its updates itself."""
-
-    supports_masking = True
 
     def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
         return super().call(inputs, learning_phase() if training is None else training, **kwargs)
 
 
-class DenseFeatures(Remembering, feature_column.DenseFeatures):
+class DenseFeatures(InKeras, feature_column.DenseFeatures):
     """The numbers of feature columns, ``[batch, width]``, for a dictionary of features."""
 
 
@@ -253,10 +251,8 @@ def _trains(training: Any) -> Any:
     return learning_phase() if training is None else training
 
 
-class Dropout(Remembering, core_layers.Dropout):
+class Dropout(InKeras, core_layers.Dropout):
     """Dropout in training; arguments as for `tf.layers.Dropout`. In `noise_shape`, None is the size of the inputs."""
-
-    supports_masking = True
 
     def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
         shape = self._noise_shape(inputs)
@@ -381,7 +377,7 @@ class ActivityRegularization(Layer):
         super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **kwargs)
 
 
-class Flatten(Remembering, core_layers.Flatten):
+class Flatten(InKeras, core_layers.Flatten):
     """Joins all dimensions but the first."""
 
 

@@ -14,8 +14,8 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, backend, constraints, initializers, regularizers
 from tfray.keras.backend import learning_phase
 from tfray.keras.layers.recurrent_cells import build_cell, drop_mask, first_states, output_size, run_cell, size_shape
-from tfray.keras.layers.remembered_layers import Layer
 from tfray.keras.step_loop import rnn
+from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
 from tfray.library.variables.variable_scope import variable_scope
 from tfray.library.variables.variables import Variable
@@ -488,7 +488,7 @@ class RNN(Layer):
                 shown = [value.shape for value in values]
                 raise ValueError(f"Layer {self.name} expects states of shapes {shapes}, but it received {shown}")
         if not self._kept_states:
-            self._kept_states = [Variable(value, trainable=False, name="state") for value in values]
+            vars(self)["_kept_states"] = [Variable(value, trainable=False, name="state") for value in values]
         else:
             backend.batch_set_value(zip(self._kept_states, values, strict=True))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
 import numpy as np
@@ -25,6 +25,8 @@ _MODULES: Final = {
     "init": "tfray.library.namespaces.initializers",
     "nn": "tfray.library.namespaces.nn",
     "math": "tfray.library.namespaces.math",
+    "tf_layers": "tfray.library.namespaces.layers",
+    "operations": "tfray.keras.layers.operation_layers",
 }
 """Modules whose public names may stand in descriptions."""
 
@@ -44,7 +46,7 @@ class CustomObjectScope:
         *dictionaries: Classes and functions by name.
     """
 
-    def __init__(self, *dictionaries: Mapping[str, Any]) -> None:
+    def __init__(self, *dictionaries: Mapping[str, object]) -> None:
         self._given = dictionaries
 
     def __enter__(self) -> None:
@@ -62,7 +64,7 @@ class Described:
 
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """The object, which remembers the arguments."""
         made = super().__new__(cls)
         made._made_with = args, kwargs
@@ -89,7 +91,7 @@ class Described:
         return any(p.name == name or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def described(value: Any) -> Any:
+def described(value: object) -> Any:
     """A value as numbers, texts, lists and dictionaries.
 
     Raises:
@@ -116,10 +118,11 @@ def described(value: Any) -> Any:
     raise InvalidArgumentError(f"{value!r} cannot be described: numbers, texts, and objects with get_config can be")
 
 
-def _name_of(value: Any) -> str:
+def _name_of(value: type | Callable[..., object]) -> str:
     name = value.__name__
-    for short, module in _MODULES.items():
-        if getattr(importlib.import_module(module), name, None) is value:
+    for short, module_name in _MODULES.items():
+        module = importlib.import_module(module_name)
+        if name in module.__all__ and getattr(module, name) is value:
             return f"{short}.{name}"
     if not name.isidentifier():
         raise InvalidArgumentError(
@@ -129,7 +132,7 @@ def _name_of(value: Any) -> str:
     return str(name)
 
 
-def restored(value: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+def restored(value: object, custom_objects: Mapping[str, object] | None = None) -> Any:
     """What `described` gave, as objects again.
 
     Args:
@@ -159,7 +162,7 @@ def restored(value: Any, custom_objects: Mapping[str, Any] | None = None) -> Any
         raise InvalidArgumentError(f"{value['class_name']!r} cannot be made of {config}: {reason_of(error)}") from error
 
 
-def named_object(name: str, known: Mapping[str, Any], what: str) -> Any:
+def named_object(name: str, known: Mapping[str, object], what: str) -> Any:
     """What a name stands for: an object of a class with its default arguments, or a function.
 
     Args:
@@ -176,7 +179,7 @@ def named_object(name: str, known: Mapping[str, Any], what: str) -> Any:
     return found() if isinstance(found, type) else found
 
 
-def _named(name: Any, custom_objects: Mapping[str, Any] | None) -> Any:
+def _named(name: object, custom_objects: Mapping[str, object] | None) -> Any:
     short, _, own = str(name).rpartition(".")
     known = {**_custom_objects, **(custom_objects or {})}
     if not short and own in known:

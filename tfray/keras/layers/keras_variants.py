@@ -1,0 +1,26 @@
+"""What layers of ``tf.layers`` are as layers of ``tf.keras``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tfray.library.layers.keras_layer import NAMED, named
+
+
+class InKeras:
+    """A mixin for a layer of ``tf.layers``: losses and updates go to no collection, and the first has no number.
+
+    Args:
+        *args: Arguments of the layer.
+        **kwargs: Likewise; initializers, regularizers and constraints may be names.
+    """
+
+    _first_number: ClassVar[int] = 0
+    _in_collections: ClassVar[bool] = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in kwargs.items():
+            kind = key.rpartition("_")[2]
+            if kind in NAMED:
+                kwargs[key] = named(value, kind)
+        super().__init__(*args, **kwargs)
