@@ -39,7 +39,7 @@ class TensorFlowOpLayer(Layer):
         if source.graph is not graph:  # it was restored: its own inputs are constants
             values: list[Any] = [None if each.graph is graph else constant_value(each) for each in tensors]
             tensors = [each if value is None else constant(value) for each, value in zip(tensors, values, strict=True)]
-        made = graph.create_op(source.type, tensors, source.attrs, name=source.type)
+        made = graph.add_operation(source.type, tensors, source.attrs, name=source.type)
         return made.outputs[0] if len(made.outputs) == 1 else list(made.outputs)
 
     def get_config(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class TensorFlowOpLayer(Layer):
                 constant(values[place], each.dtype) if place in values else placeholder(each.dtype, each.shape)
                 for place, each in enumerate(inputs)
             ]
-            graph.create_op(self._operation.type, tensors, self._operation.attrs, name=_NAME)
+            graph.add_operation(self._operation.type, tensors, self._operation.attrs, name=_NAME)
             written = base64.b64encode(graph.as_graph_def().SerializeToString()).decode()
         return {"name": self.name, "trainable": self.trainable, "graph": written, "places": self._places}
 
