@@ -16,6 +16,7 @@ import numpy as np
 
 from tfray.formats.files import failures_of, given_path
 from tfray.keras.batch_sources import Sequence
+from tfray.keras.settings import floatx, image_data_format
 from tfray.ops.image.image_files import pillow
 
 # fmt: off
@@ -42,7 +43,7 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
         data_format: ``channels_first`` for ``[channels, height, width]``.
         dtype: Dtype; float32 when None.
     """
-    array = np.asarray(img, dtype=dtype or "float32")
+    array = np.asarray(img, dtype=dtype or floatx())
     if array.ndim == 2:
         array = array[..., None]
     if array.ndim != 3:
@@ -62,7 +63,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
     Raises:
         ValueError: It has another shape.
     """
-    array = np.asarray(x, dtype=dtype or "float32")
+    array = np.asarray(x, dtype=dtype or floatx())
     if array.ndim != 3:
         raise ValueError(f"Expected image array to have rank 3 (single image). Got array with shape: {array.shape}")
     if data_format == "channels_first":
@@ -427,7 +428,7 @@ class ImageDataGenerator:
         self.fill_mode, self.cval = fill_mode, cval
         self.horizontal_flip, self.vertical_flip = horizontal_flip, vertical_flip
         self.rescale, self.preprocessing_function = rescale, preprocessing_function
-        self.data_format, self.dtype = data_format or "channels_last", dtype or "float32"
+        self.data_format, self.dtype = data_format or image_data_format(), dtype or floatx()
         if self.data_format not in ("channels_last", "channels_first"):
             raise ValueError(f'`data_format` should be "channels_last" or "channels_first". Received: {data_format}')
         if not 0 <= validation_split < 1:

@@ -41,17 +41,18 @@ from tfray.keras.running_metrics import categorical_accuracy as categorical_accu
 from tfray.keras.running_metrics import sparse_categorical_accuracy as sparse_categorical_accuracy
 from tfray.keras.running_metrics import sparse_top_k_categorical_accuracy as sparse_top_k_categorical_accuracy
 from tfray.keras.running_metrics import top_k_categorical_accuracy as top_k_categorical_accuracy
+from tfray.library.layers.descriptions import deserializer
+from tfray.library.layers.descriptions import serialize as serialize
 
 # fmt: off
 __all__ = [
     "AUC", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "CategoricalAccuracy", "CategoricalCrossentropy",
-    "CategoricalHinge",
-    "FalseNegatives", "FalsePositives", "Hinge", "Mean", "MeanAbsoluteError", "MeanAbsolutePercentageError",
-    "MeanSquaredError", "MeanSquaredLogarithmicError", "Metric", "Poisson", "Precision", "Recall",
-    "RootMeanSquaredError", "SparseCategoricalAccuracy", "SparseCategoricalCrossentropy",
+    "CategoricalHinge", "FalseNegatives", "FalsePositives", "Hinge", "Mean", "MeanAbsoluteError",
+    "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Metric", "Poisson",
+    "Precision", "Recall", "RootMeanSquaredError", "SparseCategoricalAccuracy", "SparseCategoricalCrossentropy",
     "SparseTopKCategoricalAccuracy", "SquaredHinge", "Sum", "TopKCategoricalAccuracy", "TrueNegatives",
-    "TruePositives", "binary_accuracy", "categorical_accuracy", "get", "sparse_categorical_accuracy",
-    "sparse_top_k_categorical_accuracy", "top_k_categorical_accuracy",
+    "TruePositives", "binary_accuracy", "categorical_accuracy", "deserialize", "get", "serialize",
+    "sparse_categorical_accuracy", "sparse_top_k_categorical_accuracy", "top_k_categorical_accuracy",
 ]
 # fmt: on
 
@@ -106,3 +107,6 @@ def _accuracy_for(loss: Any, output: Tensor | None) -> Callable[..., Tensor]:
         return sparse_categorical_accuracy
     size = None if output is None or not output.shape.rank else output.shape.as_list()[-1]
     return binary_accuracy if name == "binary_crossentropy" or size == 1 else categorical_accuracy
+
+
+deserialize = deserializer(get)

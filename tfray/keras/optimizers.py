@@ -8,7 +8,8 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation, get_default_graph
 from tfray.keras.backend import get_session
-from tfray.library.layers.descriptions import Described
+from tfray.library.layers.descriptions import Described, deserializer
+from tfray.library.layers.descriptions import serialize as serialize
 from tfray.library.variables.clip import clip_by_norm
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
@@ -22,7 +23,7 @@ from tfray.training.optimizers.nadam import NadamOptimizer
 from tfray.training.optimizers.optimizer import Optimizer as TrainOptimizer
 from tfray.training.optimizers.rms_prop import RMSPropOptimizer
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Nadam", "Optimizer", "RMSprop", "get"]
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Nadam", "Optimizer", "RMSprop", "deserialize", "get", "serialize"]
 
 
 class Optimizer(Described):
@@ -192,3 +193,6 @@ class _Given(Optimizer):
 def of_train(optimizer: Optimizer) -> bool:
     """Whether it is one of ``tf.train``, which cannot be described."""
     return isinstance(optimizer, _Given)
+
+
+deserialize = deserializer(get)

@@ -19,6 +19,7 @@ from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
 from tfray.keras.batch_sources import BatchSource, is_source, parts_of, refuse_batch_size
 from tfray.keras.callbacks import Callback, CallbackList, History
+from tfray.keras.settings import floatx
 from tfray.library.layers.layer_history import mask_of
 from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops, grouping_ops
@@ -132,7 +133,7 @@ class Trainable:
             parts = [mean_loss(*each, self.__weights_input) for each in outputs]
             total = math_ops.add_n(
                 [weight * part for weight, part in zip(loss_weights, parts, strict=True)]
-                + [array_ops.cast(loss, dtypes.float32) for loss in self.losses]
+                + [array_ops.cast(loss, floatx()) for loss in self.losses]
             )
             own = [(f"{name}_loss", (part, constant(1.0))) for name, part in zip(names, parts, strict=True)]
             values = own if len(names) > 1 else []
@@ -482,7 +483,8 @@ def _arrays(values: Any, names: Sequence[str]) -> list[np.ndarray]:
     else:
         items = values if isinstance(values, (list, tuple)) and np.ndim(values[0]) > 0 else [values]
     arrays = [np.asarray(item) for item in items]
-    return [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
+    floats = [array.dtype in (np.float64, np.float32, np.float16) for array in arrays]
+    return [array.astype(floatx()) if is_float else array for array, is_float in zip(arrays, floats, strict=True)]
 
 
 def _for_outputs(given: Any, names: Sequence[str], default: Any = None) -> list[Any]:
@@ -509,7 +511,7 @@ def _with_last_dimension(array: np.ndarray) -> np.ndarray:
 
 
 def _target_dtype(array: np.ndarray) -> Any:
-    return dtypes.int64 if array.dtype.kind in "iub" else dtypes.float32
+    return dtypes.int64 if array.dtype.kind in "iub" else floatx()
 
 
 def _sliced(inputs: Any, targets: Any, weights: Any, size: int, shuffle: bool, steps: int | None) -> Iterator[_Batch]:
@@ -537,13 +539,14 @@ def mean_loss(loss: Any, target: Tensor, output: Tensor, weights: Tensor | None 
         weights: What examples, or steps of sequences, count.
     """
     values = values_of(loss, target, output)
-    return math_ops.reduce_mean(values * importance(values, output, weights))
+    found = values * importance(values, output, weights)
+    return loss.reduced(found) if isinstance(loss, keras_losses.Loss) else math_ops.reduce_mean(found)
 
 
 def values_of(function: Any, target: Tensor, output: Tensor) -> Tensor:
     """The values of a loss or a metric, for each example if it has them."""
-    found = function.per_example(target, output) if hasattr(function, "per_example") else function(target, output)
-    return array_ops.cast(found, dtypes.float32) if not found.dtype.is_floating else found
+    found = (function.call if isinstance(function, keras_losses.Loss) else function)(target, output)
+    return array_ops.cast(found, floatx()) if not found.dtype.is_floating else found
 
 
 def importance(values: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -567,12 +570,12 @@ def _result_after_update(metric: Any, target: Tensor, output: Tensor, weights: T
         rank = max((output.shape.rank or 1) - 1, *(factor.shape.rank or 0 for factor in factors))
         product = constant(1.0)
         for factor in factors:
-            product = product * _with_rank(array_ops.cast(factor, dtypes.float32), rank)
-        examples = array_ops.ones_like(_with_rank(array_ops.cast(output, dtypes.float32)[..., 0], rank))
+            product = product * _with_rank(array_ops.cast(factor, floatx()), rank)
+        examples = array_ops.ones_like(_with_rank(array_ops.cast(output, floatx())[..., 0], rank))
         more["sample_weight"] = product * examples
     update = metric.update_state(target, output, **more)
     with get_default_graph().control_dependencies([] if update is None else [update]):
-        return array_ops.cast(array_ops.identity(metric.result()), dtypes.float32)
+        return array_ops.cast(array_ops.identity(metric.result()), floatx())
 
 
 def _sum_and_count(metric: Any, loss: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> tuple[Any, Any]:

@@ -15,11 +15,17 @@ from tfray.keras.batch_sources import Sequence
 from tfray.library.layers.descriptions import CustomObjectScope as CustomObjectScope
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.layers.descriptions import get_custom_objects as get_custom_objects
+from tfray.library.layers.descriptions import get_registered_name as get_registered_name
+from tfray.library.layers.descriptions import get_registered_object as get_registered_object
+from tfray.library.layers.descriptions import register_keras_serializable as register_keras_serializable
 
+# fmt: off
 __all__ = [
     "CustomObjectScope", "Sequence", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
-    "get_file", "normalize", "serialize_keras_object", "to_categorical",
-]  # fmt: skip
+    "get_file", "get_registered_name", "get_registered_object", "normalize", "register_keras_serializable",
+    "serialize_keras_object", "to_categorical",
+]
+# fmt: on
 
 custom_object_scope = CustomObjectScope
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tfray.keras.layers.keras_variants import InKeras
+from tfray.keras.settings import image_data_format
 from tfray.library.layers import convolution_layers, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.keras_layer import Layer
@@ -22,21 +23,31 @@ class Conv1D(InKeras, convolution_layers.Conv1D):
 class Conv2D(InKeras, convolution_layers.Conv2D):
     """A convolution of images; arguments as for `tf.layers.Conv2D`."""
 
+    _takes_images = True
+
 
 class Conv2DTranspose(InKeras, convolution_layers.Conv2DTranspose):
     """A transposed convolution of images; arguments as for `tf.layers.Conv2DTranspose`."""
+
+    _takes_images = True
 
 
 class SeparableConv2D(InKeras, convolution_layers.SeparableConv2D):
     """A separable convolution of images; arguments as for `tf.layers.SeparableConv2D`."""
 
+    _takes_images = True
+
 
 class Conv3D(InKeras, convolution_layers.Conv3D):
     """A convolution of volumes; arguments as for `tf.layers.Conv3D`."""
 
+    _takes_images = True
+
 
 class Conv3DTranspose(InKeras, convolution_layers.Conv3DTranspose):
     """A transposed convolution of volumes; arguments as for `tf.layers.Conv3DTranspose`."""
+
+    _takes_images = True
 
 
 class SeparableConv1D(InKeras, convolution_layers.SeparableConv1D):
@@ -55,6 +66,8 @@ class MaxPooling1D(_Pooling, pooling_layers.MaxPooling1D):
 class MaxPooling2D(_Pooling, pooling_layers.MaxPooling2D):
     """Maxima of windows of images; arguments as for `tf.layers.MaxPooling2D`."""
 
+    _takes_images = True
+
 
 class AveragePooling1D(_Pooling, pooling_layers.AveragePooling1D):
     """Means of windows of sequences; arguments as for `tf.layers.AveragePooling1D`."""
@@ -63,13 +76,19 @@ class AveragePooling1D(_Pooling, pooling_layers.AveragePooling1D):
 class AveragePooling2D(_Pooling, pooling_layers.AveragePooling2D):
     """Means of windows of images; arguments as for `tf.layers.AveragePooling2D`."""
 
+    _takes_images = True
+
 
 class MaxPooling3D(_Pooling, pooling_layers.MaxPooling3D):
     """Maxima of windows of volumes; arguments as for `tf.layers.MaxPooling3D`."""
 
+    _takes_images = True
+
 
 class AveragePooling3D(_Pooling, pooling_layers.AveragePooling3D):
     """Means of windows of volumes; arguments as for `tf.layers.AveragePooling3D`."""
+
+    _takes_images = True
 
 
 class _Global(Layer):
@@ -77,7 +96,7 @@ class _Global(Layer):
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.data_format = data_format or "channels_last"
+        self.data_format = data_format or image_data_format()
 
     def _axes(self) -> list[int]:
         first = 2 if self.data_format == "channels_first" else 1
@@ -148,7 +167,7 @@ class _Sized(Layer):
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.data_format = data_format or "channels_last"
+        self.data_format = data_format or image_data_format()
 
     def _pairs(self, sizes: Any, what: str) -> list[list[int]]:
         if self._dimensions == 1 and isinstance(sizes, Sequence):

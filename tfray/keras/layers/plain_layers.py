@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, constraints, initializers, regularizers, tensor_functions
 from tfray.keras.backend import get_uid, learning_phase
 from tfray.keras.layers.keras_variants import InKeras
+from tfray.keras.settings import floatx, image_data_format
 from tfray.library.layers import core_layers, feature_column, normalization_layers
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.layers.layer_history import history
@@ -81,7 +81,7 @@ def Input(
             raise InvalidArgumentError("Input needs a shape, without the batch")
         batch_shape = (batch_size, *shape)
     name = name or f"input_{get_uid('input')}"
-    tensor = placeholder(dtype or dtypes.float32, list(batch_shape), name=name)
+    tensor = placeholder(dtype or floatx(), list(batch_shape), name=name)
     history()[tensor] = (InputLayer(name=name), None, {})
     return tensor
 
@@ -278,7 +278,7 @@ class _SpatialDropout(Dropout):
         super().__init__(rate, **kwargs)
         if data_format not in (None, "channels_last", "channels_first"):
             raise ValueError('data_format must be in {"channels_last", "channels_first"}')
-        self.data_format = data_format or "channels_last"
+        self.data_format = data_format or image_data_format()
 
     def _noise_shape(self, inputs: Tensor) -> Any:
         sizes, ones = array_ops.shape(inputs), [1] * self._dimensions

@@ -39,6 +39,54 @@ def get_custom_objects() -> dict[str, Any]:
     return _custom_objects
 
 
+_registered_names: Final[dict[Any, str]] = {}
+
+
+def register_keras_serializable(package: str = "Custom", name: str | None = None) -> Callable[[Any], Any]:
+    """A decorator for a class or function of the program, which descriptions then name ``package>name``.
+
+    Args:
+        package: Where it belongs.
+        name: Its name; that of the class or function when None.
+
+    Raises:
+        ValueError: The class has no ``get_config``; it has a name already, or the name is taken.
+    """
+
+    def decorate(found: Any) -> Any:
+        registered = f"{package}>{name or found.__name__}"
+        if isinstance(found, type) and not hasattr(found, "get_config"):
+            raise ValueError("Cannot register a class that does not have a get_config() method.")
+        if registered in _custom_objects:
+            raise ValueError(f"{registered} has already been registered to {_custom_objects[registered]}")
+        if found in _registered_names:
+            raise ValueError(f"{found} has already been registered to {_registered_names[found]}")
+        _custom_objects[registered] = found
+        _registered_names[found] = registered
+        return found
+
+    return decorate
+
+
+def get_registered_name(obj: Any) -> str:
+    """The name that `register_keras_serializable` gave to a class or function, or its own."""
+    return _registered_names.get(obj) or str(obj.__name__)
+
+
+def get_registered_object(
+    name: str, custom_objects: Mapping[str, object] | None = None, module_objects: Mapping[str, object] | None = None
+) -> Any:
+    """The class or function of that name: of `custom_objects`, a registered one, or of `module_objects`; or None.
+
+    Args:
+        name: The name.
+        custom_objects: Classes and functions of the program, by name.
+        module_objects: Others, in which it is looked for last.
+    """
+    known = {**(module_objects or {}), **(custom_objects or {}), **_custom_objects}
+    return known.get(name)
+
+
 class CustomObjectScope:
     """A context manager within which descriptions may name classes and functions of the program.
 
@@ -120,6 +168,8 @@ def described(value: object) -> Any:
 
 def _name_of(value: type | Callable[..., object]) -> str:
     name = value.__name__
+    if value in _registered_names:
+        return _registered_names[value]
     for short, module_name in _MODULES.items():
         module = importlib.import_module(module_name)
         if name in module.__all__ and getattr(module, name) is value:
@@ -162,6 +212,30 @@ def restored(value: object, custom_objects: Mapping[str, object] | None = None) 
         raise InvalidArgumentError(f"{value['class_name']!r} cannot be made of {config}: {reason_of(error)}") from error
 
 
+def serialize(value: object) -> Any:
+    """What `deserialize` makes it of again: the name of a function, or the description of an object."""
+    return value.__name__ if inspect.isroutine(value) else described(value)
+
+
+def deserializer(get: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The function ``deserialize`` of a module whose function `get` finds things by name."""
+
+    def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+        """What `serialize` told of.
+
+        Args:
+            config: A name, or a description.
+            custom_objects: Classes and functions of the program, by name.
+
+        Raises:
+            InvalidArgumentError: There is none of that name.
+        """
+        with CustomObjectScope(custom_objects or {}):
+            return get(config) if isinstance(config, str) else restored(config)
+
+    return deserialize
+
+
 def named_object(name: str, known: Mapping[str, object], what: str) -> Any:
     """What a name stands for: an object of a class with its default arguments, or a function.
 
@@ -175,13 +249,16 @@ def named_object(name: str, known: Mapping[str, object], what: str) -> Any:
     """
     found = {**known, **_custom_objects}.get(name)
     if found is None:
-        raise InvalidArgumentError(f"there is no {what} {name!r}; there are {', '.join(sorted(known))}")
+        names = sorted(filter(str.islower, known)) or sorted(known)
+        raise InvalidArgumentError(f"there is no {what} {name!r}; there are {', '.join(names)}")
     return found() if isinstance(found, type) else found
 
 
 def _named(name: object, custom_objects: Mapping[str, object] | None) -> Any:
     short, _, own = str(name).rpartition(".")
     known = {**_custom_objects, **(custom_objects or {})}
+    if str(name) in _registered_names.values():
+        return known[str(name)]
     if not short and own in known:
         return known[own]
     module = importlib.import_module(_MODULES[short]) if short in _MODULES else None

@@ -23,8 +23,17 @@ def get_session() -> Session:
         if "session" not in sessions:
             sessions["session"] = Session(graph=graph)
         session = sessions["session"]
-    _initialize(graph, session)
+    if _settings["initializes"]:
+        _initialize(graph, session)
     return session
+
+
+_settings = {"initializes": True}
+
+
+def initialize_in_session(value: bool) -> None:
+    """Whether `get_session` initialises variables."""
+    _settings["initializes"] = value
 
 
 def set_session(session: Session) -> None:
