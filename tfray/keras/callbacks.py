@@ -61,6 +61,38 @@ class Callback:
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Called after a batch, with its loss and metrics."""
 
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called before a batch of training; by default as `on_batch_begin`."""
+        self.on_batch_begin(batch, logs)
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called after a batch of training; by default as `on_batch_end`."""
+        self.on_batch_end(batch, logs)
+
+    def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called before a batch of an evaluation."""
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Called before an evaluation."""
+
+    def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called after a batch of an evaluation."""
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Called after an evaluation."""
+
+    def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called before a batch of predictions."""
+
+    def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Called before predictions."""
+
+    def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called after a batch of predictions."""
+
+    def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Called after predictions."""
+
 
 class CallbackList:
     """Several callbacks as one."""

@@ -48,6 +48,7 @@ from tfray.keras.running_metrics import Mean as Mean
 from tfray.keras.running_metrics import MeanAbsoluteError as MeanAbsoluteError
 from tfray.keras.running_metrics import MeanAbsolutePercentageError as MeanAbsolutePercentageError
 from tfray.keras.running_metrics import MeanIoU as MeanIoU
+from tfray.keras.running_metrics import MeanMetricWrapper as MeanMetricWrapper
 from tfray.keras.running_metrics import MeanRelativeError as MeanRelativeError
 from tfray.keras.running_metrics import MeanSquaredError as MeanSquaredError
 from tfray.keras.running_metrics import MeanSquaredLogarithmicError as MeanSquaredLogarithmicError

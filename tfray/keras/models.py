@@ -5,6 +5,7 @@ A model adds operations to the default graph. Its training step, loss and metric
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -19,6 +20,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import layers as keras_layers
 from tfray.keras import saving
+from tfray.keras.backend import learning_phase
 from tfray.keras.layers import Input, InputLayer, Layer
 from tfray.keras.layers.operation_layers import TensorFlowOpLayer
 from tfray.keras.saving import clone_model, load_model, model_from_config, model_from_json, save_model
@@ -188,7 +190,8 @@ class Model(Trainable, Layer):
         if self.inputs:
             return
         self.inputs, given = self._sources_for(x)
-        outputs = self(given)
+        more = {"training": learning_phase()} if "training" in inspect.signature(self.call).parameters else {}
+        outputs = self(given, **more)
         self.__single = not isinstance(outputs, (list, tuple))
         self.outputs = nest.flatten(outputs)
 
@@ -203,7 +206,16 @@ class Model(Trainable, Layer):
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Callable[..., Any] = print
     ) -> None:
-        """Print the layers, the shapes of their outputs, and how many weights they have."""
+        """Print the layers, the shapes of their outputs, and how many weights they have.
+
+        Raises:
+            ValueError: The model has no inputs yet.
+        """
+        if not self.built and not self.inputs:
+            raise ValueError(
+                "This model has not yet been built. Build the model first by calling `build()` or calling `fit()` with "
+                "some data, or specify an `input_shape` argument in the first layer(s) for automatic build."
+            )
         width = line_length or 65
         row = f"{{:<{width // 2}.{width // 2}}} {{:<{width // 3}.{width // 3}}} {{}}".format
         print_fn(f"Model: {self.name}")
@@ -290,7 +302,8 @@ class Model(Trainable, Layer):
             tensors += _outputs_of(layer, arguments)
         outputs = [tensors[number] for number in config["outputs"]]
         model = cls(inputs, outputs[0] if config["single"] else outputs, name=config["name"])
-        model.trainable = config["trainable"]
+        if not config["trainable"]:
+            model.trainable = False
         return model
 
     def to_json(self, **kwargs: Any) -> str:
@@ -379,7 +392,8 @@ class Sequential(Model):
             return super().from_config(config, custom_objects)
         source = [] if config["input"] is None else [Input(**config["input"])]
         model = cls([*source, *restored(config["layers"], custom_objects)], name=config["name"])
-        model.trainable = config["trainable"]
+        if not config["trainable"]:
+            model.trainable = False
         return model
 
     def predict_classes(self, x: Any, batch_size: int = 32) -> np.ndarray:

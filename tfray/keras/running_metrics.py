@@ -91,7 +91,9 @@ class Metric(Described):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         update = self.update_state(*args, **kwargs)
         with get_default_graph().control_dependencies([] if update is None else [update]):
-            return array_ops.identity(self.result())
+            result = array_ops.identity(self.result())
+        get_default_graph().extra("keras_metric_results", dict)[result] = self  # for `add_metric`
+        return result
 
 
 class Mean(Metric):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
@@ -72,6 +73,7 @@ def Input(
         tensor: A tensor that is the input.
     """
     if tensor is not None:
+        tensor = convert_to_tensor(tensor)
         history()[tensor] = (InputLayer(name=name or tensor.op.name.replace("/", "_"), input_tensor=tensor), None, {})
         return tensor
     if isinstance(shape, int):

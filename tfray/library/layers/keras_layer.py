@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -100,7 +101,7 @@ class Layer(Described):
         batch_size: int | None = None,
         weights: Sequence[TensorLike] | None = None,
     ) -> None:
-        self.trainable = trainable
+        self._trainable = trainable
         self.built = False
         self.input_spec: Any = None
         self._dtype = as_dtype(get_variable_scope().dtype if dtype is None else dtype)
@@ -120,6 +121,7 @@ class Layer(Described):
         self._non_trainable_weights: list[Any] = []
         self._losses: list[Any] = []
         self._updates: list[Any] = []
+        self._metric_records: dict[str, tuple[str, Any, Tensor]] = {}
         self._recorded_calls: list[tuple[Any, Any]] = []
         self._own_variables = VariableStore() if is_keras_style() else None
         if self._own_variables is not None:
@@ -181,13 +183,14 @@ class Layer(Described):
         scope = kwargs.pop("scope", None)
         names = inspect.signature(self.call).parameters
         given = dict(zip(list(names)[1:], args, strict=False)) | kwargs
-        mask, passed = given.get("mask"), {}
+        mask, passed = given.get("mask"), self._training_passed(names, given)
         if mask is None:
             mask = masks_of(inputs)
             if mask is not None and "mask" not in given and takes_masks(names, self.call):
                 passed["mask"] = mask
         tensors = nest.map_structure(_as_tensor, inputs)
-        outputs = self._outputs_of(tensors, scope, args, kwargs | passed)
+        with _within_call(given.get("training", passed.get("training"))):
+            outputs = self._outputs_of(tensors, scope, args, kwargs | passed)
         known, own = history(), set(map(id, nest.flatten(inputs)))
         outputs = nest.map_structure(
             # A model tells the outputs of a layer from its inputs. Outside of models they may be the same.
@@ -203,6 +206,21 @@ class Layer(Described):
             values, self.__first_weights = self.__first_weights, None
             self.set_weights(values)
         return outputs
+
+    @staticmethod
+    def _training_passed(names: Mapping[str, inspect.Parameter], given: Mapping[str, object]) -> dict[str, Any]:
+        """What `call` is told of training where its caller says nothing: what the layer around it was told.
+
+        Failing that, it is told the learning phase, if that is fixed.
+        """
+        if "training" not in names or given.get("training") is not None:
+            return {}
+        value = getattr(_calls, "training", None)
+        if value is None:
+            phase = get_default_graph().extra("keras_learning_phase", dict).get("phase")
+            value = phase if isinstance(phase, bool) else None
+        is_needed = names["training"].default is inspect.Parameter.empty and "training" not in given
+        return {"training": value} if value is not None or is_needed else {}
 
     def _within_models(self, tensor: Tensor) -> bool:
         return not self._in_collections or tensor in history()
@@ -458,7 +476,62 @@ class Layer(Described):
             if self._collects:
                 get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, made)
 
+    def add_metric(self, value: Tensor, aggregation: str | None = None, name: str | None = None) -> None:
+        """Add a metric, which models with this layer show.
+
+        Args:
+            value: Its value for a batch, or what a metric of `tf.keras.metrics` has given.
+            aggregation: ``mean``: the mean over all batches; None for the result of a metric.
+            name: Its name; that of the metric when None.
+
+        Raises:
+            ValueError: There is no name, or another aggregation.
+        """
+        if aggregation not in (None, "mean"):
+            raise ValueError(
+                "We currently support only `mean` sample-wise metric aggregation. You provided "
+                f"aggregation=`{aggregation}`"
+            )
+        metric = get_default_graph().extra("keras_metric_results", dict).get(value)
+        if metric is None and name is None:
+            raise ValueError(
+                "Please provide a name for your metric like `self.add_metric(tf.reduce_sum(inputs), "
+                "name='mean_activation', aggregation='mean')`"
+            )
+        name = name or str(metric.name)
+        if metric is None:
+            known = self._metric_records.get(name)
+            metric = importlib.import_module("tfray.keras.metrics").Mean(name=name) if known is None else known[1]
+            value = metric(value)
+        self._metric_records[name] = name, metric, value
+
+    def _added_metrics(self) -> list[tuple[str, Any, Tensor]]:
+        """Name, metric and result of what `add_metric` has added, here and in layers within this one."""
+        inner = (each for layer in self._layers_within() for each in layer._added_metrics())
+        return list(dict.fromkeys([*self._metric_records.values(), *inner]))
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics that `add_metric` has added."""
+        return [metric for _, metric, _ in self._added_metrics()]
+
     # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change the variables. When set, it is set for layers within this one too."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = value
+        for layer in self._layers_within():
+            layer.trainable = value
+
+    @property
+    def activity_regularizer(self) -> Any:
+        """The function from the outputs to a loss."""
+        return self._activity_regularizer
 
     @property
     def name(self) -> str:
@@ -512,6 +585,46 @@ class Layer(Described):
         """The mask of the outputs of the only call."""
         return nest.map_structure(mask_of, self.output)
 
+    def get_input_at(self, node_index: int) -> Any:
+        """The inputs of a call; so do the methods that follow.
+
+        Args:
+            node_index: Number of the call, from 0.
+
+        Raises:
+            ValueError: There was none.
+        """
+        return self._call_at(node_index)[0]
+
+    def get_output_at(self, node_index: int) -> Any:
+        """The outputs of a call."""
+        return self._call_at(node_index)[1]
+
+    def get_input_shape_at(self, node_index: int) -> Any:
+        """Static shape of the inputs of a call, a tuple."""
+        return nest.map_structure(_sizes, self.get_input_at(node_index))
+
+    def get_output_shape_at(self, node_index: int) -> Any:
+        """Static shape of the outputs of a call, a tuple."""
+        return nest.map_structure(_sizes, self.get_output_at(node_index))
+
+    def get_input_mask_at(self, node_index: int) -> Any:
+        """The mask of the inputs of a call."""
+        return nest.map_structure(mask_of, self.get_input_at(node_index))
+
+    def get_output_mask_at(self, node_index: int) -> Any:
+        """The mask of the outputs of a call."""
+        return nest.map_structure(mask_of, self.get_output_at(node_index))
+
+    def _call_at(self, number: int) -> tuple[Any, Any]:
+        if not self._recorded_calls:
+            raise RuntimeError(f"The layer {self.name} has never been called and thus has no calls to ask about")
+        if not 0 <= number < len(self._recorded_calls):
+            raise ValueError(
+                f"Asked for call {number} of layer {self.name}, but it was called {len(self._recorded_calls)} times"
+            )
+        return self._recorded_calls[number]
+
     def _only_call(self) -> tuple[Any, Any]:
         if len(self._recorded_calls) != 1:
             raise InvalidArgumentError(
@@ -540,6 +653,20 @@ class Layer(Described):
         """Set all variables, in the order of `get_weights`."""
         for variable, value in zip(self.variables, weights, strict=True):
             variable.load(value, get_session())
+
+
+_calls: Final = threading.local()
+
+
+@contextmanager
+def _within_call(training: object) -> Iterator[None]:
+    """The call of a layer that was told this of training, or nothing: layers within it are told the same."""
+    before = getattr(_calls, "training", None)
+    _calls.training = before if training is None else training
+    try:
+        yield
+    finally:
+        _calls.training = before
 
 
 NAMED: Final = ("initializer", "regularizer", "constraint")
