@@ -44,6 +44,8 @@ class Metric(Described):
         dtype: Dtype; float32 when None.
     """
 
+    stateful: ClassVar[bool] = True
+
     def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
         self.name = name or snake_case(type(self).__name__)
         self.dtype = dtypes.as_dtype(dtype or dtypes.float32)

@@ -80,6 +80,7 @@ class Trainable:
     def _init_training(self) -> None:
         self.optimizer: Any = None
         self.stop_training = False
+        self.history: Any = None
         self._input_keys: list[str] | None = None
         self._compiled_loss: Any = None
         self._compiled_metrics: Any = ()
@@ -470,7 +471,8 @@ class Trainable:
         record = History()
         params = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps, "verbose": verbose}
         params["do_validation"] = validation is not None
-        listeners = CallbackList([record, *(callbacks or ())], self, params)
+        self.history = record
+        listeners = CallbackList([*(callbacks or ()), record], self, params)
         self.stop_training = False
         first_batches = epoch_batches()
         if samples is None:

@@ -12,6 +12,7 @@ import numpy as np
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of
 from tfray.keras.batch_sources import Sequence
+from tfray.keras.progress import Progbar as Progbar
 from tfray.library.layers.descriptions import CustomObjectScope as CustomObjectScope
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.layers.descriptions import get_custom_objects as get_custom_objects
@@ -21,9 +22,9 @@ from tfray.library.layers.descriptions import register_keras_serializable as reg
 
 # fmt: off
 __all__ = [
-    "CustomObjectScope", "Sequence", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
-    "get_file", "get_registered_name", "get_registered_object", "normalize", "register_keras_serializable",
-    "serialize_keras_object", "to_categorical",
+    "CustomObjectScope", "Progbar", "Sequence", "custom_object_scope", "deserialize_keras_object",
+    "get_custom_objects", "get_file", "get_registered_name", "get_registered_object", "normalize",
+    "register_keras_serializable", "serialize_keras_object", "to_categorical",
 ]
 # fmt: on
 

@@ -121,6 +121,10 @@ class Dot(_Merge):
 
     def __init__(self, axes: int | Sequence[int] = -1, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if not isinstance(axes, (int, list, tuple)):
+            raise TypeError("Invalid type for `axes` - should be a list or an int.")
+        if not isinstance(axes, int) and (len(axes) != 2 or not all(isinstance(axis, int) for axis in axes)):
+            raise ValueError("Invalid format for `axes` - should be two integers.")
         self.axes = axes
         self.normalize = normalize
 

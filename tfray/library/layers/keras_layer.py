@@ -207,6 +207,9 @@ class Layer(Described):
             self.set_weights(values)
         return outputs
 
+    def _build_in_call(self, input_shape: Any) -> None:
+        self.build(input_shape)
+
     @staticmethod
     def _training_passed(names: Mapping[str, inspect.Parameter], given: Mapping[str, object]) -> dict[str, Any]:
         """What `call` is told of training where its caller says nothing: what the layer around it was told.
@@ -233,7 +236,7 @@ class Layer(Described):
         with self._entered(scope):
             if not self.built:
                 check_inputs(self.input_spec, nest.flatten(inputs), self.name)
-                self.build(nest.map_structure(lambda tensor: tensor.shape, inputs))
+                self._build_in_call(nest.map_structure(lambda tensor: tensor.shape, inputs))
                 self.built = True
             check_inputs(self.input_spec, nest.flatten(inputs), self.name)
             outputs = self.call(inputs, *args, **kwargs)
@@ -297,7 +300,7 @@ class Layer(Described):
 
     def add_weight(
         self,
-        name: str,
+        name: str | None = None,
         shape: ShapeLike = None,
         dtype: DTypeLike | None = None,
         initializer: InitializerLike | None = None,
@@ -313,7 +316,7 @@ class Layer(Described):
         """Make a variable of the layer, or find it where the layer shares those of another.
 
         Args:
-            name: Name within the scope of the layer.
+            name: Name within the scope of the layer; ``variable`` when None.
             shape: Shape; a scalar when None.
             dtype: Dtype; that of the layer when None.
             initializer: As for `tf.get_variable`, or the name of one in `tf.keras.initializers`.
@@ -333,6 +336,7 @@ class Layer(Described):
         Raises:
             ValueError: `trainable` is True and `synchronization` is ``ON_READ``.
         """
+        name = name or "variable"
         if synchronization is VariableSynchronization.ON_READ:
             if trainable:
                 raise ValueError(
@@ -441,9 +445,13 @@ class Layer(Described):
         """Updates that depend on these inputs, or with None those that depend on none."""
         return self.__that_depend(self.updates, inputs)
 
+    def _seen(self) -> list[Any]:
+        """All inputs that the layer and layers within it were called with."""
+        own = nest.flatten([call[0] for call in self._recorded_calls])
+        return [*own, *(each for layer in self._layers_within() for each in layer._seen())]
+
     def __that_depend(self, things: Sequence[Tensor], inputs: Structure) -> list[Any]:
-        seen = nest.flatten([call[0] for call in self._recorded_calls] if inputs is None else inputs)
-        seen = [convert_to_tensor(each) for each in seen]
+        seen = [convert_to_tensor(each) for each in (self._seen() if inputs is None else nest.flatten(inputs))]
         return [each for each in things if depends_on(each, seen) == (inputs is not None)]
 
     def count_params(self) -> int:
@@ -567,13 +575,13 @@ class Layer(Described):
 
     @property
     def input_shape(self) -> Any:
-        """Static shape of the inputs of the only call, a tuple."""
-        return nest.map_structure(_sizes, self.input)
+        """Static shape of the inputs of all calls, a tuple."""
+        return self._shapes_of_calls(0)
 
     @property
     def output_shape(self) -> Any:
-        """Static shape of the outputs of the only call, a tuple."""
-        return nest.map_structure(_sizes, self.output)
+        """Static shape of the outputs of all calls, a tuple."""
+        return self._shapes_of_calls(1)
 
     @property
     def input_mask(self) -> Any:
@@ -626,11 +634,20 @@ class Layer(Described):
         return self._recorded_calls[number]
 
     def _only_call(self) -> tuple[Any, Any]:
-        if len(self._recorded_calls) != 1:
-            raise InvalidArgumentError(
-                f"layer {self.name!r} was called {len(self._recorded_calls)} times, expected once"
+        if not self._recorded_calls:
+            raise AttributeError(f"Layer {self.name} was called 0 times: it has no inputs and no outputs yet")
+        if len(self._recorded_calls) > 1:
+            raise AttributeError(
+                f"Layer {self.name} was called {len(self._recorded_calls)} times: use `get_input_at(index)` and "
+                "`get_output_at(index)`"
             )
         return self._recorded_calls[0]
+
+    def _shapes_of_calls(self, part: int) -> Any:
+        shapes = [nest.map_structure(_sizes, call[part]) for call in self._recorded_calls]
+        if not shapes or any(shape != shapes[0] for shape in shapes):
+            return nest.map_structure(_sizes, self._only_call()[part])
+        return shapes[0]
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, with weights of its own."""
