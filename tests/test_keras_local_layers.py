@@ -221,3 +221,16 @@ def test_layers_with_the_weights_of_cudnn():
     fresh = layers.CuDNNLSTM(2)
     fresh(keras.Input([4, 3]))
     assert fresh.get_weights()[2].tolist() == [0.0] * 10 + [1.0] * 2 + [0.0] * 4
+
+
+def test_a_cell_with_peepholes():
+    made, (kernel, recurrent, bias, enter_w, forget_w, leave_w) = of_model(
+        layers.RNN(keras.experimental.PeepholeLSTMCell(4), return_sequences=True), SEQUENCES
+    )
+    output = memory = np.zeros((2, 4))
+    for step in range(7):
+        enter, forget, new, leave = np.split(SEQUENCES[:, step] @ kernel + output @ recurrent + bias, 4, -1)
+        after = hard_sigmoid(forget + memory * forget_w) * memory
+        memory = after + hard_sigmoid(enter + memory * enter_w) * np.tanh(new)
+        output = hard_sigmoid(leave + memory * leave_w) * np.tanh(memory)
+        np.testing.assert_allclose(made[:, step], output, rtol=1e-3, atol=1e-5)

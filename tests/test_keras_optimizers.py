@@ -114,3 +114,20 @@ def test_an_optimizer_of_another_graph_begins_anew():
         model.fit(X, Y, verbose=0)
         assert K.get_value(optimizer.iterations) == 1
         K.clear_session()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "function"),
+    [
+        ("CosineDecay", (0.5, 4), tf.train.cosine_decay),
+        ("CosineDecayRestarts", (0.5, 2), tf.train.cosine_decay_restarts),
+        ("LinearCosineDecay", (0.5, 4), tf.train.linear_cosine_decay),
+    ],
+)
+def test_further_learning_rates(name, arguments, function):
+    kind = getattr(keras.experimental, name)
+    rates = [kind(*arguments), kind(arguments[0], first_decay_steps=2) if name.endswith("s") else kind(*arguments)]
+    rates.append(optimizers.schedules.deserialize(optimizers.schedules.serialize(rates[0])))
+    expected = K.get_value(function(arguments[0], 3, arguments[1]))
+    for rate in rates:
+        np.testing.assert_allclose(K.get_value(rate(3)), expected, rtol=1e-6)

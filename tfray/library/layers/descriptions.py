@@ -24,6 +24,7 @@ _MODULES: Final = {
     **{name: f"tfray.keras.{name}" for name in _KERAS.split()},
     "init": "tfray.library.namespaces.initializers",
     "nn": "tfray.library.namespaces.nn",
+    "experimental": "tfray.keras.experimental",
     "schedules": "tfray.keras.learning_rate_schedules",
     "math": "tfray.library.namespaces.math",
     "tf_layers": "tfray.library.namespaces.layers",
