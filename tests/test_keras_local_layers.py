@@ -234,3 +234,34 @@ def test_a_cell_with_peepholes():
         memory = after + hard_sigmoid(enter + memory * enter_w) * np.tanh(new)
         output = hard_sigmoid(leave + memory * leave_w) * np.tanh(memory)
         np.testing.assert_allclose(made[:, step], output, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+@pytest.mark.parametrize("settings", [{}, {"dilation_rate": 2}, {"strides": 2}])
+def test_causal_convolutions(settings, data_format):
+    layer = layers.Conv1D(4, 3, padding="causal", data_format=data_format, **settings)
+    made, (kernel, bias) = of_model(
+        layer, SEQUENCES if data_format == "channels_last" else SEQUENCES.transpose(0, 2, 1)
+    )
+    distance = settings.get("dilation_rate", 1)
+    padded = np.pad(SEQUENCES, [(0, 0), (2 * distance, 0), (0, 0)])
+    expected = bias + sum(padded[:, k * distance : k * distance + 7] @ kernel[k] for k in range(3))
+    expected = expected[:, :: settings.get("strides", 1)]
+    found = made if data_format == "channels_last" else made.transpose(0, 2, 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    shape = (None, 7, 3) if data_format == "channels_last" else (None, 3, 7)
+    assert layer.compute_output_shape(shape).as_list() == [None, *made.shape[1:]]
+
+
+@pytest.mark.parametrize(
+    ("build", "kind", "words"),
+    [
+        (lambda: layers.LayerNormalization(axis="x"), TypeError, "Expected an int or a list"),
+        (lambda: layers.LayerNormalization(axis=3)(keras.Input([2, 2])), ValueError, "Invalid axis: 3"),
+        (lambda: layers.Dot(axes="x"), TypeError, "should be a list or an int"),
+        (lambda: layers.Dot(axes=(1, 2, 3)), ValueError, "should be two integers"),
+    ],
+)
+def test_axes_that_are_none(build, kind, words):
+    with pytest.raises(kind, match=words):
+        build()

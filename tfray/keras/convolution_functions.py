@@ -312,15 +312,18 @@ def resize_images(
         data_format: As for `conv1d`.
         interpolation: ``nearest`` or ``bilinear``.
     """
-    layouts = {"nearest": resize_ops.resize_nearest_neighbor, "bilinear": resize_ops.resize_bilinear}
-    if interpolation not in layouts:
+    if interpolation not in ("nearest", "bilinear"):
         raise ValueError('interpolation should be one of "nearest" or "bilinear".')
     x = convert_to_tensor(x)
     is_first = _layout(data_format, 2) == "NCHW"
     last = array_ops.transpose(x, [0, 2, 3, 1]) if is_first else x
     factors = np.array([height_factor, width_factor], np.int32)
     known: list[Any] = last.shape.as_list()[1:3]
-    made = layouts[interpolation](last, array_ops.shape(last)[1:3] * factors)
+    size = array_ops.shape(last)[1:3] * factors
+    if interpolation == "nearest":
+        made = resize_ops.resize_nearest_neighbor(last, size)
+    else:
+        made = resize_ops.resize_bilinear(last, size, half_pixel_centers=True)
     sizes = [None if size is None else size * int(factor) for size, factor in zip(known, factors, strict=True)]
     made.set_shape([None, *sizes, None])
     return array_ops.transpose(made, [0, 3, 1, 2]) if is_first else made

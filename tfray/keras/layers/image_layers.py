@@ -5,19 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from tfray.keras.convolution_functions import resize_images
 from tfray.keras.layers.keras_variants import InKeras
 from tfray.keras.settings import image_data_format
-from tfray.library.layers import convolution_layers, pooling_layers
+from tfray.library.layers import convolution_layers, keras_layer, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
-from tfray.ops.image import resize_ops
 from tfray.ops.math import math_ops
 from tfray.ops.math.sorting_ops import repeat as repeated
 
 
 class Conv1D(InKeras, convolution_layers.Conv1D):
-    """A convolution of sequences; arguments as for `tf.layers.Conv1D`."""
+    """A convolution of sequences; arguments as for `tf.layers.Conv1D`.
+
+    With ``padding="causal"`` no output depends on a later step.
+    """
+
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid", *args: Any, **kwargs: Any
+    ) -> None:
+        self._causal = padding == "causal"
+        super().__init__(filters, kernel_size, strides, "valid" if self._causal else padding, *args, **kwargs)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        if self._causal:
+            pads = [[0, 0], [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0], [0, 0]]
+            first = self.data_format == "channels_first"
+            inputs = array_ops.pad(inputs, [pads[0], pads[2], pads[1]] if first else pads)
+        return super().call(inputs, **kwargs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Static shape of the outputs for inputs of that shape."""
+        return keras_layer.Layer.compute_output_shape(self, input_shape)
 
 
 class Conv2D(InKeras, convolution_layers.Conv2D):
@@ -279,16 +299,7 @@ class UpSampling2D(_UpSampling):
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         if self.interpolation == "nearest":
             return super().call(inputs)
-        first = self.data_format == "channels_first"
-        images = array_ops.transpose(inputs, [0, 2, 3, 1]) if first else inputs
-        sizes = [
-            None if size is None else size * by for size, by in zip(images.shape[1:3].as_list(), self.size, strict=True)
-        ]
-        images = resize_ops.resize_bilinear(
-            images, array_ops.shape(images)[1:3] * list(self.size), half_pixel_centers=True
-        )
-        images.set_shape([None, *sizes, None])
-        return array_ops.transpose(images, [0, 3, 1, 2]) if first else images
+        return resize_images(inputs, self.size[0], self.size[1], self.data_format, self.interpolation)
 
 
 class UpSampling3D(_UpSampling):

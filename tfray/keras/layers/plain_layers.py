@@ -118,6 +118,10 @@ class LayerNormalization(Layer):
         gamma_initializer: Likewise.
         **kwargs: As for `Layer`; also ``beta_regularizer``, ``gamma_regularizer``, ``beta_constraint`` and
             ``gamma_constraint``.
+
+    Raises:
+        TypeError: `axis` is no number, and no list of them.
+        ValueError: There is no such axis.
     """
 
     supports_masking = True
@@ -137,6 +141,8 @@ class LayerNormalization(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if not isinstance(axis, (int, list, tuple)):
+            raise TypeError(f"Expected an int or a list/tuple of ints for the argument 'axis', but received {axis!r}")
         self.axis, self.epsilon = axis, epsilon
         self.weights_of = {}
         if center:
@@ -151,6 +157,9 @@ class LayerNormalization(Layer):
 
     def build(self, input_shape: Any) -> None:
         sizes = TensorShape(input_shape).as_list()
+        for axis in [self.axis] if isinstance(self.axis, int) else self.axis:
+            if not -len(sizes) <= axis < len(sizes):
+                raise ValueError(f"Invalid axis: {axis}")
         shape = [sizes[axis] for axis in self._axes(len(sizes))]
         for name in ("gamma", "beta"):
             if name in self.weights_of:
