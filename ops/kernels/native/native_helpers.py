@@ -8,6 +8,7 @@ not begun when the work is done: on a busy machine, where helpers come late, it 
 from __future__ import annotations
 
 import ctypes
+import signal
 import struct
 import threading
 import time
@@ -68,9 +69,8 @@ class Helpers:
         library.sem_init.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint]
         slots = range(self._slots, self._slots + 2 * count * _SLOT_BYTES, _SLOT_BYTES)
         # macOS has no such semaphores: there the calling thread works alone.
-        self._count = (
-            0 if any(library.sem_init(slot + place, 0, 0) for slot in slots for place in _SEMAPHORES) else count
-        )
+        failed = any(library.sem_init(slot + place, 0, 0) for slot in slots for place in _SEMAPHORES)
+        self._count = 0 if failed else count
         self._blocks = [
             ctypes.create_string_buffer(_SERVE.pack(0, 1, 1, 0, self._functions, slot, number))
             for number, slot in enumerate(slots, 1)
@@ -78,14 +78,14 @@ class Helpers:
         self._join = join.call
         for number, block in enumerate(self._blocks[: self._count]):
             name = f"tfray-cpu_native_{number}"
-            threading.Thread(target=serve.call, args=(block, 0), name=name, daemon=True).start()
+            threading.Thread(target=_help, args=(serve, block), name=name, daemon=True).start()
         when_idle(self.join)
 
     def join(self, number: int) -> None:
         """Called by a thread of `cpu_threads` that has nothing else to do: it joins in what others share out."""
         if number < self._count:
             block = self._blocks[self._count + number]
-            block[0] = b"\0"  # the counter of items, see `compiling`
+            ctypes.memset(block, 0, 8)  # the counter of items, see `compiling`
             self._join(block, 0)
 
     def share(self, entry: Entry, block: Any, wanted: int) -> None:
@@ -93,12 +93,18 @@ class Helpers:
         own = ctypes.create_string_buffer(_SHARE.size)
         report = ctypes.addressof(own) + _REPORT_AT
         job = entry.address, ctypes.addressof(block)
-        _SHARE.pack_into(
-            own, 0, 0, 1, 1, 0, self._functions, self._slots, self._count, wanted, self._count, *job, report, 0, 0, 0
-        )
+        helpers = self._functions, self._slots, self._count, wanted, self._count
+        _SHARE.pack_into(own, 0, 0, 1, 1, 0, *helpers, *job, report, 0, 0, 0)
         begun = time.perf_counter()
         self._share(own, 0)
         (waited_ns,) = _REPORT.unpack_from(own, _REPORT_AT)
         if waited_ns:
             now = time.perf_counter()
             note_wait(begun, now - 1e-9 * waited_ns, now)
+
+
+def _help(serve: Entry, block: Any) -> None:
+    """What a helper's thread runs."""
+    # Signals are the main thread's. A helper that one wakes while the process ends might find its code gone.
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    serve.call(block, 0)

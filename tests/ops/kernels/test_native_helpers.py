@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -31,7 +32,10 @@ LONG, SHORT = 20_000, 10
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch):
-    monkeypatch.setattr(cpu_threads, "_pause", cpu_threads._Pause())
+    """Helpers are never left out, however busy the machine is."""
+    fresh = cpu_threads._Pause()
+    monkeypatch.setattr(fresh, "note", lambda *times: None)
+    monkeypatch.setattr(cpu_threads, "_pause", fresh)
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +96,21 @@ def test_no_helper_is_taken_while_calls_aside_keep_the_cores_busy(note_threads):
             goes_on.set()
         for call in calls:
             call.result()
+
+
+def test_a_thread_joins_in_when_its_call_aside_is_made(note_threads):
+    end = time.monotonic() + 60
+    seen = set()
+    while max(seen, default=0) < core_count():
+        begun = threading.Barrier(core_count())
+        with cpu_threads.Lane() as lane:
+            calls = [lane.start(partial(begun.wait, 60)) for _ in range(core_count() - 1)]
+            begun.wait(60)
+            seen |= note_threads(LONG)
+            for call in calls:
+                call.result()
+        assert time.monotonic() < end
+    assert seen <= set(range(2 * core_count() - 1))
 
 
 @pytest.mark.parametrize("work", [SHORT, LONG])
