@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.library.layers.descriptions import named_object, restored
 from tfray.ops.math.arithmetic_ops import exp as exponential
@@ -36,7 +37,11 @@ _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
 
 
 def get(identifier: Any) -> Callable[..., Any]:
-    """An activation by name; a function as it is; the identity for None."""
+    """An activation by name, or of its description; a function as it is; the identity for None.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
     if identifier is None:
         return linear
     if callable(identifier):
@@ -45,7 +50,9 @@ def get(identifier: Any) -> Callable[..., Any]:
     if isinstance(identifier, Mapping):
         identifier = restored(identifier)
         return identifier if callable(identifier) else get(identifier)
-    found: Callable[..., Any] = named_object(str(identifier), _BY_NAME, "activation")
+    if not isinstance(identifier, str):
+        raise InvalidArgumentError(f"there is no activation {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
+    found: Callable[..., Any] = named_object(identifier, _BY_NAME, "activation")
     return found
 
 
