@@ -168,7 +168,7 @@ class _Partitioner:
         if part is not None:
             # A part holds its thread while it waits for the other parts. Whatever they may need has to run before it.
             controls = graph.get_operations()
-        return graph.create_op(
+        return graph.add_operation(
             op.type,
             inputs,
             op.attrs if part is None else part.attrs(op),
@@ -224,7 +224,7 @@ class _Partitioner:
     def _all_of(self, ops: list[Operation], device: str) -> Operation:
         graph = self._on(device).graph
         name = graph.unique_name("_control/all")
-        return graph.create_op("NoOp", [], {}, name, control_inputs=ops, exact_name=True, device=device)
+        return graph.add_operation("NoOp", [], {}, name, control_inputs=ops, exact_name=True, device=device)
 
     def _fed(self, feed: Operation, device: str) -> Operation:
         if (feed, device) not in self._copies:
@@ -251,7 +251,7 @@ class _Partitioner:
             tensor = self._narrow(tensor, origin)
         ends = {"key": str(key), "source": source}
         graph = copied.graph
-        graph.create_op(
+        graph.add_operation(
             "Send",
             [tensor],
             {**ends, "destination": destination},
@@ -262,7 +262,7 @@ class _Partitioner:
             site=origin.site,
         )
         graph = self._on(destination).graph
-        recv = graph.create_op(
+        recv = graph.add_operation(
             "Recv",
             [],
             {**ends, "dtype": tensor.dtype, "shape": tensor.shape, "group": self._group(origin)},
@@ -293,7 +293,7 @@ class _Partitioner:
         graph = op.graph
         attrs = {"value": np.zeros(0, np.uint8), "dtype": dtypes.uint8}
         name = graph.unique_name("_control/token")
-        return graph.create_op("Const", [], attrs, name, exact_name=True, device=op.device, site=op.site).outputs[0]
+        return graph.add_operation("Const", [], attrs, name, exact_name=True, device=op.device, site=op.site).outputs[0]
 
 
 # -- branches and loops that span devices ----------------------------------------------------------------
@@ -450,7 +450,9 @@ class _RegionPartitioner(_Partitioner):
 
 def _recreate(op: Operation, graph: Graph, device: str) -> Operation:
     shapes = [tensor.shape for tensor in op.outputs]
-    return graph.create_op(op.type, [], op.attrs, op.name, exact_name=True, device=device, site=op.site, shapes=shapes)
+    return graph.add_operation(
+        op.type, [], op.attrs, op.name, exact_name=True, device=device, site=op.site, shapes=shapes
+    )
 
 
 def may_be_narrowed(tensor: Tensor) -> bool:
@@ -467,7 +469,7 @@ def _cast(tensor: Tensor, dtype: DType, origin: Operation) -> Tensor:
     """The same numbers in another dtype, where `tensor` is; `origin` is named in errors."""
     op = tensor.op
     name = op.graph.unique_name(f"_wire/{origin.name}")
-    made = op.graph.create_op(
+    made = op.graph.add_operation(
         "Cast", [tensor], {"DstT": dtype}, name, exact_name=True, device=op.device, site=origin.site
     )
     return made.outputs[0]

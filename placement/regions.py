@@ -115,7 +115,7 @@ def scheduled(region: Region) -> Region:
     for op in order:
         if op not in live:
             continue
-        ops[op] = made.create_op(
+        ops[op] = made.add_operation(
             op.type,
             [tensors[tensor] for tensor in op.inputs],
             op.attrs,

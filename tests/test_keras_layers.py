@@ -344,3 +344,115 @@ def test_batches_have_a_size_of_their_own():
             call(batches(), batch_size=2)
     with pytest.raises(ValueError, match="Output of generator should be a tuple of 1 or 2 or 3 elements"):
         model.fit_generator(iter([(1, 2, 3, 4)]), steps_per_epoch=1)
+
+
+# -- layers of tf.layers, operations and variables in models ---------------------------------------------
+
+
+class _Attributes(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.first, self.rest = tf.layers.Dense(4), [tf.layers.Dense(2)]
+        self.scale = tf.Variable(2.0)
+
+    def call(self, inputs):
+        return self.rest[0](self.first(inputs)) * self.scale
+
+
+class _Within(tf.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.inner = {"first": tf.layers.Dense(4), "second": layers.Dense(2)}
+
+    def call(self, inputs):
+        return self.inner["second"](self.inner["first"](inputs))
+
+
+def _functional(build):
+    x = keras.Input([3])
+    return keras.Model(x, build(x))
+
+
+MIXED = {
+    "objects": (lambda: _functional(lambda x: tf.layers.Dense(2)(layers.Dense(4)(x))), 4),
+    "functions": (lambda: _functional(lambda x: tf.layers.dense(tf.layers.dense(x, 4, tf.nn.relu), 2)), 4),
+    "operations between": (lambda: _functional(lambda x: tf.layers.dense(tf.nn.relu(layers.Dense(4)(x)) + 1.0, 2)), 4),
+    "slim": (lambda: _functional(lambda x: layers.Dense(2)(tf.contrib.layers.fully_connected(x, 4))), 4),
+    "sequential": (lambda: keras.Sequential([tf.layers.Dense(4), tf.layers.Dropout(0.5), tf.layers.Dense(2)]), 4),
+    "with a shape": (lambda: keras.Sequential([tf.layers.Dense(4, input_shape=(3,)), tf.layers.Dense(2)]), 4),
+    "attributes": (_Attributes, 5),
+    "layers within one": (lambda: _functional(_Within()), 4),
+}
+
+
+@pytest.mark.parametrize("build", [row[0] for row in MIXED.values()], ids=list(MIXED))
+def test_layers_of_tf_layers_are_trained_and_saved(build, request, tmp_path):
+    count = MIXED[request.node.callspec.id][1]
+    model = build()
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    x, y = np.ones([4, 3], np.float32), np.ones([4, 2], np.float32)
+    model.train_on_batch(x, y)
+    assert len(model.trainable_weights) == len(model.weights) == count
+    before = model.get_weights()
+    model.save_weights(str(tmp_path / "weights"))
+    model.train_on_batch(x, y)
+    assert any((old != new).any() for old, new in zip(before[-2:], model.get_weights()[-2:], strict=True))
+    model.load_weights(str(tmp_path / "weights"))
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_layers_of_tf_layers_are_layers_of_keras():
+    assert isinstance(tf.layers.Dense(2), layers.Layer)
+    assert isinstance(layers.Dense(2), layers.Layer)
+    assert issubclass(tf.nn.rnn_cell.LSTMCell, layers.Layer)
+    assert not isinstance(layers.LayerNormalization(), tf.layers.Layer)
+
+
+def test_what_goes_to_collections():
+    x = keras.Input([3])
+    y = layers.Dense(4, kernel_regularizer="l2", activity_regularizer=keras.regularizers.l2(0.1))(x)
+    y = layers.BatchNormalization()(y)
+    assert not tf.losses.get_regularization_losses()
+    assert not tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    model = keras.Model(
+        x, tf.layers.BatchNormalization()(tf.layers.dense(y, 2, kernel_regularizer="l1"), training=True)
+    )
+    assert len(model.losses) == 3
+    assert len(model.updates) == 4
+    assert len(tf.losses.get_regularization_losses()) == 1
+    assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 2
+
+
+def test_models_of_layers_and_operations_are_described(tmp_path):
+    x = keras.Input([3])
+    factor = tf.constant([1.0, 2.0, 3.0, 4.0])
+    y = tf.layers.dense(tf.split(layers.Dense(4)(x) * factor, 2, 1)[1], 2, name="last", kernel_initializer="ones")
+    model = keras.Model(x, y)
+    model.save(str(tmp_path / "model"))
+    rows = RANDOM.normal(size=(2, 3)).astype(np.float32)
+    expected = model.predict(rows)
+    np.testing.assert_allclose(keras.models.load_model(str(tmp_path / "model")).predict(rows), expected, rtol=1e-6)
+    K.clear_session()
+    loaded = keras.models.load_model(str(tmp_path / "model"))
+    np.testing.assert_allclose(loaded.predict(rows), expected, rtol=1e-6)
+    assert [layer.name for layer in loaded.layers if layer.weights] == ["dense", "last"]
+
+
+def test_losses_and_updates_may_be_functions():
+    class Shrinking(layers.Layer):
+        def build(self, input_shape):
+            self.count = self.add_weight("count", [], initializer="zeros", trainable=False)
+            self.add_loss(lambda: 3.0 * self.factor)
+            self.factor = self.add_weight("factor", [], initializer="ones")
+            super().build(input_shape)
+
+        def call(self, inputs):
+            self.add_update(lambda: tf.assign_add(self.count, 1.0), inputs)
+            return inputs * self.factor
+
+    model = keras.Sequential([Shrinking(input_shape=(2,))])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    model.train_on_batch(np.zeros([4, 2]), np.zeros([4, 2]))
+    np.testing.assert_allclose(model.get_weights(), [0.7, 1.0], rtol=1e-6)
+    assert len(model.losses) == 1

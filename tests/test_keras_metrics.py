@@ -148,3 +148,105 @@ def test_masked_steps_are_left_out():
     y = np.ones((2, 3, 1))
     _, positives, error = model.evaluate(x, y, batch_size=1, verbose=0)
     assert positives == 3 and error == pytest.approx(((model.predict(x) - 1) ** 2)[shown].mean(), rel=1e-5)
+
+
+# -- tables, shares at a rate, and means of other kinds --------------------------------------------------
+
+
+def unions(weights):
+    predicted = SHARES.argmax(1)
+    both = np.array([weights[(predicted == c) & (CLASSES[:, 0] == c)].sum() for c in range(3)])
+    either = np.array([weights[(predicted == c) | (CLASSES[:, 0] == c)].sum() for c in range(3)])
+    return (both[either > 0] / either[either > 0]).mean()
+
+
+def rates(weights):
+    limits = np.linspace(0, 1, 50)
+    yes = P[:, 0] > limits[:, None]
+    hits, false = (weights * yes * T[:, 0]).sum(1), (weights * yes * (1 - T[:, 0])).sum(1)
+    return hits / (weights * T[:, 0]).sum(), 1 - false / (weights * (1 - T[:, 0])).sum()
+
+
+def best_two(weights):
+    """The share of the positives among the two highest predictions of each example."""
+    chosen = np.argsort(np.argsort(-SHARES, 1), 1) < 2
+    return (weights[:, None] * chosen * ONE_HOT).sum() / (weights[:, None] * chosen).sum()
+
+
+def second_class(weights):
+    says = SHARES[:, 1] > 0.4
+    return (weights * says * ONE_HOT[:, 1]).sum() / (weights * ONE_HOT[:, 1]).sum()
+
+
+def sensitivity(weights):
+    found, rejected = rates(weights)
+    return found[np.abs(rejected - 0.6).argmin()]
+
+
+def specificity(weights):
+    found, rejected = rates(weights)
+    return rejected[np.abs(found - 0.7).argmin()]
+
+
+OTHERS = [
+    (lambda: metrics.MeanIoU(3), CLASSES[:, 0], SHARES.argmax(1), unions),
+    (lambda: metrics.SensitivityAtSpecificity(0.6, 50), T, P, sensitivity),
+    (lambda: metrics.SpecificityAtSensitivity(0.7, 50), T, P, specificity),
+    (lambda: metrics.Precision(top_k=2), ONE_HOT, SHARES, best_two),
+    (lambda: metrics.Recall(0.4, class_id=1), ONE_HOT, SHARES, second_class),
+    (
+        lambda: metrics.CosineSimilarity(),
+        ONE_HOT,
+        SHARES,
+        lambda w: np.average((ONE_HOT * SHARES).sum(1) / np.linalg.norm(SHARES, axis=1), weights=w),
+    ),
+    (
+        lambda: metrics.MeanRelativeError(P),
+        T,
+        P,
+        lambda w: np.average(np.abs(T - P)[:, 0] / P[:, 0], weights=w),
+    ),
+    (lambda: metrics.LogCoshError(), T, P, lambda w: np.average(np.log(np.cosh(T - P))[:, 0], weights=w)),
+]
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+@pytest.mark.parametrize("row", range(len(OTHERS)))
+def test_tables_and_rates(row, weights):
+    make, targets, predictions, expected = OTHERS[row]
+    metric = make()
+    y_true = tf.placeholder(tf.int64 if targets.dtype.kind == "i" else tf.float32, targets.shape)
+    y_pred = tf.placeholder(tf.int64 if predictions.dtype.kind == "i" else tf.float32, predictions.shape)
+    update = metric.update_state(y_true, y_pred, sample_weight=weights)
+    result = metric.result()
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run(update, {y_true: targets, y_pred: predictions})
+        found = session.run(result)
+    np.testing.assert_allclose(found, expected(np.ones(12) if weights is None else weights), rtol=1e-4, atol=1e-5)
+
+
+def test_the_mean_of_tensors():
+    metric = metrics.MeanTensor()
+    with pytest.raises(ValueError, match="does not have any result yet"):
+        metric.result()
+    first = metric([[1.0, 2.0], [3.0, 4.0]], sample_weight=[1.0, 0.0])
+    second = metric([[5.0, 6.0], [7.0, 8.0]])
+    with pytest.raises(ValueError, match="must always have the same shape"):
+        metric([1.0])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert session.run(first).tolist() == [[1, 2], [0, 0]]
+        assert session.run(second).tolist() == [[3, 4], [7, 8]]
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda: metrics.SensitivityAtSpecificity(1.5), "`specificity` must be in the range"),
+        (lambda: metrics.SpecificityAtSensitivity(0.5, 0), "`num_thresholds` must be > 0"),
+    ],
+)
+def test_rates_that_are_none(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()

@@ -205,3 +205,87 @@ def test_batches_of_files(tmp_path, capsys):
         generator.flow_from_directory(str(tmp_path), class_mode="all")
     with pytest.raises(tf.errors.NotFoundError):
         generator.flow_from_directory(str(tmp_path / "none"))
+
+
+# -- tables and series -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of four images, the third of which is none, and the folder of the images."""
+    pytest.importorskip("PIL")
+    pandas = pytest.importorskip("pandas")
+    for number in (0, 1, 3):
+        pixels = np.full([3, 2, 3], 50.0 * number + 10)
+        tf.keras.preprocessing.image.save_img(str(tmp_path / f"{number}.png"), pixels, scale=False)
+    columns = {
+        "filename": [f"{number}.png" for number in range(4)],
+        "class": ["b", "a", "a", "b"],
+        "several": [["x"], ["x", "y"], ["y"], ["z"]],
+        "size": [1.5, 2.5, 3.5, 4.5],
+        "weight": [1.0, 2.0, 3.0, 4.0],
+    }
+    return pandas.DataFrame(columns), str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [[0, 1], [1, 0], [0, 1]]),
+        ({"class_mode": "sparse"}, [1, 0, 1]),
+        ({"class_mode": "binary", "classes": ["b", "a"]}, [0, 1, 0]),
+        ({"y_col": "several"}, [[1, 0, 0], [1, 1, 0], [0, 0, 1]]),
+        ({"y_col": "several", "classes": ["x", "y"]}, [[1, 0], [1, 1]]),
+        ({"class_mode": "raw", "y_col": "size"}, [1.5, 2.5, 4.5]),
+        ({"class_mode": "raw", "y_col": ["size", "weight"]}, [[1.5, 1], [2.5, 2], [4.5, 4]]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Found 1 invalid")
+def test_images_of_tables(table, settings, expected):
+    frame, folder = table
+    images = tf.keras.preprocessing.image.ImageDataGenerator(rescale=0.5)
+    given = {"target_size": (3, 2), "shuffle": False, "weight_col": "weight", **settings}
+    x, y, weights = images.flow_from_dataframe(frame, folder, **given)[0]
+    assert y.tolist() == expected
+    assert x.shape == (len(expected), 3, 2, 3)
+    assert x[:, 0, 0, 0].tolist() == [5.0, 30.0, 80.0][: len(expected)]
+    assert weights.tolist() == [1.0, 2.0, 4.0][: len(expected)]
+
+
+@pytest.mark.filterwarnings("ignore:Found 1 invalid")
+def test_parts_of_tables_and_what_they_refuse(table, capsys):
+    frame, folder = table
+    images = tf.keras.preprocessing.image.ImageDataGenerator(validation_split=0.34)
+    parts = [images.flow_from_dataframe(frame, folder, subset=subset) for subset in ("training", "validation")]
+    assert [part.filenames for part in parts] == [["1.png", "3.png"], ["0.png"]]
+    assert parts[0].class_indices == {"a": 0, "b": 1}
+    assert "Found 1 validated image filenames belonging to 2 classes." in capsys.readouterr().out
+    two = images.flow_from_dataframe(frame, folder, class_mode="multi_output", y_col=["size", "weight"], shuffle=False)
+    assert [part.tolist() for part in two[0][1]] == [[1.5, 2.5, 4.5], [1, 2, 4]]
+    assert len(images.flow_from_dataframe(frame, folder, class_mode=None)[0]) == 3
+    for kind, settings, words in (
+        (ValueError, {"class_mode": "other"}, "Invalid class_mode"),
+        (TypeError, {"class_mode": "multi_output"}, "y_col must be a list"),
+        (TypeError, {"x_col": "size"}, "must be strings"),
+        (TypeError, {"y_col": "size"}, "column values must be strings"),
+        (ValueError, {"class_mode": "binary", "classes": ["a"]}, "there must be 2 classes"),
+    ):
+        with pytest.raises(kind, match=words):
+            images.flow_from_dataframe(frame, folder, **settings)
+
+
+def test_stretches_of_a_series():
+    data, targets = np.arange(10).reshape(10, 1), np.arange(10) * 10
+    made = sequence.TimeseriesGenerator(data, targets, 4, sampling_rate=2, batch_size=4)
+    assert len(made) == 2
+    assert made[0][0][..., 0].tolist() == [[0, 2], [1, 3], [2, 4], [3, 5]]
+    assert made[0][1].tolist() == [40, 50, 60, 70] and made[1][1].tolist() == [80, 90]
+    made = sequence.TimeseriesGenerator(data, targets, 3, stride=3, start_index=1, end_index=8, reverse=True)
+    assert made[0][0][..., 0].tolist() == [[3, 2, 1], [6, 5, 4]]
+    assert made[0][1].tolist() == [40, 70]
+    made = sequence.TimeseriesGenerator(data, targets, 4, shuffle=True, batch_size=50)
+    assert set(made[0][1].tolist()) <= set(range(40, 100, 10)) and len(made[0][1]) == 50
+    with pytest.raises(ValueError, match="have to be of same length"):
+        sequence.TimeseriesGenerator(data, targets[1:], 4)
+    with pytest.raises(ValueError, match="is disallowed"):
+        sequence.TimeseriesGenerator(data, targets, 10)

@@ -71,15 +71,15 @@ class _BackwardRegion(Region):
         # Operations of the forward region have run before the backward operation begins: no need to wait for them.
         return super().own_controls([op for op in ops if op.graph is not self._forward])
 
-    def create_op(self, op_type: str, inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Operation:
+    def add_operation(self, op_type: str, inputs: Sequence[Tensor], *args: Any, **kwargs: Any) -> Operation:
         if op_type == "Shape" and inputs[0].graph is self._forward and inputs[0] not in self._fetched:
             # Only the shape of that tensor is needed: keep the shape, not the tensor.
             return self.own(self._forward_shape(inputs[0], *args)).op
-        return super().create_op(op_type, inputs, *args, **kwargs)
+        return super().add_operation(op_type, inputs, *args, **kwargs)
 
     def _forward_shape(self, tensor: Tensor, attrs: Any = None, name: str | None = None) -> Tensor:
         with self._forward.as_default(), self._forward.control_dependencies(None):
-            return self._forward.create_op("Shape", [tensor], attrs).outputs[0]
+            return self._forward.add_operation("Shape", [tensor], attrs).outputs[0]
 
 
 def _is_constant(tensor: Tensor) -> bool:
@@ -87,7 +87,7 @@ def _is_constant(tensor: Tensor) -> bool:
 
 
 def _copied_constant(region: Region, tensor: Tensor) -> Tensor:
-    return region.create_op("Const", [], tensor.op.attrs, site=tensor.op.site).outputs[0]
+    return region.add_operation("Const", [], tensor.op.attrs, site=tensor.op.site).outputs[0]
 
 
 # -- cond ----------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ class _BackwardLoop:
         if _is_constant(tensor):
             return _copied_constant(region, tensor)
         stack = region.capture(stack_over_iterations(self._op, tensor))
-        value = region.create_op(
+        value = region.add_operation(
             "TensorArrayRead",
             [stack, index],
             {"dtype": tensor.dtype, "element_shape": tensor.shape},

@@ -230,7 +230,7 @@ def add_cond(pred: Tensor, then: Region, orelse: Region, name: str | None = None
     attrs = {"then": then, "orelse": orelse, "Tout": types}
     controls = [*then.outer_controls, *orelse.outer_controls]
     graph = get_default_graph()
-    return graph.create_op("Cond", [graph.own(pred), *captured], attrs, name or "cond", control_inputs=controls)
+    return graph.add_operation("Cond", [graph.own(pred), *captured], attrs, name or "cond", control_inputs=controls)
 
 
 def _cond_kernel(ctx: KernelContext, pred: Array, *inputs: Array) -> Any:
@@ -681,7 +681,7 @@ def add_while(
     }
     inputs = [*(graph.own(tensor) for tensor in initial), *captured]
     controls = [*condition.outer_controls, *body.outer_controls]
-    return graph.create_op("While", inputs, attrs, name or "while", control_inputs=controls)
+    return graph.add_operation("While", inputs, attrs, name or "while", control_inputs=controls)
 
 
 def stack_over_iterations(op: Operation, tensor: Tensor) -> Tensor:

@@ -84,14 +84,14 @@ def by_row(index: int) -> Rule:
 
 def again(op: Operation, inputs: Sequence[Tensor], **attrs: Any) -> Sequence[Tensor]:
     """The outputs of an operation as `op` in the default graph, on these inputs and with some attributes changed."""
-    made = get_default_graph().create_op(op.type, inputs, {**op.attrs, **attrs}, op.name.rpartition("/")[2])
+    made = get_default_graph().add_operation(op.type, inputs, {**op.attrs, **attrs}, op.name.rpartition("/")[2])
     return made.outputs
 
 
 def constant(value: Any) -> Tensor:
     """A constant of the default graph: integers as int64."""
     array = np.asarray(value, np.int64)
-    return get_default_graph().create_op("Const", [], {"value": array, "dtype": dtypes.int64}).outputs[0]
+    return get_default_graph().add_operation("Const", [], {"value": array, "dtype": dtypes.int64}).outputs[0]
 
 
 def _tensor(value: Value) -> Tensor:
@@ -101,7 +101,7 @@ def _tensor(value: Value) -> Tensor:
 def _with_rank(tensor: Tensor, own: int, rank: int) -> Tensor:
     """A stack of elements of rank `own` as one of elements of rank `rank`: with sizes of 1 behind the first axis."""
     for _ in range(rank - own):
-        tensor = get_default_graph().create_op("ExpandDims", [tensor, constant(1)]).outputs[0]
+        tensor = get_default_graph().add_operation("ExpandDims", [tensor, constant(1)]).outputs[0]
     return tensor
 
 
@@ -132,10 +132,10 @@ def reshaped(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Valu
     graph = get_default_graph()
     values, sizes = tensors
     if sizes.dtype is not dtypes.int64:
-        sizes = graph.create_op("Cast", [sizes], {"DstT": dtypes.int64}).outputs[0]
-    first = graph.create_op("Pack", [count], {"axis": 0}).outputs[0]
-    whole = graph.create_op("ConcatV2", [first, sizes], {"axis": 0}).outputs[0]
-    return [Batch(graph.create_op("Reshape", [values, whole]).outputs[0])]
+        sizes = graph.add_operation("Cast", [sizes], {"DstT": dtypes.int64}).outputs[0]
+    first = graph.add_operation("Pack", [count], {"axis": 0}).outputs[0]
+    whole = graph.add_operation("ConcatV2", [first, sizes], {"axis": 0}).outputs[0]
+    return [Batch(graph.add_operation("Reshape", [values, whole]).outputs[0])]
 
 
 def expanded(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
@@ -143,7 +143,7 @@ def expanded(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Valu
     tensors, axis = stacks(inputs, slice(1)), constant_value(op.inputs[1])
     if tensors is None or axis is None:
         return None
-    made = get_default_graph().create_op("ExpandDims", [tensors[0], constant(_behind_first(int(axis.item())))])
+    made = get_default_graph().add_operation("ExpandDims", [tensors[0], constant(_behind_first(int(axis.item())))])
     return [Batch(made.outputs[0])]
 
 
@@ -173,7 +173,7 @@ def counted(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value
     if not isinstance(values, Batch) or values.lengths is None or op.inputs[0].shape.rank != 1:
         return None
     attrs = {"DstT": op.outputs[0].dtype}
-    return [Batch(get_default_graph().create_op("Cast", [values.lengths], attrs).outputs[0])]
+    return [Batch(get_default_graph().add_operation("Cast", [values.lengths], attrs).outputs[0])]
 
 
 def measured(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Value] | None:
@@ -182,7 +182,7 @@ def measured(op: Operation, inputs: Sequence[Value], count: Tensor) -> list[Valu
     if lengths is None:
         return None
     assert isinstance(lengths[0], Batch)
-    made = get_default_graph().create_op("ExpandDims", [lengths[0].tensor, constant(1)])
+    made = get_default_graph().add_operation("ExpandDims", [lengths[0].tensor, constant(1)])
     return [Batch(made.outputs[0])]
 
 

@@ -376,7 +376,7 @@ def add_update(
     The slots have the shape of the variable; the result is the operation.
 
     Raises:
-        InvalidArgumentError: A slot has another shape or dtype than the variable, or as `Graph.create_op`.
+        InvalidArgumentError: A slot has another shape or dtype than the variable, or as `Graph.add_operation`.
     """
     handle, dtype, shape = handle_of(var)
     handles = []

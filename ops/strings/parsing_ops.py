@@ -416,7 +416,7 @@ def _parse_single_over_batch(op: Operation, inputs: Sequence[Value], count: Tens
     if any(isinstance(value, Batch) for value in defaults) or serialized.lengths is not None:
         return None
     graph = get_default_graph()
-    parsed = graph.create_op(
+    parsed = graph.add_operation(
         PARSE_EXAMPLE.name, [serialized.tensor, *(v for v in defaults if isinstance(v, Tensor))], op.attrs
     )
     return [Batch(tensor) for tensor in parsed.outputs]

@@ -133,7 +133,7 @@ def py_func(
     token = function_token(func)
     inputs = [convert_to_tensor(value) for value in inp]
     definition = PY_FUNC if stateful else PY_FUNC_STATELESS
-    op = graph.create_op(definition.name, inputs, {"token": token, "Tout": wanted}, name)
+    op = graph.add_operation(definition.name, inputs, {"token": token, "Tout": wanted}, name)
     if not wanted:
         return op
     return list(op.outputs) if many else op.outputs[0]

@@ -143,3 +143,52 @@ def test_control_flow_of_tensorflow_takes_what_is_given(name):
             fed = {given.get(name, name + ":0"): value for name, value in named if name not in unused}
             values = session.run(fetches, fed)
             assert [difference(expected, values[index]) for index, expected in results.items()] == [""] * len(results)
+
+
+# -- one operation ---------------------------------------------------------------------------------------
+
+
+def made(op_type, inputs, *args, **kwargs):
+    return tf.get_default_graph().create_op(op_type, inputs, *args, **kwargs)
+
+
+def test_an_operation_is_made_of_its_type():
+    kind = {"T": tf.AttrValue(type=1)}
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    first = made("Identity", [x], [tf.float32], name="same")
+    assert [first.name, made("Identity", [x], [tf.float32], None, "same", kind).name] == ["same", "same_1"]
+    with tf.name_scope("scope"), tf.control_dependencies([first]), tf.device("/cpu:0"):
+        added = made("AddV2", [x, x], [tf.float32])
+    assert (added.name, added.control_inputs, added.device) == ("scope/AddV2", [first], "/device:CPU:0")
+    parts = made("Split", [tf.constant(1), x], attrs={"num_split": tf.AttrValue(i=2)}).outputs
+    joined = made("ConcatV2", [*parts, tf.constant(0)]).outputs[0]
+    packed = made("Pack", [x, x], attrs={"axis": tf.AttrValue(i=2)}).outputs[0]
+    assert made("Placeholder", [], attrs={"dtype": tf.AttrValue(type=1)}).outputs[0].shape.rank is None
+    with tf.Session() as session:
+        assert session.run(added.outputs[0]).tolist() == [[2, 4], [6, 8]]
+        assert session.run(joined).tolist() == [[1], [3], [2], [4]]
+        assert session.run(packed).tolist() == [[[1, 1], [2, 2]], [[3, 3], [4, 4]]]
+
+
+def test_an_operation_takes_the_gradient_that_the_scope_says():
+    tf.RegisterGradient("TestCreatedTwice")(lambda op, gradient: 2 * gradient)
+    x = tf.constant(3.0)
+    with tf.get_default_graph().gradient_override_map({"Identity": "TestCreatedTwice"}):
+        y = made("Identity", [x], [tf.float32]).outputs[0]
+    with tf.Session() as session:
+        assert session.run(tf.gradients(y, x)) == [2]
+
+
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "kind", "words"),
+    [
+        ("Identity", lambda: [1.0], TypeError, "Input #0 is not a tensor: 1.0"),
+        ("NoSuchType", list, RuntimeError, "Op type not registered 'NoSuchType'"),
+        ("MatMul", lambda: [tf.zeros([2])] * 2, ValueError, "rank 2"),
+        ("Add", lambda: [tf.zeros([2]), tf.constant(1)], ValueError, "expected float32"),
+        ("Add", lambda: [tf.zeros([2])], ValueError, "do not match 1 inputs"),
+    ],
+)
+def test_an_operation_that_does_not_fit_is_refused(op_type, inputs, kind, words):
+    with pytest.raises(kind, match=words):
+        made(op_type, inputs())

@@ -355,11 +355,11 @@ def test_collections():
     assert tf.get_collection("c") == []
 
 
-# -- what create_op refuses ----------------------------------------------------------------------------
+# -- what add_operation refuses -------------------------------------------------------------------------
 
 
 def create(op_type, inputs, attrs=None):
-    return tf.get_default_graph().create_op(op_type, inputs, attrs or {}, "culprit")
+    return tf.get_default_graph().add_operation(op_type, inputs, attrs or {}, "culprit")
 
 
 @pytest.mark.parametrize(

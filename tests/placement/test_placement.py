@@ -87,7 +87,7 @@ def test_a_constant_that_waits_is_not_folded_away():
     graph = tf.get_default_graph()
     first = queue.enqueue([np.int64(1)])
     attrs = {"value": np.array(2, np.int32), "dtype": tf.int32}
-    waiting = graph.create_op("Const", [], attrs, control_inputs=[first]).outputs[0]
+    waiting = graph.add_operation("Const", [], attrs, control_inputs=[first]).outputs[0]
     second = queue.enqueue([tf.cast(waiting, tf.int64)])
     with tf.control_dependencies([second]):
         size = queue.size()

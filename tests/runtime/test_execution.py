@@ -384,7 +384,7 @@ def test_an_error_of_a_kernel_names_operation_line_and_shapes(monkeypatch):
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     for raised, kind in kinds.items():
         name = f"Fails{raised.__name__}"
-        y = tf.get_default_graph().create_op(name, [tf.square(x)], name="culprit").outputs[0]
+        y = tf.get_default_graph().add_operation(name, [tf.square(x)], name="culprit").outputs[0]
         with tf.Session() as session, pytest.raises(kind, match="what went wrong") as caught:
             session.run(y, {x: np.ones((2, 3))})
         error = caught.value

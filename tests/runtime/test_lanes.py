@@ -172,7 +172,7 @@ def test_what_runs_aside_is_computed_where_it_is_sent_from(eager):
     y = tf.matmul(tf.tanh(x), x)
     graph = tf.get_default_graph()
     for i, gradient in enumerate(gradients):
-        graph.create_op("Send", [gradient], {"key": str(i), "source": "here", "destination": "there"})
+        graph.add_operation("Send", [gradient], {"key": str(i), "source": "here", "destination": "there"})
     body = generic_body(graph.get_operations()[1:], [x], [y])
     device = Device.open("/job:worker/task:0/device:CPU:0")
     compiled = CompiledBody(body, device, sends_copy=True, sent_in_place_bytes=1, fetched=[y])

@@ -92,12 +92,12 @@ def _chosen(node: Node, pred: Tensor, then: Region, orelse: Region) -> list[Impo
     for short, long in ((then, orelse), (orelse, then)):
         if len(short.outputs) < len(long.outputs):  # the other one also says that its effects are done
             short.outputs.append(
-                short.create_op("Const", [], {"value": np.array(True), "dtype": dtypes.bool_}).outputs[0]
+                short.add_operation("Const", [], {"value": np.array(True), "dtype": dtypes.bool_}).outputs[0]
             )
     for region, other in ((then, orelse), (orelse, then)):  # what has no value takes the dtype of the other branch's
         for i, (output, wanted) in enumerate(zip(region.outputs, other.outputs, strict=True)):
             if output.op.type == "NoValue" and output.dtype is not wanted.dtype:
-                region.outputs[i] = region.create_op("NoValue", [], {"dtype": wanted.dtype}).outputs[0]
+                region.outputs[i] = region.add_operation("NoValue", [], {"dtype": wanted.dtype}).outputs[0]
     with node.building():
         made = add_cond(pred, then, orelse, name="cond")
     node.controls.append(made)

@@ -368,7 +368,9 @@ class _Body:
             if effects and not any(isinstance(output, Tensor) for output in outputs):
                 attrs = {"value": np.array(True), "dtype": dtypes.bool_}
                 name = f"{body.prefix}done"
-                outputs += region.create_op("Const", [], attrs, name, exact_name=True, control_inputs=effects).outputs
+                outputs += region.add_operation(
+                    "Const", [], attrs, name, exact_name=True, control_inputs=effects
+                ).outputs
         return region, outputs
 
     def _fill(self, name: str, inputs: Sequence[Imported]) -> tuple[list[Imported], list[Operation]]:
@@ -451,7 +453,7 @@ def _after(value: Imported, effects: Sequence[Operation], name: str) -> Imported
     if not effects or not isinstance(value, Tensor) or value.dtype is dtypes.resource:
         return value
     identity = "TensorArrayIdentity" if value.dtype is dtypes.variant else "Identity"
-    return value.graph.create_op(identity, [value], {}, name, exact_name=True, control_inputs=effects).outputs[0]
+    return value.graph.add_operation(identity, [value], {}, name, exact_name=True, control_inputs=effects).outputs[0]
 
 
 def _named_outputs(definition: Any, attrs: Mapping[str, Any]) -> dict[str, tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,14 @@ from tfray.exchange import own_graphs
 from tfray.exchange.absent_inputs import AbsentInputs
 from tfray.exchange.attributes import leave_out_defaults
 from tfray.exchange.from_tensorflow import from_tensorflow
+from tfray.exchange.op_table import operation_type
 from tfray.exchange.to_tensorflow import node_of, to_tensorflow
-from tfray.formats.graph_proto import PRODUCER, GraphDef, NodeDef, VersionDef
+from tfray.formats.graph_proto import PRODUCER, AttrValue, GraphDef, NodeDef, VersionDef
 from tfray.formats.stand_in import contents_of, with_marks
 from tfray.framework.allowed_uses import all_nodes, reach_of
 from tfray.framework.call_errors import damage_reported
 from tfray.framework.graph import Graph, Operation, Tensor
-from tfray.framework.importer import from_graph_def
+from tfray.framework.importer import from_graph_def, import_graph_def
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
 from tfray.framework.region import ops_within
 
@@ -91,3 +92,38 @@ def _as_own(node: PlainNode) -> PlainNode:
         for name, value in node.attr.items()
     }
     return replace(node, attr=attrs, is_loaded=False)
+
+
+def added_operation(
+    graph: Graph, op_type: str, inputs: Sequence[Tensor], name: str | None, attrs: Mapping[str, AttrValue]
+) -> Operation:
+    """See `Graph.create_op`."""
+    for place, tensor in enumerate(inputs):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"Input #{place} is not a tensor: {tensor}")
+    definition = operation_type(op_type)
+    if definition is None:
+        raise RuntimeError(f"Op type not registered '{op_type}': neither TensorFlow nor tfray has it")
+    wanted = name or op_type
+    node = NodeDef(op=op_type, name=wanted[:-1] if wanted.endswith("/") else graph.unique_name(wanted))
+    for key, value in attrs.items():
+        node.attr[key].CopyFrom(value)
+    rest = list(inputs)
+    for later, arg in zip(reversed(range(len(definition.inputs))), definition.inputs, strict=True):
+        is_list = arg.number or arg.types
+        count = node.attr[arg.number].i if arg.number in node.attr else len(rest) - later if is_list else 1
+        own, rest = rest[:count], rest[count:]
+        if arg.number:
+            node.attr[arg.number].i = len(own)
+        if arg.types and arg.types not in node.attr:
+            node.attr[arg.types].list.type.extend(tensor.dtype.as_datatype_enum for tensor in own)
+        if arg.type in definition.attrs and arg.type not in node.attr and own:
+            node.attr[arg.type].type = own[0].dtype.base_dtype.as_datatype_enum
+    given = {tensor.name: tensor for tensor in inputs}
+    node.input.extend(tensor.name for tensor in inputs)
+    with graph.as_default():
+        plain = plain_graph(GraphDef(node=[node]), [node.name], given)
+        found: Any = import_graph_def(plain, given, [node.name], "")
+    for key, value in graph.scope_attrs.items():  # an import does not take these over
+        found[0].attrs.setdefault(key, value)
+    return found[0]

@@ -172,7 +172,7 @@ class Node:
         self, op: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any], name: str, controls: Sequence[Operation]
     ) -> Operation:
         inside = [control for control in controls if control.graph is self.graph]
-        return self.graph.create_op(
+        return self.graph.add_operation(
             op, inputs, attrs, name, control_inputs=inside, exact_name=True, device=self.device, site=self.body.site
         )
 

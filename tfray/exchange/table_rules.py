@@ -42,7 +42,7 @@ def _new_contents(node: Node) -> Sequence[Imported]:
     shape = handle.op.attrs.get("value_shape", TensorShape(None))
     old = node.part("LookupTableExport", [handle], value_shape=shape, **types)
     with node.building():
-        emptied = node.graph.create_op("LookupTableRemove", [handle, old], {})
+        emptied = node.graph.add_operation("LookupTableRemove", [handle, old], {})
     node.controls.append(emptied)
     node.make("LookupTableInsert", [handle, keys, values])
     return []

@@ -140,7 +140,7 @@ def _pack(values: Sequence[Any], dtype: DType | None, name: str | None) -> Tenso
     elements = [convert_to_tensor(value, None if _dtype_of(value) else dtype) for value in values]
     if other := next((element for element in elements if dtype is not None and element.dtype is not dtype), None):
         raise ArgumentError(f"{other!r} cannot be packed as {dtype and dtype.name}; use tf.cast", op_name=other.op.name)
-    return get_default_graph().create_op("Pack", elements, {"axis": 0}, name or "packed").outputs[0]
+    return get_default_graph().add_operation("Pack", elements, {"axis": 0}, name or "packed").outputs[0]
 
 
 def _dtype_of(value: Any) -> DType | None:
@@ -170,7 +170,7 @@ def constant_tensor(array: np.ndarray[Any, Any], name: str | None = None, dtype:
         array = array.copy()  # the caller may change its array later
         array.flags.writeable = False
     attrs = {"value": array, "dtype": dtype or as_dtype(array.dtype)}
-    return get_default_graph().create_op("Const", [], attrs, name or "Const").outputs[0]
+    return get_default_graph().add_operation("Const", [], attrs, name or "Const").outputs[0]
 
 
 def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
@@ -315,7 +315,7 @@ def add_op(definition: OpDef, *inputs: Any, name: str | None = None, **attrs: An
         The output tensor; a list of tensors when there are several; the operation when there are none.
 
     Raises:
-        ArgumentError: An input of wrong dtype, or that is no tensor and does not become one; see `Graph.create_op`.
+        ArgumentError: An input of wrong dtype, or that is no tensor and does not become one; see `Graph.add_operation`.
     """
     if definition.late is not None and isinstance(attrs[definition.late], Tensor):
         name, inputs = name or definition.name, (attrs.pop(definition.late), *inputs)
@@ -326,7 +326,7 @@ def add_op(definition: OpDef, *inputs: Any, name: str | None = None, **attrs: An
     else:
         with graph.name_scope(name or definition.name) as name:  # constants are made under the operation's name
             tensors = _convert_inputs(definition, inputs, attrs)
-    op = graph.create_op(definition.name, tensors, attrs, name)
+    op = graph.add_operation(definition.name, tensors, attrs, name)
     return result_of(op)
 
 
@@ -390,7 +390,7 @@ def _convert_inputs(definition: OpDef, inputs: Sequence[Any], attrs: dict[str, A
 def _convert_input(definition: OpDef, argument: Argument, value: Any, bound: dict[str, DType], name: str) -> Tensor:
     tensor = None if _dtype_of(value) is None else _convert(value, None, name)
     if tensor is not None:
-        return tensor  # Graph.create_op checks its dtype
+        return tensor  # Graph.add_operation checks its dtype
     expected = bound.get(argument.type)
     allowed = definition.types.get(argument.type)
     if expected is None and argument.type not in ("any", *definition.types, *definition.attrs):

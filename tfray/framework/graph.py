@@ -420,7 +420,7 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
 
     # -- growing ---------------------------------------------------------------------------------
 
-    def create_op(
+    def add_operation(
         self,
         op_type: str,
         inputs: Sequence[Tensor],

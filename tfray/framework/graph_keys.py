@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tfray.framework.plain_graph import messages
@@ -124,6 +124,40 @@ class GraphCollections:
         """Empty the collection. Raises `RuntimeError` when the graph is finalized."""
         self._check_not_finalized(f"the collection {name!r} cannot be emptied")
         self._collections.pop(name, None)
+
+    # -- growing ---------------------------------------------------------------------------------
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Any],
+        dtypes: Sequence[Any] | None = None,
+        input_types: Sequence[Any] | None = None,
+        name: str | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        op_def: Any = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Any:
+        """Add an operation of a type that TensorFlow has. What tfray makes of it may be several operations.
+
+        Args:
+            op_type: Name of the type.
+            inputs: Tensors.
+            dtypes: Not used: the type tells what it returns.
+            input_types: Not used, likewise.
+            name: Name, made unique below the current scope, unless it ends in a slash; that of the type when None.
+            attrs: A `tf.AttrValue` for each attribute. Those that inputs tell, such as ``T``, may be left out.
+            op_def: Not used.
+            compute_shapes: Not used: shapes are always inferred.
+            compute_device: Not used.
+
+        Raises:
+            TypeError: An input is no tensor.
+            RuntimeError: There is no such type.
+            InvalidArgumentError: Inputs and attributes do not fit the type. It is also a `ValueError`.
+        """
+        return messages().added_operation(self, op_type, inputs, name, attrs or {})
 
     # -- what may be run -------------------------------------------------------------------------
 

@@ -221,7 +221,7 @@ class _Importer:
         if "_class" in attrs:
             attrs["_class"] = [self._new_name(name) if self._local(name) else name for name in attrs["_class"]]
         attrs.update((key, self._region(value)) for key, value in attrs.items() if isinstance(value, PlainRegion))
-        op = self._graph.create_op(
+        op = self._graph.add_operation(
             node.op,
             inputs,
             attrs,

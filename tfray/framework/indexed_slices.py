@@ -104,7 +104,7 @@ def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, 
         raise ValueError(f"{value!r} has no dense_shape: it cannot become a dense tensor")
     return (
         get_default_graph()
-        .create_op(
+        .add_operation(
             "ScatterNd",
             [_column(value.indices), value.values, value.dense_shape],
             {},
@@ -116,7 +116,7 @@ def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, 
 
 def _column(indices: Tensor) -> Tensor:
     """Indices ``[n]`` as ``[n, 1]``, which is the form that ScatterNd takes."""
-    return get_default_graph().create_op("ExpandDims", [indices, convert_to_tensor(-1)], {}).outputs[0]
+    return get_default_graph().add_operation("ExpandDims", [indices, convert_to_tensor(-1)], {}).outputs[0]
 
 
 register_tensor_conversion_function(IndexedSlices, _to_dense)

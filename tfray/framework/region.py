@@ -96,7 +96,7 @@ class Region(Graph):
         if variable is not None:
             attrs["_variable"] = variable
         name = self.unique_name(name, mark_as_used=False)
-        op = self.create_op("RegionInput", [], attrs, name, exact_name=True, device="", site=site)
+        op = self.add_operation("RegionInput", [], attrs, name, exact_name=True, device="", site=site)
         self.inputs.append(op.outputs[0])
         return op.outputs[0]
 
@@ -120,7 +120,7 @@ class Region(Graph):
 
     def _constant_like(self, op: Operation) -> Operation:
         name = self.unique_name(_inner_name(op))
-        return self.create_op("Const", [], op.attrs, name, exact_name=True, device="", site=op.site)
+        return self.add_operation("Const", [], op.attrs, name, exact_name=True, device="", site=op.site)
 
     def captured(self, tensor: Tensor) -> Tensor | None:
         """The captured tensor for which the input `tensor` stands; None if that input is no capture."""

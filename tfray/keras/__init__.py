@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         constraints,
         datasets,
         estimator,
+        experimental,
         initializers,
         layers,
         losses,
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "Input", "Model", "Sequential", "activations", "backend", "callbacks", "constraints", "datasets", "estimator",
-    "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",
+    "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
+    "regularizers", "utils",
 ]
 # fmt: on
 

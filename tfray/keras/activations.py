@@ -1,24 +1,25 @@
 """``tf.keras.activations``: activation functions, and `get`, which finds one by name."""
 
-# isort: skip_file
+from tfray.keras.tensor_functions import elu as elu
+from tfray.keras.tensor_functions import relu as relu
+from tfray.library.layers.descriptions import deserializer
+from tfray.library.layers.descriptions import serialize as serialize
+from tfray.library.layers.named_activations import get as get
+from tfray.library.layers.named_activations import hard_sigmoid as hard_sigmoid
+from tfray.library.layers.named_activations import linear as linear
+from tfray.library.layers.named_activations import selu as selu
+from tfray.library.layers.named_activations import sigmoid as sigmoid
+from tfray.library.layers.named_activations import softmax as softmax
+from tfray.library.layers.named_activations import softplus as softplus
+from tfray.library.layers.named_activations import softsign as softsign
+from tfray.library.layers.named_activations import tanh as tanh
 from tfray.ops.math.arithmetic_ops import exp as exponential
-from tfray.library.layers.named_activations import (
-    elu as elu,
-    get as get,
-    hard_sigmoid as hard_sigmoid,
-    linear as linear,
-    relu as relu,
-    selu as selu,
-    sigmoid as sigmoid,
-    softmax as softmax,
-    softplus as softplus,
-    softsign as softsign,
-    tanh as tanh,
-)
 
 # fmt: off
 __all__ = [
-    "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu", "sigmoid", "softmax", "softplus", "softsign",
-    "tanh",
+    "deserialize", "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu", "serialize", "sigmoid",
+    "softmax", "softplus", "softsign", "tanh",
 ]
 # fmt: on
+
+deserialize = deserializer(get)

@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from tfray.framework.graph import Graph, Tensor, get_default_graph, get_default_session, reset_default_graph
+from tfray.framework.graph import Tensor, get_default_graph, reset_default_graph
 from tfray.gradients import gradients as gradients_of
+from tfray.keras.convolution_functions import (
+    batch_normalization,
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    depthwise_conv2d,
+    local_conv1d,
+    local_conv2d,
+    moving_average_update,
+    normalize_batch_in_training,
+    pool2d,
+    pool3d,
+    resize_images,
+    resize_volumes,
+    separable_conv1d,
+    separable_conv2d,
+    spatial_2d_padding,
+    spatial_3d_padding,
+)
+from tfray.keras.settings import (
+    epsilon,
+    floatx,
+    image_data_format,
+    set_epsilon,
+    set_floatx,
+    set_image_data_format,
+)
 from tfray.keras.step_loop import rnn as rnn
 from tfray.keras.tensor_functions import (
     abs,
@@ -33,7 +62,6 @@ from tfray.keras.tensor_functions import (
     dropout,
     dtype,
     elu,
-    epsilon,
     equal,
     exp,
     expand_dims,
@@ -47,6 +75,7 @@ from tfray.keras.tensor_functions import (
     hard_sigmoid,
     identity,
     in_top_k,
+    is_sparse,
     l2_normalize,
     less,
     less_equal,
@@ -66,9 +95,13 @@ from tfray.keras.tensor_functions import (
     permute_dimensions,
     placeholder,
     pow,
+    print_tensor,
     prod,
+    random_binomial,
     random_normal,
+    random_normal_variable,
     random_uniform,
+    random_uniform_variable,
     relu,
     repeat,
     repeat_elements,
@@ -94,6 +127,7 @@ from tfray.keras.tensor_functions import (
     tanh,
     temporal_padding,
     tile,
+    to_dense,
     transpose,
     truncated_normal,
     update,
@@ -107,43 +141,35 @@ from tfray.keras.tensor_functions import (
 from tfray.library.rnn.sequence_labels import ctc_batch_cost as ctc_batch_cost
 from tfray.library.rnn.sequence_labels import ctc_decode as ctc_decode
 from tfray.library.rnn.sequence_labels import ctc_label_dense_to_sparse as ctc_label_dense_to_sparse
-from tfray.library.variables.variables import (
-    global_variables,
-    local_variables,
-    report_uninitialized_variables,
-    variables_initializer,
-)
+from tfray.library.variables.kept_session import get_session as get_session
+from tfray.library.variables.kept_session import initialize_in_session
+from tfray.library.variables.kept_session import set_session as set_session
 from tfray.ops.arrays.source_ops import placeholder_with_default
-from tfray.session import Session
 
 # fmt: off
 __all__ = [
-    "abs", "all", "any", "arange", "argmax", "argmin", "batch_dot", "batch_flatten", "batch_get_value",
-    "batch_set_value", "bias_add", "binary_crossentropy", "cast", "cast_to_floatx", "categorical_crossentropy",
-    "clear_session", "clip", "concatenate", "constant", "cos", "count_params", "ctc_batch_cost", "ctc_decode",
-    "ctc_label_dense_to_sparse", "cumprod", "cumsum", "dot", "dropout", "dtype", "elu", "epsilon", "equal", "eval",
-    "exp", "expand_dims", "eye", "flatten", "floatx", "foldl", "foldr", "function", "gather", "get_session", "get_uid",
+    "abs", "all", "any", "arange", "argmax", "argmin", "backend", "batch_dot", "batch_flatten", "batch_get_value",
+    "batch_normalization", "batch_set_value", "bias_add", "binary_crossentropy", "cast", "cast_to_floatx",
+    "categorical_crossentropy", "clear_session", "clip", "concatenate", "constant", "conv1d", "conv2d",
+    "conv2d_transpose", "conv3d", "cos", "count_params", "ctc_batch_cost", "ctc_decode", "ctc_label_dense_to_sparse",
+    "cumprod", "cumsum", "depthwise_conv2d", "dot", "dropout", "dtype", "elu", "epsilon", "equal", "eval", "exp",
+    "expand_dims", "eye", "flatten", "floatx", "foldl", "foldr", "function", "gather", "get_session", "get_uid",
     "get_value", "gradients", "greater", "greater_equal", "hard_sigmoid", "identity", "image_data_format",
-    "in_test_phase", "in_top_k", "in_train_phase", "int_shape", "is_keras_tensor", "l2_normalize", "learning_phase",
-    "less", "less_equal", "log", "logsumexp", "map_fn", "max", "maximum", "mean", "min", "minimum", "ndim",
-    "not_equal", "one_hot", "ones", "ones_like", "permute_dimensions", "placeholder", "pow", "prod",
-    "random_normal", "random_uniform", "relu", "repeat", "repeat_elements", "reshape", "reverse", "rnn", "round",
+    "in_test_phase", "in_top_k", "in_train_phase", "int_shape", "is_keras_tensor", "is_sparse", "l2_normalize",
+    "learning_phase", "learning_phase_scope", "less", "less_equal", "local_conv1d", "local_conv2d", "log",
+    "logsumexp", "manual_variable_initialization", "map_fn", "max", "maximum", "mean", "min", "minimum",
+    "moving_average_update", "name_scope", "ndim", "normalize_batch_in_training", "not_equal", "one_hot", "ones",
+    "ones_like", "permute_dimensions", "placeholder", "pool2d", "pool3d", "pow", "print_tensor", "prod",
+    "random_binomial", "random_normal", "random_normal_variable", "random_uniform", "random_uniform_variable", "relu",
+    "repeat", "repeat_elements", "reset_uids", "reshape", "resize_images", "resize_volumes", "reverse", "rnn",
+    "round", "separable_conv1d", "separable_conv2d", "set_epsilon", "set_floatx", "set_image_data_format",
     "set_learning_phase", "set_session", "set_value", "shape", "sigmoid", "sign", "sin", "softmax", "softplus",
-    "softsign", "sparse_categorical_crossentropy", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient",
-    "sum", "switch", "tanh", "temporal_padding", "tile", "transpose", "truncated_normal", "update", "update_add",
-    "update_sub", "var", "variable", "zeros", "zeros_like",
+    "softsign", "sparse_categorical_crossentropy", "spatial_2d_padding", "spatial_3d_padding", "sqrt", "square",
+    "squeeze", "stack", "std", "stop_gradient", "sum", "switch", "symbolic_learning_phase", "tanh",
+    "temporal_padding", "tile", "to_dense", "transpose", "truncated_normal", "update", "update_add", "update_sub",
+    "var", "variable", "zeros", "zeros_like",
 ]
 # fmt: on
-
-
-def floatx() -> str:
-    """The dtype of inputs and weights."""
-    return "float32"
-
-
-def image_data_format() -> str:
-    """The order of dimensions of images."""
-    return "channels_last"
 
 
 def get_uid(prefix: str = "") -> int:
@@ -163,8 +189,17 @@ def learning_phase() -> Any:
     return phases["phase"]
 
 
+symbolic_learning_phase = learning_phase
+
+
 def set_learning_phase(value: Any) -> None:
-    """Fix the learning phase of the current graph: 0 or False to predict, 1 or True to train."""
+    """Fix the learning phase of the current graph: 0 or False to predict, 1 or True to train.
+
+    Raises:
+        ValueError: `value` is neither 0 nor 1.
+    """
+    if value not in (0, 1):
+        raise ValueError("Expected learning phase to be 0 or 1.")
     get_default_graph().extra("keras_learning_phase", dict)["phase"] = bool(value)
 
 
@@ -174,39 +209,48 @@ def phase_feed(training: bool) -> dict[Tensor, Any]:
     return {phase: training} if isinstance(phase, Tensor) else {}
 
 
-def get_session() -> Session:
-    """The default session, or one that is kept for the current graph; its variables are initialised."""
-    graph = get_default_graph()
-    session = get_default_session()
-    if session is None or session.graph is not graph:
-        sessions: dict[str, Session] = graph.extra("keras_session", dict)
-        if "session" not in sessions:
-            sessions["session"] = Session(graph=graph)
-        session = sessions["session"]
-    _initialize(graph, session)
-    return session
+def backend() -> str:
+    """``tensorflow``."""
+    return "tensorflow"
 
 
-def set_session(session: Session) -> None:
-    """Use a session for its graph."""
-    session.graph.extra("keras_session", dict)["session"] = session
+def name_scope(name: str) -> Any:
+    """A context manager that names operations; see `tf.name_scope`."""
+    return get_default_graph().name_scope(name)
+
+
+def reset_uids() -> None:
+    """Let `get_uid` begin anew."""
+    get_default_graph().extra("keras_uids", dict).clear()
+
+
+def manual_variable_initialization(value: bool) -> None:
+    """Whether the program initializes variables itself: then `get_session` leaves them alone."""
+    initialize_in_session(not value)
+
+
+@contextmanager
+def learning_phase_scope(value: Any) -> Iterator[None]:
+    """A context manager in which the learning phase of the current graph is fixed.
+
+    Raises:
+        ValueError: `value` is neither 0 nor 1.
+    """
+    if value not in (0, 1):
+        raise ValueError("Expected learning phase to be 0 or 1.")
+    phases = get_default_graph().extra("keras_learning_phase", dict)
+    before = dict(phases)
+    set_learning_phase(value)
+    try:
+        yield
+    finally:
+        phases.clear()
+        phases.update(before)
 
 
 def clear_session() -> None:
     """Start anew with an empty default graph."""
     reset_default_graph()
-
-
-def _initialize(graph: Graph, session: Session) -> None:
-    """Initialise the variables of the graph that are not initialised yet, each only once."""
-    known: dict[Any, set[Any]] = graph.extra("keras_initialized", dict)
-    done = known.setdefault(id(session), set())
-    variables = [variable for variable in global_variables() + local_variables() if variable not in done]
-    if not variables:
-        return
-    missing = {name.decode() for name in session.run(report_uninitialized_variables(variables))}
-    session.run(variables_initializer([variable for variable in variables if variable.op.name in missing]))
-    done.update(variables)
 
 
 def get_value(x: Any) -> Any:

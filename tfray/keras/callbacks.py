@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import math
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,16 +12,17 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.events import Summary
-from tfray.formats.files import given_path
+from tfray.formats.files import failures_of, given_path
 from tfray.keras import backend
+from tfray.keras.utils import Progbar
 from tfray.library.inspect.event_writer import FileWriter
 from tfray.library.platform import logging
 from tfray.ops.system.summary_ops import encode_image, make_histogram
 
 # fmt: off
 __all__ = [
-    "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler",
-    "ModelCheckpoint", "ReduceLROnPlateau", "TensorBoard", "TerminateOnNaN",
+    "BaseLogger", "CSVLogger", "Callback", "CallbackList", "EarlyStopping", "History", "LambdaCallback",
+    "LearningRateScheduler", "ModelCheckpoint", "ProgbarLogger", "ReduceLROnPlateau", "TensorBoard", "TerminateOnNaN",
 ]
 # fmt: on
 
@@ -61,6 +64,38 @@ class Callback:
     def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         """Called after a batch, with its loss and metrics."""
 
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called before a batch of training; by default as `on_batch_begin`."""
+        self.on_batch_begin(batch, logs)
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called after a batch of training; by default as `on_batch_end`."""
+        self.on_batch_end(batch, logs)
+
+    def on_test_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called before a batch of an evaluation."""
+
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Called before an evaluation."""
+
+    def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called after a batch of an evaluation."""
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Called after an evaluation."""
+
+    def on_predict_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called before a batch of predictions."""
+
+    def on_predict_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Called before predictions."""
+
+    def on_predict_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        """Called after a batch of predictions."""
+
+    def on_predict_end(self, logs: dict[str, Any] | None = None) -> None:
+        """Called after predictions."""
+
 
 class CallbackList:
     """Several callbacks as one."""
@@ -100,16 +135,120 @@ class LambdaCallback(Callback):
 
     def __init__(self, **functions: Callable[..., None]) -> None:
         for name, function in functions.items():
-            setattr(self, name, function)
+            if function is not None:
+                setattr(self, name, function)
+
+
+class BaseLogger(Callback):
+    """Sums up what batches log, and puts the means into the logs of epochs.
+
+    Args:
+        stateful_metrics: Names of those whose last value counts.
+    """
+
+    def __init__(self, stateful_metrics: Iterable[str] | None = None) -> None:
+        self.stateful_metrics = set(stateful_metrics or ())
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.seen = 0
+        self.totals: dict[str, float] = {}
+
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        size = (logs or {}).get("size", 0)
+        self.seen += size
+        for name, value in (logs or {}).items():
+            kept = name in self.stateful_metrics
+            self.totals[name] = value if kept else self.totals.get(name, 0.0) + value * size
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        for name, total in self.totals.items() if logs is not None else ():
+            if name not in ("batch", "size") and name not in (logs or {}):
+                logs[name] = total if name in self.stateful_metrics else total / max(self.seen, 1)  # type: ignore[index]
+
+
+class CSVLogger(Callback):
+    """Writes what each epoch logs as a row of a file, in the order of the names.
+
+    Args:
+        filename: The file.
+        separator: What stands between values.
+        append: Add to the file if it exists, without a row of names.
+    """
+
+    def __init__(self, filename: str, separator: str = ",", append: bool = False) -> None:
+        self.filename, self.sep, self.append = given_path(filename, "filename"), separator, append
+        self.keys: list[str] | None = None
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        has_rows = self.append and os.path.exists(self.filename) and os.path.getsize(self.filename) > 0
+        self._needs_names = not has_rows
+        with failures_of(self.filename):
+            self._file = open(self.filename, "a" if self.append else "w", newline="")  # noqa: SIM115 (closed later)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        logs = logs or {}
+        if self.keys is None:
+            self.keys = sorted(logs)
+        rows = csv.DictWriter(self._file, ["epoch", *self.keys], delimiter=self.sep)
+        if self._needs_names:
+            rows.writeheader()
+            self._needs_names = False
+        rows.writerow({"epoch": epoch, **{key: _as_text(logs.get(key, "NA")) for key in self.keys}})
+        self._file.flush()
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        self._file.close()
+
+
+def _as_text(value: Any) -> Any:
+    several = isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) > 0
+    return f'"[{", ".join(map(str, value))}]"' if several else value
+
+
+class ProgbarLogger(Callback):
+    """Prints how far an epoch is, and its metrics.
+
+    Args:
+        count_mode: What is counted: ``samples`` or ``steps``.
+        stateful_metrics: Names of metrics whose last value is shown, not a mean.
+
+    Raises:
+        ValueError: There is no such `count_mode`.
+    """
+
+    def __init__(self, count_mode: str = "samples", stateful_metrics: Iterable[str] | None = None) -> None:
+        if count_mode not in ("samples", "steps"):
+            raise ValueError(f"Unknown `count_mode`: {count_mode}")
+        self.use_steps, self.stateful_metrics = count_mode == "steps", set(stateful_metrics or ())
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.seen = 0
+        print(f"Epoch {epoch + 1}/{self.params['epochs']}")
+        target = self.params["steps" if self.use_steps else "samples"]
+        self.progbar = Progbar(
+            target, stateful_metrics=self.stateful_metrics, unit_name="step" if self.use_steps else "sample"
+        )
+
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        logs = logs or {}
+        self.seen += 1 if self.use_steps else logs.get("size", 0)
+        values = [(name, value) for name, value in logs.items() if name not in ("batch", "size")]
+        if self.progbar.target is None or self.seen < self.progbar.target:
+            self.progbar.update(self.seen, values)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.progbar.update(self.seen, list((logs or {}).items()))
 
 
 class _Best:
     """Remembers the best number so far, to tell whether a new one is better."""
 
-    def __init__(self, monitor: str, mode: str, min_delta: float = 0.0) -> None:
-        self.higher = mode == "max" or (mode == "auto" and "acc" in monitor)
+    def __init__(self, monitor: str, mode: str, min_delta: float = 0.0, start: float | None = None) -> None:
+        if mode not in ("auto", "min", "max"):
+            logging.warning("mode %r is unknown, and taken as auto", mode)
+        self.higher = mode == "max" or (mode != "min" and ("acc" in monitor or monitor.startswith("fmeasure")))
         self.min_delta = abs(min_delta)
-        self.value = -math.inf if self.higher else math.inf
+        self.value = (-math.inf if self.higher else math.inf) if start is None else start
 
     def improves(self, value: float) -> bool:
         """Whether `value` is better than all before. If so it is remembered as the best."""
@@ -119,6 +258,15 @@ class _Best:
         return False
 
 
+def _monitored(logs: dict[str, Any] | None, monitor: str, what: str) -> Any:
+    """The number of that name; None, with a warning, where there is none."""
+    logs = logs or {}
+    if monitor not in logs:
+        names = ",".join(logs)
+        logging.warning("%s `%s` which is not available. Available metrics are: %s", what, monitor, names)
+    return logs.get(monitor)
+
+
 class EarlyStopping(Callback):
     """Ends training when a number no longer improves.
 
@@ -126,9 +274,13 @@ class EarlyStopping(Callback):
         monitor: Name of the number.
         min_delta: What counts as an improvement.
         patience: Epochs without improvement to wait for.
-        verbose: Accepted for Keras's sake.
+        verbose: 1 to print when training has ended.
         mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
+        baseline: What the number has to be better than from the first epoch on.
         restore_best_weights: At the end go back to the weights of the best epoch.
+
+    Attributes:
+        best: The best number so far.
     """
 
     def __init__(
@@ -138,23 +290,29 @@ class EarlyStopping(Callback):
         patience: int = 0,
         verbose: int = 0,
         mode: str = "auto",
+        baseline: float | None = None,
         restore_best_weights: bool = False,
     ) -> None:
-        self.monitor = monitor
-        self.patience = patience
+        self.monitor, self.patience, self.verbose = monitor, patience, verbose
         self.restore_best_weights = restore_best_weights
-        self._settings = (monitor, mode, min_delta)
+        self._settings = (monitor, mode, min_delta, baseline)
+        self.wait = self.stopped_epoch = 0
+
+    @property
+    def best(self) -> float:
+        """The best number so far."""
+        return self._best.value
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self.best = _Best(*self._settings)
+        self._best = _Best(*self._settings)
         self.wait = self.stopped_epoch = 0
         self.best_weights: list[Any] | None = None
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        value = (logs or {}).get(self.monitor)
+        value = _monitored(logs, self.monitor, "Early stopping conditioned on metric")
         if value is None:
             return
-        if self.best.improves(value):
+        if self._best.improves(value):
             self.wait = 0
             if self.restore_best_weights:
                 self.best_weights = self.model.get_weights()
@@ -164,7 +322,13 @@ class EarlyStopping(Callback):
             self.stopped_epoch = epoch
             self.model.stop_training = True
             if self.best_weights is not None:
+                if self.verbose:
+                    print("Restoring model weights from the end of the best epoch.")
                 self.model.set_weights(self.best_weights)
+
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
+        if self.stopped_epoch > 0 and self.verbose:
+            print(f"Epoch {self.stopped_epoch + 1:05d}: early stopping")
 
 
 class ModelCheckpoint(Callback):
@@ -173,11 +337,16 @@ class ModelCheckpoint(Callback):
     Args:
         filepath: Where to: a name in which ``{epoch:02d}``, ``{val_loss:.2f}`` and the like are filled in.
         monitor: Name of the number that says which epoch is best.
-        verbose: Accepted for Keras's sake.
+        verbose: 1 to print what is saved.
         save_best_only: Save only when the number has improved.
         save_weights_only: Save the weights alone, for `load_weights`.
         mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
+        save_freq: ``"epoch"``, or a number of examples after which to save.
         period: Number of epochs between two saves.
+        **unused: Accepted for Keras's sake.
+
+    Raises:
+        ValueError: `save_freq` is something else.
     """
 
     def __init__(
@@ -188,21 +357,47 @@ class ModelCheckpoint(Callback):
         save_best_only: bool = False,
         save_weights_only: bool = False,
         mode: str = "auto",
+        save_freq: str | int = "epoch",
         period: int = 1,
+        **unused: Any,
     ) -> None:
+        if save_freq != "epoch" and not isinstance(save_freq, int):
+            raise ValueError(f"Unrecognized save_freq: {save_freq}")
         self.filepath = given_path(filepath, "filepath")
-        self.monitor = monitor
+        self.monitor, self.verbose, self.save_freq, self.period = monitor, verbose, save_freq, period
         self.save_best_only = save_best_only
         self.save_weights_only = save_weights_only
-        self.period = period
         self._best = _Best(monitor, mode)
+        self._seen = self._epoch = 0
+
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self._epoch = epoch
+
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        if isinstance(self.save_freq, int):
+            self._seen += (logs or {}).get("size", 1)
+            if self._seen >= self.save_freq:
+                self._seen = 0
+                self._save_if_due(self._epoch, logs or {})
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        logs = logs or {}
-        if (epoch + 1) % self.period:
-            return
-        if not self.save_best_only or (self.monitor in logs and self._best.improves(logs[self.monitor])):
-            self._save(self.filepath.format(epoch=epoch + 1, **logs))
+        if self.save_freq == "epoch" and (epoch + 1) % self.period == 0:
+            self._save_if_due(epoch, logs or {})
+
+    def _save_if_due(self, epoch: int, logs: dict[str, Any]) -> None:
+        numbers = {name: value for name, value in logs.items() if name not in ("batch", "size")}
+        path, what = self.filepath.format(epoch=epoch + 1, **numbers), ""
+        if self.save_best_only:
+            before = self._best.value
+            value = _monitored(logs, self.monitor, "Can save best model only with")
+            if value is None or not self._best.improves(value):
+                if self.verbose and value is not None:
+                    print(f"\nEpoch {epoch + 1:05d}: {self.monitor} did not improve from {before:0.5f}")
+                return
+            what = f"{self.monitor} improved from {before:0.5f} to {value:0.5f}, "
+        if self.verbose:
+            print(f"\nEpoch {epoch + 1:05d}: {what}saving model to {path}")
+        self._save(path)
 
     def _save(self, path: str) -> None:
         if not self.save_weights_only:
@@ -215,31 +410,54 @@ class ModelCheckpoint(Callback):
 
 
 class LearningRateScheduler(Callback):
-    """Sets the learning rate before each epoch to what ``schedule(epoch, rate)`` or ``schedule(epoch)`` returns."""
+    """Sets the learning rate before each epoch to what ``schedule(epoch, rate)`` or ``schedule(epoch)`` returns.
+
+    The rate is logged as ``lr``; `verbose` of 1 prints it.
+
+    Raises:
+        ValueError: The optimizer has no learning rate that can be set, or the function gives no number.
+    """
 
     def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
-        self.schedule = schedule
+        self.schedule, self.verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         rate = self.model.optimizer.lr
+        if not hasattr(rate, "handle"):
+            raise ValueError('Optimizer must have a "lr" attribute.')
         try:
             new = self.schedule(epoch, float(backend.get_value(rate)))
         except TypeError:
             new = self.schedule(epoch)
+        if not isinstance(new, (float, np.floating)):
+            raise ValueError('The output of the "schedule" function should be float.')
         backend.set_value(rate, new)
+        if self.verbose:
+            print(f"\nEpoch {epoch + 1:05d}: LearningRateScheduler reducing learning rate to {new}.")
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if logs is not None:
+            logs["lr"] = float(backend.get_value(self.model.optimizer.lr))
 
 
 class ReduceLROnPlateau(Callback):
     """Multiplies the learning rate by `factor` when a number has not improved for `patience` epochs.
 
+    The rate is logged as ``lr``.
+
     Args:
         monitor: Name of the number.
         factor: The factor.
         patience: Epochs without improvement to wait for.
-        verbose: Accepted for Keras's sake.
+        verbose: 1 to print new rates.
         mode: ``"min"``, ``"max"``, or ``"auto"``: by the name.
         min_delta: What counts as an improvement.
+        cooldown: Epochs after a change in which nothing is waited for.
         min_lr: The least learning rate.
+        **unused: Accepted for Keras's sake.
+
+    Raises:
+        ValueError: `factor` is 1 or more.
     """
 
     def __init__(
@@ -250,28 +468,47 @@ class ReduceLROnPlateau(Callback):
         verbose: int = 0,
         mode: str = "auto",
         min_delta: float = 1e-4,
+        cooldown: int = 0,
         min_lr: float = 0.0,
+        **unused: Any,
     ) -> None:
-        self.monitor = monitor
-        self.factor = factor
-        self.patience = patience
-        self.min_lr = min_lr
+        if factor >= 1.0:
+            raise ValueError("ReduceLROnPlateau does not support a factor >= 1.0.")
+        self.monitor, self.factor, self.patience, self.verbose = monitor, factor, patience, verbose
+        self.cooldown, self.min_lr = cooldown, min_lr
         self._settings = (monitor, mode, min_delta)
+        self.wait = self.cooldown_counter = 0
+
+    @property
+    def best(self) -> float:
+        """The best number so far."""
+        return self._best.value
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self.best = _Best(*self._settings)
-        self.wait = 0
+        self._best = _Best(*self._settings)
+        self.wait = self.cooldown_counter = 0
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        value = (logs or {}).get(self.monitor)
-        if value is None or self.best.improves(value):
-            self.wait = 0
+        value = _monitored(logs, self.monitor, "Reduce LR on plateau conditioned on metric")
+        rate = self.model.optimizer.lr
+        before = float(backend.get_value(rate))
+        if logs is not None:
+            logs["lr"] = before
+        if value is None:
             return
-        self.wait += 1
-        if self.wait >= self.patience:
-            rate = self.model.optimizer.lr
-            backend.set_value(rate, max(float(backend.get_value(rate)) * self.factor, self.min_lr))
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
             self.wait = 0
+        if self._best.improves(value):
+            self.wait = 0
+        elif self.cooldown_counter <= 0:
+            self.wait += 1
+            if self.wait >= self.patience and before > self.min_lr:
+                new = max(before * self.factor, self.min_lr)
+                backend.set_value(rate, new)
+                if self.verbose:
+                    print(f"\nEpoch {epoch + 1:05d}: ReduceLROnPlateau reducing learning rate to {new}.")
+                self.cooldown_counter, self.wait = self.cooldown, 0
 
 
 class TerminateOnNaN(Callback):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+import numpy as np
 
 from tfray.framework.graph import Tensor
 from tfray.keras import tensor_functions
-from tfray.keras.descriptions import Described, named_object
+from tfray.library.layers.descriptions import Described, deserializer, named_object, restored
+from tfray.library.layers.descriptions import serialize as serialize
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 
 # fmt: off
 __all__ = [
-    "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "get", "max_norm", "min_max_norm", "non_neg",
-    "unit_norm",
+    "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "RadialConstraint", "UnitNorm", "deserialize", "get", "max_norm",
+    "min_max_norm", "non_neg", "radial_constraint", "serialize", "unit_norm",
 ]
 # fmt: on
 
@@ -81,6 +84,27 @@ class MinMaxNorm(Constraint):
         return w * (wanted / (tensor_functions.epsilon() + norms))
 
 
+class RadialConstraint(Constraint):
+    """Makes kernels ``[size, size, inputs, outputs]`` equal along each square around their middle.
+
+    All that stands on a square becomes what stands on the diagonal, as TensorFlow has it: for an odd size one step
+    nearer to the first corner than the square's own last corner.
+
+    Raises:
+        ValueError: The weights have another rank.
+    """
+
+    def __call__(self, w: Any) -> Tensor:
+        shape = w.shape.as_list()
+        if len(shape) != 4:
+            raise ValueError(f"The weight tensor must be of rank 4, but is of shape: {shape}")
+        size, half = shape[0], shape[0] // 2
+        from_middle = np.abs(2 * np.arange(size) - (size - 1)) // 2
+        squares = np.maximum(from_middle[:, None], from_middle[None])
+        places = half - 1 + squares if size % 2 else np.where(squares, half + squares, half - 1)
+        return array_ops.gather_nd(w, np.stack([places, places], -1).astype(np.int32))
+
+
 def _norms(w: Any, axis: Axis) -> Tensor:
     return tensor_functions.sqrt(math_ops.reduce_sum(math_ops.square(w), axis, keepdims=True))
 
@@ -88,21 +112,27 @@ def _norms(w: Any, axis: Axis) -> Tensor:
 max_norm = MaxNorm
 min_max_norm = MinMaxNorm
 non_neg = NonNeg
+radial_constraint = RadialConstraint
 unit_norm = UnitNorm
 
 _BY_NAME: Final = {
     name: made
-    for made in (MaxNorm, MinMaxNorm, NonNeg, UnitNorm)
+    for made in (MaxNorm, MinMaxNorm, NonNeg, RadialConstraint, UnitNorm)
     for name in (made.__name__, "".join(f"_{c.lower()}" if c.isupper() else c for c in made.__name__)[1:])
 }
 
 
 def get(identifier: Any) -> Any:
-    """The constraint of that name, with its default arguments. Anything but a string is returned unchanged.
+    """The constraint of that name, with its default arguments, or of that description. Others are returned unchanged.
 
     Raises:
         InvalidArgumentError: There is none.
     """
+    if isinstance(identifier, Mapping):
+        return restored(identifier)
     if not isinstance(identifier, str):
         return identifier
     return named_object(identifier, _BY_NAME, "constraint")
+
+
+deserialize = deserializer(get)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -25,11 +24,10 @@ from tfray.framework.plain_graph import PlainGraph, PlainNode
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
 from tfray.keras.backend import get_session
-from tfray.keras.layers.remembered_layers import mask_of
-from tfray.keras.optimizers import Optimizer
 from tfray.keras.saving import load_model
 from tfray.keras.training import importance, mean_loss, values_of
 from tfray.library.inspect.graph_util import extract_sub_graph
+from tfray.library.layers.layer_history import mask_of
 from tfray.library.metrics.mean_metrics import mean
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
@@ -130,7 +128,7 @@ class _Recorded:
         self._name = model.name
         self._loss, self._loss_weights = model._compiled_loss, model._compiled_loss_weights
         self._metrics = list(model._compiled_metrics)
-        self._optimizer = _fresh(model.optimizer, graph)
+        self._optimizer = model.optimizer.fresh()
 
     def _renamed(self, name: str) -> str:
         """A name in the new graphs, where input functions have operations too. Variables keep theirs."""
@@ -180,7 +178,7 @@ class _Recorded:
                     metrics[name if place == 0 else f"{name}_{place}"] = mean(values, counts)
             return EstimatorSpec(mode, predictions=predictions, loss=loss, eval_metric_ops=metrics)
         trained = [variable for variable in variables if variable.trainable]
-        step = group(copy.copy(self._optimizer).minimize(loss, trained), *updates)
+        step = group(self._optimizer.fresh().minimize(loss, trained), *updates)
         with get_default_graph().control_dependencies([step]):
             train_op = assign_add(get_or_create_global_step(), 1).op
         return EstimatorSpec(mode, predictions=predictions, loss=loss, train_op=train_op)
@@ -240,12 +238,3 @@ class _Recorded:
             )
         tensors = [convert_to_tensor(label) for label in given]
         return [array_ops.expand_dims(each, -1) if each.shape.rank == 1 else each for each in tensors]
-
-
-def _fresh(optimizer: Optimizer, graph: Graph) -> Optimizer:
-    """The optimizer with its learning rate as a number: the variable is that of one graph."""
-    made = copy.copy(optimizer)
-    if hasattr(made.lr, "handle"):
-        with graph.as_default():
-            made.lr = float(get_session().run(made.lr))
-    return made

@@ -16,11 +16,18 @@ import numpy as np
 
 from tfray.formats.files import failures_of, given_path
 from tfray.keras.batch_sources import Sequence
+from tfray.keras.settings import floatx, image_data_format
 from tfray.ops.image.image_files import pillow
 
 # fmt: off
 __all__ = [
-    "DirectoryIterator", "ImageDataGenerator", "NumpyArrayIterator", "array_to_img", "img_to_array", "load_img",
+    "DataFrameIterator",
+    "DirectoryIterator",
+    "ImageDataGenerator",
+    "NumpyArrayIterator",
+    "array_to_img",
+    "img_to_array",
+    "load_img",
     "save_img",
 ]
 # fmt: on
@@ -42,7 +49,7 @@ def img_to_array(img: Any, data_format: str | None = None, dtype: Any = None) ->
         data_format: ``channels_first`` for ``[channels, height, width]``.
         dtype: Dtype; float32 when None.
     """
-    array = np.asarray(img, dtype=dtype or "float32")
+    array = np.asarray(img, dtype=dtype or floatx())
     if array.ndim == 2:
         array = array[..., None]
     if array.ndim != 3:
@@ -62,7 +69,7 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
     Raises:
         ValueError: It has another shape.
     """
-    array = np.asarray(x, dtype=dtype or "float32")
+    array = np.asarray(x, dtype=dtype or floatx())
     if array.ndim != 3:
         raise ValueError(f"Expected image array to have rank 3 (single image). Got array with shape: {array.shape}")
     if data_format == "channels_first":
@@ -338,8 +345,7 @@ class DirectoryIterator(_Batches):
         generator = self.image_data_generator
         images = np.zeros((len(chosen), *self.image_shape), generator.dtype)
         for place, index in enumerate(chosen):
-            image = load_img(self.filepaths[index], **self.settings)  # type: ignore[arg-type]
-            images[place] = generator.changed(img_to_array(image, generator.data_format))
+            images[place] = _loaded(self.filepaths[index], self.settings, generator)
         if self.class_mode is None:
             return images
         if self.class_mode == "input":
@@ -356,6 +362,108 @@ def _images_below(directory: str, name: str, follow_links: bool) -> list[str]:
     for folder, _, files in walk:
         found += [os.path.join(folder, file) for file in sorted(files) if file.lower().endswith(_ENDINGS)]
     return [os.path.relpath(path, directory) for path in found]
+
+
+class DataFrameIterator(_Batches):
+    """Batches of images whose paths and targets a table has; see `ImageDataGenerator.flow_from_dataframe`."""
+
+    def __init__(
+        self,
+        dataframe: Any,
+        directory: str | None,
+        image_data_generator: ImageDataGenerator,
+        x_col: str = "filename",
+        y_col: Any = "class",
+        weight_col: str | None = None,
+        target_size: tuple[int, int] = (256, 256),
+        color_mode: str = "rgb",
+        classes: Any = None,
+        class_mode: str | None = "categorical",
+        batch_size: int = 32,
+        shuffle: bool = True,
+        seed: int | None = None,
+        subset: str | None = None,
+        interpolation: str = "nearest",
+        validate_filenames: bool = True,
+    ) -> None:
+        if class_mode not in (*_CLASS_MODES, "multi_output", "raw"):
+            raise ValueError(
+                f"Invalid class_mode: {class_mode}; expected one of: {(*_CLASS_MODES, 'multi_output', 'raw')}"
+            )
+        if class_mode == "multi_output" and not isinstance(y_col, (list, tuple)):
+            raise TypeError(f'If class_mode="{class_mode}", y_col must be a list. Received {type(y_col).__name__}.')
+        names = list(dataframe[x_col])
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(f"All values in column x_col={x_col} must be strings.")
+        self.directory, self.class_mode = directory or "", class_mode
+        self.image_data_generator = image_data_generator
+        self.settings = {"color_mode": color_mode, "target_size": target_size, "interpolation": interpolation}
+        self.image_shape = image_data_generator.shape_of(*target_size, _CHANNELS[color_mode])
+        kept = np.arange(len(names))
+        if validate_filenames:
+            kept = np.array([place for place in kept if self._is_image(names[place])], int)
+            if len(kept) < len(names):
+                warnings.warn(
+                    f"Found {len(names) - len(kept)} invalid image filename(s), which are left out", stacklevel=3
+                )
+        of_classes = class_mode in ("binary", "categorical", "sparse")
+        found: list[Any] = []
+        if of_classes:
+            values = list(dataframe[y_col])
+            kinds = (str, list, tuple) if class_mode == "categorical" else (str,)
+            if not all(isinstance(value, kinds) for value in values):
+                raise TypeError(f'If class_mode="{class_mode}", y_col="{y_col}" column values must be strings.')
+            found = [[value] if isinstance(value, str) else list(value) for value in values]
+            labels = list(classes) if classes else sorted({label for place in kept for label in found[place]})
+            found = [[label for label in own if label in labels] for own in found]
+            kept = kept[[bool(found[place]) for place in kept]]
+            if class_mode == "binary" and len(labels) != 2:
+                raise ValueError(f'If class_mode="binary" there must be 2 classes. {len(labels)} class/es were given.')
+            self.class_indices = {label: number for number, label in enumerate(labels)}
+        if subset is not None:
+            kept = kept[_part_of(len(kept), image_data_generator.validation_split, subset)]
+        self.filenames = [names[place] for place in kept]
+        self.filepaths = [os.path.join(self.directory, name) for name in self.filenames]
+        self.samples = len(kept)
+        self.sample_weight = None if weight_col is None else np.asarray(dataframe[weight_col])[kept]
+        numbers = [[self.class_indices[label] for label in found[place]] for place in kept] if of_classes else []
+        self.classes: Any = numbers if class_mode == "categorical" else [each[0] for each in numbers]
+        self.targets: list[np.ndarray] = []
+        if class_mode == "multi_output":
+            self.targets = [np.array(list(dataframe[column]))[kept] for column in y_col]
+        elif class_mode == "raw":
+            self.targets = [np.asarray(dataframe[y_col])[kept]]
+        valid = "validated" if validate_filenames else "non-validated"
+        of = f" belonging to {len(self.class_indices)} classes" if of_classes else ""
+        print(f"Found {self.samples} {valid} image filenames{of}.")
+        super().__init__(self.samples, batch_size, shuffle, seed)
+
+    def _is_image(self, name: str) -> bool:
+        return name.lower().endswith(_ENDINGS) and os.path.isfile(os.path.join(self.directory, name))
+
+    def _batch_of(self, chosen: np.ndarray) -> Any:
+        generator = self.image_data_generator
+        images = np.stack([_loaded(self.filepaths[index], self.settings, generator) for index in chosen])
+        images = images.astype(generator.dtype)
+        if self.class_mode is None:
+            return images
+        targets: Any = images.copy()
+        if self.class_mode == "categorical":
+            targets = np.zeros((len(chosen), len(self.class_indices)), generator.dtype)
+            for place, index in enumerate(chosen):
+                targets[place, self.classes[index]] = 1
+        elif self.class_mode in ("binary", "sparse"):
+            targets = np.array([self.classes[index] for index in chosen], generator.dtype)
+        elif self.targets:
+            own = [target[chosen] for target in self.targets]
+            targets = own if self.class_mode == "multi_output" else own[0]
+        both = images, targets
+        return both if self.sample_weight is None else (*both, self.sample_weight[chosen])
+
+
+def _loaded(path: str, settings: Mapping[str, Any], generator: ImageDataGenerator) -> np.ndarray:
+    """An image of a file, changed at random."""
+    return generator.changed(img_to_array(load_img(path, **settings), generator.data_format))
 
 
 class ImageDataGenerator:
@@ -427,7 +535,7 @@ class ImageDataGenerator:
         self.fill_mode, self.cval = fill_mode, cval
         self.horizontal_flip, self.vertical_flip = horizontal_flip, vertical_flip
         self.rescale, self.preprocessing_function = rescale, preprocessing_function
-        self.data_format, self.dtype = data_format or "channels_last", dtype or "float32"
+        self.data_format, self.dtype = data_format or image_data_format(), dtype or floatx()
         if self.data_format not in ("channels_last", "channels_first"):
             raise ValueError(f'`data_format` should be "channels_last" or "channels_first". Received: {data_format}')
         if not 0 <= validation_split < 1:
@@ -493,6 +601,29 @@ class ImageDataGenerator:
             NotFoundError: There is no such folder.
         """
         return DirectoryIterator(directory, self, *args, **kwargs)
+
+    def flow_from_dataframe(
+        self, dataframe: Any, directory: str | None = None, x_col: str = "filename", y_col: Any = "class", **kwargs: Any
+    ) -> DataFrameIterator:
+        """Batches of the images whose paths a table of pandas has. It needs Pillow.
+
+        Args:
+            dataframe: The table.
+            directory: The folder that paths begin at.
+            x_col: The column of paths.
+            y_col: The column of targets, or a list of columns.
+            **kwargs: ``weight_col``, the column of weights; ``class_mode``, ``classes`` and the other arguments of
+                `flow_from_directory`; with ``raw`` targets are the values, with ``multi_output`` there is a target for
+                each column, and with ``categorical`` an image may have a list of classes; ``validate_filenames``, True
+                by default, leaves out what is no image.
+
+        Raises:
+            ValueError: There is no such mode.
+            TypeError: Values of a column are of another kind.
+        """
+        for unused in ("save_to_dir", "save_prefix", "save_format", "drop_duplicates"):
+            kwargs.pop(unused, None)
+        return DataFrameIterator(dataframe, directory, self, x_col, y_col, **kwargs)
 
     # -- one image -----------------------------------------------------------------------------------------
 

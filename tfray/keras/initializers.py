@@ -1,6 +1,9 @@
 """``tf.keras.initializers``: the initializers of weights, and `get`, which finds one by name."""
 
 # isort: skip_file
+from tfray.library.layers.descriptions import deserializer
+from tfray.library.layers.descriptions import serialize as serialize
+from tfray.library.variables.initializers import Initializer as Initializer
 from tfray.library.layers.named_initializers import (
     Constant as Constant,
     GlorotNormal as glorot_normal,
@@ -22,13 +25,15 @@ from tfray.library.layers.named_initializers import (
 
 # fmt: off
 __all__ = [
-    "Constant", "Identity", "Ones", "Orthogonal", "RandomNormal", "RandomUniform", "TruncatedNormal",
-    "VarianceScaling", "Zeros", "constant", "get", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
-    "identity", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "random_normal", "random_uniform",
-    "truncated_normal", "uniform", "zeros",
+    "Constant", "Identity", "Initializer", "Ones", "Orthogonal", "RandomNormal", "RandomUniform", "TruncatedNormal",
+    "VarianceScaling", "Zeros", "constant", "deserialize", "get", "glorot_normal", "glorot_uniform", "he_normal",
+    "he_uniform", "identity", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "random_normal",
+    "random_uniform", "serialize", "truncated_normal", "uniform", "zeros",
 ]
 # fmt: on
 
 constant, identity, ones, orthogonal, zeros = Constant, Identity, Ones, Orthogonal, Zeros
 normal, uniform = random_normal, random_uniform = RandomNormal, RandomUniform
 truncated_normal = TruncatedNormal
+
+deserialize = deserializer(get)

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
 from tfray.keras import tensor_functions
-from tfray.keras.descriptions import Described
 from tfray.keras.tensor_functions import epsilon
+from tfray.library.layers.descriptions import Described, deserializer, named_object, restored
+from tfray.library.layers.descriptions import serialize as serialize
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn import activation_ops, normalization_ops
 
 # fmt: off
 __all__ = [
-    "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy", "Huber", "Loss",
-    "MeanAbsoluteError", "MeanSquaredError", "SparseCategoricalCrossentropy", "binary_crossentropy",
-    "categorical_crossentropy", "categorical_hinge", "cosine_proximity", "get", "hinge", "huber", "kld",
-    "kullback_leibler_divergence", "logcosh", "mae", "mape", "mean_absolute_error", "mean_absolute_percentage_error",
-    "mean_squared_error", "mean_squared_logarithmic_error", "mse", "msle", "poisson",
-    "sparse_categorical_crossentropy", "squared_hinge",
+    "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy", "CategoricalHinge",
+    "CosineSimilarity", "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss", "MeanAbsoluteError",
+    "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson", "Reduction",
+    "SparseCategoricalCrossentropy", "SquaredHinge", "binary_crossentropy", "categorical_crossentropy",
+    "categorical_hinge", "cosine", "cosine_proximity", "cosine_similarity", "deserialize", "get", "hinge", "huber",
+    "kld", "kullback_leibler_divergence", "logcosh", "mae", "mape", "mean_absolute_error",
+    "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "mse", "msle",
+    "poisson", "serialize", "sparse_categorical_crossentropy", "squared_hinge",
 ]
 # fmt: on
 
@@ -113,94 +115,214 @@ def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Tensor:
     return math_ops.reduce_sum(y_true * math_ops.log(y_true / y_pred), -1)
 
 
-def cosine_proximity(y_true: Any, y_pred: Any) -> Tensor:
-    """Minus the cosine of the angle between the vectors."""
-    y_true, y_pred = (normalization_ops.l2_normalize(value, -1) for value in _pair(y_true, y_pred))
-    return -math_ops.reduce_sum(y_true * y_pred, -1)
+def cosine_proximity(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+    """Minus the cosine of the angle between the vectors along an axis."""
+    y_true, y_pred = (normalization_ops.l2_normalize(value, axis) for value in _pair(y_true, y_pred))
+    return -math_ops.reduce_sum(y_true * y_pred, axis)
 
 
-def binary_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
-    """The mean cross entropy of independent classes; `y_pred` holds probabilities, or logits."""
-    return _mean(tensor_functions.binary_crossentropy(y_true, y_pred, from_logits))
+def binary_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: Any = 0) -> Tensor:
+    """The mean cross entropy of independent classes.
+
+    Args:
+        y_true: The targets, 0 and 1.
+        y_pred: Probabilities, or logits.
+        from_logits: Whether they are logits.
+        label_smoothing: How far targets are moved towards 0.5 first: a number from 0, not at all, to 1.
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    smoothed = _smoothed(y_true, label_smoothing, 0.5)
+    return _mean(tensor_functions.binary_crossentropy(smoothed, y_pred, from_logits))
 
 
-def categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
-    """Cross entropy of exclusive classes given as vectors; `y_pred` holds probabilities, or logits."""
-    return tensor_functions.categorical_crossentropy(y_true, y_pred, from_logits)
+def categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: Any = 0) -> Tensor:
+    """Cross entropy of exclusive classes given as vectors.
+
+    Args:
+        y_true: The vectors, with a 1 for the right class.
+        y_pred: Probabilities, or logits.
+        from_logits: Whether they are logits.
+        label_smoothing: How far targets are moved towards equal ones first: a number from 0, not at all, to 1.
+    """
+    y_true, y_pred = _pair(y_true, y_pred)
+    smoothed = _smoothed(y_true, label_smoothing, 1 / array_ops.cast(array_ops.shape(y_true)[-1], y_true.dtype))
+    return tensor_functions.categorical_crossentropy(smoothed, y_pred, from_logits)
 
 
-def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False) -> Tensor:
-    """Cross entropy of exclusive classes given by their numbers; `y_pred` holds probabilities, or logits."""
+def _smoothed(targets: Tensor, share: Any, middle: Any) -> Tensor:
+    if isinstance(share, (int, float)) and not share:
+        return targets
+    share = array_ops.cast(share, targets.dtype)
+    return targets * (1.0 - share) + share * middle
+
+
+def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool = False, axis: int = -1) -> Tensor:
+    """Cross entropy of exclusive classes given by their numbers.
+
+    Args:
+        y_true: The numbers.
+        y_pred: Probabilities, or logits.
+        from_logits: Whether they are logits.
+        axis: The axis of the classes.
+    """
+    y_pred = convert_to_tensor(y_pred)
+    rank = y_pred.shape.rank
+    if rank is not None and axis not in (-1, rank - 1):
+        order = [each for each in range(rank) if each != axis % rank]
+        y_pred = array_ops.transpose(y_pred, [*order, axis % rank])
     return tensor_functions.sparse_categorical_crossentropy(y_true, y_pred, from_logits)
 
 
+class Reduction:
+    """What becomes of the losses of examples: ``AUTO``, their mean, ``NONE``, ``SUM`` or ``SUM_OVER_BATCH_SIZE``."""
+
+    AUTO: Final = "auto"
+    NONE: Final = "none"
+    SUM: Final = "sum"
+    SUM_OVER_BATCH_SIZE: Final = "sum_over_batch_size"
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All of them."""
+        return cls.AUTO, cls.NONE, cls.SUM, cls.SUM_OVER_BATCH_SIZE
+
+    @classmethod
+    def validate(cls, key: str) -> None:
+        """Raises `ValueError` for anything else."""
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key {key}.")
+
+
 class Loss(Described):
-    """A loss as an object: the mean over examples of a function of this module.
+    """A loss as an object. Derived classes define ``call(y_true, y_pred)``, which gives the loss of each example.
 
     Args:
-        function: The function.
-        **settings: Its further arguments.
+        reduction: What becomes of these: see `Reduction`.
+        name: Name.
+
+    Raises:
+        ValueError: There is no such reduction.
     """
 
-    def __init__(self, function: Callable[..., Tensor], **settings: Any) -> None:
-        self.function = function
-        self.settings = settings
-        self.name = function.__name__
+    def __init__(self, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
+        Reduction.validate(reduction)
+        self.reduction, self.name = reduction, name
 
-    def per_example(self, y_true: Any, y_pred: Any) -> Tensor:
+    def call(self, y_true: Any, y_pred: Any) -> Any:
         """The loss of each example."""
-        return self.function(y_true, y_pred, **self.settings)
+        raise NotImplementedError("Must be implemented in subclasses.")
 
     def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
-        """The mean loss, each example counting as `sample_weight` says."""
-        losses = self.per_example(y_true, y_pred)
-        if sample_weight is not None:
-            losses = losses * array_ops.cast(sample_weight, losses.dtype)
-        return math_ops.reduce_mean(losses)
+        """The losses, each times its weight, reduced."""
+        scope = (self.name or type(self).__name__).strip("<>")
+        with get_default_graph().name_scope(scope):
+            losses = convert_to_tensor(self.call(convert_to_tensor(y_true), convert_to_tensor(y_pred)))
+            if sample_weight is not None:
+                losses = losses * like_losses(array_ops.cast(sample_weight, losses.dtype), losses)
+            return self.reduced(losses)
+
+    def reduced(self, losses: Tensor) -> Tensor:
+        """The losses of examples as the reduction says."""
+        if self.reduction == Reduction.NONE:
+            return losses
+        return math_ops.reduce_sum(losses) if self.reduction == Reduction.SUM else math_ops.reduce_mean(losses)
 
 
-class MeanSquaredError(Loss):
-    """The mean of `mean_squared_error`."""
-
-    def __init__(self) -> None:
-        super().__init__(mean_squared_error)
-
-
-class MeanAbsoluteError(Loss):
-    """The mean of `mean_absolute_error`."""
-
-    def __init__(self) -> None:
-        super().__init__(mean_absolute_error)
+def like_losses(weights: Tensor, losses: Tensor) -> Tensor:
+    """Weights with dimensions of size 1 at their end, or without one, so that they have the rank of losses."""
+    own, rank = weights.shape.rank, losses.shape.rank
+    if own is None or rank is None:
+        return weights
+    if own == rank + 1:
+        return array_ops.squeeze(weights, [-1])
+    for _ in range(rank - own if own else 0):
+        weights = array_ops.expand_dims(weights, -1)
+    return weights
 
 
-class Huber(Loss):
+class _OfFunction(Loss):
+    """A loss whose losses of examples a function of this module gives."""
+
+    def __init__(self, function: Callable[..., Tensor], reduction: str, name: str | None, **settings: Any) -> None:
+        super().__init__(reduction, name or function.__name__)
+        self.function, self.settings = function, settings
+
+    def call(self, y_true: Any, y_pred: Any) -> Tensor:
+        return self.function(y_true, y_pred, **self.settings)
+
+
+def _class_of(name: str, function: Callable[..., Tensor], default: str | None = None) -> Any:
+    """The class of a loss without arguments of its own."""
+
+    def __init__(self: Any, reduction: str = Reduction.AUTO, name: str | None = default) -> None:
+        _OfFunction.__init__(self, function, reduction, name)
+
+    words = f"The mean of `{function.__name__}`; arguments as for `Loss`."
+    return type(name, (_OfFunction,), {"__init__": __init__, "__doc__": words, "__module__": __name__})
+
+
+MeanSquaredError = _class_of("MeanSquaredError", mean_squared_error)
+MeanAbsoluteError = _class_of("MeanAbsoluteError", mean_absolute_error)
+MeanAbsolutePercentageError = _class_of("MeanAbsolutePercentageError", mean_absolute_percentage_error)
+MeanSquaredLogarithmicError = _class_of("MeanSquaredLogarithmicError", mean_squared_logarithmic_error)
+Hinge = _class_of("Hinge", hinge)
+SquaredHinge = _class_of("SquaredHinge", squared_hinge)
+CategoricalHinge = _class_of("CategoricalHinge", categorical_hinge)
+Poisson = _class_of("Poisson", poisson)
+LogCosh = _class_of("LogCosh", logcosh)
+KLDivergence = _class_of("KLDivergence", kullback_leibler_divergence)
+
+
+class CosineSimilarity(_OfFunction):
+    """The mean of `cosine_similarity` along an axis."""
+
+    def __init__(self, axis: int = -1, reduction: str = Reduction.AUTO, name: str | None = "cosine_similarity") -> None:
+        super().__init__(cosine_proximity, reduction, name, axis=axis)
+
+
+class Huber(_OfFunction):
     """The mean of `huber`."""
 
-    def __init__(self, delta: float = 1.0) -> None:
-        super().__init__(huber, delta=delta)
+    def __init__(self, delta: float = 1.0, reduction: str = Reduction.AUTO, name: str | None = "huber_loss") -> None:
+        super().__init__(huber, reduction, name, delta=delta)
 
 
-class BinaryCrossentropy(Loss):
+class BinaryCrossentropy(_OfFunction):
     """The mean of `binary_crossentropy`."""
 
-    def __init__(self, from_logits: bool = False) -> None:
-        super().__init__(binary_crossentropy, from_logits=from_logits)
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+        reduction: str = Reduction.AUTO,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(binary_crossentropy, reduction, name, from_logits=from_logits, label_smoothing=label_smoothing)
 
 
-class CategoricalCrossentropy(Loss):
+class CategoricalCrossentropy(_OfFunction):
     """The mean of `categorical_crossentropy`."""
 
-    def __init__(self, from_logits: bool = False) -> None:
-        super().__init__(categorical_crossentropy, from_logits=from_logits)
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+        reduction: str = Reduction.AUTO,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(
+            categorical_crossentropy, reduction, name, from_logits=from_logits, label_smoothing=label_smoothing
+        )
 
 
-class SparseCategoricalCrossentropy(Loss):
+class SparseCategoricalCrossentropy(_OfFunction):
     """The mean of `sparse_categorical_crossentropy`."""
 
-    def __init__(self, from_logits: bool = False) -> None:
-        super().__init__(sparse_categorical_crossentropy, from_logits=from_logits)
+    def __init__(self, from_logits: bool = False, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
+        super().__init__(sparse_categorical_crossentropy, reduction, name, from_logits=from_logits)
 
 
+cosine = cosine_similarity = cosine_proximity
 mse = MSE = mean_squared_error
 mae = MAE = mean_absolute_error
 mape = MAPE = mean_absolute_percentage_error
@@ -226,13 +348,38 @@ _BY_NAME: Final[dict[str, Callable[..., Tensor]]] = {
         sparse_categorical_crossentropy,
         squared_hinge,
     )
-} | {"mse": mse, "mae": mae, "mape": mape, "msle": msle, "kld": kld}
+} | {
+    "mse": mse,
+    "mae": mae,
+    "mape": mape,
+    "msle": msle,
+    "kld": kld,
+    "MSE": mse,
+    "MAE": mae,
+    "MAPE": mape,
+    "MSLE": msle,
+    "KLD": kld,
+    "cosine": cosine_proximity,
+    "cosine_similarity": cosine_proximity,
+}
 
 
 def get(identifier: Any) -> Any:
-    """A loss by name; a function or object as it is."""
-    if callable(identifier):
+    """A loss by name, or of its description; a function or object as it is, and None for None.
+
+    Raises:
+        InvalidArgumentError: There is none. It is also a `ValueError`.
+    """
+    if callable(identifier) or identifier is None:
         return identifier
-    if identifier not in _BY_NAME:
-        raise InvalidArgumentError(f"there is no loss {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
-    return _BY_NAME[identifier]
+    if isinstance(identifier, Mapping):
+        return restored(identifier)
+    return named_object(identifier, {**_CLASSES, **_BY_NAME}, "loss")
+
+
+_CLASSES: Final[dict[str, Any]] = {
+    name: found for name, found in list(globals().items()) if isinstance(found, type) and issubclass(found, _OfFunction)
+}
+
+
+deserialize = deserializer(get)

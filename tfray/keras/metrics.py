@@ -8,6 +8,29 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Tensor
 from tfray.keras import losses
+from tfray.keras.losses import KLD as KLD
+from tfray.keras.losses import MAE as MAE
+from tfray.keras.losses import MAPE as MAPE
+from tfray.keras.losses import MSE as MSE
+from tfray.keras.losses import MSLE as MSLE
+from tfray.keras.losses import binary_crossentropy as binary_crossentropy
+from tfray.keras.losses import categorical_crossentropy as categorical_crossentropy
+from tfray.keras.losses import cosine as cosine
+from tfray.keras.losses import cosine_proximity as cosine_proximity
+from tfray.keras.losses import hinge as hinge
+from tfray.keras.losses import kld as kld
+from tfray.keras.losses import kullback_leibler_divergence as kullback_leibler_divergence
+from tfray.keras.losses import mae as mae
+from tfray.keras.losses import mape as mape
+from tfray.keras.losses import mean_absolute_error as mean_absolute_error
+from tfray.keras.losses import mean_absolute_percentage_error as mean_absolute_percentage_error
+from tfray.keras.losses import mean_squared_error as mean_squared_error
+from tfray.keras.losses import mean_squared_logarithmic_error as mean_squared_logarithmic_error
+from tfray.keras.losses import mse as mse
+from tfray.keras.losses import msle as msle
+from tfray.keras.losses import poisson as poisson
+from tfray.keras.losses import sparse_categorical_crossentropy as sparse_categorical_crossentropy
+from tfray.keras.losses import squared_hinge as squared_hinge
 from tfray.keras.running_metrics import AUC as AUC
 from tfray.keras.running_metrics import Accuracy as Accuracy
 from tfray.keras.running_metrics import BinaryAccuracy as BinaryAccuracy
@@ -15,22 +38,31 @@ from tfray.keras.running_metrics import BinaryCrossentropy as BinaryCrossentropy
 from tfray.keras.running_metrics import CategoricalAccuracy as CategoricalAccuracy
 from tfray.keras.running_metrics import CategoricalCrossentropy as CategoricalCrossentropy
 from tfray.keras.running_metrics import CategoricalHinge as CategoricalHinge
+from tfray.keras.running_metrics import CosineSimilarity as CosineSimilarity
 from tfray.keras.running_metrics import FalseNegatives as FalseNegatives
 from tfray.keras.running_metrics import FalsePositives as FalsePositives
 from tfray.keras.running_metrics import Hinge as Hinge
+from tfray.keras.running_metrics import KLDivergence as KLDivergence
+from tfray.keras.running_metrics import LogCoshError as LogCoshError
 from tfray.keras.running_metrics import Mean as Mean
 from tfray.keras.running_metrics import MeanAbsoluteError as MeanAbsoluteError
 from tfray.keras.running_metrics import MeanAbsolutePercentageError as MeanAbsolutePercentageError
+from tfray.keras.running_metrics import MeanIoU as MeanIoU
+from tfray.keras.running_metrics import MeanMetricWrapper as MeanMetricWrapper
+from tfray.keras.running_metrics import MeanRelativeError as MeanRelativeError
 from tfray.keras.running_metrics import MeanSquaredError as MeanSquaredError
 from tfray.keras.running_metrics import MeanSquaredLogarithmicError as MeanSquaredLogarithmicError
+from tfray.keras.running_metrics import MeanTensor as MeanTensor
 from tfray.keras.running_metrics import Metric as Metric
 from tfray.keras.running_metrics import Poisson as Poisson
 from tfray.keras.running_metrics import Precision as Precision
 from tfray.keras.running_metrics import Recall as Recall
 from tfray.keras.running_metrics import RootMeanSquaredError as RootMeanSquaredError
+from tfray.keras.running_metrics import SensitivityAtSpecificity as SensitivityAtSpecificity
 from tfray.keras.running_metrics import SparseCategoricalAccuracy as SparseCategoricalAccuracy
 from tfray.keras.running_metrics import SparseCategoricalCrossentropy as SparseCategoricalCrossentropy
 from tfray.keras.running_metrics import SparseTopKCategoricalAccuracy as SparseTopKCategoricalAccuracy
+from tfray.keras.running_metrics import SpecificityAtSensitivity as SpecificityAtSensitivity
 from tfray.keras.running_metrics import SquaredHinge as SquaredHinge
 from tfray.keras.running_metrics import Sum as Sum
 from tfray.keras.running_metrics import TopKCategoricalAccuracy as TopKCategoricalAccuracy
@@ -41,17 +73,23 @@ from tfray.keras.running_metrics import categorical_accuracy as categorical_accu
 from tfray.keras.running_metrics import sparse_categorical_accuracy as sparse_categorical_accuracy
 from tfray.keras.running_metrics import sparse_top_k_categorical_accuracy as sparse_top_k_categorical_accuracy
 from tfray.keras.running_metrics import top_k_categorical_accuracy as top_k_categorical_accuracy
+from tfray.library.layers.descriptions import deserializer
+from tfray.library.layers.descriptions import serialize as serialize
 
 # fmt: off
 __all__ = [
-    "AUC", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "CategoricalAccuracy", "CategoricalCrossentropy",
-    "CategoricalHinge",
-    "FalseNegatives", "FalsePositives", "Hinge", "Mean", "MeanAbsoluteError", "MeanAbsolutePercentageError",
-    "MeanSquaredError", "MeanSquaredLogarithmicError", "Metric", "Poisson", "Precision", "Recall",
-    "RootMeanSquaredError", "SparseCategoricalAccuracy", "SparseCategoricalCrossentropy",
-    "SparseTopKCategoricalAccuracy", "SquaredHinge", "Sum", "TopKCategoricalAccuracy", "TrueNegatives",
-    "TruePositives", "binary_accuracy", "categorical_accuracy", "get", "sparse_categorical_accuracy",
-    "sparse_top_k_categorical_accuracy", "top_k_categorical_accuracy",
+    "AUC", "KLD", "MAE", "MAPE", "MSE", "MSLE", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy",
+    "CategoricalAccuracy", "CategoricalCrossentropy", "CategoricalHinge", "CosineSimilarity", "FalseNegatives",
+    "FalsePositives", "Hinge", "KLDivergence", "LogCoshError", "Mean", "MeanAbsoluteError",
+    "MeanAbsolutePercentageError", "MeanIoU", "MeanRelativeError", "MeanSquaredError", "MeanSquaredLogarithmicError",
+    "MeanTensor", "Metric", "Poisson", "Precision", "Recall", "RootMeanSquaredError", "SensitivityAtSpecificity",
+    "SparseCategoricalAccuracy", "SparseCategoricalCrossentropy", "SparseTopKCategoricalAccuracy",
+    "SpecificityAtSensitivity", "SquaredHinge", "Sum", "TopKCategoricalAccuracy", "TrueNegatives", "TruePositives",
+    "binary_accuracy", "binary_crossentropy", "categorical_accuracy", "categorical_crossentropy", "cosine",
+    "cosine_proximity", "deserialize", "get", "hinge", "kld", "kullback_leibler_divergence", "mae", "mape",
+    "mean_absolute_error", "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error",
+    "mse", "msle", "poisson", "serialize", "sparse_categorical_accuracy", "sparse_categorical_crossentropy",
+    "sparse_top_k_categorical_accuracy", "squared_hinge", "top_k_categorical_accuracy",
 ]
 # fmt: on
 
@@ -106,3 +144,6 @@ def _accuracy_for(loss: Any, output: Tensor | None) -> Callable[..., Tensor]:
         return sparse_categorical_accuracy
     size = None if output is None or not output.shape.rank else output.shape.as_list()[-1]
     return binary_accuracy if name == "binary_crossentropy" or size == 1 else categorical_accuracy
+
+
+deserialize = deserializer(get)

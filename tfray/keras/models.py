@@ -5,13 +5,14 @@ A model adds operations to the default graph. Its training step, loss and metric
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.formats.files import given_path
 from tfray.formats.npy import read_npz
 from tfray.framework import nest
@@ -19,13 +20,14 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import layers as keras_layers
 from tfray.keras import saving
-from tfray.keras.descriptions import described, restored
+from tfray.keras.backend import learning_phase
 from tfray.keras.layers import Input, InputLayer, Layer
 from tfray.keras.layers.operation_layers import TensorFlowOpLayer
-from tfray.keras.layers.remembered_layers import history, mask_of
 from tfray.keras.saving import clone_model, load_model, model_from_config, model_from_json, save_model
+from tfray.keras.settings import floatx
 from tfray.keras.training import Trainable
-from tfray.library.layers import base_layer
+from tfray.library.layers.descriptions import described, restored
+from tfray.library.layers.layer_history import history, mask_of
 from tfray.ops.arrays import array_ops
 
 # fmt: off
@@ -68,6 +70,11 @@ class Model(Trainable, Layer):
 
     def _connect_tensors(self, inputs: Any, outputs: Any) -> None:
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
+        if len(set(self.inputs)) != len(self.inputs):
+            raise ValueError(
+                "The list of inputs passed to the model is redundant. All inputs should only appear once. Found: "
+                f"{self.inputs}"
+            )
         self.__single = not isinstance(outputs, (list, tuple))
         self.__nodes = _between(self.inputs, self.outputs)
         self.built = True
@@ -118,6 +125,21 @@ class Model(Trainable, Layer):
         return self.outputs[0] if len(self.outputs) == 1 else self.outputs
 
     @property
+    def input_shape(self) -> Any:
+        """Static shape of the input, a tuple, or a list of shapes."""
+        shapes = [tuple(tensor.shape.as_list()) for tensor in self.inputs]
+        return shapes[0] if len(shapes) == 1 else shapes
+
+    @property
+    def output_shape(self) -> Any:
+        """Static shape of the output, a tuple, or a list of shapes."""
+        shapes = [tuple(tensor.shape.as_list()) for tensor in self.outputs]
+        return shapes[0] if len(shapes) == 1 else shapes
+
+    def _seen(self) -> list[Any]:
+        return [*self.inputs, *super()._seen()]
+
+    @property
     def input_names(self) -> list[str]:
         """Names of the inputs: by these the estimator of `tf.keras.estimator.model_to_estimator` takes features."""
         return [_layer_name(tensor) for tensor in self.inputs]
@@ -153,13 +175,38 @@ class Model(Trainable, Layer):
         if not self.__nodes and not self.inputs:
             raise InvalidArgumentError(f"model {self.name!r} has no layers: give inputs and outputs, or define call")
         known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
+        results = self._rerun(known, lambda layer: layer)
+        return results[0] if self.__single else results
+
+    def _can_be_cloned(self) -> bool:
+        """Whether the model is its layers, and how they are called."""
+        return type(self) is Sequential or (type(self) is Model and bool(self.inputs))
+
+    def _cloned(self, input_tensors: Any, layer_like: Callable[[Any], Any]) -> Any:
+        """A model of other layers, which are called as those of this one are; see `clone_model`."""
+        given = nest.flatten(input_tensors) if input_tensors is not None else [None] * len(self.inputs)
+        inputs = [
+            Input(**_described_input(own))
+            if tensor is None
+            else tensor
+            if tensor in history()
+            else Input(tensor=tensor)
+            for own, tensor in zip(self.inputs, given, strict=True)
+        ]
+        known = dict(zip(self.inputs, inputs, strict=True))
+        results = self._rerun(known, layer_like)
+        model = Model(inputs, results[0] if self.__single else results, name=self.name)
+        vars(model)["_trainable"] = self.trainable  # that of layers is their own
+        return model
+
+    def _rerun(self, known: dict[Tensor, Any], layer_like: Callable[[Any], Any]) -> list[Any]:
+        """The outputs for other tensors, which `known` has for those of this model."""
         for layer, arguments, settings, output in self.__nodes:
             if output not in known:
                 inner = nest.map_structure(lambda tensor: known.get(tensor, tensor), arguments)
-                results = layer(inner, **_exchanged(settings, known))
+                results = layer_like(layer)(inner, **_exchanged(settings, known))
                 known.update(zip(_outputs_of(layer, arguments), nest.flatten(results), strict=False))
-        results = [known[output] for output in self.outputs]
-        return results[0] if self.__single else results
+        return [known[output] for output in self.outputs]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The masks of the outputs for inputs with these masks; None for a model of a derived class."""
@@ -189,9 +236,31 @@ class Model(Trainable, Layer):
         if self.inputs:
             return
         self.inputs, given = self._sources_for(x)
-        outputs = self(given)
+        more = {"training": learning_phase()} if "training" in inspect.signature(self.call).parameters else {}
+        outputs = self(given, **more)
         self.__single = not isinstance(outputs, (list, tuple))
         self.outputs = nest.flatten(outputs)
+
+    def build(self, input_shape: Any = None) -> None:
+        """Make inputs and outputs of a model that has none yet, for inputs of a shape, or of each in a list of them.
+
+        Args:
+            input_shape: The shape, with the batch in front.
+
+        Raises:
+            ValueError: It is None, and the model has no inputs.
+        """
+        if input_shape is None and not self.inputs:
+            raise ValueError("Input shape must be defined when calling `build()` on a model without inputs.")
+        several = isinstance(input_shape, list) and isinstance(input_shape[0], (list, tuple, TensorShape))
+        if not self.inputs:
+            shapes = [TensorShape(shape).as_list() for shape in (input_shape if several else [input_shape])]
+            self._build_for([np.zeros([1 if size is None else size for size in shape], floatx()) for shape in shapes])
+        self.built = True
+
+    def _build_in_call(self, input_shape: Any) -> None:
+        if type(self).build is not Model.build:
+            self.build(input_shape)
 
     def _sources_for(self, x: Sequence[np.ndarray]) -> tuple[list[Tensor], Any]:
         """Inputs for arrays like these, and how a layer is called with them: by name, if there are names."""
@@ -204,7 +273,16 @@ class Model(Trainable, Layer):
     def summary(
         self, line_length: int | None = None, positions: Any = None, print_fn: Callable[..., Any] = print
     ) -> None:
-        """Print the layers, the shapes of their outputs, and how many weights they have."""
+        """Print the layers, the shapes of their outputs, and how many weights they have.
+
+        Raises:
+            ValueError: The model has no inputs yet.
+        """
+        if not self.built and not self.inputs:
+            raise ValueError(
+                "This model has not yet been built. Build the model first by calling `build()` or calling `fit()` with "
+                "some data, or specify an `input_shape` argument in the first layer(s) for automatic build."
+            )
         width = line_length or 65
         row = f"{{:<{width // 2}.{width // 2}}} {{:<{width // 3}.{width // 3}}} {{}}".format
         print_fn(f"Model: {self.name}")
@@ -221,18 +299,47 @@ class Model(Trainable, Layer):
         )
         print_fn(f"Weights: {total:,}, of which trainable: {trainable:,}")
 
-    def save_weights(self, filepath: str, overwrite: bool = True) -> None:
-        """Write the weights to a file, in NumPy's format ``npz``."""
-        saving.write_arrays(filepath, saving.numbered(self.get_weights()), overwrite)
+    def save_weights(self, filepath: str, overwrite: bool = True, save_format: str | None = None) -> None:
+        """Write the weights as a checkpoint, which `tf.train.latest_checkpoint` finds, or to a file of NumPy's.
 
-    def load_weights(self, filepath: str) -> None:
+        Args:
+            filepath: The path.
+            overwrite: Whether it may exist.
+            save_format: ``tf`` for a checkpoint, ``h5`` for a file, which has NumPy's format ``npz`` here. When None,
+                it is a file if the path ends in ``.h5``, ``.hdf5``, ``.keras`` or ``.npz``.
+
+        Raises:
+            ValueError: There is no such format.
+        """
+        if save_format not in (None, "tf", "tensorflow", "h5", "hdf5", "keras"):
+            raise ValueError(f"Unknown format {save_format!r}. Was expecting one of {{'tf', 'h5'}}.")
+        path = given_path(filepath, "filepath")
+        is_file = path.endswith((".h5", ".hdf5", ".keras", ".npz")) if save_format is None else "tf" not in save_format
+        if is_file:
+            saving.write_arrays(filepath, saving.numbered(self.get_weights()), overwrite)
+        else:
+            saving.write_checkpoint(self, filepath, overwrite)
+
+    def load_weights(self, filepath: str, by_name: bool = False) -> None:
         """Read the weights that `save_weights` or `save` wrote.
+
+        Args:
+            filepath: The file, or the path of a checkpoint.
+            by_name: Not supported.
 
         Raises:
             InvalidArgumentError: The file holds the weights of another model.
             DataLossError: It is damaged.
+            UnimplementedError: `by_name`.
         """
-        self._set_checked_weights(saving.in_order(read_npz(given_path(filepath, "filepath"))), filepath)
+        if by_name:
+            raise UnimplementedError("load_weights reads weights in their order, not by names of layers")
+        path = given_path(filepath, "filepath")
+        if saving.is_checkpoint(path):
+            values = saving.read_checkpoint(self, path)
+        else:
+            values = saving.in_order(read_npz(path))
+        self._set_checked_weights(values, filepath)
 
     def _set_checked_weights(self, values: Sequence[Any], filepath: str) -> None:
         """Set all weights to those of a file. Raises `InvalidArgumentError` where they are of another model."""
@@ -243,7 +350,7 @@ class Model(Trainable, Layer):
         self.set_weights(values)
 
     def save(
-        self, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: None = None
+        self, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
     ) -> None:
         """Write the whole model to a file; see `tf.keras.models.save_model`."""
         save_model(self, filepath, overwrite, include_optimizer, save_format)
@@ -291,7 +398,8 @@ class Model(Trainable, Layer):
             tensors += _outputs_of(layer, arguments)
         outputs = [tensors[number] for number in config["outputs"]]
         model = cls(inputs, outputs[0] if config["single"] else outputs, name=config["name"])
-        model.trainable = config["trainable"]
+        if not config["trainable"]:
+            model.trainable = False
         return model
 
     def to_json(self, **kwargs: Any) -> str:
@@ -328,8 +436,10 @@ class Sequential(Model):
         if isinstance(layer, Tensor):
             self._connect_tensors(layer, layer)
             return
-        if not isinstance(layer, base_layer.Layer):
-            raise InvalidArgumentError(f"Sequential.add takes a layer, not {layer!r}")
+        if not isinstance(layer, Layer):
+            raise TypeError(
+                f"The added layer must be an instance of class Layer. Sequential.add takes a layer, not {layer}"
+            )
         shape = getattr(layer, "batch_input_shape", None)
         if not self._stack and not self.inputs:
             if isinstance(layer, Model) and layer.inputs:
@@ -343,7 +453,9 @@ class Sequential(Model):
             self._connect_tensors(self.inputs[0], layer(self.outputs[0]))
 
     def pop(self) -> None:
-        """Take the last layer away."""
+        """Take the last layer away. Raises `TypeError` where there is none."""
+        if not self._stack:
+            raise TypeError("There are no layers in the model.")
         self._stack.pop()
         if self.inputs:
             source = outputs = self.inputs[0]
@@ -380,10 +492,25 @@ class Sequential(Model):
             return super().from_config(config, custom_objects)
         source = [] if config["input"] is None else [Input(**config["input"])]
         model = cls([*source, *restored(config["layers"], custom_objects)], name=config["name"])
-        model.trainable = config["trainable"]
+        if not config["trainable"]:
+            model.trainable = False
         return model
 
-    def predict_classes(self, x: Any, batch_size: int = 32) -> np.ndarray:
+    def _cloned(self, input_tensors: Any, layer_like: Callable[[Any], Any]) -> Any:
+        """A model of other layers; see `clone_model`."""
+        given = nest.flatten(input_tensors) if input_tensors is not None else []
+        sources = [each if each in history() else Input(tensor=each) for each in given]
+        if not sources and self.inputs:
+            sources = [Input(**_described_input(self.inputs[0]))]
+        model = Sequential([*sources, *map(layer_like, self._stack)], name=self.name)
+        vars(model)["_trainable"] = self.trainable
+        return model
+
+    def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """The predictions, which are probabilities where the model makes these."""
+        return self.predict(x, batch_size, verbose)
+
+    def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> np.ndarray:
         """The class with the highest prediction of each example."""
         predictions: np.ndarray = self.predict(x, batch_size)
         return predictions.argmax(-1) if predictions.shape[-1] > 1 else (predictions > 0.5).astype(np.int32)

@@ -1,67 +1,160 @@
-"""Optimizers of Keras models: those of ``tf.train`` with Keras's names and a learning rate that can be set."""
+"""Optimizers of Keras models, whose learning rate can be set while they train."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.graph import Operation, get_default_graph
-from tfray.keras.backend import get_session
-from tfray.keras.descriptions import Described
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.gradients import gradients as gradients_of
+from tfray.keras import learning_rate_schedules as schedules
+from tfray.keras import optimizer_rules
+from tfray.keras.backend import get_session, set_value
+from tfray.keras.settings import epsilon as small_number
+from tfray.library.layers.descriptions import Described, deserializer, named_object, restored
+from tfray.library.layers.descriptions import serialize as serialize
 from tfray.library.variables.clip import clip_by_norm
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.training.optimizers.adadelta import AdadeltaOptimizer
-from tfray.training.optimizers.adagrad import AdagradOptimizer
-from tfray.training.optimizers.adam import AdamOptimizer
+from tfray.training.optimizers.ftrl import FtrlOptimizer
 from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
-from tfray.training.optimizers.momentum import MomentumOptimizer
-from tfray.training.optimizers.nadam import NadamOptimizer
 from tfray.training.optimizers.optimizer import Optimizer as TrainOptimizer
-from tfray.training.optimizers.rms_prop import RMSPropOptimizer
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "Nadam", "Optimizer", "RMSprop", "get"]
+# fmt: off
+__all__ = [
+    "SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Ftrl", "Nadam", "Optimizer", "RMSprop", "deserialize", "get",
+    "schedules", "serialize",
+]
+# fmt: on
+
+_ALLOWED: Final = ("clipnorm", "clipvalue", "decay", "lr")
 
 
 class Optimizer(Described):
-    """An optimizer of ``tf.train`` whose learning rate is a variable.
+    """What the optimizers share. Derived classes give `_rule`.
 
     Args:
-        make: From the learning rate to the optimizer.
-        lr: The learning rate.
-        decay: The rate is divided by ``1 + decay * steps``.
-        clipnorm: Largest norm of each gradient.
-        clipvalue: Largest absolute value of elements of gradients.
+        name: Name.
+        learning_rate: The learning rate: a number, a tensor, a function that gives one of these, or one of
+            `tf.keras.optimizers.schedules`.
+        **kwargs: ``clipnorm``, the largest norm of each gradient; ``clipvalue``, the largest absolute value of their
+            elements; ``decay``, with which the rate is divided by ``1 + decay * iterations``; ``lr``, as
+            `learning_rate`.
 
     Attributes:
-        lr: The learning rate: a number, and a variable once a model is compiled.
-        weights: The optimizer's variables, once a model has a training step: the rate, and those that hold how far it
-            has come.
+        iterations: The variable that counts steps.
+        weights: The optimizer's variables, once it has made a step: `iterations`, and those that hold how far it has
+            come.
+
+    Raises:
+        TypeError: There is another argument.
+        ValueError: One is negative.
     """
 
-    def __init__(
-        self,
-        make: Callable[[Any], TrainOptimizer],
-        lr: Any,
-        decay: float = 0.0,
-        clipnorm: float | None = None,
-        clipvalue: float | None = None,
-    ) -> None:
-        self.lr = lr
-        self._make = make
-        self._decay = decay
-        self._clipnorm = clipnorm
-        self._clipvalue = clipvalue
-        self.weights: list[Any] = []
+    def __init__(self, name: str, learning_rate: Any = 0.01, **kwargs: Any) -> None:
+        for key, value in kwargs.items():
+            if key not in _ALLOWED:
+                raise TypeError(f"Unexpected keyword argument passed to optimizer: {key}")
+            if isinstance(value, (int, float)) and value < 0:
+                raise ValueError(f"Expected {key} >= 0, received: {value}")
+        self._name = name
+        self._rate = kwargs.get("lr", learning_rate)
+        self._decay, self._clipnorm = kwargs.get("decay") or 0.0, kwargs.get("clipnorm")
+        self._clipvalue = kwargs.get("clipvalue")
+        self._begin()
+
+    def _begin(self) -> None:
+        """Forget the variables, which belong to one graph."""
+        self._rate_variable: Any = None
+        self._iterations: Any = None
+        self._optimizer: TrainOptimizer | None = None
+        self._updated: list[Any] = []
+
+    def fresh(self) -> Optimizer:
+        """One like this that has made no step."""
+        made = type(self).from_config(self.get_config())
+        return made
+
+    # -- settings --------------------------------------------------------------------------------
+
+    @property
+    def learning_rate(self) -> Any:
+        """The learning rate: a variable, unless it is a tensor, a function or a schedule."""
+        if not isinstance(self._rate, (int, float)) and not hasattr(self._rate, "item"):
+            return self._rate
+        if self._rate_variable is None or self._rate_variable.graph is not get_default_graph().root:
+            self._rate_variable = self._variable(float(self._rate), "learning_rate")
+        return self._rate_variable
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        if self._rate_variable is not None and isinstance(value, (int, float)):
+            set_value(self._rate_variable, value)
+        else:
+            self._rate = value
+
+    lr = learning_rate
+
+    @property
+    def iterations(self) -> Any:
+        """The variable that counts steps, int64."""
+        if self._iterations is None or self._iterations.graph is not get_default_graph().root:
+            self._iterations = self._variable(0, "iterations", "int64")
+        return self._iterations
+
+    @iterations.setter
+    def iterations(self, variable: Any) -> None:
+        if self._iterations is not None:
+            raise RuntimeError(
+                "Cannot set `iterations` to a new Variable after the Optimizer weights have been created"
+            )
+        self._iterations = variable
+
+    def _variable(self, value: Any, name: str, dtype: str = "float32") -> Any:
+        root = get_default_graph().root
+        with root.as_default(), root.control_dependencies(None), root.name_scope(f"training/{self._name}/"):
+            return Variable(value, trainable=False, name=name, dtype=dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal optimizer, with the learning rate of now."""
-        rate = get_session().run(self.lr) if hasattr(self.lr, "handle") else self.lr
-        config = {**super().get_config(), "lr": float(rate)}
-        config.pop("learning_rate", None)
-        return config
+        config = {**super().get_config(), "learning_rate": self._rate_of_now()}
+        config.pop("lr", None)
+        return {**config, "name": self._name}
+
+    def _rate_of_now(self) -> Any:
+        variable = self._rate_variable
+        if variable is None:
+            return self._rate
+        with variable.graph.as_default():
+            return float(get_session().run(variable))
+
+    # -- variables -------------------------------------------------------------------------------
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables, `iterations` first."""
+        if self._optimizer is None:
+            return [] if self._iterations is None else [self._iterations]
+        optimizer = self._optimizer
+        names = list(getattr(optimizer, "starts", optimizer.get_slot_names()))
+        slots = [optimizer.get_slot(variable, name) for name in names for variable in self._updated]
+        others = [each for each in optimizer.variables() if not any(each is slot for slot in slots)]
+        return [self._iterations, *others, *slots]
+
+    def variables(self) -> list[Any]:
+        """The same."""
+        return self.weights
+
+    def get_slot_names(self) -> list[str]:
+        """Names of the variables that belong to one that is trained."""
+        return [] if self._optimizer is None else self._optimizer.get_slot_names()
+
+    def get_slot(self, var: Any, slot_name: str) -> Any:
+        """The variable of that name that belongs to `var`, or None."""
+        return None if self._optimizer is None else self._optimizer.get_slot(var, slot_name)
 
     def get_weights(self) -> list[Any]:
         """Values of `weights`."""
@@ -69,27 +162,94 @@ class Optimizer(Described):
         return values
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Set the optimizer's variables, in the order of `get_weights`."""
-        for variable, value in zip(self.weights, weights, strict=True):
+        """Set the optimizer's variables, in the order of `get_weights`.
+
+        Raises:
+            ValueError: There are others in number or shape.
+        """
+        own = self.weights
+        if len(own) != len(weights):
+            raise ValueError(
+                f"You called `set_weights(weights)` on optimizer {self._name} with a weight list of length "
+                f"{len(weights)}, but the optimizer was expecting {len(own)} weights. Provided weights: "
+                f"{str(weights)[:50]}..."
+            )
+        for variable, value in zip(own, weights, strict=True):
             variable.load(value, get_session())
 
-    def minimize(self, loss: Any, variables: Any) -> Operation:
-        """The operation that makes one step."""
-        graph = get_default_graph()
-        with graph.name_scope("training"):
-            if not hasattr(self.lr, "handle"):
-                self.lr = Variable(float(self.lr), trainable=False, name="lr")
-            rate, step = self.lr.value(), None
-            if self._decay:
-                step = Variable(0.0, trainable=False, name="iterations")
-                rate = rate / (1.0 + self._decay * step)
-            optimizer = self._make(rate)
-            pairs = optimizer.compute_gradients(loss, variables)
-            made = optimizer.apply_gradients([(self._clipped(grad), var) for grad, var in pairs], step)
-        slots = [optimizer.get_slot(variable, name) for variable in variables for name in optimizer.get_slot_names()]
-        others = [variable for variable in optimizer.variables() if variable not in slots]
-        self.weights = [known for known in (self.lr, step, *slots, *others) if known is not None]
+    # -- steps -----------------------------------------------------------------------------------
+
+    def get_gradients(self, loss: Tensor, params: Sequence[Any]) -> list[Any]:
+        """The gradients of a loss, clipped.
+
+        Raises:
+            ValueError: The loss does not depend on one of the variables.
+        """
+        found = gradients_of(loss, list(params))
+        for gradient, param in zip(found, params, strict=True):
+            if gradient is None:
+                raise ValueError(
+                    f"Variable {param} has `None` for gradient. Please make sure that all of your ops have a gradient "
+                    "defined (i.e. are differentiable). Common ops without gradient: K.argmax, K.round, K.eval."
+                )
+        return [self._clipped(gradient) for gradient in found]
+
+    def get_updates(self, loss: Tensor, params: Sequence[Any]) -> list[Operation]:
+        """A list of the operation that makes one step."""
+        return [self.apply_gradients(zip(self.get_gradients(loss, params), params, strict=True))]
+
+    def minimize(self, loss: Any, var_list: Any, grad_loss: Any = None, name: str | None = None) -> Operation:
+        """The operation that makes one step.
+
+        Args:
+            loss: The loss: a tensor, or a function that gives it.
+            var_list: The variables, or a function that gives them.
+            grad_loss: The gradient of the loss; ones when None.
+            name: Name of the operation.
+        """
+        loss = loss() if callable(loss) else loss
+        variables = list(var_list() if callable(var_list) else var_list)
+        found = gradients_of(loss, variables, grad_ys=None if grad_loss is None else [grad_loss])
+        clipped = [self._clipped(gradient) for gradient in found]
+        return self.apply_gradients(zip(clipped, variables, strict=True), name)
+
+    def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]], name: str | None = None) -> Operation:
+        """The operation that changes variables by their gradients, and counts the step.
+
+        Args:
+            grads_and_vars: Pairs of a gradient and a variable; those without gradient are left out.
+            name: Name of the operation.
+
+        Raises:
+            ValueError: No variable has a gradient.
+        """
+        pairs = [(gradient, variable) for gradient, variable in grads_and_vars]
+        present = [pair for pair in pairs if pair[0] is not None]
+        if not present:
+            raise ValueError(f"No gradients provided for any variable: {[variable.name for _, variable in pairs]}.")
+        with get_default_graph().name_scope("training"):
+            optimizer = self._rule(self._decayed(), self.iterations)
+            if self._optimizer is not None:  # its variables are those of this one
+                optimizer._slots, optimizer._non_slots = self._optimizer._slots, self._optimizer._non_slots
+            self._optimizer = optimizer
+            made = optimizer.apply_gradients(present, self._counted_by(optimizer), name)
+        self._updated += [variable for _, variable in present if not any(variable is each for each in self._updated)]
         return made
+
+    def _counted_by(self, optimizer: TrainOptimizer) -> Any:
+        return self.iterations
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        """What changes the variables, for the rate of a step and the variable that counts them."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _rule")
+
+    def _decayed(self) -> Any:
+        rate = self.learning_rate
+        if isinstance(rate, schedules.LearningRateSchedule):
+            return rate(self.iterations.value())
+        rate = rate() if callable(rate) else rate
+        rate = array_ops.cast(rate.value() if hasattr(rate, "handle") else rate, "float32")
+        return rate / (1.0 + self._decay * array_ops.to_float(self.iterations)) if self._decay else rate
 
     def _clipped(self, gradient: Any) -> Any:
         if gradient is None:
@@ -103,92 +263,228 @@ class Optimizer(Described):
 
 
 class SGD(Optimizer):
-    """Gradient descent, with momentum."""
-
-    def __init__(self, lr: Any = 0.01, momentum: float = 0.0, decay: float = 0.0, nesterov: bool = False, **kw: Any):
-        def make(rate: Any) -> TrainOptimizer:
-            if not momentum:
-                return GradientDescentOptimizer(rate)
-            return MomentumOptimizer(rate, momentum, use_nesterov=nesterov)
-
-        super().__init__(make, kw.pop("learning_rate", lr), decay, **kw)
-
-
-class RMSprop(Optimizer):
-    """RMSProp."""
-
-    def __init__(self, lr: Any = 0.001, rho: float = 0.9, epsilon: float | None = None, decay: float = 0.0, **kw: Any):
-        super().__init__(
-            lambda rate: RMSPropOptimizer(rate, rho, epsilon=epsilon or 1e-7), kw.pop("learning_rate", lr), decay, **kw
-        )
-
-
-class Adagrad(Optimizer):
-    """Adagrad."""
-
-    def __init__(self, lr: Any = 0.01, decay: float = 0.0, **kw: Any):
-        super().__init__(AdagradOptimizer, kw.pop("learning_rate", lr), decay, **kw)
-
-
-class Adadelta(Optimizer):
-    """Adadelta."""
-
-    def __init__(self, lr: Any = 1.0, rho: float = 0.95, epsilon: float | None = None, decay: float = 0.0, **kw: Any):
-        super().__init__(
-            lambda rate: AdadeltaOptimizer(rate, rho, epsilon or 1e-7), kw.pop("learning_rate", lr), decay, **kw
-        )
-
-
-class Adam(Optimizer):
-    """Adam."""
+    """Gradient descent, with momentum, which `nesterov` lets look ahead. Further arguments as for `Optimizer`."""
 
     def __init__(
         self,
-        lr: Any = 0.001,
+        learning_rate: Any = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        name: str = "SGD",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, learning_rate, **kwargs)
+        if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
+            raise ValueError("`momentum` must be between [0, 1].")
+        self.momentum, self.nesterov = momentum, nesterov
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        if isinstance(self.momentum, (int, float)) and not self.momentum:
+            return GradientDescentOptimizer(rate)
+        return optimizer_rules.Momentum(self._name, rate, step, self.momentum, self.nesterov)
+
+
+class RMSprop(Optimizer):
+    """RMSProp: `rho` is the decay of the mean of squares. Further arguments as for `Optimizer`."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float | None = 1e-7,
+        centered: bool = False,
+        name: str = "RMSprop",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, learning_rate, **kwargs)
+        if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
+            raise ValueError("`momentum` must be between [0, 1].")
+        self.rho, self.momentum, self.centered = rho, momentum, centered
+        self.epsilon = epsilon or small_number()
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        return optimizer_rules.RMSProp(self._name, rate, step, self.rho, self.momentum, self.epsilon, self.centered)
+
+
+class Adagrad(Optimizer):
+    """Adagrad. Further arguments as for `Optimizer`."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        initial_accumulator_value: float = 0.1,
+        epsilon: float | None = 1e-7,
+        name: str = "Adagrad",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, learning_rate, **kwargs)
+        if initial_accumulator_value < 0.0:
+            raise ValueError(f"initial_accumulator_value must be non-negative: {initial_accumulator_value}")
+        self.epsilon, self._start = epsilon or small_number(), initial_accumulator_value
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        return optimizer_rules.Adagrad(self._name, rate, step, self._start, self.epsilon)
+
+
+class Adadelta(Optimizer):
+    """Adadelta. Further arguments as for `Optimizer`."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: float = 0.95,
+        epsilon: float | None = 1e-7,
+        name: str = "Adadelta",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, learning_rate, **kwargs)
+        self.rho, self.epsilon = rho, epsilon or small_number()
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        return AdadeltaOptimizer(rate, self.rho, self.epsilon, name=self._name)
+
+
+class Adam(Optimizer):
+    """Adam; with `amsgrad` the greatest mean of squares so far counts. Further arguments as for `Optimizer`."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
-        epsilon: float | None = None,
-        decay: float = 0.0,
-        **kw: Any,
-    ):
-        super().__init__(
-            lambda rate: AdamOptimizer(rate, beta_1, beta_2, epsilon or 1e-7),
-            kw.pop("learning_rate", lr),
-            decay,
-            **kw,
-        )
+        epsilon: float | None = 1e-7,
+        amsgrad: bool = False,
+        name: str = "Adam",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, learning_rate, **kwargs)
+        self.beta_1, self.beta_2, self.amsgrad = beta_1, beta_2, amsgrad
+        self.epsilon = epsilon or small_number()
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        betas = self.beta_1, self.beta_2
+        return optimizer_rules.Adam(self._name, rate, step, betas, self.epsilon, self.amsgrad)
+
+
+class Adamax(Optimizer):
+    """Adam with the greatest gradient in place of the mean of squares. Further arguments as for `Optimizer`."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float | None = 1e-7,
+        name: str = "Adamax",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, learning_rate, **kwargs)
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon or small_number()
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        return optimizer_rules.Adamax(self._name, rate, step, (self.beta_1, self.beta_2), self.epsilon)
 
 
 class Nadam(Optimizer):
-    """Adam with Nesterov's momentum."""
+    """Adam with Nesterov's momentum, which grows with time by ``schedule_decay``, 0.004 where it is not given.
 
-    def __init__(self, lr: Any = 0.002, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-7, **kw: Any):
-        super().__init__(lambda rate: NadamOptimizer(rate, beta_1, beta_2, epsilon), kw.pop("learning_rate", lr), **kw)
+    Further arguments as for `Optimizer`.
+
+    Raises:
+        ValueError: The learning rate is a schedule.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float | None = 1e-7,
+        name: str = "Nadam",
+        **kwargs: Any,
+    ) -> None:
+        self._schedule_decay = kwargs.pop("schedule_decay", 0.004)
+        super().__init__(name, learning_rate, **kwargs)
+        if isinstance(self._rate, schedules.LearningRateSchedule):
+            raise ValueError(
+                "The Nadam optimizer does not support tf.keras.optimizers.LearningRateSchedules as the learning rate."
+            )
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon or small_number()
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        betas = self.beta_1, self.beta_2
+        return optimizer_rules.Nadam(self._name, rate, step, betas, self.epsilon, self._schedule_decay)
+
+
+class Ftrl(Optimizer):
+    """Ftrl; arguments as for `tf.train.FtrlOptimizer` and `Optimizer`."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        name: str = "Ftrl",
+        l2_shrinkage_regularization_strength: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, learning_rate, **kwargs)
+        self._settings: dict[str, Any] = {
+            "learning_rate_power": learning_rate_power,
+            "initial_accumulator_value": initial_accumulator_value,
+            "l1_regularization_strength": l1_regularization_strength,
+            "l2_regularization_strength": l2_regularization_strength,
+            "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
+        }
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        return FtrlOptimizer(rate, name=self._name, **self._settings)
 
 
 _BY_NAME: Final[dict[str, Callable[[], Optimizer]]] = {
-    kind.__name__.lower(): kind for kind in (SGD, RMSprop, Adagrad, Adadelta, Adam, Nadam)
+    kind.__name__.lower(): kind for kind in (SGD, RMSprop, Adagrad, Adadelta, Adam, Adamax, Nadam, Ftrl)
 }
 
 
-def get(identifier: Any) -> Optimizer:
-    """An optimizer by name; one of ``tf.train`` wrapped; one of this module as it is."""
+def get(identifier: Any) -> Any:
+    """An optimizer by name or of its description; one of ``tf.train`` wrapped; one of this module as it is.
+
+    Raises:
+        InvalidArgumentError: There is none. It is also a `ValueError`.
+    """
     if isinstance(identifier, Optimizer):
         return identifier
     if isinstance(identifier, TrainOptimizer):
         return _Given(identifier)
-    if str(identifier).lower() not in _BY_NAME:
-        raise InvalidArgumentError(f"there is no optimizer {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
-    return _BY_NAME[identifier.lower()]()
+    if isinstance(identifier, Mapping):
+        return restored(identifier)
+    if not isinstance(identifier, str):
+        raise InvalidArgumentError(f"Could not interpret optimizer identifier: {identifier}")
+    known = identifier.lower() if identifier.lower() in _BY_NAME else identifier
+    return named_object(known, _BY_NAME, "optimizer")
 
 
 class _Given(Optimizer):
     """An optimizer of ``tf.train``, which has a learning rate of its own."""
 
     def __init__(self, optimizer: TrainOptimizer) -> None:
-        super().__init__(lambda rate: optimizer, 0.0)
+        super().__init__(optimizer.get_name())
+        self.optimizer = optimizer
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
+        return self.optimizer
+
+    def fresh(self) -> Optimizer:
+        """One like this that has made no step."""
+        return type(self)(self.optimizer)
 
 
 def of_train(optimizer: Optimizer) -> bool:
     """Whether it is one of ``tf.train``, which cannot be described."""
     return isinstance(optimizer, _Given)
+
+
+deserialize = deserializer(get)

@@ -13,10 +13,12 @@ from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.keras import backend, initializers, losses
-from tfray.keras.descriptions import Described
 from tfray.library.layers.base_layer import snake_case
+from tfray.library.layers.descriptions import Described
+from tfray.library.metrics.confusion import confusion_matrix
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, grouping_ops
+from tfray.ops.arrays.band_ops import matrix_diag_part
 from tfray.ops.math import math_ops, search_ops
 from tfray.ops.state import state_ops
 
@@ -41,6 +43,8 @@ class Metric(Described):
         name: Name; by default that of the class, ``mean_squared_error``.
         dtype: Dtype; float32 when None.
     """
+
+    stateful: ClassVar[bool] = True
 
     def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
         self.name = name or snake_case(type(self).__name__)
@@ -89,7 +93,9 @@ class Metric(Described):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         update = self.update_state(*args, **kwargs)
         with get_default_graph().control_dependencies([] if update is None else [update]):
-            return array_ops.identity(self.result())
+            result = array_ops.identity(self.result())
+        get_default_graph().extra("keras_metric_results", dict)[result] = self  # for `add_metric`
+        return result
 
 
 class Mean(Metric):
@@ -238,6 +244,115 @@ SparseCategoricalCrossentropy = _kind(
     "SparseCategoricalCrossentropy", losses.sparse_categorical_crossentropy, "The same for numbers of classes."
 )
 
+KLDivergence = _kind(
+    "KLDivergence", losses.kullback_leibler_divergence, "The mean of `tf.keras.losses.kullback_leibler_divergence`."
+)
+LogCoshError = _kind("LogCoshError", losses.logcosh, "The mean of logarithms of hyperbolic cosines of errors.")
+
+
+def _cosine(y_true: Any, y_pred: Any, axis: int = -1) -> Tensor:
+    return -losses.cosine_proximity(y_true, y_pred, axis)
+
+
+CosineSimilarity = _kind("CosineSimilarity", _cosine, "The mean of the cosine between vectors along `axis`.")
+
+
+class MeanRelativeError(Mean):
+    """The mean of absolute errors over a normalizer; 0 where that is 0.
+
+    Args:
+        normalizer: Of the shape of the predictions.
+        name: Name.
+        dtype: Dtype.
+    """
+
+    def __init__(self, normalizer: Any, name: str | None = None, dtype: DTypeLike | None = None) -> None:
+        super().__init__(name, dtype)
+        self.normalizer = normalizer
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:  # type: ignore[override]
+        """Take a batch of targets and predictions into account."""
+        targets, predictions, normalizer = (
+            array_ops.cast(convert_to_tensor(each), self.dtype) for each in (y_true, y_pred, self.normalizer)
+        )
+        errors = math_ops.div_no_nan(math_ops.abs(targets - predictions), normalizer)
+        return super().update_state(errors, sample_weight)
+
+
+class MeanTensor(Metric):
+    """The weighted mean of tensors, element by element. The first that it is given says what shape they have."""
+
+    def __init__(self, name: str | None = None, dtype: DTypeLike | None = None) -> None:
+        super().__init__(name, dtype)
+        self.total: Any = None
+        self.count: Any = None
+
+    def update_state(self, values: Any, sample_weight: Any = None) -> Operation:
+        """Take a tensor into account, as often as the weights say.
+
+        Raises:
+            ValueError: It has another shape than the first.
+        """
+        values = array_ops.cast(convert_to_tensor(values), self.dtype)
+        if self.total is None:
+            shape = values.shape.as_list()
+            self.total, self.count = self.add_weight("total", shape), self.add_weight("count", shape)
+        elif not values.shape.is_compatible_with(self.total.shape):
+            raise ValueError(
+                "MeanTensor input values must always have the same shape. Expected shape (set during the first call): "
+                f"{self.total.shape}. Got: {values.shape}"
+            )
+        counts = array_ops.ones_like(values)
+        if sample_weight is not None:
+            weights = losses.like_losses(array_ops.cast(convert_to_tensor(sample_weight), self.dtype), values)
+            values, counts = values * weights, counts * weights
+        return grouping_ops.group(state_ops.assign_add(self.total, values), state_ops.assign_add(self.count, counts))
+
+    def result(self) -> Tensor:
+        """The mean; 0 where nothing has counted.
+
+        Raises:
+            ValueError: It has seen nothing.
+        """
+        if self.total is None:
+            raise ValueError(
+                "MeanTensor does not have any result yet. Please call the MeanTensor instance or use "
+                "`.update_state(value)` before retrieving the result."
+            )
+        return math_ops.div_no_nan(self.total, self.count)
+
+
+class MeanIoU(Metric):
+    """The mean over classes of how often predictions and targets are both of a class over how often one of them is.
+
+    Classes that neither has do not count.
+
+    Args:
+        num_classes: Number of classes.
+        name: Name.
+        dtype: Dtype.
+    """
+
+    def __init__(self, num_classes: int, name: str | None = None, dtype: DTypeLike | None = None) -> None:
+        super().__init__(name, dtype)
+        self.num_classes = num_classes
+        self.total_cm = self.add_weight("total_confusion_matrix", (num_classes, num_classes))
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:
+        """Take a batch of classes into account."""
+        flat = [array_ops.reshape(array_ops.to_int64(each), [-1]) for each in (y_true, y_pred)]
+        weights = None if sample_weight is None else array_ops.reshape(array_ops.cast(sample_weight, self.dtype), [-1])
+        found = confusion_matrix(flat[0], flat[1], self.num_classes, dtype=self.dtype, weights=weights)
+        return grouping_ops.group(state_ops.assign_add(self.total_cm, found))
+
+    def result(self) -> Tensor:
+        """The mean."""
+        matrix = convert_to_tensor(self.total_cm)
+        both = matrix_diag_part(matrix)
+        either = math_ops.reduce_sum(matrix, 0) + math_ops.reduce_sum(matrix, 1) - both
+        count = math_ops.reduce_sum(array_ops.cast(math_ops.not_equal(either, 0.0), self.dtype))
+        return math_ops.div_no_nan(math_ops.reduce_sum(math_ops.div_no_nan(both, either)), count)
+
 
 class RootMeanSquaredError(Mean):
     """The square root of the mean of squared errors."""
@@ -339,18 +454,122 @@ class FalseNegatives(_Decisions):
 
 
 class Precision(_Decisions):
-    """The share of positive predictions that are right. Arguments: ``thresholds``, ``name``, ``dtype``."""
+    """The share of positive predictions that are right.
+
+    Args:
+        thresholds: Predictions greater than this are positive: a number, or several; 0.5 when None.
+        top_k: Only the highest predictions of each example may be positive, and without thresholds all of them are.
+        class_id: The only class that counts.
+        name: Name.
+        dtype: Dtype.
+    """
 
     _counted = ("true_positives", "false_positives")
+
+    def __init__(
+        self,
+        thresholds: float | Sequence[float] | None = None,
+        top_k: int | None = None,
+        class_id: int | None = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(-1e10 if thresholds is None and top_k is not None else thresholds, name, dtype)
+        self.top_k, self.class_id = top_k, class_id
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:
+        """Take a batch of targets and predictions into account."""
+        y_true, y_pred = convert_to_tensor(y_true), convert_to_tensor(y_pred)
+        if self.top_k is not None:
+            highest = search_ops.top_k(y_pred, self.top_k)[1]
+            chosen = math_ops.reduce_sum(array_ops.one_hot(highest, y_pred.shape.as_list()[-1]), -2)
+            y_pred = y_pred * chosen - 1e10 * (1.0 - chosen)
+        if self.class_id is not None:
+            y_true, y_pred = y_true[..., self.class_id], y_pred[..., self.class_id]
+        return super().update_state(y_true, y_pred, sample_weight)
 
     def _value(self, *counts: Any) -> Tensor:
         return math_ops.div_no_nan(counts[0], counts[0] + counts[1])
 
 
 class Recall(Precision):
-    """The share of positive targets that are found. Arguments: ``thresholds``, ``name``, ``dtype``."""
+    """The share of positive targets that are found. Arguments as for `Precision`."""
 
     _counted = ("true_positives", "false_negatives")
+
+
+class _AtRate(_Decisions):
+    """A share at that of many thresholds at which another share is nearest to a value."""
+
+    _counted = ("true_positives", "true_negatives", "false_positives", "false_negatives")
+
+    def __init__(self, value: float, what: str, num_thresholds: int, name: str | None, dtype: DTypeLike | None) -> None:
+        if not 0 <= value <= 1:
+            raise ValueError(f"`{what}` must be in the range [0, 1].")
+        if num_thresholds <= 0:
+            raise ValueError("`num_thresholds` must be > 0.")
+        inner = [(number + 1) / (num_thresholds - 1) for number in range(num_thresholds - 2)]
+        super().__init__([0.5] if num_thresholds == 1 else [0.0, *inner, 1.0], name, dtype)
+        self.num_thresholds = num_thresholds
+        self._wanted = value
+
+    def _nearest(self, rates: Tensor, shares: Tensor) -> Tensor:
+        return shares[array_ops.cast(search_ops.argmin(math_ops.abs(rates - self._wanted), 0), "int32")]
+
+    def _rates(self) -> tuple[Tensor, Tensor]:
+        """How many of the positive targets are found, and how many of the negative ones are rejected."""
+        hits, rejected, false, missed = self._counts.values()
+        return math_ops.div_no_nan(hits, hits + missed), math_ops.div_no_nan(rejected, rejected + false)
+
+
+class SensitivityAtSpecificity(_AtRate):
+    """The share of positive targets that are found, where a given share of the negative ones is rejected.
+
+    Args:
+        specificity: That share.
+        num_thresholds: How many thresholds are tried.
+        name: Name.
+        dtype: Dtype.
+
+    Raises:
+        ValueError: It is not between 0 and 1, or there are no thresholds.
+    """
+
+    def __init__(
+        self, specificity: float, num_thresholds: int = 200, name: str | None = None, dtype: DTypeLike | None = None
+    ) -> None:
+        super().__init__(specificity, "specificity", num_thresholds, name, dtype)
+        self.specificity = specificity
+
+    def result(self) -> Tensor:
+        """The share."""
+        sensitivities, specificities = self._rates()
+        return self._nearest(specificities, sensitivities)
+
+
+class SpecificityAtSensitivity(_AtRate):
+    """The share of negative targets that are rejected, where a given share of the positive ones is found.
+
+    Args:
+        sensitivity: That share.
+        num_thresholds: How many thresholds are tried.
+        name: Name.
+        dtype: Dtype.
+
+    Raises:
+        ValueError: It is not between 0 and 1, or there are no thresholds.
+    """
+
+    def __init__(
+        self, sensitivity: float, num_thresholds: int = 200, name: str | None = None, dtype: DTypeLike | None = None
+    ) -> None:
+        super().__init__(sensitivity, "sensitivity", num_thresholds, name, dtype)
+        self.sensitivity = sensitivity
+
+    def result(self) -> Tensor:
+        """The share."""
+        sensitivities, specificities = self._rates()
+        return self._nearest(sensitivities, specificities)
 
 
 class AUC(_Decisions):

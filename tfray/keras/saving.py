@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import AlreadyExistsError, InvalidArgumentError
 from tfray.formats.files import failures_of, given_path
 from tfray.formats.npy import read_npz
 from tfray.framework.call_errors import damage_reported
-from tfray.keras.descriptions import described, restored
 from tfray.keras.optimizers import of_train
+from tfray.library.layers.descriptions import described, restored
 from tfray.library.platform import logging
+from tfray.library.variables.kept_session import get_session
+from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
+from tfray.training.checkpoints.saver import Saver
 
 _DESCRIPTION: Final = "model"
 _OPTIMIZER: Final = "optimizer_"
@@ -28,7 +31,7 @@ _HDF5: Final = b"\x89HDF\r\n\x1a\n"
 
 
 def save_model(
-    model: Any, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: None = None
+    model: Any, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
 ) -> None:
     """Write a model to a file, for `load_model`: what it is made of, its weights, and the optimizer with its own.
 
@@ -38,13 +41,13 @@ def save_model(
         overwrite: Whether the file may exist.
         include_optimizer: Whether what `compile` was given, and the optimizer's variables, are written too. An
             optimizer of ``tf.train`` is not: such a model has to be compiled again.
-        save_format: None. For TensorFlow's format of saved models, see ``tf.saved_model``.
+        save_format: None or ``h5``. For TensorFlow's format of saved models, see ``tf.saved_model``.
 
     Raises:
         InvalidArgumentError: A part cannot be described, such as a `Lambda` layer with a function without a name; or
             `save_format` is given.
     """
-    if save_format is not None:
+    if save_format not in (None, "h5"):
         raise InvalidArgumentError(
             f"save_format is {save_format!r}: tfray writes a format of its own here; tf.saved_model exports models"
         )
@@ -71,6 +74,51 @@ def write_arrays(filepath: str, arrays: Mapping[str, Any], overwrite: bool) -> N
     """Write a file ``npz`` under exactly this name. Raises `AlreadyExistsError` where it must not exist, and does."""
     with failures_of(given_path(filepath, "filepath")), open(filepath, "wb" if overwrite else "xb") as file:
         np.savez(file, **arrays)
+
+
+def write_checkpoint(model: Any, path: str, overwrite: bool) -> None:
+    """Write the weights as a checkpoint. Raises `AlreadyExistsError` where it must not exist, and does."""
+    path = given_path(path, "filepath")
+    if is_checkpoint(path) and not overwrite:
+        raise AlreadyExistsError(f"there is a checkpoint {path!r} already")
+    Saver(_names_in_checkpoint(model), max_to_keep=None).save(get_session(), path, write_meta_graph=False)
+
+
+def is_checkpoint(path: str) -> bool:
+    """Whether a path is that of a checkpoint."""
+    return os.path.exists(f"{path}.index")
+
+
+def read_checkpoint(model: Any, path: str) -> list[Any]:
+    """The weights of a checkpoint, in the order of those of a model."""
+    reader = load_checkpoint(path)
+    found = reader.get_variable_to_shape_map()
+    names = _names_in_checkpoint(model)
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise InvalidArgumentError(f"{path!r} has no {', '.join(missing)}: it holds the weights of another model")
+    by_variable = {variable: reader.get_tensor(name) for name, variable in names.items()}
+    return [by_variable[variable] for variable in model.variables]
+
+
+def _names_in_checkpoint(model: Any) -> dict[str, Any]:
+    """The weights by the names that TensorFlow has for them: by the places of layers, and attributes of these."""
+    names: dict[str, Any] = {}
+    layers = [layer for layer in model.layers if layer.variables]
+    for place, layer in enumerate(layers):
+        for path, variable in _paths_of(layer):
+            if not any(variable is each for each in names.values()):
+                names[f"layer_with_weights-{place}/{path}/.ATTRIBUTES/VARIABLE_VALUE"] = variable
+    others = [each for each in model.variables if not any(each is known for known in names.values())]
+    return names | {f"variables/{number}/.ATTRIBUTES/VARIABLE_VALUE": each for number, each in enumerate(others)}
+
+
+def _paths_of(layer: Any) -> Iterator[tuple[str, Any]]:
+    for name, value in vars(layer).items():
+        if not name.startswith("_") and any(value is each for each in layer.variables):
+            yield name, value
+        elif name in ("layer", "cell", "forward_layer", "backward_layer"):
+            yield from ((f"{name}/{path}", variable) for path, variable in _paths_of(value))
 
 
 def numbered(values: Sequence[Any], prefix: str = "") -> dict[str, Any]:
@@ -101,6 +149,8 @@ def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, c
         DataLossError: It is damaged.
     """
     filepath = given_path(filepath, "filepath")
+    if is_checkpoint(filepath):
+        raise InvalidArgumentError(f"{filepath!r} holds weights alone: make the model, and use its load_weights")
     with failures_of(filepath):
         _refuse_others(filepath)
         found = read_npz(filepath)
@@ -161,6 +211,32 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
     return model_from_config(config, custom_objects)
 
 
-def clone_model(model: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """A new model like `model`, with weights of its own. Arguments as for `load_model`."""
-    return restored(described(model), custom_objects)
+def clone_model(model: Any, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None) -> Any:
+    """A new model like `model`, with weights of its own.
+
+    Args:
+        model: The model.
+        input_tensors: Tensors that are its inputs, one or a list; placeholders when None.
+        clone_function: From each layer to the one that stands in its place; by default one like it.
+
+    Raises:
+        ValueError: It is of a derived class, and there are inputs or a function.
+    """
+    if not model._can_be_cloned():
+        if input_tensors is not None or clone_function is not None:
+            raise ValueError(f"model {model.name!r} has no graph of layers to be cloned")
+        return type(model).from_config(model.get_config())
+    made: dict[Any, Any] = {}
+
+    def layer_like(layer: Any) -> Any:
+        if layer not in made:
+            made[layer] = (clone_function or _like)(layer)
+        return made[layer]
+
+    return model._cloned(input_tensors, layer_like)
+
+
+def _like(layer: Any) -> Any:
+    is_model = hasattr(layer, "_can_be_cloned")
+    made = clone_model(layer) if is_model else type(layer).from_config(layer.get_config())
+    return made

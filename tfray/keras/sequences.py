@@ -9,8 +9,71 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.keras.batch_sources import Sequence as Batches
 
-__all__ = ["make_sampling_table", "pad_sequences", "skipgrams"]
+__all__ = ["TimeseriesGenerator", "make_sampling_table", "pad_sequences", "skipgrams"]
+
+
+class TimeseriesGenerator(Batches):
+    """Batches of stretches of a series, and what comes after each.
+
+    Args:
+        data: The series, ``[time, ...]``.
+        targets: The targets, as many.
+        length: Length of a stretch.
+        sampling_rate: Distance of the steps within a stretch.
+        stride: Distance of one stretch from the next.
+        start_index: The first step that may be a target is `length` behind this one.
+        end_index: The last one that may be.
+        shuffle: Take stretches at random.
+        reverse: Turn stretches around.
+        batch_size: Stretches in a batch.
+
+    Raises:
+        ValueError: Data and targets differ in length, or no stretch fits.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        targets: Any,
+        length: int,
+        sampling_rate: int = 1,
+        stride: int = 1,
+        start_index: int = 0,
+        end_index: int | None = None,
+        shuffle: bool = False,
+        reverse: bool = False,
+        batch_size: int = 128,
+    ) -> None:
+        if len(data) != len(targets):
+            raise ValueError(
+                f"Data and targets have to be of same length. Data length is {len(data)} while target length is "
+                + str(len(targets))
+            )
+        self.data, self.targets, self.length = data, targets, length
+        self.sampling_rate, self.stride, self.batch_size = sampling_rate, stride, batch_size
+        self.start_index = start_index + length
+        self.end_index = len(data) - 1 if end_index is None else end_index
+        self.shuffle, self.reverse = shuffle, reverse
+        if self.start_index > self.end_index:
+            raise ValueError(
+                f"`start_index+length={self.start_index} > end_index={self.end_index}` is disallowed, as no part of "
+                "the sequence would be left to be used as current step."
+            )
+
+    def __len__(self) -> int:
+        return (self.end_index - self.start_index + self.batch_size * self.stride) // (self.batch_size * self.stride)
+
+    def __getitem__(self, index: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        if self.shuffle:
+            rows = np.random.randint(self.start_index, self.end_index + 1, size=self.batch_size)
+        else:
+            first = self.start_index + self.batch_size * self.stride * index
+            rows = np.arange(first, min(first + self.batch_size * self.stride, self.end_index + 1), self.stride)
+        samples = np.array([self.data[row - self.length : row : self.sampling_rate] for row in rows])
+        targets = np.array([self.targets[row] for row in rows])
+        return (samples[:, ::-1, ...] if self.reverse else samples), targets
 
 
 def pad_sequences(

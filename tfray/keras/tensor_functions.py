@@ -5,33 +5,36 @@ Functions whose arguments are those of a function of `tf` are that function.
 
 from __future__ import annotations
 
+import sys
 from builtins import max as builtin_max
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import as_dtype
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.sparse_tensor import SparseTensor
+from tfray.keras.settings import epsilon as epsilon
+from tfray.keras.settings import floatx, image_data_format
 from tfray.library.layers import named_activations
 from tfray.library.namespaces import math, nn, random
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import constant as constant_of
 from tfray.ops.arrays.source_ops import placeholder as placeholder_of
+from tfray.ops.checks.print_assert_ops import print_ as print_v2
 from tfray.ops.control import functional_ops
 from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.math import math_ops
 from tfray.ops.math.sorting_ops import repeat as repeated
+from tfray.ops.sparse.sparse_ops import sparse_tensor_to_dense
 from tfray.ops.state import state_ops
 
 Shape = Sequence[int | None]
 Axis = int | Sequence[int] | None
 
-_FLOAT: Final = "float32"
-
-_EPSILON: Final = 1e-7
 
 abs = math.abs
 equal = math_ops.equal
@@ -63,17 +66,11 @@ tile = array_ops.tile
 transpose = array_ops.transpose
 shape = array_ops.shape
 eye = array_ops.eye
-elu = nn.elu
 hard_sigmoid = named_activations.hard_sigmoid
 in_top_k = nn.in_top_k
 foldl = functional_ops.foldl
 foldr = functional_ops.foldr
 map_fn = functional_ops.map_fn
-
-
-def epsilon() -> float:
-    """The small number that losses add or clip by, to keep logarithms finite."""
-    return _EPSILON
 
 
 # -- reductions ----------------------------------------------------------------------------------------
@@ -83,7 +80,7 @@ def _reduction(reduce: Callable[..., Tensor], words: str, of_floats: bool = Fals
     def function(x: Any, axis: Axis = None, keepdims: bool = False) -> Tensor:
         x = convert_to_tensor(x)
         is_counted = of_floats and x.dtype.name == "bool"
-        return reduce(array_ops.cast(x, _FLOAT) if is_counted else x, axis, keepdims)
+        return reduce(array_ops.cast(x, floatx()) if is_counted else x, axis, keepdims)
 
     function.__doc__ = f"The {words} along axes, all of them when `axis` is None; `keepdims` keeps these with size 1."
     return function
@@ -131,7 +128,7 @@ def cast(x: Any, dtype: Any) -> Tensor:
 
 def cast_to_floatx(x: Any) -> Any:
     """`x` as float32, a tensor or an array."""
-    return array_ops.cast(x, _FLOAT) if isinstance(x, Tensor) else np.asarray(x, _FLOAT)
+    return array_ops.cast(x, floatx()) if isinstance(x, Tensor) else np.asarray(x, floatx())
 
 
 def clip(x: Any, min_value: float | None, max_value: float | None) -> Tensor:
@@ -152,6 +149,12 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
     if max_value is not None:
         above = math.minimum(above, max_value)
     return above + alpha * math.minimum(x - threshold, 0.0) if alpha else above
+
+
+def elu(x: Any, alpha: float = 1.0) -> Tensor:
+    """``x`` above 0, and ``alpha * (exp(x) - 1)`` below."""
+    outputs = nn.elu(x)
+    return outputs if alpha == 1 else array_ops.where(math.greater(x, 0), outputs, alpha * outputs)
 
 
 def softmax(x: Any, axis: int = -1) -> Tensor:
@@ -203,7 +206,7 @@ def _as_one_dtype(target: Any, output: Any) -> tuple[Tensor, Tensor]:
 
 def _inside(probabilities: Tensor) -> Tensor:
     """Probabilities whose logarithms are finite."""
-    return math_ops.clip_by_value(probabilities, _EPSILON, 1 - _EPSILON)
+    return math_ops.clip_by_value(probabilities, epsilon(), 1 - epsilon())
 
 
 # -- products ------------------------------------------------------------------------------------------
@@ -239,8 +242,26 @@ def batch_dot(x: Any, y: Any, axes: int | Sequence[int] | None = None) -> Tensor
 
 
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Tensor:
-    """`x` with a number for each channel added."""
-    return nn.bias_add(x, bias, "NCHW" if data_format == "channels_first" else "NHWC")
+    """`x` with a number for each channel added, or with one for each channel of each place.
+
+    Args:
+        x: Shape ``[batch, ..., size]``, or ``[batch, size, ...]``.
+        bias: Shape ``[size]``, or ``[..., size]``.
+        data_format: ``channels_last`` or ``channels_first``; `tf.keras.backend.image_data_format` when None.
+    """
+    data_format = data_format or image_data_format()
+    if data_format not in ("channels_first", "channels_last"):
+        raise ValueError(f"Unknown data_format: {data_format}")
+    is_first, shape = data_format == "channels_first", bias.shape.as_list()
+    x = convert_to_tensor(x)
+    if len(shape) not in (1, (x.shape.rank or 1) - 1):
+        raise ValueError(
+            f"Unexpected bias dimensions {len(shape)}, expect to be 1 or {(x.shape.rank or 1) - 1} dimensions"
+        )
+    if len(shape) == 1:
+        return nn.bias_add(x, bias, "NCHW" if is_first and (x.shape.rank or 0) > 2 else "NHWC")
+    order = [len(shape) - 1, *range(len(shape) - 1)] if is_first else range(len(shape))
+    return x + array_ops.expand_dims(array_ops.transpose(bias, list(order)), 0)
 
 
 def gather(reference: Any, indices: Any) -> Tensor:
@@ -337,12 +358,12 @@ def ones_like(x: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
 def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Variable:
     """A variable that begins with `value`."""
-    return Variable(value, dtype=as_dtype(dtype or _FLOAT), name=name, constraint=constraint)
+    return Variable(value, dtype=as_dtype(dtype or floatx()), name=name, constraint=constraint)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
     """A tensor that does not change."""
-    return constant_of(value, dtype or _FLOAT, shape, name or "Const")
+    return constant_of(value, dtype or floatx(), shape, name or "Const")
 
 
 def placeholder(
@@ -355,7 +376,7 @@ def placeholder(
     """A tensor that is fed, of a shape or of a number of axes. Sparse ones are `tf.sparse.placeholder`'s."""
     if sparse:
         raise ValueError("a sparse placeholder is made by tf.sparse.placeholder")
-    return placeholder_of(dtype or _FLOAT, [None] * ndim if shape is None and ndim else shape, name)
+    return placeholder_of(dtype or floatx(), [None] * ndim if shape is None and ndim else shape, name)
 
 
 def zeros(shape: Shape, dtype: Any = None, name: str | None = None) -> Variable:
@@ -372,21 +393,56 @@ def random_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
 ) -> Tensor:
     """Normal numbers, drawn anew in each step."""
-    return random.normal(shape, mean, stddev, dtype or _FLOAT, seed)
+    return random.normal(shape, mean, stddev, dtype or floatx(), seed)
 
 
 def random_uniform(
     shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: int | None = None
 ) -> Tensor:
     """Numbers between two bounds, drawn anew in each step."""
-    return random.uniform(shape, minval, maxval, dtype or _FLOAT, seed)
+    return random.uniform(shape, minval, maxval, dtype or floatx(), seed)
 
 
 def truncated_normal(
     shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: int | None = None
 ) -> Tensor:
     """Normal numbers within two standard deviations, drawn anew in each step."""
-    return random.truncated_normal(shape, mean, stddev, dtype or _FLOAT, seed)
+    return random.truncated_normal(shape, mean, stddev, dtype or floatx(), seed)
+
+
+def random_normal_variable(
+    shape: Shape, mean: float, scale: float, dtype: Any = None, name: str | None = None, seed: int | None = None
+) -> Variable:
+    """A variable that begins with normal numbers."""
+    return variable(random_normal(shape, mean, scale, dtype, seed), dtype, name)
+
+
+def random_uniform_variable(
+    shape: Shape, low: float, high: float, dtype: Any = None, name: str | None = None, seed: int | None = None
+) -> Variable:
+    """A variable that begins with numbers between two bounds."""
+    return variable(random_uniform(shape, low, high, dtype, seed), dtype, name)
+
+
+def random_binomial(shape: Any, p: float = 0.0, dtype: Any = None, seed: int | None = None) -> Tensor:
+    """Ones with probability `p`, and zeros, drawn anew in each step."""
+    return array_ops.cast(random.uniform(shape, seed=seed) <= p, dtype or floatx())
+
+
+def print_tensor(x: Any, message: str = "") -> Tensor:
+    """`x`; a step that uses it prints `message` and its value."""
+    with get_default_graph().control_dependencies([print_v2(message, x, output_stream=sys.stdout)]):
+        return array_ops.identity(x)
+
+
+def is_sparse(tensor: Any) -> bool:
+    """Whether it is a sparse tensor."""
+    return isinstance(tensor, SparseTensor)
+
+
+def to_dense(tensor: Any) -> Any:
+    """A sparse tensor as a dense one; others as they are."""
+    return sparse_tensor_to_dense(tensor) if is_sparse(tensor) else tensor
 
 
 def update(x: Any, new_x: Any) -> Tensor:

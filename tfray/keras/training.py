@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes
+from tfray.framework import nest
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.keras import losses as keras_losses
 from tfray.keras import metrics as keras_metrics
@@ -19,14 +20,47 @@ from tfray.keras import optimizers as keras_optimizers
 from tfray.keras.backend import get_session, phase_feed
 from tfray.keras.batch_sources import BatchSource, is_source, parts_of, refuse_batch_size
 from tfray.keras.callbacks import Callback, CallbackList, History
-from tfray.keras.layers.remembered_layers import mask_of
+from tfray.keras.settings import floatx
+from tfray.keras.training_data import (
+    Batch,
+    arrays_of,
+    check_count,
+    check_fits,
+    cut,
+    for_outputs,
+    metrics_of,
+    one_or_list,
+    shaped,
+    sliced,
+    weights_for,
+    weights_of,
+)
+from tfray.library.layers.layer_history import mask_of
 from tfray.library.platform import logging
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.arrays.source_ops import constant, placeholder, placeholder_with_default
 from tfray.ops.math import math_ops
 
-_Batch = tuple[list[np.ndarray], list[np.ndarray], Any]
-"""Inputs, targets and weights."""
+
+class _Head:
+    """An output that has a loss.
+
+    Attributes:
+        name: Its name in logs.
+        place: Its number among the outputs of the model.
+        output: The output.
+        loss: Its loss.
+        share: What the loss counts in that of the model.
+        target: Where targets are fed, or the tensor that they are.
+        is_fed: Whether targets are fed.
+        weights: Where weights of examples are fed.
+    """
+
+    def __init__(self, name: str, place: int, loss: Any, share: Any, target: Any, mode: str | None) -> None:
+        self.name, self.place, self.loss, self.share = name, place, loss, share
+        self.target, self.is_fed, self.mode = target, target is None, mode
+        self.output: Any = None
+        self.weights: Any = None
 
 
 class Trainable:
@@ -41,23 +75,26 @@ class Trainable:
     updates: Any
     trainable_variables: Any
     state_updates: Any
+    _added_metrics: Any
 
     def _init_training(self) -> None:
         self.optimizer: Any = None
         self.stop_training = False
+        self.history: Any = None
         self._input_keys: list[str] | None = None
         self._compiled_loss: Any = None
         self._compiled_metrics: Any = ()
         self._compiled_weighted_metrics: Any = ()
-        self._sample_weight_mode: str | None = None
+        self._sample_weight_mode: Any = None
         self._compiled_loss_weights: Any = None
+        self._target_tensors: Any = None
+        self.__heads: list[_Head] | None = None
         self.__numbers: list[Tensor] | None = None
         self.__train_op: Any = None
         self.__running: list[Any] = []
         self.__running_places: list[int] = []
-        self._compiled_targets: list[Tensor] = []
-        self.__weights_input: Any = None
-        self.metrics_names: list[str] = []
+        self.__totals: np.ndarray | None = None
+        self.__metrics: list[Any] | None = None
 
     def compile(
         self,
@@ -65,8 +102,9 @@ class Trainable:
         loss: Any = None,
         metrics: Any = None,
         loss_weights: Any = None,
-        sample_weight_mode: str | None = None,
+        sample_weight_mode: Any = None,
         weighted_metrics: Any = None,
+        target_tensors: Any = None,
         **unused: Any,
     ) -> None:
         """Say how the model is to be trained.
@@ -74,13 +112,20 @@ class Trainable:
         Args:
             optimizer: An optimizer of ``tf.keras.optimizers`` or ``tf.train``, or a name.
             loss: A loss of ``tf.keras.losses``, a function of targets and predictions, or a name; for several
-                outputs a list, or a dictionary by their names.
+                outputs a list, or a dictionary by their names. Outputs without one are not trained. Without any, the
+                loss is what `add_loss` has added.
             metrics: Metrics of all outputs; a list of lists or a dictionary for those of each. ``"accuracy"``, in logs
                 ``acc``, is the one that suits the loss.
             loss_weights: Weights of the outputs' losses, a list or a dictionary.
-            sample_weight_mode: ``temporal`` for a weight of each step of sequences, ``[batch, time]``.
+            sample_weight_mode: ``temporal`` for a weight of each step of sequences, ``[batch, time]``; for several
+                outputs a list or a dictionary.
             weighted_metrics: Metrics in which examples count by their weights.
+            target_tensors: Tensors that are the targets, which are not fed then: one, a list or a dictionary.
             **unused: Accepted for Keras's sake.
+
+        Raises:
+            ValueError: There is no such optimizer, loss or metric; dictionaries have other names than the outputs;
+                nothing is left to optimize.
         """
         self.optimizer = keras_optimizers.get(optimizer)
         self._compiled_loss = loss
@@ -89,7 +134,15 @@ class Trainable:
         self._compiled_weighted_metrics = of_weights
         self._compiled_loss_weights = loss_weights
         self._sample_weight_mode = sample_weight_mode
-        self.__numbers = self.__train_op = None
+        self._target_tensors = target_tensors
+        self.__heads = self.__numbers = self.__train_op = self.__totals = self.__metrics = None
+        if not self.outputs:  # these say what there is to be checked
+            for each in nest.flatten(loss):
+                keras_losses.get(each)
+            return
+        if not self.__trained_heads() and not self.losses:
+            raise ValueError("The model cannot be compiled because it has no loss to optimize.")
+        self.__planned_metrics()
 
     def _training_settings(self) -> dict[str, Any]:
         """What `compile` was given."""
@@ -103,12 +156,84 @@ class Trainable:
 
     def _training_targets(self) -> list[Tensor]:
         """Where the training step takes its targets; empty while there is no such step."""
-        return self._compiled_targets if self.__train_op is not None else []
+        return [head.target for head in self.__fed_heads()] if self.__train_op is not None else []
 
     def _prepare_training(self, targets: Sequence[np.ndarray]) -> None:
         """Make the training step for targets like these arrays, and with it the optimizer's variables."""
         self.__prepare(targets)
         self.__training_step()
+
+    # -- outputs, losses and metrics --------------------------------------------------------------
+
+    def __trained_heads(self) -> list[_Head]:
+        """The outputs that have a loss."""
+        if self.optimizer is None:
+            raise RuntimeError(
+                "You must compile your model before training/testing. Use `model.compile(optimizer, loss)`."
+            )
+        if self.__heads is None:
+            names = self.output_names
+            losses = [keras_losses.get(loss) for loss in for_outputs(self._compiled_loss, names)]
+            shares = for_outputs(self._compiled_loss_weights or 1.0, names, 1.0)
+            targets = for_outputs(self._target_tensors, names)
+            modes = for_outputs(self._sample_weight_mode, names)
+            if len(losses) != len(names):
+                raise ValueError(
+                    "When passing a list as loss, it should have one entry per model outputs. The model has "
+                    f"{len(names)} outputs, but you passed loss={self._compiled_loss}"
+                )
+            rows = zip(names, losses, shares, targets, modes, strict=True)
+            self.__heads = [
+                _Head(name, place, loss, share, target, mode)
+                for place, (name, loss, share, target, mode) in enumerate(rows)
+                if loss is not None
+            ]
+        return self.__heads
+
+    def __fed_heads(self) -> list[_Head]:
+        return [head for head in self.__trained_heads() if head.is_fed]
+
+    def __planned_metrics(self) -> list[tuple[str, _Head, Any, bool]]:
+        """Name, output, and metric of all that was compiled, and whether examples count by their weights."""
+        names, planned = self.output_names, []
+        for head in self.__trained_heads():
+            for weighted, metrics in ((False, self._compiled_metrics), (True, self._compiled_weighted_metrics)):
+                for metric in metrics_of(metrics, names, head.place):
+                    own = keras_metrics.name_of(metric, weighted)
+                    planned.append((f"{head.name}_{own}" if len(names) > 1 else own, head, metric, weighted))
+        return planned
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """Names of the loss and the metrics, in the order in which `evaluate` gives them."""
+        if self.optimizer is None or not self.outputs:
+            return [] if self.optimizer is None else ["loss"]
+        heads = self.__trained_heads()
+        parts = [f"{head.name}_loss" for head in heads] if len(self.output_names) > 1 else []
+        planned = [name for name, *_ in self.__planned_metrics()]
+        return ["loss", *_unique([*parts, *planned, *(name for name, *_ in self._added_metrics())])]
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics, as objects; those that `add_metric` has added are the last."""
+        if self.optimizer is None or not self.outputs:
+            return [metric for _, metric, _ in self._added_metrics()]
+        if self.__metrics is None:
+            self.__metrics = []
+            for name, head, metric, _ in self.__planned_metrics():
+                output = self.outputs[head.place]
+                made = metric if isinstance(metric, keras_metrics.Metric) else None
+                if made is None:
+                    function: Any = keras_metrics.get(metric, head.loss, output)
+                    made = keras_metrics.MeanMetricWrapper(function, name)
+                self.__metrics.append(made)
+        return [*self.__metrics, *(metric for _, metric, _ in self._added_metrics())]
+
+    def reset_metrics(self) -> None:
+        """Let the metrics forget what they have seen."""
+        self.__totals = None
+        for metric in self.__running:
+            metric.reset_states()
 
     # -- graph -----------------------------------------------------------------------------------
 
@@ -116,51 +241,50 @@ class Trainable:
         """Loss and metrics, built for targets like these arrays when they are first asked for."""
         if self.__numbers is not None:
             return self.__numbers
-        if self.optimizer is None or self._compiled_loss is None:
-            raise InvalidArgumentError(f"model {self.name!r} must be compiled with an optimizer and a loss first")
-        names = self.output_names
-        found = [keras_losses.get(loss) for loss in _for_outputs(self._compiled_loss, names)]
-        loss_weights = _for_outputs(self._compiled_loss_weights or 1.0, names, 1.0)
+        heads, given = self.__trained_heads(), iter(targets)
+        if not heads and not self.losses:
+            raise ValueError("The model cannot be compiled because it has no loss to optimize.")
         with get_default_graph().name_scope(f"{self.name}_training"):
-            self._compiled_targets = [
-                placeholder(_target_dtype(target), [None, *target.shape[1:]], name="target") for target in targets
-            ]
-            weights_shape = [None, None] if self._sample_weight_mode == "temporal" else [None]
-            ones = constant(1.0, shape=[1] * len(weights_shape))
-            self.__weights_input = placeholder_with_default(ones, weights_shape, name="sample_weights")
-            outputs = list(zip(found, self._compiled_targets, self.outputs, strict=True))
-            parts = [mean_loss(*each, self.__weights_input) for each in outputs]
+            for head in heads:
+                head.output = self.outputs[head.place]
+                if head.is_fed:
+                    shape = [None, *next(given).shape[1:]]
+                    dtype = head.output.dtype if head.output.dtype.is_floating else floatx()
+                    head.target = placeholder(dtype, shape, name=f"{head.name}_target")
+                else:
+                    head.target = convert_to_tensor(head.target)
+                shape = [None, None] if head.mode == "temporal" else [None]
+                ones = constant(1.0, shape=[1] * len(shape))
+                head.weights = placeholder_with_default(ones, shape, name=f"{head.name}_sample_weights")
+            parts = [mean_loss(head.loss, head.target, head.output, head.weights) for head in heads]
             total = math_ops.add_n(
-                [weight * part for weight, part in zip(loss_weights, parts, strict=True)]
-                + [array_ops.cast(loss, dtypes.float32) for loss in self.losses]
+                [array_ops.cast(head.share * part, floatx()) for head, part in zip(heads, parts, strict=True)]
+                + [array_ops.cast(loss, floatx()) for loss in self.losses]
             )
-            own = [(f"{name}_loss", (part, constant(1.0))) for name, part in zip(names, parts, strict=True)]
-            values = own if len(names) > 1 else []
+            values = [(part, constant(1.0)) for part in parts] if len(self.output_names) > 1 else []
             self.__running, self.__running_places = [], []
-            self.__add_metrics(values, outputs, names)
-        self.metrics_names = ["loss", *_unique([name for name, _ in values])]
-        self.__numbers = [total, *(number for _, both in values for number in both)]
+            self.__add_metrics(values)
+        self.__numbers = [total, *(array_ops.cast(number, "float32") for both in values for number in both)]
         return self.__numbers
 
-    def __add_metrics(self, values: list[tuple[str, tuple[Any, Any]]], outputs: Any, names: Sequence[str]) -> None:
-        """Add names of all metrics, with their sums and how much these are of."""
-        kinds = (None, self._compiled_metrics), (self.__weights_input, self._compiled_weighted_metrics)
-        for place, (name, (loss, target, output)) in enumerate(zip(names, outputs, strict=True)):
-            for weights, metrics in kinds:
-                for metric in _metrics_of(metrics, names, place):
-                    own = keras_metrics.name_of(metric, weights is not None)
-                    if isinstance(metric, keras_metrics.Metric):
-                        self.__running.append(metric)
-                        self.__running_places.append(1 + len(values))
-                        both = _result_after_update(metric, target, output, weights), constant(1.0)
-                    else:
-                        both = _sum_and_count(metric, loss, target, output, weights)
-                    values.append((f"{name}_{own}" if len(names) > 1 else own, both))
-
-    def __begin_metrics(self) -> None:
-        """Let metrics that are objects forget what they have seen."""
-        for metric in self.__running:
-            metric.reset_states()
+    def __add_metrics(self, values: list[tuple[Any, Any]]) -> None:
+        """Add the sums of all metrics, and how much these are of."""
+        seen: list[Any] = []
+        for _, head, metric, weighted in self.__planned_metrics():
+            weights = head.weights if weighted else None
+            if isinstance(metric, keras_metrics.Metric):
+                if any(metric is each for each in seen):  # each output has a metric of its own
+                    metric = type(metric).from_config(metric.get_config())
+                seen.append(metric)
+                self.__running.append(metric)
+                self.__running_places.append(1 + len(values))
+                values.append((_result_after_update(metric, head.target, head.output, weights), constant(1.0)))
+            else:
+                values.append(_sum_and_count(metric, head.loss, head.target, head.output, weights))
+        for _, metric, result in self._added_metrics():
+            self.__running.append(metric)
+            self.__running_places.append(1 + len(values))
+            values.append((result, constant(1.0)))
 
     def __training_step(self) -> Any:
         if self.__train_op is None:
@@ -175,64 +299,100 @@ class Trainable:
 
     # -- one batch -------------------------------------------------------------------------------
 
-    def train_on_batch(self, x: Any, y: Any, sample_weight: Any = None, class_weight: Any = None) -> Any:
-        """Make one training step; returns the loss, or a list of loss and metrics."""
-        inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
-        self.__prepare(targets)
-        self.__begin_metrics()
-        return _one_or_list(_means(self.__run_batch(inputs, targets, weights, True)))
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        reset_metrics: bool = True,
+    ) -> Any:
+        """Make one training step; returns the loss, or a list of loss and metrics.
 
-    def test_on_batch(self, x: Any, y: Any, sample_weight: Any = None) -> Any:
-        """The loss of one batch, or a list of loss and metrics."""
-        inputs, targets, weights = self.__standardized(x, y, sample_weight, None)
-        self.__prepare(targets)
-        self.__begin_metrics()
-        return _one_or_list(_means(self.__run_batch(inputs, targets, weights, False)))
+        Args:
+            x: Inputs.
+            y: Targets.
+            sample_weight: What each example counts.
+            class_weight: What examples count, by their classes.
+            reset_metrics: Whether metrics are of this batch alone, and the next begins anew.
+        """
+        return self.__on_batch(self.__standardized(x, y, sample_weight, class_weight), True, reset_metrics)
+
+    def test_on_batch(self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True) -> Any:
+        """The loss of one batch, or a list of loss and metrics; arguments as for `train_on_batch`."""
+        return self.__on_batch(self.__standardized(x, y, sample_weight, None), False, reset_metrics)
+
+    def __on_batch(self, batch: Batch, training: bool, reset_metrics: bool) -> Any:
+        self.__prepare(batch[1])
+        if reset_metrics:
+            self.reset_metrics()
+        values = self.__run_batch(*batch, training)
+        totals = self.__added(values)
+        if reset_metrics:
+            self.reset_metrics()
+        return one_or_list([float(values[0]), *_means(totals)[1:]])
+
+    def __added(self, values: np.ndarray) -> np.ndarray:
+        """What metrics have summed up, with one batch more."""
+        totals = values.copy() if self.__totals is None else self.__totals + values
+        for place in self.__running_places:  # these have seen the batches before, too
+            totals[2 * place - 1 : 2 * place + 1] = values[2 * place - 1 : 2 * place + 1]
+        self.__totals = totals
+        return totals
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for one batch."""
         inputs = self.__given_inputs(x)
-        feeds = {**phase_feed(False), **dict(zip(self.inputs, inputs, strict=True))}
-        return _one_or_list(get_session().run([self.outputs, self.state_updates], feeds)[0])
+        feeds = {**phase_feed(False), **dict(zip(self.__fed_inputs(), inputs, strict=True))}
+        return one_or_list(get_session().run([self.outputs, self.state_updates], feeds)[0])
+
+    def __fed_inputs(self) -> list[Tensor]:
+        """The inputs that are placeholders. Others have values of their own."""
+        return [tensor for tensor in self.inputs if tensor.op.type.startswith("Placeholder")]
 
     def __given_inputs(self, x: Any) -> list[np.ndarray]:
         """Arrays for the inputs, in their order. A model that has none yet is built for them."""
         if not self.inputs:
             self._input_keys = list(x) if isinstance(x, Mapping) else None
-        inputs = _arrays(x, self._input_keys or self.input_names)
-        self._build_for(inputs)
-        return inputs
+        fed = self.__fed_inputs()
+        names = [name for name, tensor in zip(self.input_names, self.inputs, strict=True) if tensor in fed]
+        if self.inputs and not fed:
+            return []
+        arrays = arrays_of(x, self._input_keys or names)
+        self._build_for(arrays)
+        fed = fed or self.__fed_inputs()
+        check_count(arrays, len(fed), "input")
+        return [shaped(array, tensor.shape, "input", name) for array, tensor, name in zip(
+            arrays, fed, names or [each.op.name for each in fed], strict=True)]  # fmt: skip
 
-    def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> tuple[Any, Any, Any]:
+    def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> Batch:
         inputs = self.__given_inputs(x)
-        targets = [_with_last_dimension(target) for target in _arrays(y, self.output_names)]
-        if len(inputs) != len(self.inputs) or len(targets) != len(self.outputs):
-            raise InvalidArgumentError(
-                f"model {self.name!r} has {len(self.inputs)} inputs and {len(self.outputs)} outputs, "
-                f"got {len(inputs)} and {len(targets)} arrays"
-            )
+        heads = self.__fed_heads()
+        targets = arrays_of(y, [head.name for head in heads]) if heads else []
+        check_count(targets, len(heads), "target")
+        targets = [shaped(target, None, "target", head.name) for target, head in zip(targets, heads, strict=True)]
+        for target, head in zip(targets, heads, strict=True):
+            check_fits(target, head.loss, self.outputs[head.place])
         sizes = {len(array) for array in [*inputs, *targets]}
         if len(sizes) > 1:
             raise InvalidArgumentError(f"inputs and targets have different numbers of examples: {sorted(sizes)}")
-        weights = None if sample_weight is None else np.asarray(sample_weight, np.float32)
-        if class_weight is not None:
-            target = targets[0]
-            classes = target.argmax(-1) if target.ndim > 1 and target.shape[-1] > 1 else target.reshape(len(target))
-            by_class = np.array([class_weight.get(int(c), 1.0) for c in classes], np.float32)
-            weights = by_class if weights is None else weights * by_class
-        return inputs, targets, weights
+        names = [head.name for head in heads]
+        given = weights_for(sample_weight, names, "sample_weight")
+        by_class = weights_for(class_weight, names, "class_weight")
+        rows = zip(heads, targets, given, by_class, strict=True)
+        return inputs, targets, [weights_of(head.mode, *row) for head, *row in rows]
 
     def __run_batch(self, inputs: Any, targets: Any, weights: Any, training: bool) -> np.ndarray:
         """The loss, and for each metric its sum and how much it is of."""
         numbers = self.__prepare(targets)
         made = self.__training_step() if training else self.state_updates
+        heads = self.__fed_heads()
         feeds = {
             **phase_feed(training),
-            **dict(zip(self.inputs, inputs, strict=True)),
-            **dict(zip(self._compiled_targets, targets, strict=True)),
+            **dict(zip(self.__fed_inputs(), inputs, strict=True)),
+            **{head.target: target for head, target in zip(heads, targets, strict=True)},
+            **{head.weights: each for head, each in zip(heads, weights, strict=True) if each is not None},
         }
-        if weights is not None:
-            feeds[self.__weights_input] = weights
         return np.array(get_session().run([numbers, made], feeds)[0], np.float64)
 
     # -- all batches -----------------------------------------------------------------------------
@@ -253,7 +413,7 @@ class Trainable:
         initial_epoch: int = 0,
         steps_per_epoch: float | None = None,
         validation_steps: float | None = None,
-        validation_freq: int = 1,
+        validation_freq: int | Sequence[int] = 1,
         max_queue_size: int = 10,
         workers: int = 1,
         use_multiprocessing: bool = False,
@@ -264,7 +424,7 @@ class Trainable:
             x: Inputs: an array, or a list of one for each input. Or batches of inputs and targets, and possibly
                 weights, one after the other: a generator, a `tf.keras.utils.Sequence`, a `tf.data.Dataset` or an
                 iterator of one. Tensors are evaluated in each step.
-            y: Targets likewise; None for batches.
+            y: Targets likewise; None for batches, and where nothing is fed.
             batch_size: Examples in a step; 32 when None.
             epochs: How often to go over all examples, counted from 0.
             verbose: 0 to print nothing, else a line for each epoch.
@@ -278,7 +438,7 @@ class Trainable:
             steps_per_epoch: Steps in an epoch, rounded up; as many as there are batches when None, which a generator
                 does not say.
             validation_steps: Steps of an evaluation with `validation_data`, likewise.
-            validation_freq: Evaluate after every so many epochs.
+            validation_freq: Evaluate after every so many epochs, or after those with these numbers, from 1.
             max_queue_size: Not used, nor are `workers` and `use_multiprocessing`: batches are taken when they are
                 needed.
             workers: Not used.
@@ -296,18 +456,23 @@ class Trainable:
         else:
             inputs, targets, weights = self.__standardized(x, y, sample_weight, class_weight)
             if validation_split and validation_data is None:
-                first = int(len(inputs[0]) * (1 - validation_split))
-                validation_data = ([value[first:] for value in inputs], [value[first:] for value in targets])
-                inputs, targets = [value[:first] for value in inputs], [value[:first] for value in targets]
-                weights = None if weights is None else weights[:first]
-            self._prepare_training(targets)  # makes the learning rate a variable, which callbacks may read or set
-            samples = len(inputs[0])
+                first = int(len([*inputs, *targets][0]) * (1 - validation_split))
+                validation_data = tuple(cut(arrays, slice(first, None)) for arrays in (inputs, targets, weights))
+                inputs, targets, weights = (cut(arrays, slice(first)) for arrays in (inputs, targets, weights))
+            self._prepare_training(targets)  # makes the variables of the optimizer, which callbacks may read or set
+            if not inputs and not targets and steps_per_epoch is None:
+                raise ValueError(
+                    "When using data tensors as input to a model, you should specify the `steps_per_epoch` argument."
+                )
+            samples = len([*inputs, *targets][0]) if inputs or targets else math.ceil(steps_per_epoch or 0) * size
             steps = math.ceil(samples / size if steps_per_epoch is None else steps_per_epoch)
-            epoch_batches = functools.partial(_sliced, inputs, targets, weights, size, shuffle, steps)
+            epoch_batches = functools.partial(sliced, inputs, targets, weights, size, shuffle, steps)
         validation = None if validation_data is None else self.__evaluation(validation_data, size, validation_steps)
         record = History()
         params = {"epochs": epochs, "batch_size": size, "samples": samples, "steps": steps, "verbose": verbose}
-        listeners = CallbackList([record, *(callbacks or ())], self, params)
+        params["do_validation"] = validation is not None
+        self.history = record
+        listeners = CallbackList([*(callbacks or ()), record], self, params)
         self.stop_training = False
         first_batches = epoch_batches()
         if samples is None:
@@ -315,12 +480,17 @@ class Trainable:
         listeners.call("on_train_begin", {})
         for epoch in range(initial_epoch, epochs):
             listeners.call("on_epoch_begin", epoch, {})
-            logs, made = self.__over(first_batches if epoch == initial_epoch else epoch_batches(), True, listeners)
+            logs, made = self.__over(first_batches if epoch == initial_epoch else epoch_batches(), "train", listeners)
             if not self.stop_training and steps is not None and made < steps and samples is None:
                 logging.warning("model %r was to train for %d steps, and there were %d batches", self.name, steps, made)
                 self.stop_training = True
-            if validation is not None and (epoch + 1) % validation_freq == 0:
-                logs |= {f"val_{name}": value for name, value in self.__over(validation(), False, None)[0].items()}
+            every = validation_freq
+            is_due = (epoch + 1) % every == 0 if isinstance(every, int) else epoch + 1 in every
+            if validation is not None and is_due:
+                listeners.call("on_test_begin", {})
+                found = self.__over(validation(), "test", listeners)[0]
+                listeners.call("on_test_end", {})
+                logs |= {f"val_{name}": value for name, value in found.items()}
             listeners.call("on_epoch_end", epoch, logs)
             if verbose:
                 numbers = " - ".join(f"{name}: {value:.4f}" for name, value in logs.items())
@@ -332,21 +502,21 @@ class Trainable:
 
     def __evaluation(
         self, data: Any, size: int, steps: float | None, sample_weight: Any = None
-    ) -> Callable[[], Iterator[_Batch]]:
+    ) -> Callable[[], Iterator[Batch]]:
         """A function that gives the batches of an evaluation, from a source or from arrays."""
         if is_source(data):
             return functools.partial(self.__taken, BatchSource(data, steps, False), None)
         x, y, *weights = data
         arrays = self.__standardized(x, y, weights[0] if weights else sample_weight, None)
         count = None if steps is None else math.ceil(steps)
-        return functools.partial(_sliced, *arrays, size, False, count)
+        return functools.partial(sliced, *arrays, size, False, count)
 
-    def __taken(self, source: BatchSource, class_weight: dict[int, float] | None) -> Iterator[_Batch]:
+    def __taken(self, source: BatchSource, class_weight: dict[int, float] | None) -> Iterator[Batch]:
         for batch in source.epoch():
             x, y, weights = parts_of(batch)
             yield self.__standardized(x, y, weights, class_weight)
 
-    def __prepared_by(self, batches: Iterator[_Batch]) -> Iterator[_Batch]:
+    def __prepared_by(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The same batches; the first says what targets are like."""
         first = next(batches, None)
         if first is None:
@@ -354,34 +524,26 @@ class Trainable:
         self._prepare_training(first[1])
         return itertools.chain([first], batches)
 
-    def __over(
-        self, batches: Iterator[_Batch], training: bool, listeners: CallbackList | None
-    ) -> tuple[dict[str, float], int]:
+    def __over(self, batches: Iterator[Batch], mode: str, listeners: CallbackList) -> tuple[dict[str, float], int]:
         """Means of loss and metrics over batches, and how many batches there were."""
-        sums, count, made = np.zeros(0), 0, 0
+        total, count, made = 0.0, 0, 0
         for index, (inputs, targets, weights) in enumerate(batches):
-            size = len(inputs[0])
-            if listeners is not None:
-                listeners.call("on_batch_begin", index, {"batch": index, "size": size})
+            size = len([*inputs, *targets][0]) if inputs or targets else 1
+            listeners.call(f"on_{mode}_batch_begin", index, {"batch": index, "size": size})
             if index == 0:
                 self.__prepare(targets)
-                self.__begin_metrics()
-            values = self.__run_batch(inputs, targets, weights, training)
-            loss = float(values[0])
-            values[0] *= size
-            sums = values if made == 0 else sums + values
-            for place in self.__running_places:  # these have seen the batches before, too
-                sums[2 * place - 1 : 2 * place + 1] = values[2 * place - 1 : 2 * place + 1]
-            count, made = count + size, made + 1
-            if listeners is not None:
-                named = dict(zip(self.metrics_names, [loss, *_means(sums)[1:]], strict=True))
-                listeners.call("on_batch_end", index, {"batch": index, "size": size, **named})
-            if training and self.stop_training:
+                self.reset_metrics()
+            values = self.__run_batch(inputs, targets, weights, mode == "train")
+            found = [float(values[0]), *_means(self.__added(values))[1:]]
+            total, count, made = total + found[0] * size, count + size, made + 1
+            named = dict(zip(self.metrics_names, found, strict=True))
+            listeners.call(f"on_{mode}_batch_end", index, {"batch": index, "size": size, **named})
+            if mode == "train" and self.stop_training:
                 break
         if not made:
             return {}, 0
-        sums[0] /= max(count, 1)
-        return dict(zip(self.metrics_names, _means(sums), strict=True)), made
+        found[0] = total / max(count, 1)
+        return dict(zip(self.metrics_names, found, strict=True)), made
 
     def evaluate(
         self,
@@ -400,7 +562,11 @@ class Trainable:
         refuse_batch_size(x, batch_size)
         data = x if is_source(x) and y is None else (x, y)
         batches = self.__evaluation(data, batch_size or 32, steps, sample_weight)
-        return _one_or_list(list(self.__over(batches(), False, None)[0].values()))
+        listeners = CallbackList(callbacks or (), self, {"batch_size": batch_size, "steps": steps, "verbose": verbose})
+        listeners.call("on_test_begin", {})
+        found = self.__over(batches(), "test", listeners)[0]
+        listeners.call("on_test_end", {})
+        return one_or_list(list(found.values()))
 
     def predict(
         self,
@@ -415,12 +581,21 @@ class Trainable:
     ) -> Any:
         """The outputs for all examples: an array, or a list of one for each output; arguments as for `evaluate`."""
         refuse_batch_size(x, batch_size)
+        batches: Iterator[Any]
         if is_source(x):
-            parts = [self.predict_on_batch(parts_of(batch)[0]) for batch in BatchSource(x, steps, False).epoch()]
+            batches = (parts_of(batch)[0] for batch in BatchSource(x, steps, False).epoch())
         else:
             count = None if steps is None else math.ceil(steps)
-            sliced = _sliced(self.__given_inputs(x), [], None, batch_size or 32, False, count)
-            parts = [self.predict_on_batch(inputs) for inputs, _, _ in sliced]
+            found = sliced(self.__given_inputs(x), [], [], batch_size or 32, False, count)
+            batches = (inputs for inputs, _, _ in found)
+        listeners = CallbackList(callbacks or (), self, {"batch_size": batch_size, "steps": steps, "verbose": verbose})
+        listeners.call("on_predict_begin", {})
+        parts = []
+        for index, inputs in enumerate(batches):
+            listeners.call("on_predict_batch_begin", index, {"batch": index})
+            parts.append(self.predict_on_batch(inputs))
+            listeners.call("on_predict_batch_end", index, {"batch": index, "outputs": parts[-1]})
+        listeners.call("on_predict_end", {})
         if len(self.outputs) == 1:
             return np.concatenate(parts)
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
@@ -470,63 +645,6 @@ def _named(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
     return dict(zip(names, values, strict=False))
 
 
-def _arrays(values: Any, names: Sequence[str]) -> list[np.ndarray]:
-    """Inputs or targets as a list of arrays, of a dictionary by their names; 64-bit floats become 32-bit ones."""
-    if values is None:
-        raise InvalidArgumentError("inputs and targets must be given, as arrays")
-    if isinstance(values, Mapping):
-        missing = [name for name in names if name not in values]
-        if missing:
-            raise ValueError(f"No data provided for {missing[0]!r}. Need data for each key in: {list(names)}")
-        items: Sequence[Any] = [values[name] for name in names]
-    else:
-        items = values if isinstance(values, (list, tuple)) and np.ndim(values[0]) > 0 else [values]
-    arrays = [np.asarray(item) for item in items]
-    return [array.astype(np.float32) if array.dtype == np.float64 else array for array in arrays]
-
-
-def _for_outputs(given: Any, names: Sequence[str], default: Any = None) -> list[Any]:
-    """What is given for each output: one for all, a list, or a dictionary by the names of outputs."""
-    if isinstance(given, Mapping):
-        unknown = [name for name in given if name not in names]
-        if unknown:
-            raise ValueError(f"Unknown entries: {unknown}. Only expected following keys: {list(names)}")
-        return [given.get(name, default) for name in names]
-    return list(given) if isinstance(given, (list, tuple)) else [given] * len(names)
-
-
-def _metrics_of(metrics: Any, names: Sequence[str], place: int) -> list[Any]:
-    """The metrics of one output."""
-    nested = len(names) > 1 and any(isinstance(each, (list, tuple)) for each in metrics)
-    if isinstance(metrics, Mapping) or nested:
-        found = _for_outputs(metrics, names, ())[place]
-        return list(found) if isinstance(found, (list, tuple)) else [found]
-    return list(metrics)
-
-
-def _with_last_dimension(array: np.ndarray) -> np.ndarray:
-    return array[:, None] if array.ndim == 1 else array
-
-
-def _target_dtype(array: np.ndarray) -> Any:
-    return dtypes.int64 if array.dtype.kind in "iub" else dtypes.float32
-
-
-def _sliced(inputs: Any, targets: Any, weights: Any, size: int, shuffle: bool, steps: int | None) -> Iterator[_Batch]:
-    """Batches of arrays."""
-    count = len(inputs[0])
-    order = np.random.permutation(count) if shuffle else np.arange(count)
-    starts = range(0, count, size)
-    for start in starts if steps is None else starts[:steps]:
-        rows = order[start : start + size]
-        taken = [value[rows] for value in inputs], [value[rows] for value in targets]
-        yield (*taken, None if weights is None else weights[rows])
-
-
-def _one_or_list(values: Sequence[Any]) -> Any:
-    return values[0] if len(values) == 1 else list(values)
-
-
 def mean_loss(loss: Any, target: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:
     """The mean of a loss over all its elements, in which those that are masked are zeros.
 
@@ -537,13 +655,14 @@ def mean_loss(loss: Any, target: Tensor, output: Tensor, weights: Tensor | None 
         weights: What examples, or steps of sequences, count.
     """
     values = values_of(loss, target, output)
-    return math_ops.reduce_mean(values * importance(values, output, weights))
+    found = values * importance(values, output, weights)
+    return loss.reduced(found) if isinstance(loss, keras_losses.Loss) else math_ops.reduce_mean(found)
 
 
 def values_of(function: Any, target: Tensor, output: Tensor) -> Tensor:
     """The values of a loss or a metric, for each example if it has them."""
-    found = function.per_example(target, output) if hasattr(function, "per_example") else function(target, output)
-    return array_ops.cast(found, dtypes.float32) if not found.dtype.is_floating else found
+    found = (function.call if isinstance(function, keras_losses.Loss) else function)(target, output)
+    return array_ops.cast(found, floatx()) if not found.dtype.is_floating else found
 
 
 def importance(values: Tensor, output: Tensor, weights: Tensor | None = None) -> Tensor:
@@ -567,12 +686,12 @@ def _result_after_update(metric: Any, target: Tensor, output: Tensor, weights: T
         rank = max((output.shape.rank or 1) - 1, *(factor.shape.rank or 0 for factor in factors))
         product = constant(1.0)
         for factor in factors:
-            product = product * _with_rank(array_ops.cast(factor, dtypes.float32), rank)
-        examples = array_ops.ones_like(_with_rank(array_ops.cast(output, dtypes.float32)[..., 0], rank))
+            product = product * _with_rank(array_ops.cast(factor, floatx()), rank)
+        examples = array_ops.ones_like(_with_rank(array_ops.cast(output, floatx())[..., 0], rank))
         more["sample_weight"] = product * examples
     update = metric.update_state(target, output, **more)
     with get_default_graph().control_dependencies([] if update is None else [update]):
-        return array_ops.cast(array_ops.identity(metric.result()), dtypes.float32)
+        return array_ops.cast(array_ops.identity(metric.result()), floatx())
 
 
 def _sum_and_count(metric: Any, loss: Any, target: Tensor, output: Tensor, weights: Tensor | None) -> tuple[Any, Any]:

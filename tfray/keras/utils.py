@@ -1,25 +1,36 @@
-"""``tf.keras.utils``: classes as one-hot vectors, normalised arrays, files, and names of a program's own classes."""
+"""``tf.keras.utils``: one-hot vectors, normalised arrays, files, bars, and names of a program's own classes."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as Listed
 from typing import Any
 
 import numpy as np
 
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of
+from tfray.framework import nest
 from tfray.keras.batch_sources import Sequence
-from tfray.keras.descriptions import CustomObjectScope as CustomObjectScope
-from tfray.keras.descriptions import described, restored
-from tfray.keras.descriptions import get_custom_objects as get_custom_objects
+from tfray.library.layers.descriptions import CustomObjectScope as CustomObjectScope
+from tfray.library.layers.descriptions import described, restored
+from tfray.library.layers.descriptions import get_custom_objects as get_custom_objects
+from tfray.library.layers.descriptions import get_registered_name as get_registered_name
+from tfray.library.layers.descriptions import get_registered_object as get_registered_object
+from tfray.library.layers.descriptions import register_keras_serializable as register_keras_serializable
+from tfray.library.layers.layer_history import history
 
+# fmt: off
 __all__ = [
-    "CustomObjectScope", "Sequence", "custom_object_scope", "deserialize_keras_object", "get_custom_objects",
-    "get_file", "normalize", "serialize_keras_object", "to_categorical",
-]  # fmt: skip
+    "CustomObjectScope", "Progbar", "Sequence", "custom_object_scope", "deserialize_keras_object",
+    "get_custom_objects", "get_file", "get_registered_name", "get_registered_object", "get_source_inputs",
+    "normalize", "register_keras_serializable", "serialize_keras_object", "to_categorical",
+]
+# fmt: on
 
 custom_object_scope = CustomObjectScope
 
@@ -47,6 +58,27 @@ def deserialize_keras_object(
         InvalidArgumentError: It names what is not there.
     """
     return restored(identifier, {**(module_objects or {}), **(custom_objects or {})})
+
+
+def get_source_inputs(tensor: Any, layer: Any = None, node_index: int | None = None) -> list[Any]:
+    """The inputs of models that a tensor is made of.
+
+    Args:
+        tensor: The tensor, which layers have made.
+        layer: Not used: the tensor tells it.
+        node_index: Not used.
+    """
+    found: dict[Any, None] = {}
+
+    def visit(each: Any) -> None:
+        made = history().get(each)
+        if made is not None and made[1] is None:
+            found[each] = None
+        for before in nest.flatten(made[1]) if made is not None and made[1] is not None else each.op.inputs:
+            visit(before)
+
+    visit(tensor)
+    return list(found)
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> np.ndarray:
@@ -116,3 +148,81 @@ def get_file(
         if found != expected:
             raise DataLossError(f"{path} has the {name} checksum {found}, expected {expected}")
     return path
+
+
+class Progbar:
+    """Prints a bar, and means of values beside it.
+
+    Args:
+        target: How many steps there are; None if that is not known.
+        width: Width of the bar.
+        verbose: 1 for a bar that grows, 2 for a line at the end.
+        interval: Least seconds between two prints.
+        stateful_metrics: Names of values of which the last is shown, not the mean.
+        unit_name: What a step is called.
+    """
+
+    def __init__(
+        self,
+        target: int | None,
+        width: int = 30,
+        verbose: int = 1,
+        interval: float = 0.05,
+        stateful_metrics: Iterable[str] | None = None,
+        unit_name: str = "step",
+    ) -> None:
+        self.target, self.width, self.verbose, self.interval = target, width, verbose, interval
+        self.unit_name, self.stateful_metrics = unit_name, set(stateful_metrics or ())
+        self._values: dict[str, list[Any]] = {}
+        self._seen, self._start, self._printed_at, self._length = 0, time.time(), 0.0, 0
+
+    def update(self, current: int, values: Listed[tuple[str, Any]] | None = None) -> None:
+        """Show how far it is.
+
+        Args:
+            current: The number of the step.
+            values: Names and values since the last step. Means count steps.
+        """
+        steps = current - self._seen
+        for name, value in values or ():
+            known = self._values.setdefault(name, [0.0, 0])
+            if name in self.stateful_metrics:
+                known[:] = [value, 1]
+            else:
+                known[0], known[1] = known[0] + value * steps, known[1] + steps
+        self._seen = current
+        now, is_last = time.time(), self.target is not None and current >= self.target
+        if not self.verbose or (self.verbose == 2 and not is_last):
+            return
+        if self.verbose == 1 and now - self._printed_at < self.interval and not is_last:
+            return
+        text = (self._bar(current) if self.verbose == 1 else "") + self._spent(current, now, is_last) + self._numbers()
+        erased = "\b" * self._length + "\r" if self.verbose == 1 and self._length else ""
+        sys.stdout.write(erased + text.ljust(self._length) + ("\n" if is_last else ""))
+        sys.stdout.flush()
+        self._length, self._printed_at = (0 if is_last else len(text)), now
+
+    def add(self, n: int, values: Listed[tuple[str, Any]] | None = None) -> None:
+        """The same for `n` steps more."""
+        self.update(self._seen + n, values)
+
+    def _bar(self, current: int) -> str:
+        if self.target is None:
+            return f"{current:7d}/Unknown"
+        done = int(self.width * current / self.target) if self.target else self.width
+        bar = "=" * max(done - 1, 0) + (">" if current < self.target else "=") * (done > 0)
+        return f"{current:{len(str(self.target))}d}/{self.target} [{bar.ljust(self.width, '.')}]"
+
+    def _spent(self, current: int, now: float, is_last: bool) -> str:
+        per_step = (now - self._start) / max(current, 1)
+        if self.target is not None and not is_last:
+            return f" - ETA: {per_step * (self.target - current):.0f}s"
+        shown = f"{per_step:.0f}s" if per_step >= 1 else f"{per_step * 1e3:.0f}ms"
+        return f" - {now - self._start:.0f}s {shown}/{self.unit_name}"
+
+    def _numbers(self) -> str:
+        means = {name: np.mean(total / max(count, 1)) for name, (total, count) in self._values.items()}
+        shown = (
+            f" - {name}: {mean:.4f}" if abs(mean) > 1e-3 else f" - {name}: {mean:.4e}" for name, mean in means.items()
+        )
+        return "".join(shown)

@@ -323,7 +323,7 @@ def graph_replace(
     scope = dst_scope.rstrip("/") + "/" if reuse_dst_scope and dst_scope else dst_scope
     with graph.as_default(), graph.name_scope(None), graph.name_scope(scope or None), graph.control_dependencies(None):
         for op in sorted(between, key=lambda op: op.id):
-            copies[op] = graph.create_op(
+            copies[op] = graph.add_operation(
                 op.type,
                 [copied(tensor) for tensor in op.inputs],
                 {name: value for name, value in op.attrs.items() if name != "_class"},

@@ -84,7 +84,7 @@ def _enter(tensor: Tensor, shape: TensorShape, scratch: Graph) -> Tensor:
         type_name, attrs = source.type, dict(source.attrs)
     else:
         type_name, attrs = "Placeholder", {"dtype": tensor.dtype, "shape": tensor.shape}
-    entered = scratch.create_op(
+    entered = scratch.add_operation(
         type_name, [], attrs, name, exact_name=True, device="", site=source.site, shapes=[shape]
     )
     return entered.outputs[0]
@@ -100,7 +100,7 @@ def _respecialize(
     inputs = [mapping[tensor] for tensor in op.inputs]
     attrs = _with_regions_for(op, inputs, scratch, constants) if op.op_def.regions else op.attrs
     # The same name: contexts, resources and errors refer to operations by it.
-    copy = scratch.create_op(op.type, inputs, attrs, op.name, exact_name=True, device=op.device, site=op.site)
+    copy = scratch.add_operation(op.type, inputs, attrs, op.name, exact_name=True, device=op.device, site=op.site)
     for old, new in zip(op.outputs, copy.outputs, strict=True):
         new.set_shape(old.shape)
         mapping[old] = new
@@ -155,7 +155,7 @@ def _specialized_region(region: Region, scratch: Graph, shapes: Sequence[TensorS
     mapping: dict[Tensor, Tensor] = {}
     constants: dict[Tensor, Any] = {}
     for tensor, shape, value in zip(region.inputs, shapes, known, strict=True):
-        entered = made.create_op(
+        entered = made.add_operation(
             "RegionInput",
             [],
             {"dtype": tensor.dtype, "shape": shape},
@@ -192,7 +192,7 @@ def _respecialize_within(
 
 def _constant(region: Region, name: str, value: Any, like: Tensor, constants: dict[Tensor, Any]) -> Tensor:
     attrs = {"value": np.asarray(value), "dtype": like.dtype}
-    op = region.create_op("Const", [], attrs, name, exact_name=True, device="", site=like.op.site)
+    op = region.add_operation("Const", [], attrs, name, exact_name=True, device="", site=like.op.site)
     constants[op.outputs[0]] = attrs["value"]
     return op.outputs[0]
 

@@ -406,7 +406,7 @@ def receiving(receiver, *senders, in_a_branch=False):
         def received(sender):
             key = str(EdgeKey("x:0", sender.name, receiver.name))
             attrs = {"key": key, "source": sender.name, "group": "", "shape": tf.TensorShape([]), "dtype": tf.float32}
-            return tf.get_default_graph().create_op("Recv", [], attrs).outputs[0]
+            return tf.get_default_graph().add_operation("Recv", [], attrs).outputs[0]
 
         for sender in senders:
             if in_a_branch:

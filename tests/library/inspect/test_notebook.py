@@ -111,7 +111,7 @@ def test_drawings_of_large_graphs_stay_small(graph, layout):
     x = tf.placeholder(tf.float32, [4])
     for number in range(2000):
         scope = {"flat": "", "many scopes": f"layer{number}/", "deep": f"{'s/' * (number % 60 + 1)}"}[layout]
-        x = graph.create_op("Neg", [x], name=f"{scope}neg_{number}", exact_name=True).outputs[0]
+        x = graph.add_operation("Neg", [x], name=f"{scope}neg_{number}", exact_name=True).outputs[0]
     html = graph._repr_html_()
     tree = parsed(html)
     assert len(html) < 1_000_000

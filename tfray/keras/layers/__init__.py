@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfray.keras.descriptions import described, restored
+from tfray.keras.layers.attention_layers import AdditiveAttention as AdditiveAttention
+from tfray.keras.layers.attention_layers import Attention as Attention
+from tfray.keras.layers.convolved_recurrent_layers import ConvLSTM2D as ConvLSTM2D
+from tfray.keras.layers.convolved_recurrent_layers import CuDNNGRU as CuDNNGRU
+from tfray.keras.layers.convolved_recurrent_layers import CuDNNLSTM as CuDNNLSTM
 from tfray.keras.layers.image_layers import AveragePooling1D as AveragePooling1D
 from tfray.keras.layers.image_layers import AveragePooling2D as AveragePooling2D
 from tfray.keras.layers.image_layers import AveragePooling3D as AveragePooling3D
@@ -42,6 +46,9 @@ from tfray.keras.layers.image_layers import ZeroPadding3D as ZeroPadding3D
 from tfray.keras.layers.layer_wrappers import Bidirectional as Bidirectional
 from tfray.keras.layers.layer_wrappers import TimeDistributed as TimeDistributed
 from tfray.keras.layers.layer_wrappers import Wrapper as Wrapper
+from tfray.keras.layers.local_layers import DepthwiseConv2D as DepthwiseConv2D
+from tfray.keras.layers.local_layers import LocallyConnected1D as LocallyConnected1D
+from tfray.keras.layers.local_layers import LocallyConnected2D as LocallyConnected2D
 from tfray.keras.layers.merging_layers import Add as Add
 from tfray.keras.layers.merging_layers import Average as Average
 from tfray.keras.layers.merging_layers import Concatenate as Concatenate
@@ -89,31 +96,35 @@ from tfray.keras.layers.plain_layers import ThresholdedReLU as ThresholdedReLU
 from tfray.keras.layers.recurrent_layers import GRU as GRU
 from tfray.keras.layers.recurrent_layers import LSTM as LSTM
 from tfray.keras.layers.recurrent_layers import RNN as RNN
+from tfray.keras.layers.recurrent_layers import AbstractRNNCell as AbstractRNNCell
 from tfray.keras.layers.recurrent_layers import GRUCell as GRUCell
 from tfray.keras.layers.recurrent_layers import LSTMCell as LSTMCell
 from tfray.keras.layers.recurrent_layers import SimpleRNN as SimpleRNN
 from tfray.keras.layers.recurrent_layers import SimpleRNNCell as SimpleRNNCell
 from tfray.keras.layers.recurrent_layers import StackedRNNCells as StackedRNNCells
-from tfray.keras.layers.remembered_layers import Layer as Layer
+from tfray.library.layers.descriptions import described, restored
+from tfray.library.layers.input_spec import InputSpec as InputSpec
+from tfray.library.layers.keras_layer import Layer as Layer
 
 # fmt: off
 __all__ = [
-    "ELU", "GRU", "LSTM", "RNN", "Activation", "ActivityRegularization", "Add", "AlphaDropout", "Average",
-    "AveragePooling1D", "AveragePooling2D", "AveragePooling3D", "AvgPool1D", "AvgPool2D", "AvgPool3D",
-    "BatchNormalization", "Bidirectional", "Concatenate", "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D",
-    "Conv3DTranspose", "Convolution1D", "Convolution2D", "Convolution2DTranspose", "Convolution3D",
-    "Convolution3DTranspose", "Cropping1D", "Cropping2D", "Cropping3D", "Dense", "DenseFeatures", "Dot", "Dropout",
-    "Embedding", "Flatten", "GRUCell", "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D",
-    "GlobalAveragePooling2D", "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D",
-    "GlobalMaxPool1D", "GlobalMaxPool2D", "GlobalMaxPool3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D",
-    "GlobalMaxPooling3D", "Input", "InputLayer", "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU",
-    "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "Maximum",
-    "Minimum", "Multiply", "PReLU", "Permute", "ReLU", "RepeatVector", "Reshape", "SeparableConv1D",
-    "SeparableConv2D", "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN", "SimpleRNNCell", "Softmax",
-    "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "StackedRNNCells", "Subtract", "ThresholdedReLU",
-    "TimeDistributed", "UpSampling1D", "UpSampling2D", "UpSampling3D", "Wrapper", "ZeroPadding1D", "ZeroPadding2D",
-    "ZeroPadding3D", "add", "average", "concatenate", "deserialize", "dot", "maximum", "minimum", "multiply",
-    "serialize", "subtract",
+    "ELU", "GRU", "LSTM", "RNN", "AbstractRNNCell", "Activation", "ActivityRegularization", "Add",
+    "AdditiveAttention", "AlphaDropout", "Attention", "Average", "AveragePooling1D", "AveragePooling2D",
+    "AveragePooling3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "BatchNormalization", "Bidirectional", "Concatenate",
+    "Conv1D", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "ConvLSTM2D", "Convolution1D",
+    "Convolution2D", "Convolution2DTranspose", "Convolution3D", "Convolution3DTranspose", "Cropping1D", "Cropping2D",
+    "Cropping3D", "CuDNNGRU", "CuDNNLSTM", "Dense", "DenseFeatures", "DepthwiseConv2D", "Dot", "Dropout", "Embedding",
+    "Flatten", "GRUCell", "GaussianDropout", "GaussianNoise", "GlobalAveragePooling1D", "GlobalAveragePooling2D",
+    "GlobalAveragePooling3D", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D", "GlobalMaxPool1D",
+    "GlobalMaxPool2D", "GlobalMaxPool3D", "GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D", "Input",
+    "InputLayer", "InputSpec", "LSTMCell", "Lambda", "Layer", "LayerNormalization", "LeakyReLU", "LocallyConnected1D",
+    "LocallyConnected2D", "Masking", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxPooling1D", "MaxPooling2D",
+    "MaxPooling3D", "Maximum", "Minimum", "Multiply", "PReLU", "Permute", "ReLU", "RepeatVector", "Reshape",
+    "SeparableConv1D", "SeparableConv2D", "SeparableConvolution1D", "SeparableConvolution2D", "SimpleRNN",
+    "SimpleRNNCell", "Softmax", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D", "StackedRNNCells",
+    "Subtract", "ThresholdedReLU", "TimeDistributed", "UpSampling1D", "UpSampling2D", "UpSampling3D", "Wrapper",
+    "ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D", "add", "average", "concatenate", "deserialize", "dot",
+    "maximum", "minimum", "multiply", "serialize", "subtract",
 ]
 # fmt: on
 

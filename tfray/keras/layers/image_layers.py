@@ -5,44 +5,76 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from tfray.keras.layers.remembered_layers import Layer, Remembering
-from tfray.library.layers import convolution_layers, pooling_layers
+from tfray.keras.convolution_functions import resize_images
+from tfray.keras.layers.keras_variants import InKeras
+from tfray.keras.settings import image_data_format
+from tfray.library.layers import convolution_layers, keras_layer, pooling_layers
 from tfray.library.layers.convolution_layers import per_axis
+from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
-from tfray.ops.image import resize_ops
 from tfray.ops.math import math_ops
 from tfray.ops.math.sorting_ops import repeat as repeated
 
 
-class Conv1D(Remembering, convolution_layers.Conv1D):
-    """A convolution of sequences; arguments as for `tf.layers.Conv1D`."""
+class Conv1D(InKeras, convolution_layers.Conv1D):
+    """A convolution of sequences; arguments as for `tf.layers.Conv1D`.
+
+    With ``padding="causal"`` no output depends on a later step.
+    """
+
+    def __init__(
+        self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid", *args: Any, **kwargs: Any
+    ) -> None:
+        self._causal = padding == "causal"
+        super().__init__(filters, kernel_size, strides, "valid" if self._causal else padding, *args, **kwargs)
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        if self._causal:
+            pads = [[0, 0], [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0], [0, 0]]
+            first = self.data_format == "channels_first"
+            inputs = array_ops.pad(inputs, [pads[0], pads[2], pads[1]] if first else pads)
+        return super().call(inputs, **kwargs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Static shape of the outputs for inputs of that shape."""
+        return keras_layer.Layer.compute_output_shape(self, input_shape)
 
 
-class Conv2D(Remembering, convolution_layers.Conv2D):
+class Conv2D(InKeras, convolution_layers.Conv2D):
     """A convolution of images; arguments as for `tf.layers.Conv2D`."""
 
+    _takes_images = True
 
-class Conv2DTranspose(Remembering, convolution_layers.Conv2DTranspose):
+
+class Conv2DTranspose(InKeras, convolution_layers.Conv2DTranspose):
     """A transposed convolution of images; arguments as for `tf.layers.Conv2DTranspose`."""
 
+    _takes_images = True
 
-class SeparableConv2D(Remembering, convolution_layers.SeparableConv2D):
+
+class SeparableConv2D(InKeras, convolution_layers.SeparableConv2D):
     """A separable convolution of images; arguments as for `tf.layers.SeparableConv2D`."""
 
+    _takes_images = True
 
-class Conv3D(Remembering, convolution_layers.Conv3D):
+
+class Conv3D(InKeras, convolution_layers.Conv3D):
     """A convolution of volumes; arguments as for `tf.layers.Conv3D`."""
 
+    _takes_images = True
 
-class Conv3DTranspose(Remembering, convolution_layers.Conv3DTranspose):
+
+class Conv3DTranspose(InKeras, convolution_layers.Conv3DTranspose):
     """A transposed convolution of volumes; arguments as for `tf.layers.Conv3DTranspose`."""
 
+    _takes_images = True
 
-class SeparableConv1D(Remembering, convolution_layers.SeparableConv1D):
+
+class SeparableConv1D(InKeras, convolution_layers.SeparableConv1D):
     """A separable convolution of sequences; arguments as for `tf.layers.SeparableConv1D`."""
 
 
-class _Pooling(Remembering):
+class _Pooling(InKeras):
     def __init__(self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", **kwargs: Any) -> None:
         super().__init__(pool_size, strides, padding, **kwargs)
 
@@ -54,6 +86,8 @@ class MaxPooling1D(_Pooling, pooling_layers.MaxPooling1D):
 class MaxPooling2D(_Pooling, pooling_layers.MaxPooling2D):
     """Maxima of windows of images; arguments as for `tf.layers.MaxPooling2D`."""
 
+    _takes_images = True
+
 
 class AveragePooling1D(_Pooling, pooling_layers.AveragePooling1D):
     """Means of windows of sequences; arguments as for `tf.layers.AveragePooling1D`."""
@@ -62,13 +96,19 @@ class AveragePooling1D(_Pooling, pooling_layers.AveragePooling1D):
 class AveragePooling2D(_Pooling, pooling_layers.AveragePooling2D):
     """Means of windows of images; arguments as for `tf.layers.AveragePooling2D`."""
 
+    _takes_images = True
+
 
 class MaxPooling3D(_Pooling, pooling_layers.MaxPooling3D):
     """Maxima of windows of volumes; arguments as for `tf.layers.MaxPooling3D`."""
 
+    _takes_images = True
+
 
 class AveragePooling3D(_Pooling, pooling_layers.AveragePooling3D):
     """Means of windows of volumes; arguments as for `tf.layers.AveragePooling3D`."""
+
+    _takes_images = True
 
 
 class _Global(Layer):
@@ -76,7 +116,7 @@ class _Global(Layer):
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.data_format = data_format or "channels_last"
+        self.data_format = data_format or image_data_format()
 
     def _axes(self) -> list[int]:
         first = 2 if self.data_format == "channels_first" else 1
@@ -147,7 +187,7 @@ class _Sized(Layer):
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.data_format = data_format or "channels_last"
+        self.data_format = data_format or image_data_format()
 
     def _pairs(self, sizes: Any, what: str) -> list[list[int]]:
         if self._dimensions == 1 and isinstance(sizes, Sequence):
@@ -259,16 +299,7 @@ class UpSampling2D(_UpSampling):
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         if self.interpolation == "nearest":
             return super().call(inputs)
-        first = self.data_format == "channels_first"
-        images = array_ops.transpose(inputs, [0, 2, 3, 1]) if first else inputs
-        sizes = [
-            None if size is None else size * by for size, by in zip(images.shape[1:3].as_list(), self.size, strict=True)
-        ]
-        images = resize_ops.resize_bilinear(
-            images, array_ops.shape(images)[1:3] * list(self.size), half_pixel_centers=True
-        )
-        images.set_shape([None, *sizes, None])
-        return array_ops.transpose(images, [0, 3, 1, 2]) if first else images
+        return resize_images(inputs, self.size[0], self.size[1], self.data_format, self.interpolation)
 
 
 class UpSampling3D(_UpSampling):

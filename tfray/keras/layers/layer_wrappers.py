@@ -9,8 +9,7 @@ from tfray.framework import nest
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import tensor_functions
-from tfray.keras.layers.remembered_layers import Layer
-from tfray.library.layers import base_layer
+from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
 
 
@@ -18,7 +17,7 @@ class Wrapper(Layer):
     """A layer around another one, whose variables are its own."""
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
-        if not isinstance(layer, base_layer.Layer):
+        if not isinstance(layer, Layer):
             raise ValueError(
                 f"Please initialize `{type(self).__name__}` layer with a `Layer` instance. You passed: {layer}"
             )

@@ -9,8 +9,8 @@ from typing import Any
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.tensor_shape import TensorShape
-from tfray.keras.layers.remembered_layers import Layer
 from tfray.keras.tensor_functions import batch_dot
+from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn import normalization_ops
@@ -121,6 +121,10 @@ class Dot(_Merge):
 
     def __init__(self, axes: int | Sequence[int] = -1, normalize: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        if not isinstance(axes, (int, list, tuple)):
+            raise TypeError("Invalid type for `axes` - should be a list or an int.")
+        if not isinstance(axes, int) and (len(axes) != 2 or not all(isinstance(axis, int) for axis in axes)):
+            raise ValueError("Invalid format for `axes` - should be two integers.")
         self.axes = axes
         self.normalize = normalize
 

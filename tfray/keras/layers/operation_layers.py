@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
 
+from tfray.exchange.graph_import import import_graph_def
+from tfray.formats.graph_proto import GraphDef
 from tfray.framework import nest
-from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.keras.layers.remembered_layers import Layer
+from tfray.framework.constant_value import constant_value
+from tfray.framework.graph import Graph, Operation, get_default_graph
+from tfray.library.layers.keras_layer import Layer
+from tfray.library.variables.kept_session import get_session
+from tfray.ops.arrays.source_ops import constant, placeholder
+
+__all__ = ["TensorFlowOpLayer"]
 
 
 class TensorFlowOpLayer(Layer):
@@ -16,17 +24,45 @@ class TensorFlowOpLayer(Layer):
     Args:
         operation: The operation.
         places: Which of its inputs a call gives. The others are what they are for `operation`.
+        name: Name of the layer.
         **kwargs: As for `Layer`.
     """
 
-    def __init__(self, operation: Operation, places: Sequence[int], **kwargs: Any) -> None:
-        super().__init__(name=operation.name.replace("/", "_"), **kwargs)
+    def __init__(self, operation: Operation, places: Sequence[int], name: str | None = None, **kwargs: Any) -> None:
+        super().__init__(name=name or f"tf_op_layer_{operation.name.replace('/', '_')}", **kwargs)
         self._operation, self._places = operation, list(places)
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        source = self._operation
-        tensors: list[Tensor] = list(source.inputs)
-        for place, tensor in zip(self._places, nest.flatten(inputs), strict=True):
-            tensors[place] = tensor
-        made = get_default_graph().create_op(source.type, tensors, source.attrs, name=source.type)
+        source, graph = self._operation, get_default_graph()
+        given = dict(zip(self._places, nest.flatten(inputs), strict=True))
+        tensors: list[Any] = [given.get(place, own) for place, own in enumerate(source.inputs)]
+        if source.graph is not graph:  # it was restored: its own inputs are constants
+            values: list[Any] = [None if each.graph is graph else constant_value(each) for each in tensors]
+            tensors = [each if value is None else constant(value) for each, value in zip(tensors, values, strict=True)]
+        made = graph.add_operation(source.type, tensors, source.attrs, name=source.type)
         return made.outputs[0] if len(made.outputs) == 1 else list(made.outputs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The operation as the bytes of a graph, in which the inputs that no call gives are constants."""
+        inputs = list(self._operation.inputs)
+        own = [place for place in range(len(inputs)) if place not in self._places]
+        values = dict(zip(own, get_session().run([inputs[place] for place in own]), strict=True))
+        with Graph().as_default() as graph:
+            tensors = [
+                constant(values[place], each.dtype) if place in values else placeholder(each.dtype, each.shape)
+                for place, each in enumerate(inputs)
+            ]
+            graph.add_operation(self._operation.type, tensors, self._operation.attrs, name=_NAME)
+            written = base64.b64encode(graph.as_graph_def().SerializeToString()).decode()
+        return {"name": self.name, "trainable": self.trainable, "graph": written, "places": self._places}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes, made anew."""
+        definition = GraphDef.FromString(base64.b64decode(config["graph"]))
+        with Graph().as_default():
+            found: Any = import_graph_def(definition, return_elements=[_NAME])
+        return cls(found[0], config["places"], config["name"], trainable=config["trainable"])
+
+
+_NAME: Final = "operation"

@@ -8,14 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, constraints, initializers, regularizers, tensor_functions
 from tfray.keras.backend import get_uid, learning_phase
-from tfray.keras.layers.remembered_layers import Layer, Remembering, history
+from tfray.keras.layers.keras_variants import InKeras
+from tfray.keras.settings import floatx, image_data_format
 from tfray.library.layers import core_layers, feature_column, normalization_layers
+from tfray.library.layers.keras_layer import Layer
+from tfray.library.layers.layer_history import history
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.control.control_flow_ops import smart_cond
@@ -70,6 +73,7 @@ def Input(
         tensor: A tensor that is the input.
     """
     if tensor is not None:
+        tensor = convert_to_tensor(tensor)
         history()[tensor] = (InputLayer(name=name or tensor.op.name.replace("/", "_"), input_tensor=tensor), None, {})
         return tensor
     if isinstance(shape, int):
@@ -79,30 +83,26 @@ def Input(
             raise InvalidArgumentError("Input needs a shape, without the batch")
         batch_shape = (batch_size, *shape)
     name = name or f"input_{get_uid('input')}"
-    tensor = placeholder(dtype or dtypes.float32, list(batch_shape), name=name)
+    tensor = placeholder(dtype or floatx(), list(batch_shape), name=name)
     history()[tensor] = (InputLayer(name=name), None, {})
     return tensor
 
 
-class Dense(Remembering, core_layers.Dense):
+class Dense(InKeras, core_layers.Dense):
     """A dense layer; arguments as for `tf.layers.Dense`."""
-
-    supports_masking = True
 
     def __init__(self, units: int, activation: Any = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(units, activation, *args, **kwargs)
 
 
-class BatchNormalization(Remembering, normalization_layers.BatchNormalization):
+class BatchNormalization(InKeras, normalization_layers.BatchNormalization):
     """Batch normalization; arguments as for `tf.layers.BatchNormalization`. A model runs its updates itself."""
-
-    supports_masking = True
 
     def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
         return super().call(inputs, learning_phase() if training is None else training, **kwargs)
 
 
-class DenseFeatures(Remembering, feature_column.DenseFeatures):
+class DenseFeatures(InKeras, feature_column.DenseFeatures):
     """The numbers of feature columns, ``[batch, width]``, for a dictionary of features."""
 
 
@@ -118,6 +118,10 @@ class LayerNormalization(Layer):
         gamma_initializer: Likewise.
         **kwargs: As for `Layer`; also ``beta_regularizer``, ``gamma_regularizer``, ``beta_constraint`` and
             ``gamma_constraint``.
+
+    Raises:
+        TypeError: `axis` is no number, and no list of them.
+        ValueError: There is no such axis.
     """
 
     supports_masking = True
@@ -137,6 +141,8 @@ class LayerNormalization(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if not isinstance(axis, (int, list, tuple)):
+            raise TypeError(f"Expected an int or a list/tuple of ints for the argument 'axis', but received {axis!r}")
         self.axis, self.epsilon = axis, epsilon
         self.weights_of = {}
         if center:
@@ -151,6 +157,9 @@ class LayerNormalization(Layer):
 
     def build(self, input_shape: Any) -> None:
         sizes = TensorShape(input_shape).as_list()
+        for axis in [self.axis] if isinstance(self.axis, int) else self.axis:
+            if not -len(sizes) <= axis < len(sizes):
+                raise ValueError(f"Invalid axis: {axis}")
         shape = [sizes[axis] for axis in self._axes(len(sizes))]
         for name in ("gamma", "beta"):
             if name in self.weights_of:
@@ -253,10 +262,8 @@ def _trains(training: Any) -> Any:
     return learning_phase() if training is None else training
 
 
-class Dropout(Remembering, core_layers.Dropout):
+class Dropout(InKeras, core_layers.Dropout):
     """Dropout in training; arguments as for `tf.layers.Dropout`. In `noise_shape`, None is the size of the inputs."""
-
-    supports_masking = True
 
     def call(self, inputs: Any, training: Any = None, **kwargs: Any) -> Any:
         shape = self._noise_shape(inputs)
@@ -282,7 +289,7 @@ class _SpatialDropout(Dropout):
         super().__init__(rate, **kwargs)
         if data_format not in (None, "channels_last", "channels_first"):
             raise ValueError('data_format must be in {"channels_last", "channels_first"}')
-        self.data_format = data_format or "channels_last"
+        self.data_format = data_format or image_data_format()
 
     def _noise_shape(self, inputs: Tensor) -> Any:
         sizes, ones = array_ops.shape(inputs), [1] * self._dimensions
@@ -381,7 +388,7 @@ class ActivityRegularization(Layer):
         super().__init__(activity_regularizer=regularizers.L1L2(l1, l2), **kwargs)
 
 
-class Flatten(Remembering, core_layers.Flatten):
+class Flatten(InKeras, core_layers.Flatten):
     """Joins all dimensions but the first."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tfray.framework import nest
 from tfray.framework.tensor_shape import TensorShape
-from tfray.library.layers import base_layer
+from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
 from tfray.library.variables.variable_scope import get_variable_scope, variable_scope
 from tfray.ops.arrays import array_ops
@@ -35,7 +35,7 @@ def size_shape(size: Any) -> TensorShape:
     return TensorShape(size if isinstance(size, (TensorShape, list, tuple)) else [size])
 
 
-def build_cell(owner: base_layer.Layer, cell: Any, step: Any, constants: Sequence[Any]) -> None:
+def build_cell(owner: Layer, cell: Any, step: Any, constants: Sequence[Any]) -> None:
     """Make the variables of a cell, in the scope of the layer that owns it, and give them to that layer.
 
     Args:
@@ -44,7 +44,7 @@ def build_cell(owner: base_layer.Layer, cell: Any, step: Any, constants: Sequenc
         step: Shape of what it takes at a time, or a structure of shapes.
         constants: Shapes of constants.
     """
-    if not isinstance(cell, base_layer.Layer):
+    if not isinstance(cell, Layer):
         return
     own = owner.first_scope(None)
     inside = get_variable_scope().name.startswith(own.name)
@@ -72,7 +72,7 @@ def run_cell(cell: Any, inputs: Any, states: Sequence[Any], constants: Sequence[
         training: Whether the step trains, likewise.
     """
     packed = nest.pack_sequence_as(cell.state_size, list(states))
-    if not isinstance(cell, base_layer.Layer):
+    if not isinstance(cell, Layer):
         return cell(inputs, packed)
     more: dict[str, Any] = {"constants": list(constants)} if constants and _takes("constants", cell) else {}
     if _takes("training", cell):

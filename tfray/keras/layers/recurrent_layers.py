@@ -14,8 +14,8 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import activations, backend, constraints, initializers, regularizers
 from tfray.keras.backend import learning_phase
 from tfray.keras.layers.recurrent_cells import build_cell, drop_mask, first_states, output_size, run_cell, size_shape
-from tfray.keras.layers.remembered_layers import Layer
 from tfray.keras.step_loop import rnn
+from tfray.library.layers.keras_layer import Layer
 from tfray.library.rnn.rnn_cell_base import zeros_of
 from tfray.library.variables.variable_scope import variable_scope
 from tfray.library.variables.variables import Variable
@@ -181,11 +181,15 @@ class GRUCell(_RecurrentCell):
     def _bias_shape(self) -> list[int]:
         return [2, 3 * self.units] if self.reset_after else super()._bias_shape()
 
+    def _biases(self) -> Any:
+        bias: Any = self.bias
+        return array_ops.unstack(bias)
+
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         (before,) = states
         kept = self._kept(before)
         product = math_ops.matmul(inputs, self.kernel)
-        bias: Any = () if self.bias is None else array_ops.unstack(self.bias) if self.reset_after else (self.bias,)
+        bias: Any = () if self.bias is None else self._biases() if self.reset_after else (self.bias,)
         own = array_ops.split(product + bias[0] if bias else product, 3, axis=1)
         if self.reset_after:
             product = math_ops.matmul(kept, self.recurrent_kernel)
@@ -230,12 +234,43 @@ class LSTMCell(_RecurrentCell):
 
     def _step(self, inputs: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         before, memory = states
-        product = self._of_inputs(inputs) + math_ops.matmul(self._kept(before), self.recurrent_kernel)
-        enter, forget, new, leave = array_ops.split(product, 4, axis=1)
+        product = self._of_inputs(inputs) + self._of_state(self._kept(before))
+        enter, forget, new, leave = self._gates_of(product)
         kept = self.recurrent_activation(forget) * memory
         memory = kept + self.recurrent_activation(enter) * self.activation(new)
         output = self.recurrent_activation(leave) * self.activation(memory)
         return output, [output, memory]
+
+    def _of_state(self, state: Any) -> Any:
+        return math_ops.matmul(state, self.recurrent_kernel)
+
+    def _gates_of(self, product: Any) -> list[Any]:
+        made: list[Any] = array_ops.split(product, 4, axis=1)
+        return made
+
+
+class AbstractRNNCell(Layer):
+    """A base of a program's own cells: they define ``call(inputs, states)``, `state_size` and `output_size`."""
+
+    def call(self, inputs: Any, states: Any) -> Any:  # type: ignore[override]
+        """The output of one step and the new states."""
+        raise NotImplementedError("Abstract method")
+
+    @property
+    def state_size(self) -> Any:
+        """Size of the state, or a list of sizes."""
+        raise NotImplementedError("Abstract method")
+
+    @property
+    def output_size(self) -> Any:
+        """Size of the output."""
+        raise NotImplementedError("Abstract method")
+
+    def get_initial_state(self, inputs: Any = None, batch_size: Any = None, dtype: Any = None) -> Any:
+        """A state of zeros."""
+        if inputs is not None:
+            batch_size, dtype = array_ops.shape(inputs)[0], inputs.dtype
+        return zeros_of(self.state_size, batch_size, dtype)
 
 
 class StackedRNNCells(Layer):
@@ -488,7 +523,7 @@ class RNN(Layer):
                 shown = [value.shape for value in values]
                 raise ValueError(f"Layer {self.name} expects states of shapes {shapes}, but it received {shown}")
         if not self._kept_states:
-            self._kept_states = [Variable(value, trainable=False, name="state") for value in values]
+            vars(self)["_kept_states"] = [Variable(value, trainable=False, name="state") for value in values]
         else:
             backend.batch_set_value(zip(self._kept_states, values, strict=True))
 
@@ -509,38 +544,40 @@ def _first_shape(shape: Any) -> TensorShape:
     return found[0]
 
 
-_OF_CELLS = frozenset(inspect.signature(_RecurrentCell).parameters) | {"unit_forget_bias", "reset_after"}
-"""Attributes of a recurrent layer that are those of its cell."""
-
-
-class _OwnCell(RNN):
+class RecurrentLayer(RNN):
     """A recurrent layer with a cell of its own; arguments are those of the cell, and those of `RNN` by name."""
 
     _cell: type[_RecurrentCell]
 
-    def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
-        of_layers = {name: kwargs.pop(name) for name in tuple(kwargs) if name not in _OF_CELLS}
-        super().__init__(self._cell(units, *args, **kwargs), **of_layers)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        of_layers = {name: kwargs.pop(name) for name in tuple(kwargs) if name not in self._of_cells()}
+        super().__init__(self._cell(*args, **kwargs), **of_layers)
+
+    @classmethod
+    def _of_cells(cls) -> frozenset[str]:
+        """Attributes of the layer that are those of its cell."""
+        made = (inspect.signature(kind).parameters for kind in cls._cell.__mro__ if issubclass(kind, _RecurrentCell))
+        return frozenset(name for parameters in made for name in parameters) - {"args", "kwargs"}
 
     def __getattr__(self, name: str) -> Any:
-        if name in _OF_CELLS and "cell" in vars(self):
+        if "cell" in vars(self) and name in (*self._of_cells(), "kernel", "recurrent_kernel", "bias"):
             return getattr(self.cell, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class SimpleRNN(_OwnCell):
+class SimpleRNN(RecurrentLayer):
     """`SimpleRNNCell` over sequences; arguments are those of the cell, and by name those of `RNN`."""
 
     _cell = SimpleRNNCell
 
 
-class GRU(_OwnCell):
+class GRU(RecurrentLayer):
     """`GRUCell` over sequences; arguments are those of the cell, and by name those of `RNN`."""
 
     _cell = GRUCell
 
 
-class LSTM(_OwnCell):
+class LSTM(RecurrentLayer):
     """`LSTMCell` over sequences; arguments are those of the cell, and by name those of `RNN`."""
 
     _cell = LSTMCell

@@ -55,8 +55,8 @@ class _ImmediateGraph(Graph):
         self._session: Session | None = None
         self._values: dict[Tensor, Any] = {}
 
-    def create_op(self, *args: Any, **kwargs: Any) -> Operation:
-        op = super().create_op(*args, **kwargs)
+    def add_operation(self, *args: Any, **kwargs: Any) -> Operation:
+        op = super().add_operation(*args, **kwargs)
         for tensor in op.outputs:
             tensor.__class__ = ValueTensor
         return op

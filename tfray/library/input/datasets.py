@@ -784,7 +784,7 @@ class _Traced:
         }
         inputs = [graph.own(parent._variant_tensor), *initial, *self.region.captures]
         controls = list(self.region.outer_controls)
-        return list(graph.create_op(dataset_ops.REDUCE.name, inputs, attrs, control_inputs=controls).outputs)
+        return list(graph.add_operation(dataset_ops.REDUCE.name, inputs, attrs, control_inputs=controls).outputs)
 
     def add(self, definition: OpDef, parent: Dataset, initial: Sequence[Tensor] = (), **attrs: Any) -> Tensor:
         """The dataset that `definition` makes of the elements of `parent`, and of a state, with the function."""
@@ -792,7 +792,7 @@ class _Traced:
         controls = list(self.region.outer_controls)
         graph = get_default_graph()
         inputs = [graph.own(parent._variant_tensor), *map(graph.own, initial), *self.region.captures]
-        return graph.create_op(definition.name, inputs, attrs, control_inputs=controls).outputs[0]
+        return graph.add_operation(definition.name, inputs, attrs, control_inputs=controls).outputs[0]
 
 
 def _dataset_of(variant: Tensor, structure: Any, shapes: Sequence[TensorShape]) -> Dataset:

@@ -41,6 +41,8 @@ class Dense(Layer):
         **kwargs: As for `Layer`.
     """
 
+    supports_masking = True
+
     def __init__(
         self,
         units: int,
@@ -112,6 +114,8 @@ class Dropout(Layer):
         name: Name of the layer.
         **kwargs: As for `Layer`.
     """
+
+    supports_masking = True
 
     def __init__(
         self,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
+from tfray.library.layers.descriptions import named_object, restored
 from tfray.ops.math.arithmetic_ops import exp as exponential
 from tfray.ops.math.rounding_ops import clip_by_value
 from tfray.ops.math.transcendental_ops import sigmoid as sigmoid
@@ -36,15 +37,23 @@ _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
 
 
 def get(identifier: Any) -> Callable[..., Any]:
-    """An activation by name; a function as it is; the identity for None."""
+    """An activation by name, or of its description; a function as it is; the identity for None.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
     if identifier is None:
         return linear
     if callable(identifier):
         function: Callable[..., Any] = identifier
         return function
-    if not isinstance(identifier, str) or identifier not in _BY_NAME:
+    if isinstance(identifier, Mapping):
+        identifier = restored(identifier)
+        return identifier if callable(identifier) else get(identifier)
+    if not isinstance(identifier, str):
         raise InvalidArgumentError(f"there is no activation {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
-    return _BY_NAME[identifier]
+    found: Callable[..., Any] = named_object(identifier, _BY_NAME, "activation")
+    return found
 
 
 def activation_of(identifier: Any) -> Callable[..., Any] | None:

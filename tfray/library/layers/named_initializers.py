@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tfray.errors import InvalidArgumentError
 from tfray.framework.dtypes import DTypeLike, float32
+from tfray.library.layers.descriptions import named_object, restored
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import Constant as Constant
 from tfray.library.variables.initializers import GlorotNormal as GlorotNormal
@@ -77,10 +77,14 @@ _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
 
 
 def get(identifier: Any) -> Any:
-    """The initializer of that name, with its default arguments. Anything but a string is returned unchanged."""
+    """The initializer of that name, with its default arguments, or of that description. Others are returned unchanged.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
+    if isinstance(identifier, Mapping):
+        return restored(identifier)
     if not isinstance(identifier, str):
         return identifier
-    if identifier not in _BY_NAME:
-        names = ", ".join(sorted(filter(str.islower, _BY_NAME)))
-        raise InvalidArgumentError(f"there is no initializer {identifier!r}; there are {names}")
-    return _BY_NAME[identifier]()
+    found = named_object(identifier, _BY_NAME, "initializer")
+    return found() if found in _BY_NAME.values() else found

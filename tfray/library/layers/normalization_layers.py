@@ -69,6 +69,8 @@ class BatchNormalization(Layer):
         Shift", 2015. Ioffe, "Batch Renormalization", 2017.
     """
 
+    supports_masking = True
+
     def __init__(
         self,
         axis: int | Sequence[int] = -1,

@@ -574,7 +574,7 @@ class _Normalization(BatchNormalization):
         super().__init__(*args, **kwargs)
         self.pending: list[Any] = []
 
-    def add_update(self, updates: TensorLike, inputs: TensorLike | None = None) -> None:
+    def add_update(self, updates: object, inputs: TensorLike | None = None) -> None:
         self.pending.append(updates)
 
 

@@ -60,17 +60,6 @@ class MultiRNNCell(RNNCell):
                 return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
             return zeros_of(self.state_size, batch_size, dtype)
 
-    @property
-    def trainable_variables(self) -> list[Any]:
-        return _unique(v for cell in self._cells for v in getattr(cell, "trainable_variables", ()))
-
-    @property
-    def non_trainable_variables(self) -> list[Any]:
-        return _unique(v for cell in self._cells for v in getattr(cell, "non_trainable_variables", ()))
-
-    trainable_weights = trainable_variables
-    non_trainable_weights = non_trainable_variables
-
     def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
         if self._state_is_tuple:
             if not nest.is_nested(state) or len(state) != len(self._cells):
@@ -86,10 +75,6 @@ class MultiRNNCell(RNNCell):
                 current, new_state = cell(current, states[index])
                 following.append(new_state)
         return current, tuple(following) if self._state_is_tuple else array_ops.concat(following, 1)
-
-
-def _unique(items: Any) -> list[Any]:
-    return list({id(item): item for item in items}.values())
 
 
 class _Wrapper(RNNCell):
@@ -116,19 +101,6 @@ class _Wrapper(RNNCell):
     def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
             return self._cell.zero_state(batch_size, dtype)
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        own = super().trainable_variables
-        return _unique([*own, *getattr(self._cell, "trainable_variables", ())])
-
-    @property
-    def non_trainable_variables(self) -> list[Any]:
-        own = super().non_trainable_variables
-        return _unique([*own, *getattr(self._cell, "non_trainable_variables", ())])
-
-    trainable_weights = trainable_variables
-    non_trainable_weights = non_trainable_variables
 
 
 class DropoutWrapper(_Wrapper):

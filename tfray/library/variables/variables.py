@@ -517,7 +517,7 @@ def _guard_initial_value(value: Tensor) -> Tensor:
             guarded[op.outputs[0]] = known[op.inputs[0]].initialized_value()
         elif any(tensor in guarded for tensor in op.inputs):
             inputs = [guarded.get(tensor, tensor) for tensor in op.inputs]
-            copy = value.graph.create_op(op.type, inputs, op.attrs, op.name.rpartition("/")[2])
+            copy = value.graph.add_operation(op.type, inputs, op.attrs, op.name.rpartition("/")[2])
             guarded.update(zip(op.outputs, copy.outputs, strict=True))
     return guarded.get(value, value)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
 import numpy as np
@@ -24,7 +24,11 @@ _MODULES: Final = {
     **{name: f"tfray.keras.{name}" for name in _KERAS.split()},
     "init": "tfray.library.namespaces.initializers",
     "nn": "tfray.library.namespaces.nn",
+    "experimental": "tfray.keras.experimental",
+    "schedules": "tfray.keras.learning_rate_schedules",
     "math": "tfray.library.namespaces.math",
+    "tf_layers": "tfray.library.namespaces.layers",
+    "operations": "tfray.keras.layers.operation_layers",
 }
 """Modules whose public names may stand in descriptions."""
 
@@ -37,6 +41,54 @@ def get_custom_objects() -> dict[str, Any]:
     return _custom_objects
 
 
+_registered_names: Final[dict[Any, str]] = {}
+
+
+def register_keras_serializable(package: str = "Custom", name: str | None = None) -> Callable[[Any], Any]:
+    """A decorator for a class or function of the program, which descriptions then name ``package>name``.
+
+    Args:
+        package: Where it belongs.
+        name: Its name; that of the class or function when None.
+
+    Raises:
+        ValueError: The class has no ``get_config``; it has a name already, or the name is taken.
+    """
+
+    def decorate(found: Any) -> Any:
+        registered = f"{package}>{name or found.__name__}"
+        if isinstance(found, type) and not hasattr(found, "get_config"):
+            raise ValueError("Cannot register a class that does not have a get_config() method.")
+        if registered in _custom_objects:
+            raise ValueError(f"{registered} has already been registered to {_custom_objects[registered]}")
+        if found in _registered_names:
+            raise ValueError(f"{found} has already been registered to {_registered_names[found]}")
+        _custom_objects[registered] = found
+        _registered_names[found] = registered
+        return found
+
+    return decorate
+
+
+def get_registered_name(obj: Any) -> str:
+    """The name that `register_keras_serializable` gave to a class or function, or its own."""
+    return _registered_names.get(obj) or str(obj.__name__)
+
+
+def get_registered_object(
+    name: str, custom_objects: Mapping[str, object] | None = None, module_objects: Mapping[str, object] | None = None
+) -> Any:
+    """The class or function of that name: of `custom_objects`, a registered one, or of `module_objects`; or None.
+
+    Args:
+        name: The name.
+        custom_objects: Classes and functions of the program, by name.
+        module_objects: Others, in which it is looked for last.
+    """
+    known = {**(module_objects or {}), **(custom_objects or {}), **_custom_objects}
+    return known.get(name)
+
+
 class CustomObjectScope:
     """A context manager within which descriptions may name classes and functions of the program.
 
@@ -44,7 +96,7 @@ class CustomObjectScope:
         *dictionaries: Classes and functions by name.
     """
 
-    def __init__(self, *dictionaries: Mapping[str, Any]) -> None:
+    def __init__(self, *dictionaries: Mapping[str, object]) -> None:
         self._given = dictionaries
 
     def __enter__(self) -> None:
@@ -62,7 +114,7 @@ class Described:
 
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+    def __new__(cls, *args: object, **kwargs: object) -> Self:
         """The object, which remembers the arguments."""
         made = super().__new__(cls)
         made._made_with = args, kwargs
@@ -89,7 +141,7 @@ class Described:
         return any(p.name == name or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def described(value: Any) -> Any:
+def described(value: object) -> Any:
     """A value as numbers, texts, lists and dictionaries.
 
     Raises:
@@ -116,10 +168,13 @@ def described(value: Any) -> Any:
     raise InvalidArgumentError(f"{value!r} cannot be described: numbers, texts, and objects with get_config can be")
 
 
-def _name_of(value: Any) -> str:
+def _name_of(value: type | Callable[..., object]) -> str:
     name = value.__name__
-    for short, module in _MODULES.items():
-        if getattr(importlib.import_module(module), name, None) is value:
+    if value in _registered_names:
+        return _registered_names[value]
+    for short, module_name in _MODULES.items():
+        module = importlib.import_module(module_name)
+        if name in module.__all__ and getattr(module, name) is value:
             return f"{short}.{name}"
     if not name.isidentifier():
         raise InvalidArgumentError(
@@ -129,7 +184,7 @@ def _name_of(value: Any) -> str:
     return str(name)
 
 
-def restored(value: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+def restored(value: object, custom_objects: Mapping[str, object] | None = None) -> Any:
     """What `described` gave, as objects again.
 
     Args:
@@ -159,7 +214,31 @@ def restored(value: Any, custom_objects: Mapping[str, Any] | None = None) -> Any
         raise InvalidArgumentError(f"{value['class_name']!r} cannot be made of {config}: {reason_of(error)}") from error
 
 
-def named_object(name: str, known: Mapping[str, Any], what: str) -> Any:
+def serialize(value: object) -> Any:
+    """What `deserialize` makes it of again: the name of a function, or the description of an object."""
+    return value.__name__ if inspect.isroutine(value) else described(value)
+
+
+def deserializer(get: Callable[[Any], Any]) -> Callable[..., Any]:
+    """The function ``deserialize`` of a module whose function `get` finds things by name."""
+
+    def deserialize(config: Any, custom_objects: Mapping[str, Any] | None = None) -> Any:
+        """What `serialize` told of.
+
+        Args:
+            config: A name, or a description.
+            custom_objects: Classes and functions of the program, by name.
+
+        Raises:
+            InvalidArgumentError: There is none of that name.
+        """
+        with CustomObjectScope(custom_objects or {}):
+            return get(config) if isinstance(config, str) else restored(config)
+
+    return deserialize
+
+
+def named_object(name: str, known: Mapping[str, object], what: str) -> Any:
     """What a name stands for: an object of a class with its default arguments, or a function.
 
     Args:
@@ -172,13 +251,16 @@ def named_object(name: str, known: Mapping[str, Any], what: str) -> Any:
     """
     found = {**known, **_custom_objects}.get(name)
     if found is None:
-        raise InvalidArgumentError(f"there is no {what} {name!r}; there are {', '.join(sorted(known))}")
+        names = sorted(filter(str.islower, known)) or sorted(known)
+        raise InvalidArgumentError(f"there is no {what} {name!r}; there are {', '.join(names)}")
     return found() if isinstance(found, type) else found
 
 
-def _named(name: Any, custom_objects: Mapping[str, Any] | None) -> Any:
+def _named(name: object, custom_objects: Mapping[str, object] | None) -> Any:
     short, _, own = str(name).rpartition(".")
     known = {**_custom_objects, **(custom_objects or {})}
+    if str(name) in _registered_names.values():
+        return known[str(name)]
     if not short and own in known:
         return known[own]
     module = importlib.import_module(_MODULES[short]) if short in _MODULES else None

@@ -1,0 +1,150 @@
+"""Losses of `tf.keras` as objects with reductions, losses of programs, and names that programs register."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+keras = tf.keras
+losses = keras.losses
+
+RANDOM = np.random.default_rng(5)
+PREDICTED = RANDOM.uniform(0.1, 0.9, (4, 3)).astype(np.float32)
+TARGETS = np.eye(3, dtype=np.float32)[[0, 2, 1, 2]]
+WEIGHTS = np.array([1.0, 0.0, 2.0, 0.5], np.float32)
+
+
+def value(tensor):
+    return keras.backend.get_value(tensor)
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+SHARES = PREDICTED / PREDICTED.sum(-1, keepdims=True)
+LARGEST = np.maximum(np.clip(SHARES, 1e-7, 1), 1e-7)
+OBJECTS = {
+    "MeanSquaredError": ({}, ((PREDICTED - TARGETS) ** 2).mean(-1)),
+    "MeanAbsoluteError": ({}, np.abs(PREDICTED - TARGETS).mean(-1)),
+    "MeanSquaredLogarithmicError": ({}, ((np.log1p(PREDICTED) - np.log1p(TARGETS)) ** 2).mean(-1)),
+    "Hinge": ({}, np.maximum(1 - (2 * TARGETS - 1) * PREDICTED, 0).mean(-1)),
+    "SquaredHinge": ({}, (np.maximum(1 - (2 * TARGETS - 1) * PREDICTED, 0) ** 2).mean(-1)),
+    "Poisson": ({}, (PREDICTED - TARGETS * np.log(PREDICTED)).mean(-1)),
+    "LogCosh": ({}, np.log(np.cosh(PREDICTED - TARGETS)).mean(-1)),
+    "CosineSimilarity": ({}, -(unit(PREDICTED) * unit(TARGETS)).sum(-1)),
+    "CategoricalHinge": (
+        {},
+        np.maximum(((1 - TARGETS) * PREDICTED).max(-1) - (TARGETS * PREDICTED).sum(-1) + 1, 0),
+    ),
+    "CategoricalCrossentropy": (
+        {"label_smoothing": 0.3},
+        -((TARGETS * 0.7 + 0.1) * np.log(SHARES)).sum(-1),
+    ),
+    "BinaryCrossentropy": (
+        {"label_smoothing": 0.2},
+        -((TARGETS * 0.8 + 0.1) * np.log(PREDICTED) + (0.9 - TARGETS * 0.8) * np.log(1 - PREDICTED)).mean(-1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_reductions(name):
+    arguments, expected = OBJECTS[name]
+    kind = getattr(losses, name)
+    each = kind(reduction=losses.Reduction.NONE, **arguments)(TARGETS, PREDICTED)
+    total = kind(reduction="sum", name="total", **arguments)(TARGETS, PREDICTED, sample_weight=WEIGHTS[:, None])
+    mean = kind(**arguments)(TARGETS, PREDICTED, sample_weight=WEIGHTS)
+    assert total.op.name.startswith("total/")
+    np.testing.assert_allclose(value(each), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(value(total), (expected * WEIGHTS).sum(), rtol=1e-4)
+    np.testing.assert_allclose(value(mean), (expected * WEIGHTS).mean(), rtol=1e-4)
+
+
+def test_a_loss_of_the_program_is_reduced_in_training():
+    class Cubed(losses.Loss):
+        def call(self, y_true, y_pred):
+            return tf.reduce_sum(tf.abs(y_true - y_pred) ** 3, -1)
+
+    x = RANDOM.normal(size=(8, 2)).astype(np.float32)
+    for reduction, expected in (("auto", (np.abs(x) ** 3).sum(-1).mean()), ("sum", (np.abs(x) ** 3).sum())):
+        model = keras.Sequential([keras.layers.Lambda(lambda v: v, input_shape=(2,))])
+        model.compile("sgd", Cubed(reduction=reduction))
+        np.testing.assert_allclose(model.evaluate(x, np.zeros_like(x), verbose=0), expected, rtol=1e-4)
+    with pytest.raises(ValueError, match="Invalid Reduction Key other"):
+        Cubed(reduction="other")
+    with pytest.raises(NotImplementedError, match="Must be implemented in subclasses"):
+        losses.Loss()(x, x)
+
+
+def test_classes_on_another_axis():
+    shares = np.array([[[0.2, 0.5], [0.8, 0.5]]], np.float32)
+    made = losses.sparse_categorical_crossentropy(np.array([[1, 0]]), shares, axis=1)
+    np.testing.assert_allclose(value(made), [[-np.log(0.8), -np.log(0.5)]], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "default"),
+    [
+        (losses, "mean_squared_error", losses.mean_squared_error),
+        (keras.activations, "tanh", keras.activations.tanh),
+        (keras.metrics, "binary_accuracy", keras.metrics.binary_accuracy),
+    ],
+)
+def test_functions_are_described_by_their_names(module, name, default):
+    assert module.serialize(default) == name
+    assert module.serialize(module.deserialize(name)) == name
+    assert module.deserialize("mine", custom_objects={"mine": value}) is value
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        keras.initializers.Constant(3.0),
+        keras.regularizers.l1_l2(0.1, 0.2),
+        keras.constraints.MaxNorm(3),
+        losses.Huber(2.0, reduction="sum"),
+        keras.optimizers.SGD(0.5),
+    ],
+)
+def test_objects_are_described_by_their_arguments(made):
+    module = next(
+        module
+        for module in (keras.initializers, keras.regularizers, keras.constraints, losses, keras.optimizers)
+        if module.__name__ in type(made).__module__ or hasattr(module, type(made).__name__)
+    )
+    again = module.deserialize(module.serialize(made))
+    assert type(again) is type(made)
+    assert again.get_config() == made.get_config()
+
+
+def test_registered_names():
+    @keras.utils.register_keras_serializable(package="Tests", name="twice")
+    def double(x):
+        return 2 * x
+
+    @keras.utils.register_keras_serializable("Tests")
+    class Halved(keras.layers.Layer):
+        def call(self, inputs):
+            return inputs / 2
+
+    utils = keras.utils
+    assert utils.get_registered_name(double) == "Tests>twice"
+    assert utils.get_registered_name(value) == "value"
+    assert utils.get_registered_object("Tests>Halved") is Halved
+    assert utils.get_registered_object("mine", {"mine": value}) is value
+    assert utils.get_registered_object("no such name") is None
+    model = keras.Sequential([Halved(input_shape=(2,)), keras.layers.Dense(2, activation=double)])
+    text = model.to_json()
+    assert "Tests>Halved" in text
+    again = keras.models.model_from_json(text)
+    again.set_weights(model.get_weights())
+    np.testing.assert_array_equal(again.predict(np.ones([1, 2])), model.predict(np.ones([1, 2])))
+    with pytest.raises(ValueError, match="has already been registered"):
+        utils.register_keras_serializable("Tests", "twice")(value)
+    with pytest.raises(ValueError, match="has already been registered"):
+        utils.register_keras_serializable("Tests", "thrice")(double)
+    with pytest.raises(ValueError, match="get_config"):
+        utils.register_keras_serializable("Tests")(type("Plain", (), {}))

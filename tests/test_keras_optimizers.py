@@ -1,0 +1,133 @@
+"""Optimizers of `tf.keras`: their steps against TensorFlow's, and what programs ask them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tests.support import GOLDEN
+from tests.support.cases import keras_optimizer_cases
+
+keras = tf.keras
+K = keras.backend
+optimizers = keras.optimizers
+RECORDED = json.loads((GOLDEN / "keras_optimizers.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("name", keras_optimizer_cases.CASES)
+def test_steps(name):
+    found, expected = keras_optimizer_cases.run(tf, optimizers, name), RECORDED[name]
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-4, atol=1e-5)
+    assert found[2] == 5
+
+
+def small_model(optimizer):
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,))])
+    model.compile(optimizer, "mse")
+    return model
+
+
+X, Y = np.ones([4, 2], np.float32), np.ones([4, 1], np.float32)
+
+
+def test_the_learning_rate_is_a_variable():
+    optimizer = optimizers.SGD(lr=0.5, decay=1.0)
+    model = small_model(optimizer)
+    assert K.get_value(optimizer.lr) == K.get_value(optimizer.learning_rate) == 0.5
+    K.set_value(optimizer.lr, 0.25)
+    optimizer.lr = 0.125
+    assert optimizer.get_config()["learning_rate"] == 0.125
+    before = model.get_weights()[1]
+    loss = model.train_on_batch(X, Y)
+    assert K.get_value(optimizer.iterations) == 1
+    error = model.predict(X)[0, 0] - 1
+    K.set_value(optimizer.lr, 0.0)
+    model.train_on_batch(X, Y)
+    assert np.isfinite(loss) and model.get_weights()[1] != before
+    np.testing.assert_allclose(model.predict(X)[0, 0] - 1, error, rtol=1e-5)
+
+
+def test_weights_are_the_steps_and_slots():
+    optimizer = optimizers.Adam()
+    model = small_model(optimizer)
+    assert optimizer.weights == []
+    model.train_on_batch(X, Y)
+    assert [weight.shape.as_list() for weight in optimizer.weights] == [[], [2, 1], [1], [2, 1], [1]]
+    assert optimizer.get_slot_names() == ["m", "v"]
+    kernel = model.trainable_weights[0]
+    assert optimizer.get_slot(kernel, "m") is optimizer.weights[1]
+    values = [np.full(weight.shape.as_list(), 2) for weight in optimizer.weights]
+    optimizer.set_weights(values)
+    for value in optimizer.get_weights():
+        assert (value == 2).all()
+    with pytest.raises(ValueError, match="but the optimizer was expecting 5 weights"):
+        optimizer.set_weights(values[1:])
+
+
+def test_gradients_are_clipped_and_must_be_there():
+    x = tf.Variable([3.0, 4.0])
+    found = optimizers.SGD(clipnorm=1.0).get_gradients(tf.reduce_sum(tf.square(x)), [x])[0]
+    np.testing.assert_allclose(K.get_value(found), [0.6, 0.8], rtol=1e-5)
+    with pytest.raises(ValueError, match="has `None` for gradient"):
+        optimizers.SGD().get_gradients(tf.reduce_sum(x), [x, tf.Variable(1.0)])
+    with pytest.raises(ValueError, match="No gradients provided for any variable"):
+        optimizers.SGD().minimize(tf.reduce_sum(x), [tf.Variable(1.0)])
+
+
+@pytest.mark.parametrize(
+    ("build", "kind", "words"),
+    [
+        (lambda: optimizers.Adam(rate=1.0), TypeError, "Unexpected keyword argument passed to optimizer: rate"),
+        (lambda: optimizers.Adam(decay=-1.0), ValueError, "Expected decay >= 0, received: -1"),
+        (lambda: optimizers.SGD(momentum=2.0), ValueError, "`momentum` must be between"),
+        (lambda: optimizers.Adagrad(initial_accumulator_value=-1.0), ValueError, "must be non-negative"),
+        (lambda: optimizers.get("magic"), ValueError, "no optimizer 'magic'"),
+        (lambda: optimizers.get(3), ValueError, "Could not interpret optimizer identifier: 3"),
+        (
+            lambda: optimizers.Nadam(optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)),
+            ValueError,
+            "does not support",
+        ),
+        (lambda: optimizers.schedules.PiecewiseConstantDecay([1], [0.1]), ValueError, "should be 1 less"),
+    ],
+)
+def test_what_optimizers_refuse(build, kind, words):
+    with pytest.raises(kind, match=words):
+        build()
+
+
+@pytest.mark.parametrize("name", keras_optimizer_cases.CASES)
+def test_descriptions_of_optimizers(name):
+    made = keras_optimizer_cases.CASES[name](optimizers)
+    again = optimizers.deserialize(json.loads(json.dumps(optimizers.serialize(made))))
+    assert optimizers.serialize(again) == optimizers.serialize(made)
+
+
+def test_an_optimizer_of_another_graph_begins_anew():
+    optimizer = optimizers.Adam(0.125)
+    for _ in range(2):
+        model = small_model(optimizer)
+        model.fit(X, Y, verbose=0)
+        assert K.get_value(optimizer.iterations) == 1
+        K.clear_session()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "function"),
+    [
+        ("CosineDecay", (0.5, 4), tf.train.cosine_decay),
+        ("CosineDecayRestarts", (0.5, 2), tf.train.cosine_decay_restarts),
+        ("LinearCosineDecay", (0.5, 4), tf.train.linear_cosine_decay),
+    ],
+)
+def test_further_learning_rates(name, arguments, function):
+    kind = getattr(keras.experimental, name)
+    rates = [kind(*arguments), kind(arguments[0], first_decay_steps=2) if name.endswith("s") else kind(*arguments)]
+    rates.append(optimizers.schedules.deserialize(optimizers.schedules.serialize(rates[0])))
+    expected = K.get_value(function(arguments[0], 3, arguments[1]))
+    for rate in rates:
+        np.testing.assert_allclose(K.get_value(rate(3)), expected, rtol=1e-6)

@@ -1,0 +1,311 @@
+"""How models of `tf.keras` are compiled and trained: outputs without losses, weights, metrics, tensors, callbacks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+keras = tf.keras
+layers = keras.layers
+K = keras.backend
+
+RANDOM = np.random.default_rng(2)
+X = RANDOM.normal(size=(6, 3)).astype(np.float32)
+Y = RANDOM.normal(size=(6, 2)).astype(np.float32)
+
+
+def two_outputs():
+    """Outputs ``double`` and ``triple``, two and three times the input."""
+    x = keras.Input([3], name="x")
+    outputs = [layers.Lambda(lambda v, n=n: n * v, name=name)(x) for n, name in ((2.0, "double"), (3.0, "triple"))]
+    return keras.Model(x, outputs)
+
+
+def linear(**settings):
+    return keras.Sequential([layers.Dense(2, input_shape=(3,), **settings)])
+
+
+ZEROS = np.zeros_like(X)
+DOUBLE, TRIPLE = 4 * (X**2).mean(-1), 9 * (X**2).mean(-1)
+
+
+# -- losses ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [{"triple": "mse"}, [None, "mse"]])
+def test_outputs_without_a_loss_have_no_targets(loss):
+    model = two_outputs()
+    model.compile("sgd", loss, metrics={"triple": ["mae"]})
+    found = model.evaluate(X, {"triple": ZEROS}, verbose=0)
+    assert model.metrics_names == ["loss", "triple_loss", "triple_mean_absolute_error"]
+    np.testing.assert_allclose(found, [TRIPLE.mean(), TRIPLE.mean(), 3 * np.abs(X).mean()], rtol=1e-5)
+    with pytest.raises(ValueError, match="Expected to see 1 array"):
+        model.train_on_batch(X, [ZEROS, ZEROS])
+
+
+def test_losses_that_layers_add_are_enough():
+    model = linear(kernel_initializer="ones", activity_regularizer=lambda v: 0.5 * tf.reduce_sum(v))
+    model.add_loss(tf.reduce_mean(model.outputs[0]))
+    model.compile(keras.optimizers.SGD(0.1))
+    ones = np.ones([4, 3], np.float32)
+    np.testing.assert_allclose(model.test_on_batch(ones), 0.5 * 6 + 3, rtol=1e-5)
+    history = model.fit(ones, epochs=2, verbose=0).history["loss"]
+    assert history[1] < history[0] == 6
+    with pytest.raises(ValueError, match="no loss to optimize"):
+        linear().compile("sgd")
+
+
+def test_each_output_has_weights_of_its_own():
+    model = two_outputs()
+    model.compile("sgd", "mse", loss_weights=[1.0, 0.5])
+    first, second = np.arange(6.0), np.array([1.0, 0, 0, 2, 0, 0])
+    expected = [(DOUBLE * first).mean(), (TRIPLE * second).mean()]
+    for weights in ([first, second], {"triple": second, "double": first}):
+        loss, *parts = model.test_on_batch(X, [ZEROS, ZEROS], sample_weight=weights)
+        np.testing.assert_allclose(parts, expected, rtol=1e-5)
+        np.testing.assert_allclose(loss, expected[0] + 0.5 * expected[1], rtol=1e-5)
+    with pytest.raises(TypeError, match="should be either a list or a dict"):
+        model.train_on_batch(X, [ZEROS, ZEROS], sample_weight=first)
+    with pytest.raises(ValueError, match="one array per model output"):
+        model.train_on_batch(X, [ZEROS, ZEROS], sample_weight=[first])
+
+
+def test_the_last_examples_are_validated_with_their_weights():
+    model = keras.Sequential([layers.Lambda(lambda v: v, input_shape=(3,))])
+    model.compile("sgd", "mse")
+    weights = np.array([1.0, 1, 1, 1, 2, 4], np.float32)
+    found = model.fit(X, ZEROS, sample_weight=weights, validation_split=0.34, verbose=0).history["val_loss"]
+    np.testing.assert_allclose(found, [((X[3:] ** 2).mean(-1) * weights[3:]).mean()], rtol=1e-5)
+
+
+SEQUENCES = RANDOM.normal(size=(4, 3, 2)).astype(np.float32)
+
+
+def refused(words, kind=ValueError, mode=None, loss="mse", **given):
+    return pytest.param(given, mode, loss, kind, words, id=words)
+
+
+@pytest.mark.parametrize(
+    ("given", "mode", "loss", "kind", "words"),
+    [
+        refused("specify sample_weight_mode", x=SEQUENCES, y=SEQUENCES, sample_weight=np.ones([4, 3])),
+        refused("restricted to 2D weights", mode="temporal", x=SEQUENCES, y=SEQUENCES, sample_weight=np.ones(4)),
+        refused("not supported for 3", x=SEQUENCES, y=SEQUENCES, class_weight={0: 1.0}),
+        refused("to have shape", x=np.ones([4, 3, 5]), y=SEQUENCES),
+        refused("to have 3 dimensions", x=np.ones([4, 2]), y=SEQUENCES),
+        refused("expects targets to have the same shape", x=SEQUENCES, y=np.ones([4, 3, 1])),
+        refused("to be binary matrices", loss="categorical_crossentropy", x=SEQUENCES, y=np.ones([4, 3, 1])),
+        refused("different numbers of examples", x=SEQUENCES, y=SEQUENCES[1:]),
+        refused("No data provided for", x={"other": SEQUENCES}, y=SEQUENCES),
+    ],
+)  # fmt: skip
+def test_data_that_do_not_fit(given, mode, loss, kind, words):
+    model = keras.Sequential([layers.Activation("relu", input_shape=(3, 2))])
+    model.compile("sgd", loss, sample_weight_mode=mode)
+    with pytest.raises(kind, match=words):
+        model.train_on_batch(**given)
+
+
+def test_what_compile_refuses():
+    for settings in (
+        {"loss": "none"},
+        {"optimizer": "none"},
+        {"loss": {"other": "mse"}},
+        {"metrics": {"other": "mse"}},
+    ):
+        with pytest.raises(ValueError, match=r"there is no|Unknown entries"):
+            linear().compile(**{"optimizer": "sgd", "loss": "mse", **settings})
+    with pytest.raises(RuntimeError, match="You must compile your model"):
+        linear().fit(X, Y, verbose=0)
+    linear().predict(X)
+    model = linear()
+    model.compile("sgd", "categorical_crossentropy")
+    with pytest.raises(ValueError, match="must contain all classes in the data"):
+        model.fit(X, np.eye(2)[[0, 1, 0, 1, 0, 1]], class_weight={0: 1.0}, verbose=0)
+
+
+# -- tensors ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", [lambda t: t, lambda t: [t], lambda t: {"dense": t}])
+def test_targets_may_be_tensors(form):
+    model = linear(name="dense")
+    model.compile("sgd", "mse", target_tensors=form(tf.constant(Y)))
+    np.testing.assert_allclose(model.test_on_batch(X), ((model.predict(X) - Y) ** 2).mean(), rtol=1e-5)
+    model.train_on_batch(X)
+
+
+def test_inputs_may_be_tensors():
+    x = keras.Input(tensor=K.variable(X))
+    model = keras.Model(x, layers.Dense(2)(x))
+    model.compile("sgd", "mse")
+    loss = model.test_on_batch(None, Y)
+    np.testing.assert_allclose(loss, ((model.predict(None, steps=1) - Y) ** 2).mean(), rtol=1e-5)
+    assert model.fit(None, Y, batch_size=6, epochs=2, shuffle=False, verbose=0).history["loss"][1] < loss
+    assert model.predict(None, steps=3).shape == (18, 2)
+    model.compile("sgd", "mse", target_tensors=tf.constant(Y))
+    model.fit(steps_per_epoch=2, verbose=0)
+    with pytest.raises(ValueError, match="steps_per_epoch"):
+        model.fit(verbose=0)
+
+
+# -- metrics ---------------------------------------------------------------------------------------------
+
+
+class Summing(layers.Layer):
+    def call(self, inputs):
+        self.add_metric(tf.reduce_sum(inputs), name="total", aggregation="mean")
+        return inputs
+
+
+class SummingModel(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense, self.mean = layers.Dense(2, use_bias=False, kernel_initializer="ones"), keras.metrics.Mean("mean")
+
+    def call(self, inputs):
+        outputs = self.dense(inputs)
+        self.add_metric(tf.reduce_sum(outputs) / 2, name="total", aggregation="mean")
+        self.add_metric(self.mean(outputs))
+        return outputs
+
+
+def of_layers():
+    model = keras.Sequential([Summing(input_shape=(3,)), layers.Dense(2, kernel_initializer="ones")])
+    model.add_metric(keras.metrics.Mean("mean")(model.outputs[0]))
+    return model
+
+
+@pytest.mark.parametrize("build", [of_layers, SummingModel])
+def test_metrics_that_layers_add(build):
+    model = build()
+    model.compile("sgd", "mse", metrics=["mae"])
+    ones = np.ones([8, 3], np.float32)
+    found = model.evaluate(ones, np.zeros([8, 2]), batch_size=4, verbose=0)
+    logs = dict(zip(model.metrics_names, found, strict=True))
+    assert logs == {"loss": 9.0, "mean_absolute_error": 3.0, "total": 12.0, "mean": 3.0}
+    history = model.fit(ones, np.full([8, 2], 3.0), validation_data=(ones, np.zeros([8, 2])), verbose=0).history
+    assert history["total"] == [24.0]
+    assert history["val_mean"] == [3.0]
+    assert [metric.name for metric in model.metrics] == model.metrics_names[1:]
+
+
+def test_what_add_metric_refuses():
+    with pytest.raises(ValueError, match="Please provide a name for your metric"):
+        linear().add_metric(tf.constant(1.0), aggregation="mean")
+    with pytest.raises(ValueError, match="only `mean` sample-wise metric aggregation"):
+        linear().add_metric(tf.constant(1.0), aggregation="sum", name="x")
+
+
+def test_metrics_go_on_until_they_are_reset():
+    model = keras.Sequential([layers.Lambda(lambda v: v, input_shape=(3,))])
+    model.compile("sgd", "mae", metrics=["mse", keras.metrics.MeanSquaredError(name="object")])
+    ones = np.ones_like(X)
+    for expected, target in ((4.0, -ones), (2.0, ones)):
+        assert model.test_on_batch(ones, target, reset_metrics=False)[1:] == [expected, expected]
+    model.reset_metrics()
+    assert model.test_on_batch(ones, ones)[1:] == [0.0, 0.0]
+
+
+def test_each_output_has_metrics_of_its_own():
+    model = two_outputs()
+    metric = keras.metrics.MeanAbsoluteError(name="error")
+    model.compile("sgd", "mse", metrics=[metric])
+    found = model.evaluate(X, [ZEROS, ZEROS], verbose=0, batch_size=2)
+    np.testing.assert_allclose(found[3:], [2 * np.abs(X).mean(), 3 * np.abs(X).mean()], rtol=1e-5)
+    assert model.metrics_names[3:] == ["double_error", "triple_error"]
+
+
+# -- what layers are told of training --------------------------------------------------------------------
+
+
+class Telling(layers.Layer):
+    """1 in training, 0 otherwise, in place of its input."""
+
+    def call(self, inputs, training=False):
+        return K.in_train_phase(tf.ones_like(inputs), tf.zeros_like(inputs), training=training)
+
+
+class Around(layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.inner = Telling()
+
+    def call(self, inputs, training=None):
+        return self.inner(inputs)
+
+
+class ModelAround(keras.Model):
+    def __init__(self, passes):
+        super().__init__()
+        self.inner, self.passes = Around(), passes
+
+    def call(self, inputs, training=False):
+        return self.inner(inputs, training=training) if self.passes else self.inner(inputs)
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_layers_of_a_derived_model_are_told_the_learning_phase(passes):
+    model = ModelAround(passes)
+    model.compile("sgd", "mae")
+    history = model.fit(X, ZEROS, verbose=0, validation_data=(X, ZEROS)).history
+    assert (history["loss"], history["val_loss"]) == ([1.0], [0.0])
+
+
+def test_layers_are_told_what_the_layer_around_them_is():
+    x = tf.constant(X)
+    telling = Around()
+    values = [telling(x), telling(x, training=True)]
+    values += [model(x, training=True) for model in (ModelAround(False), keras.Sequential([telling]))]
+    with K.learning_phase_scope(1):
+        values.append(Telling()(x))
+    means = [float(K.get_value(value).mean()) for value in values]
+    assert means == [0, 1, 1, 1, 1]
+
+
+def test_trainable_is_set_for_all_layers_within():
+    inner = linear()
+    model = keras.Sequential([inner])
+    model.trainable = False
+    assert not inner.trainable and not inner.layers[0].trainable and not model.trainable_weights
+    model.trainable = True
+    inner.layers[0].trainable = False
+    assert model.trainable and not model.trainable_weights
+    again = keras.models.clone_model(model)
+    assert again.trainable and not again.trainable_weights
+
+
+# -- callbacks -------------------------------------------------------------------------------------------
+
+
+class Listening(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.heard = []
+        for name in dir(keras.callbacks.Callback):
+            if name.startswith("on_"):
+                setattr(self, name, lambda *args, name=name: self.heard.append(name.removeprefix("on_")))
+
+
+def test_callbacks_hear_of_all():
+    model = linear()
+    model.compile("sgd", "mse")
+    listening = Listening()
+    model.fit(X, Y, batch_size=6, verbose=0, callbacks=[listening], validation_data=(X, Y))
+    test = ["test_begin", "test_batch_begin", "test_batch_end", "test_end"]
+    batch = ["train_batch_begin", "train_batch_end"]
+    assert listening.heard == ["train_begin", "epoch_begin", *batch, *test, "epoch_end", "train_end"]
+    listening.heard.clear()
+    model.evaluate(X, Y, verbose=0, callbacks=[listening])
+    model.predict(X, callbacks=[listening])
+    assert listening.heard == [*test, *(each.replace("test", "predict") for each in test)]
+
+
+@pytest.mark.parametrize(("every", "count"), [(2, 2), ([1, 4], 2), ([2, 3, 9], 2)])
+def test_when_a_model_is_validated(every, count):
+    model = linear()
+    model.compile("sgd", "mse")
+    history = model.fit(X, Y, epochs=4, verbose=0, validation_data=(X, Y), validation_freq=every).history
+    assert (len(history["loss"]), len(history["val_loss"])) == (4, count)

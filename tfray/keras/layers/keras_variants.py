@@ -1,0 +1,30 @@
+"""What layers of ``tf.layers`` are as layers of ``tf.keras``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from tfray.keras.settings import image_data_format
+from tfray.library.layers.keras_layer import NAMED, named
+
+
+class InKeras:
+    """A mixin for a layer of ``tf.layers``: losses and updates go to no collection, and the first has no number.
+
+    Args:
+        *args: Arguments of the layer.
+        **kwargs: Likewise; initializers, regularizers and constraints may be names.
+    """
+
+    _first_number: ClassVar[int] = 0
+    _in_collections: ClassVar[bool] = False
+    _takes_images: ClassVar[bool] = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "data_format" in kwargs or (self._takes_images and len(args) < 5):
+            kwargs["data_format"] = kwargs.get("data_format") or image_data_format()
+        for key, value in kwargs.items():
+            kind = key.rpartition("_")[2]
+            if kind in NAMED:
+                kwargs[key] = named(value, kind)
+        super().__init__(*args, **kwargs)

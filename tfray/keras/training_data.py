@@ -1,0 +1,200 @@
+"""What models are given to train with: arrays that fit inputs and outputs, weights of examples, and batches of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework.graph import Tensor
+from tfray.framework.tensor_shape import TensorShape
+from tfray.keras import losses as keras_losses
+from tfray.keras.settings import floatx
+
+Batch = tuple[list[np.ndarray], list[np.ndarray], Any]
+"""Inputs, targets and weights."""
+
+
+def arrays_of(values: Any, names: Sequence[str]) -> list[np.ndarray]:
+    """Inputs or targets as a list of arrays, of a dictionary by their names; 64-bit floats become 32-bit ones."""
+    if values is None:
+        raise InvalidArgumentError("inputs and targets must be given, as arrays")
+    if isinstance(values, Mapping):
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise ValueError(f"No data provided for {missing[0]!r}. Need data for each key in: {list(names)}")
+        items: Sequence[Any] = [values[name] for name in names]
+    else:
+        items = values if isinstance(values, (list, tuple)) and np.ndim(values[0]) > 0 else [values]
+    arrays = [np.asarray(item) for item in items]
+    floats = [array.dtype in (np.float64, np.float32, np.float16) for array in arrays]
+    return [array.astype(floatx()) if is_float else array for array, is_float in zip(arrays, floats, strict=True)]
+
+
+def for_outputs(given: Any, names: Sequence[str], default: Any = None) -> list[Any]:
+    """What is given for each output: one for all, a list, or a dictionary by the names of outputs."""
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ValueError(f"Unknown entries: {unknown}. Only expected following keys: {list(names)}")
+        return [given.get(name, default) for name in names]
+    return list(given) if isinstance(given, (list, tuple)) else [given] * len(names)
+
+
+def metrics_of(metrics: Any, names: Sequence[str], place: int) -> list[Any]:
+    """The metrics of one output."""
+    nested = any(isinstance(each, (list, tuple)) for each in metrics)
+    if isinstance(metrics, Mapping) or nested:
+        found = for_outputs(metrics, names, ())[place]
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+    return list(metrics)
+
+
+def check_count(arrays: Sequence[Any], count: int, what: str) -> None:
+    if len(arrays) != count:
+        raise InvalidArgumentError(
+            f"Error when checking model {what}: the list of Numpy arrays that you are passing to your model is not the "
+            f"size the model expected. Expected to see {count} array(s), but instead got {len(arrays)}"
+        )
+
+
+def shaped(array: np.ndarray, shape: TensorShape | None, what: str, name: str) -> np.ndarray:
+    """An array that fits a shape. A vector becomes a column, unless vectors are wanted.
+
+    Raises:
+        InvalidArgumentError: It does not fit.
+    """
+    if array.ndim == 1 and (shape is None or shape.rank != 1):
+        array = array[:, None]
+    if shape is None or shape.rank is None:
+        return array
+    sizes = shape.as_list()
+    if array.ndim != len(sizes):
+        raise InvalidArgumentError(
+            f"Error when checking {what}: expected {name} to have {len(sizes)} dimensions, but got array with shape "
+            f"{array.shape}"
+        )
+    if any(size not in (None, own) for size, own in zip(sizes[1:], array.shape[1:], strict=True)):
+        raise InvalidArgumentError(
+            f"Error when checking {what}: expected {name} to have shape {tuple(sizes[1:])} but got array with shape "
+            f"{array.shape[1:]}"
+        )
+    return array
+
+
+def _built_in(loss: Any) -> str:
+    """The name of a loss of ``tf.keras.losses``; none for those of programs."""
+    function = getattr(loss, "function", loss)
+    is_own = getattr(function, "__module__", "") == keras_losses.__name__
+    return str(getattr(function, "__name__", "")) if is_own else ""
+
+
+_LIKE_OUTPUTS: Final = ("binary_crossentropy", "categorical_crossentropy", "mean_squared_error")
+"""Losses whose targets have the shape of the output. Those of others are broadcast."""
+
+
+def check_fits(target: np.ndarray, loss: Any, output: Tensor) -> None:
+    """Raise `ValueError` for targets that a loss cannot take.
+
+    Args:
+        target: The targets.
+        loss: The loss.
+        output: The output of the model.
+    """
+    name = _built_in(loss)
+    if name == "categorical_crossentropy" and target.shape[-1] == 1:
+        raise ValueError(
+            f"You are passing a target array of shape {target.shape} while using as loss `categorical_crossentropy`. "
+            "`categorical_crossentropy` expects targets to be binary matrices (1s and 0s) of shape (samples, classes). "
+            "If your targets are integer classes, use the loss `sparse_categorical_crossentropy`"
+        )
+    if name not in _LIKE_OUTPUTS or output.shape.rank is None:
+        return
+    sizes = output.shape.as_list()[1:]
+    if any(size not in (None, own) for size, own in zip(sizes, target.shape[1:], strict=False)):
+        raise ValueError(
+            f"A target array with shape {target.shape} was passed for an output of shape {(None, *sizes)} while "
+            f"using as loss `{name}`. This loss expects targets to have the same shape as the output."
+        )
+
+
+def weights_for(given: Any, names: Sequence[str], what: str) -> list[Any]:
+    """The weights of examples, or of classes, for each output that is trained."""
+    if given is None:
+        return [None] * len(names)
+    if isinstance(given, (list, tuple)) and (
+        len(names) > 1 or (len(given) == 1 and (given[0] is None or np.ndim(given[0])))
+    ):
+        if len(given) != len(names):
+            raise ValueError(
+                f"Provided `{what}` was a list of {len(given)} elements, but the model has {len(names)} outputs. You "
+                "should provide one array per model output."
+            )
+        return list(given)
+    if isinstance(given, Mapping) and (len(names) > 1 or any(name in given for name in names)):
+        return [given.get(name) for name in names]
+    if len(names) > 1:
+        raise TypeError(
+            f"The model has multiple outputs, so `{what}` should be either a list or a dict. Provided `{what}` type "
+            f"not understood: {given}"
+        )
+    return [given] * len(names)
+
+
+def weights_of(mode: str | None, target: np.ndarray, given: Any, by_class: Any) -> np.ndarray | None:
+    """What the examples of a batch count, or their steps.
+
+    Raises:
+        ValueError: The weights have another form than they are to have, or a class has none.
+    """
+    weights = None if given is None else np.asarray(given, np.float32)
+    if weights is not None:
+        if mode == "temporal" and (target.ndim < 3 or weights.ndim != 2):
+            raise ValueError(
+                f"Found a sample_weight array with shape {weights.shape} for an input with shape {target.shape}. "
+                "Timestep-wise sample weighting is restricted to 2D weights, and to outputs that are at least 3D."
+            )
+        if mode is None and weights.ndim != 1 and not (weights.ndim == 2 and weights.shape[1] == 1):
+            raise ValueError(
+                f"Found a sample_weight array with shape {weights.shape}. In order to use timestep-wise sample "
+                'weights, you should specify sample_weight_mode="temporal" in compile(); found "None" instead.'
+            )
+        weights = weights.reshape(len(weights)) if mode is None else weights
+    if by_class is None:
+        return weights
+    if target.ndim > 2:
+        raise ValueError("`class_weight` not supported for 3+ dimensional targets.")
+    classes = target.argmax(-1) if target.ndim > 1 and target.shape[-1] > 1 else target.reshape(len(target))
+    missing = {int(each) for each in classes} - set(by_class)
+    if missing:
+        raise ValueError(
+            f"`class_weight` must contain all classes in the data. The classes {missing} exist in the data but not in "
+            "`class_weight`."
+        )
+    own = np.array([by_class[int(each)] for each in classes], np.float32)
+    return own if weights is None else weights * own
+
+
+def cut(arrays: Sequence[Any], rows: Any) -> list[Any]:
+    """Rows of arrays; None stays None."""
+    return [None if array is None else array[rows] for array in arrays]
+
+
+def sliced(inputs: Any, targets: Any, weights: Any, size: int, shuffle: bool, steps: int | None) -> Iterator[Batch]:
+    """Batches of arrays; without arrays, as many empty ones as there are steps."""
+    if not inputs and not targets:
+        yield from itertools.repeat(([], [], weights), steps or 0)
+        return
+    count = len([*inputs, *targets][0])
+    order = np.random.permutation(count) if shuffle else np.arange(count)
+    starts = range(0, count, size)
+    for start in starts if steps is None else starts[:steps]:
+        rows = order[start : start + size]
+        yield cut(inputs, rows), cut(targets, rows), cut(weights, rows)
+
+
+def one_or_list(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else list(values)

@@ -1,0 +1,743 @@
+"""What every layer is, those of ``tf.layers`` and of ``tf.keras.layers``.
+
+A layer makes variables when it first sees an input, and shares them from then on. It remembers the tensors that it was
+called with, so that models find it between their inputs and outputs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any, ClassVar, Final, Self
+
+from tfray.errors import InvalidArgumentError
+from tfray.framework import nest
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.graph import Graph, Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.library.layers import named_initializers
+from tfray.library.layers.descriptions import Described
+from tfray.library.layers.input_spec import check_inputs
+from tfray.library.layers.keras_style import is_keras_style
+from tfray.library.layers.layer_history import depends_on, history, mask_of, masks_of, takes_masks
+from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.kept_session import get_session
+from tfray.library.variables.partitioned_variables import Partitioner
+from tfray.library.variables.regularizers import RegularizerFunction
+from tfray.library.variables.variable_scope import (
+    ScopeLike,
+    VariableScope,
+    get_variable,
+    get_variable_scope,
+    variable_scope,
+)
+from tfray.library.variables.variable_store import Reuse, VariableRequest, VariableStore
+from tfray.library.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.source_ops import placeholder
+
+
+class Layer(Described):
+    """A part of a model with variables of its own: ``tf.keras.layers.Layer``.
+
+        class Scale(tf.keras.layers.Layer):
+            def build(self, input_shape):
+                self.factor = self.add_weight("factor", [input_shape[-1]])
+                super().build(input_shape)
+
+            def call(self, inputs):
+                return inputs * self.factor
+
+    A layer is called with its inputs. The first call opens a variable scope, runs `build` with the shape of the
+    inputs and then `call`; further calls run `call` alone, and so use the same variables. Variables and layers that
+    are attributes of a layer, or stand in lists and dictionaries that are, count as its own.
+
+    Args:
+        trainable: Whether optimizers are to change the variables.
+        name: Name of the variable scope, made unique; by default that of the class, ``max_pooling2d``.
+        dtype: Dtype of variables; when None that of the first inputs if they are floating, else of the variable scope.
+        activity_regularizer: Function from the outputs to a loss, which is divided by the size of the batch.
+        input_shape: Shape of one example, for the first layer of a `Sequential` model.
+        batch_input_shape: The same with the batch in front.
+        input_dim: The same for examples that are vectors.
+        batch_size: Number of examples, with `input_shape`.
+        weights: Values of all variables, set when they are made.
+
+    Attributes:
+        built: Whether `build` has run.
+        trainable: As given.
+        input_spec: None, or an `InputSpec`, or a list of them, against which each call checks its inputs.
+        supports_masking: Whether the mask of the inputs holds for the outputs too, unless `compute_mask` says
+            otherwise.
+        stateful: Whether the layer goes on from one batch to the next.
+    """
+
+    supports_masking: bool = False
+    stateful: bool = False
+    _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
+    _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
+    _masks_its_outputs: ClassVar[bool] = False  # the outputs already have the masks that they are to have
+
+    def __init__(
+        self,
+        trainable: bool = True,
+        name: str | VariableScope | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        _scope: str | VariableScope | None = None,
+        _reuse: Reuse | None = None,
+        activity_regularizer: Callable[[Tensor], Tensor | None] | str | None = None,
+        input_shape: Sequence[int | None] | None = None,
+        batch_input_shape: Sequence[int | None] | None = None,
+        input_dim: int | None = None,
+        batch_size: int | None = None,
+        weights: Sequence[TensorLike] | None = None,
+    ) -> None:
+        self._trainable = trainable
+        self.built = False
+        self.input_spec: Any = None
+        self._dtype = as_dtype(get_variable_scope().dtype if dtype is None else dtype)
+        self._takes_dtype_of_inputs = dtype is None
+        self._reuse = _reuse
+        self._activity_regularizer: Any = named(activity_regularizer, "regularizer")
+        if input_dim is not None:
+            input_shape = (input_dim,)
+        self.batch_input_shape = (batch_size, *input_shape) if input_shape is not None else batch_input_shape
+        self.__first_weights = weights
+        base = name.name if isinstance(name, VariableScope) else name
+        self._base_name = base or snake_case(type(self).__name__)
+        self._name = base or _unique_layer_name(self._base_name, self._first_number)
+        self._scope: VariableScope | None = None
+        # TensorFlow's names: layers of programs may add to these lists.
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
+        self._losses: list[Any] = []
+        self._updates: list[Any] = []
+        self._metric_records: dict[str, tuple[str, Any, Tensor]] = {}
+        self._recorded_calls: list[tuple[Any, Any]] = []
+        self._own_variables = VariableStore() if is_keras_style() else None
+        if self._own_variables is not None:
+            _refuse_in_keras_style(scope=_scope, reuse=_reuse)
+        if _scope:
+            with variable_scope(_scope) as scope:
+                self._scope = scope
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set an attribute; variables among the values become weights of the layer."""
+        super().__setattr__(name, value)
+        for variable in value if isinstance(value, (list, tuple)) else [value]:
+            if isinstance(variable, Variable) and "_trainable_weights" in vars(self):
+                known = (*self._trainable_weights, *self._non_trainable_weights)
+                if not any(variable is each for each in known) and name != "_trainable_weights":
+                    self._own_weights(variable.trainable).append(variable)
+
+    # -- what layers override --------------------------------------------------------------------
+
+    def build(self, input_shape: ShapeLike) -> None:
+        """Make the variables, given the static shape of the inputs (or a list of shapes)."""
+        self.built = True
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        """Compute the outputs from the inputs."""
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Static shape of the outputs for inputs of that shape, or a structure of shapes for one of them.
+
+        A layer like this one is called in a graph of its own.
+        """
+        args, kwargs = self._made_with
+        with Graph().as_default():
+            twin = type(self)(*map(_anew, args), **{name: _anew(value) for name, value in kwargs.items()})
+            return nest.map_structure(lambda tensor: tensor.shape, twin(_placeholders(input_shape)))
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """The mask of the outputs: a bool tensor that is False where they are to be left out, or None.
+
+        Args:
+            inputs: The inputs.
+            mask: Their mask, or a structure of masks like them.
+
+        Raises:
+            TypeError: There is a mask, and the layer does not support masking.
+        """
+        if not self.supports_masking and any(each is not None for each in nest.flatten(mask)):
+            raise TypeError(f"Layer {self.name} does not support masking, but was passed an input_mask: {mask}")
+        return mask if self.supports_masking else None
+
+    # -- calling ---------------------------------------------------------------------------------
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs; arguments besides the inputs go to `call`. The call is remembered.
+
+        Masks of the inputs go to `call`, if it takes a ``mask``.
+        """
+        scope = kwargs.pop("scope", None)
+        names = inspect.signature(self.call).parameters
+        given = dict(zip(list(names)[1:], args, strict=False)) | kwargs
+        mask, passed = given.get("mask"), self._training_passed(names, given)
+        if mask is None:
+            mask = masks_of(inputs)
+            if mask is not None and "mask" not in given and takes_masks(names, self.call):
+                passed["mask"] = mask
+        tensors = nest.map_structure(_as_tensor, inputs)
+        with _within_call(given.get("training", passed.get("training"))):
+            outputs = self._outputs_of(tensors, scope, args, kwargs | passed)
+        known, own = history(), set(map(id, nest.flatten(inputs)))
+        outputs = nest.map_structure(
+            # A model tells the outputs of a layer from its inputs. Outside of models they may be the same.
+            lambda each: array_ops.identity(each) if id(each) in own and self._within_models(each) else each,
+            outputs,
+        )
+        for output in nest.flatten(outputs):
+            if id(output) not in own:
+                known[output] = (self, inputs, given)  # not layers within this one, which have made it before
+        self._recorded_calls.append((tensors, outputs))
+        self.__mask_outputs(inputs, outputs, mask)
+        if self.__first_weights is not None:
+            values, self.__first_weights = self.__first_weights, None
+            self.set_weights(values)
+        return outputs
+
+    def _build_in_call(self, input_shape: Any) -> None:
+        self.build(input_shape)
+
+    @staticmethod
+    def _training_passed(names: Mapping[str, inspect.Parameter], given: Mapping[str, object]) -> dict[str, Any]:
+        """What `call` is told of training where its caller says nothing: what the layer around it was told.
+
+        Failing that, it is told the learning phase, if that is fixed.
+        """
+        if "training" not in names or given.get("training") is not None:
+            return {}
+        value = getattr(_calls, "training", None)
+        if value is None:
+            phase = get_default_graph().extra("keras_learning_phase", dict).get("phase")
+            value = phase if isinstance(phase, bool) else None
+        is_needed = names["training"].default is inspect.Parameter.empty and "training" not in given
+        return {"training": value} if value is not None or is_needed else {}
+
+    def _within_models(self, tensor: Tensor) -> bool:
+        return not self._in_collections or tensor in history()
+
+    def _outputs_of(
+        self, inputs: Structure, scope: ScopeLike | None, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> Any:
+        if self._takes_dtype_of_inputs and not self.built:
+            self._dtype = next((t.dtype for t in nest.flatten(inputs) if t.dtype.is_floating), self._dtype)
+        with self._entered(scope):
+            if not self.built:
+                check_inputs(self.input_spec, nest.flatten(inputs), self.name)
+                self._build_in_call(nest.map_structure(lambda tensor: tensor.shape, inputs))
+                self.built = True
+            check_inputs(self.input_spec, nest.flatten(inputs), self.name)
+            outputs = self.call(inputs, *args, **kwargs)
+            self._regularize_activity(outputs)
+        return outputs
+
+    def __mask_outputs(self, inputs: object, outputs: object, mask: object) -> None:
+        flat = [output for output in nest.flatten(outputs) if isinstance(output, Tensor)]
+        if self._masks_its_outputs or (flat and all(mask_of(output) is not None for output in flat)):
+            return
+        masks = None
+        if self.supports_masking or type(self).compute_mask is not Layer.compute_mask:
+            masks = self.compute_mask(inputs, mask)
+        for output, own in zip(flat, [None] * len(flat) if masks is None else nest.flatten(masks), strict=False):
+            output._keras_mask = own
+
+    @contextmanager
+    def _entered(self, scope: ScopeLike | None) -> Iterator[None]:
+        """The scopes in which a call builds its operations and variables."""
+        graph = get_default_graph()
+        if self._own_variables is not None:
+            _refuse_in_keras_style(scope=scope)
+            with graph.name_scope(self._name):
+                yield
+            return
+        own = self.first_scope(scope)
+        reuse = True if self.built else self._reuse
+        with (
+            variable_scope(own, reuse=reuse, auxiliary_name_scope=False) as opened,
+            graph.name_scope(opened.original_name_scope or None),
+        ):
+            yield
+
+    def apply(self, inputs: TensorLike, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling the layer."""
+        return self(inputs, *args, **kwargs)
+
+    def first_scope(self, scope: ScopeLike | None) -> VariableScope:
+        """The scope of the layer's variables, which the first call decides: `scope`, or one named after the layer."""
+        if self._scope is None:
+            if self._reuse:
+                context = variable_scope(self._base_name if scope is None else scope)
+            else:
+                context = variable_scope(scope, default_name=self._base_name)
+            with context as opened:
+                self._scope = opened
+        return self._scope
+
+    def _regularize_activity(self, outputs: TensorLike) -> None:
+        if self._activity_regularizer is None:
+            return
+        graph = get_default_graph()
+        with graph.name_scope("ActivityRegularizer"):
+            for output in nest.flatten(outputs):
+                loss = self._activity_regularizer(output)
+                if loss is not None:
+                    examples = array_ops.cast(array_ops.shape(output)[0], loss.dtype)
+                    self.add_loss(loss / examples, inputs=outputs)  # as strong for a batch of any size
+
+    # -- variables -------------------------------------------------------------------------------
+
+    def add_weight(
+        self,
+        name: str | None = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike | None = None,
+        regularizer: RegularizerFunction | None = None,
+        trainable: bool | None = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        partitioner: Partitioner | None = None,
+        experimental_autocast: bool | None = None,
+    ) -> Any:
+        """Make a variable of the layer, or find it where the layer shares those of another.
+
+        Args:
+            name: Name within the scope of the layer; ``variable`` when None.
+            shape: Shape; a scalar when None.
+            dtype: Dtype; that of the layer when None.
+            initializer: As for `tf.get_variable`, or the name of one in `tf.keras.initializers`.
+            regularizer: Likewise; the loss belongs to the layer too.
+            trainable: Whether optimizers are to change it; by default as the layer, and not where `synchronization` is
+                ``ON_READ``.
+            constraint: As for `tf.get_variable`, like the arguments that follow.
+            use_resource: Accepted for TensorFlow 1's sake.
+            synchronization: When copies are made equal.
+            aggregation: How updates of copies are put together.
+            partitioner: What cuts the variable into parts.
+            experimental_autocast: Accepted for TensorFlow 1's sake.
+
+        Returns:
+            The variable.
+
+        Raises:
+            ValueError: `trainable` is True and `synchronization` is ``ON_READ``.
+        """
+        name = name or "variable"
+        if synchronization is VariableSynchronization.ON_READ:
+            if trainable:
+                raise ValueError(
+                    f"variable {name!r}: Synchronization value can be set to VariableSynchronization.ON_READ only for "
+                    "non-trainable variables"
+                )
+            trainable = False
+        graph = get_default_graph()
+        before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
+        regularizer = named(regularizer, "regularizer")
+        settings: dict[str, Any] = {
+            "shape": () if shape is None else shape,
+            "dtype": self._dtype if dtype is None else dtype,
+            "initializer": named_initializers.get(initializer),
+            "regularizer": regularizer if self._collects else partial(self._keep_loss, regularizer),
+            "trainable": self.trainable and (trainable is None or trainable),
+            "partitioner": partitioner,
+            "constraint": named(constraint, "constraint"),
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+        }
+        if self._own_variables is not None:
+            full_name = f"{graph.get_name_scope()}/{name}".lstrip("/")
+            with graph.name_scope(None):
+                variable = self._own_variables.get(VariableRequest(full_name, **settings))
+        else:
+            own = self.first_scope(None)
+            inside = get_variable_scope().name == own.name
+            with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
+                variable = get_variable(name, **settings)
+        self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
+        # This layer decides whether the variable is trainable here, even if another layer made it.
+        self._own_weights(trainable).append(variable)
+        return variable
+
+    @property
+    def _collects(self) -> bool:
+        return self._in_collections and self._own_variables is None
+
+    def _keep_loss(self, regularizer: RegularizerFunction | None, variable: Tensor) -> None:
+        """A regularizer whose loss the layer keeps, and no collection."""
+        loss = None if regularizer is None else regularizer(variable)
+        if loss is not None:
+            self._losses.append(loss)
+
+    def _own_weights(self, trainable: bool | None) -> list[Any]:
+        """The list of those variables that are trainable, or of those that are not."""
+        return self._trainable_weights if trainable is None or trainable else self._non_trainable_weights
+
+    add_variable = add_weight
+
+    # -- layers within this one ------------------------------------------------------------------
+
+    def _layers_within(self) -> list[Any]:
+        """Layers that are attributes of this one, or stand in lists that are."""
+        found: dict[Any, None] = {}
+        for value in vars(self).values():
+            items = value.values() if isinstance(value, dict) else value
+            for item in items if isinstance(value, (list, tuple, dict)) else [value]:
+                if isinstance(item, Layer):
+                    found[item] = None
+        return list(found)
+
+    def __gathered(self, own: Iterable[object], attribute: str) -> list[Any]:
+        inner = (each for layer in self._layers_within() for each in getattr(layer, attribute))
+        return list(dict.fromkeys([*own, *inner]))
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        """The variables that optimizers change, those of layers within this one included."""
+        return self.__gathered(_parts(self._trainable_weights), "trainable_variables") if self.trainable else []
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        """The variables that optimizers leave alone."""
+        others = _parts(self._non_trainable_weights)
+        if self.trainable:
+            return self.__gathered(others, "non_trainable_variables")
+        return self.__gathered([*_parts(self._trainable_weights), *others], "variables")
+
+    @property
+    def variables(self) -> list[Any]:
+        """All variables, the trainable ones first."""
+        return [*self.trainable_variables, *self.non_trainable_variables]
+
+    weights = variables
+    trainable_weights = trainable_variables
+    non_trainable_weights = non_trainable_variables
+
+    @property
+    def losses(self) -> list[Tensor]:
+        """Losses of regularizers and those that `add_loss` added, those of layers within this one included."""
+        self._losses = [loss() if callable(loss) else loss for loss in self._losses]
+        return self.__gathered(self._losses, "losses")
+
+    @property
+    def updates(self) -> list[Any]:
+        """What `add_update` added, likewise; nothing of a layer that is not trainable."""
+        return self.__gathered(self._updates if self.trainable else [], "updates")
+
+    def get_losses_for(self, inputs: Structure) -> list[Tensor]:
+        """Losses that depend on these inputs, or with None those that depend on none."""
+        return self.__that_depend(self.losses, inputs)
+
+    def get_updates_for(self, inputs: Structure) -> list[Any]:
+        """Updates that depend on these inputs, or with None those that depend on none."""
+        return self.__that_depend(self.updates, inputs)
+
+    def _seen(self) -> list[Any]:
+        """All inputs that the layer and layers within it were called with."""
+        own = nest.flatten([call[0] for call in self._recorded_calls])
+        return [*own, *(each for layer in self._layers_within() for each in layer._seen())]
+
+    def __that_depend(self, things: Sequence[Tensor], inputs: Structure) -> list[Any]:
+        seen = [convert_to_tensor(each) for each in (self._seen() if inputs is None else nest.flatten(inputs))]
+        return [each for each in things if depends_on(each, seen) == (inputs is not None)]
+
+    def count_params(self) -> int:
+        """Number of elements of all variables. Raises `InvalidArgumentError` where they are not made yet."""
+        if not self.built:
+            raise InvalidArgumentError(f"layer {self.name!r} has no variables yet: call or build it first")
+        return sum(variable.shape.num_elements() or 0 for variable in self.variables)
+
+    # -- losses and updates ----------------------------------------------------------------------
+
+    def add_loss(self, losses: object, inputs: TensorLike | None = None) -> None:
+        """Add losses of the layer, such as of its activations, or functions that give them.
+
+        Those of ``tf.layers`` go to ``GraphKeys.REGULARIZATION_LOSSES``.
+        """
+        for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
+            self._losses.append(loss)
+            if self._collects and not callable(loss):
+                get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+    def add_update(self, updates: object, inputs: TensorLike | None = None) -> None:
+        """Add operations to run with each training step, or functions that give them.
+
+        Those of ``tf.layers`` go to ``GraphKeys.UPDATE_OPS``, but for layers that are made in
+        `tf.layers.experimental.keras_style_scope`.
+        """
+        for update in updates if isinstance(updates, (list, tuple)) else [updates]:
+            made = update() if callable(update) else update
+            self._updates.append(made)
+            if self._collects:
+                get_default_graph().add_to_collection(GraphKeys.UPDATE_OPS, made)
+
+    def add_metric(self, value: Tensor, aggregation: str | None = None, name: str | None = None) -> None:
+        """Add a metric, which models with this layer show.
+
+        Args:
+            value: Its value for a batch, or what a metric of `tf.keras.metrics` has given.
+            aggregation: ``mean``: the mean over all batches; None for the result of a metric.
+            name: Its name; that of the metric when None.
+
+        Raises:
+            ValueError: There is no name, or another aggregation.
+        """
+        if aggregation not in (None, "mean"):
+            raise ValueError(
+                "We currently support only `mean` sample-wise metric aggregation. You provided "
+                f"aggregation=`{aggregation}`"
+            )
+        metric = get_default_graph().extra("keras_metric_results", dict).get(value)
+        if metric is None and name is None:
+            raise ValueError(
+                "Please provide a name for your metric like `self.add_metric(tf.reduce_sum(inputs), "
+                "name='mean_activation', aggregation='mean')`"
+            )
+        name = name or str(metric.name)
+        if metric is None:
+            known = self._metric_records.get(name)
+            metric = importlib.import_module("tfray.keras.metrics").Mean(name=name) if known is None else known[1]
+            value = metric(value)
+        self._metric_records[name] = name, metric, value
+
+    def _added_metrics(self) -> list[tuple[str, Any, Tensor]]:
+        """Name, metric and result of what `add_metric` has added, here and in layers within this one."""
+        inner = (each for layer in self._layers_within() for each in layer._added_metrics())
+        return list(dict.fromkeys([*self._metric_records.values(), *inner]))
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The metrics that `add_metric` has added."""
+        return [metric for _, metric, _ in self._added_metrics()]
+
+    # -- what it is ------------------------------------------------------------------------------
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change the variables. When set, it is set for layers within this one too."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = value
+        for layer in self._layers_within():
+            layer.trainable = value
+
+    @property
+    def activity_regularizer(self) -> Any:
+        """The function from the outputs to a loss."""
+        return self._activity_regularizer
+
+    @property
+    def name(self) -> str:
+        """Name of the layer."""
+        return self._name
+
+    @property
+    def scope_name(self) -> str:
+        """Name of the variable scope."""
+        if self._scope is None:
+            raise InvalidArgumentError(f"layer {self._name!r} has no scope yet: it opens one when it is first called")
+        return self._scope.name
+
+    @property
+    def dtype(self) -> DType:
+        """Dtype of variables."""
+        return self._dtype
+
+    @property
+    def graph(self) -> Graph:
+        """The current graph."""
+        return get_default_graph()
+
+    @property
+    def input(self) -> Any:
+        """The inputs of the only call."""
+        return self._only_call()[0]
+
+    @property
+    def output(self) -> Any:
+        """The outputs of the only call."""
+        return self._only_call()[1]
+
+    @property
+    def input_shape(self) -> Any:
+        """Static shape of the inputs of all calls, a tuple."""
+        return self._shapes_of_calls(0)
+
+    @property
+    def output_shape(self) -> Any:
+        """Static shape of the outputs of all calls, a tuple."""
+        return self._shapes_of_calls(1)
+
+    @property
+    def input_mask(self) -> Any:
+        """The mask of the inputs of the only call."""
+        return nest.map_structure(mask_of, self.input)
+
+    @property
+    def output_mask(self) -> Any:
+        """The mask of the outputs of the only call."""
+        return nest.map_structure(mask_of, self.output)
+
+    def get_input_at(self, node_index: int) -> Any:
+        """The inputs of a call; so do the methods that follow.
+
+        Args:
+            node_index: Number of the call, from 0.
+
+        Raises:
+            ValueError: There was none.
+        """
+        return self._call_at(node_index)[0]
+
+    def get_output_at(self, node_index: int) -> Any:
+        """The outputs of a call."""
+        return self._call_at(node_index)[1]
+
+    def get_input_shape_at(self, node_index: int) -> Any:
+        """Static shape of the inputs of a call, a tuple."""
+        return nest.map_structure(_sizes, self.get_input_at(node_index))
+
+    def get_output_shape_at(self, node_index: int) -> Any:
+        """Static shape of the outputs of a call, a tuple."""
+        return nest.map_structure(_sizes, self.get_output_at(node_index))
+
+    def get_input_mask_at(self, node_index: int) -> Any:
+        """The mask of the inputs of a call."""
+        return nest.map_structure(mask_of, self.get_input_at(node_index))
+
+    def get_output_mask_at(self, node_index: int) -> Any:
+        """The mask of the outputs of a call."""
+        return nest.map_structure(mask_of, self.get_output_at(node_index))
+
+    def _call_at(self, number: int) -> tuple[Any, Any]:
+        if not self._recorded_calls:
+            raise RuntimeError(f"The layer {self.name} has never been called and thus has no calls to ask about")
+        if not 0 <= number < len(self._recorded_calls):
+            raise ValueError(
+                f"Asked for call {number} of layer {self.name}, but it was called {len(self._recorded_calls)} times"
+            )
+        return self._recorded_calls[number]
+
+    def _only_call(self) -> tuple[Any, Any]:
+        if not self._recorded_calls:
+            raise AttributeError(f"Layer {self.name} was called 0 times: it has no inputs and no outputs yet")
+        if len(self._recorded_calls) > 1:
+            raise AttributeError(
+                f"Layer {self.name} was called {len(self._recorded_calls)} times: use `get_input_at(index)` and "
+                "`get_output_at(index)`"
+            )
+        return self._recorded_calls[0]
+
+    def _shapes_of_calls(self, part: int) -> Any:
+        shapes = [nest.map_structure(_sizes, call[part]) for call in self._recorded_calls]
+        if not shapes or any(shape != shapes[0] for shape in shapes):
+            return nest.map_structure(_sizes, self._only_call()[part])
+        return shapes[0]
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer, with weights of its own."""
+        own = {"name": self.name, "trainable": self.trainable}
+        given = {key: value for key, value in super().get_config().items() if not key.startswith("_")}
+        return {**given, **{key: value for key, value in own.items() if self._takes(key)}}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes, made anew; layers within it, such as cells, are made anew too."""
+        return super().from_config({name: _anew(value) for name, value in config.items()})
+
+    def get_weights(self) -> list[Any]:
+        """Values of all variables, the trainable ones first."""
+        variables = list(self.variables)
+        values: list[Any] = get_session().run(variables) if variables else []
+        return values
+
+    def set_weights(self, weights: Sequence[TensorLike]) -> None:
+        """Set all variables, in the order of `get_weights`."""
+        for variable, value in zip(self.variables, weights, strict=True):
+            variable.load(value, get_session())
+
+
+_calls: Final = threading.local()
+
+
+@contextmanager
+def _within_call(training: object) -> Iterator[None]:
+    """The call of a layer that was told this of training, or nothing: layers within it are told the same."""
+    before = getattr(_calls, "training", None)
+    _calls.training = before if training is None else training
+    try:
+        yield
+    finally:
+        _calls.training = before
+
+
+NAMED: Final = ("initializer", "regularizer", "constraint")
+"""What may be given by name."""
+
+
+def named(value: object, kind: str) -> Any:
+    """The initializer, regularizer or constraint of that name in ``tf.keras``; anything but a string unchanged."""
+    return importlib.import_module(f"tfray.keras.{kind}s").get(value) if isinstance(value, str) else value
+
+
+def _sizes(tensor: Tensor) -> Any:
+    return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
+
+
+def _placeholders(shape: Any) -> Any:
+    """Placeholders of a shape, or of each in a structure of shapes."""
+    if isinstance(shape, dict):
+        return {name: _placeholders(each) for name, each in shape.items()}
+    if isinstance(shape, (list, tuple)) and any(isinstance(each, (list, tuple, dict, TensorShape)) for each in shape):
+        return type(shape)([_placeholders(each) for each in shape])
+    return placeholder("float32", shape)
+
+
+def _anew(value: object) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_anew, value)) if isinstance(value, tuple) else [_anew(each) for each in value]
+    return type(value).from_config(value.get_config()) if isinstance(value, Layer) else value
+
+
+def snake_case(name: str) -> str:
+    """``max_pooling2d`` for ``MaxPooling2D``."""
+    name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    name = re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+    return name if not name.startswith("_") else f"private{name}"
+
+
+def _unique_layer_name(base: str, first: int) -> str:
+    counts: dict[str, int] = get_default_graph().extra("layer_names", dict)
+    counts[base] = counts.get(base, 0) + 1
+    number = counts[base] - 1 + first
+    return f"{base}_{number}" if number else base
+
+
+def _as_tensor(value: TensorLike) -> Any:
+    return convert_to_tensor(value) if not hasattr(value, "dense_shape") else value
+
+
+def _parts(variables: Iterable[Any]) -> list[Any]:
+    """Variables, partitioned ones as their parts."""
+    return [part for variable in variables for part in (variable if hasattr(variable, "as_tensor") else [variable])]
+
+
+def _refuse_in_keras_style(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} is {value!r}: a layer in Keras's style has variables of its own, in no scope")

@@ -1,0 +1,41 @@
+"""Which layers have made which tensors, and the masks that they gave them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tfray.framework import nest
+from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.traversal import reachable_backward
+
+
+def history() -> dict[Tensor, tuple[Any, Any, dict[str, Any]]]:
+    """For outputs of layers in the current graph: the layer, its inputs and its further arguments."""
+    found: dict[Tensor, tuple[Any, Any, dict[str, Any]]] = get_default_graph().extra("keras_history", dict)
+    return found
+
+
+def mask_of(tensor: object) -> Any:
+    """The mask that a layer has given to its output, or None."""
+    return getattr(tensor, "_keras_mask", None)
+
+
+def masks_of(inputs: object) -> Any:
+    """The masks of inputs, in their structure; None if there are none."""
+    if all(mask_of(each) is None for each in nest.flatten(inputs)):
+        return None
+    return nest.map_structure(mask_of, inputs)
+
+
+def takes_masks(parameters: Mapping[str, inspect.Parameter], call: object) -> bool:
+    """Whether `call` is given masks: TensorFlow also gives them to a program's ``**kwargs``."""
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    return "mask" in parameters or (takes_any and not str(call.__module__).startswith("tfray."))
+
+
+def depends_on(thing: Tensor | Operation, tensors: Sequence[Tensor]) -> bool:
+    """Whether a tensor or an operation depends on one of these tensors."""
+    ops = reachable_backward([thing.op if isinstance(thing, Tensor) else thing])
+    return any(tensor.op in ops for tensor in tensors)
