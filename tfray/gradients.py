@@ -298,9 +298,17 @@ def _initial_gradient(y: Tensor, d_y: Any, index: int) -> Gradient:
     if isinstance(d_y, IndexedSlices):
         return d_y
     d_y = convert_to_tensor(d_y, y.dtype, name=f"grad_ys_{index}")
-    if not d_y.shape.is_compatible_with(y.shape):
+    if d_y.shape.is_compatible_with(y.shape):
+        return d_y
+    # Gradients that only lack dimensions, or have further ones of size 1 before the others, mean those of `y`'s shape.
+    given, wanted = d_y.shape.as_list(), y.shape.as_list()
+    surplus = max(len(given) - len(wanted), 0)
+    last = given[surplus:]
+    pairs = zip(reversed(last), reversed(wanted), strict=False)
+    if set(given[:surplus]) - {1} or not all(size in (1, None, other) or other is None for size, other in pairs):
         raise InvalidArgumentError(f"gradients: grad_ys {d_y!r} has another shape than {y!r}")
-    return d_y
+    sizes = array_ops.shape(y)
+    return array_ops.broadcast_to(array_ops.reshape(d_y, array_ops.shape(d_y)[surplus:]) if surplus else d_y, sizes)
 
 
 @dataclass

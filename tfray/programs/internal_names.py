@@ -21,7 +21,7 @@ from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.partition_ops import dynamic_stitch
-from tfray.ops.arrays.shape_ops import cast, identity, size
+from tfray.ops.arrays.shape_ops import cast, identity, shape, size
 from tfray.ops.math.rounding_ops import floormod
 from tfray.ops.state.state_ops import read_variable
 from tfray.runtime.device import cpu_device_count, local_device_names
@@ -126,6 +126,11 @@ def executing_eagerly_outside_functions() -> bool:
     return False
 
 
+def in_graph_mode() -> bool:
+    """Whether operations go into a graph: they always do."""
+    return True
+
+
 @contextmanager
 def nothing(*args: Any, **kwargs: Any) -> Iterator[None]:
     """A context in which nothing is different."""
@@ -156,6 +161,18 @@ def merge_device(spec: str | DeviceSpec | None) -> Callable[[Operation], str]:
     """A function for `tf.device` that asks for what `spec` says where nothing inside it asks for another."""
     device = canonical_name(str(spec or ""))
     return lambda op: device_spec.merge_device(device, op.device)
+
+
+def shape_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = int32) -> Tensor:
+    """The shape of a tensor; where it is known, a constant."""
+    return shape(input, name, out_type)
+
+
+def shape_as_tensor(s: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+    """A known shape as a vector. Raises `ValueError` for one with unknown sizes."""
+    if not s.is_fully_defined():
+        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {s}")
+    return convert_to_tensor(s.as_list(), int32 if dtype is None else dtype, name=name or "shape_as_tensor")
 
 
 def scalar() -> TensorShape:

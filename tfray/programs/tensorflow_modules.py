@@ -33,6 +33,11 @@ VARIABLE: Final = "TFRAY_TENSORFLOW"
 _GENERATED: Final = re.compile(r"python\.(ops|training)\.(gen_)?\w+_ops|raw_ops")
 """Modules that have functions which TensorFlow generates for its operation types, or take them from one that has."""
 
+_IMPORTED: Final = tuple(
+    f"python.{name}" for name in ["framework", "ops", "training", "util", "platform", "client", "eager"]
+)
+"""Packages of ``python`` whose modules TensorFlow's own modules import: programs take them from these as well."""
+
 _SAME: Final = "compat.v1"
 """The path that leads back to the root."""
 
@@ -164,6 +169,12 @@ class TensorFlow(MetaPathFinder, Loader):
             return self._module(inner) if isinstance(value, ModuleType) else value
         if _GENERATED.fullmatch(path) and (function := _generated(name)):
             return function
+        if "python" in path.split("."):
+            for package in _IMPORTED:
+                if f"python.{package}.{name}" in table():
+                    return self._module(f"python.{package}.{name}")
+        if name.startswith("__"):  # Python's `inspect` asks every module for such names, again and again
+            raise AttributeError(f"tf.{inner} does not exist")
         raise absent(inner, _listed(path, entries, base))
 
     def _target(self, target: str) -> Any:
