@@ -201,7 +201,11 @@ class Trainable:
             self._input_keys = list(x) if isinstance(x, Mapping) else None
         inputs = _arrays(x, self._input_keys or self.input_names)
         self._build_for(inputs)
-        return inputs
+        ranks = (tensor.shape.rank for tensor in self.inputs)
+        fitting = (
+            _with_last_dimension(array) if rank != 1 else array for array, rank in zip(inputs, ranks, strict=False)
+        )
+        return [*fitting, *inputs[len(self.inputs) :]]
 
     def __standardized(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> tuple[Any, Any, Any]:
         inputs = self.__given_inputs(x)
