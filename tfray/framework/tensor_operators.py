@@ -204,6 +204,10 @@ class OperationInnerNames:
         self._device = canonical_name(str(device or ""))
         self.graph._changed()
 
+    def _set_device_from_string(self: Any, device_str: str) -> None:
+        """Ask for a device."""
+        self._set_device(device_str)
+
     def _add_control_input(self: Any, op: Any) -> None:
         """Make it run after `op` too."""
         self.add_control_inputs([op])
@@ -251,6 +255,15 @@ class GraphInnerNames:
     @property
     def _ops_by_name(self: Any) -> Mapping[str, Any]:
         return self._ops
+
+    def _apply_device_functions(self: Any, op: Any) -> None:
+        """Give an operation, or what stands for one, the device that the current scopes ask for, if they ask for any."""
+        if self._devices:
+            device = self._device_for(op, getattr(op, "device", None) or "")
+            if hasattr(op, "_set_device_from_string"):
+                op._set_device_from_string(device)
+            else:
+                op._set_device(DeviceSpec.from_string(device))
 
     def _get_control_flow_context(self: Any) -> None:
         """Branches and loops are graphs of their own here: there are no contexts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.device_spec import DeviceSpec, canonical_name
 from tfray.framework.dtypes import int32, resource
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
@@ -86,6 +88,19 @@ def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str
 def is_sparse(tensor: Any) -> bool:
     """Whether `tensor` is a `SparseTensor`, or the value of one."""
     return isinstance(tensor, (SparseTensor, SparseTensorValue))
+
+
+class TensorLike(ABC):  # noqa: B024 (nothing derives from it)
+    """What stands for values in a graph: tensors, sparse ones, and rows with their indices."""
+
+
+for _kind in (Tensor, SparseTensor, IndexedSlices):
+    TensorLike.register(_kind)
+
+
+def is_dense_tensor_like(t: Any) -> bool:
+    """Whether `t` is a tensor or a variable."""
+    return isinstance(t, (Tensor, Variable))
 
 
 def unchanged(*args: Any, **kwargs: Any) -> Callable[[_Decorated], _Decorated]:
