@@ -257,7 +257,7 @@ class GraphInnerNames:
         return self._ops
 
     def _apply_device_functions(self: Any, op: Any) -> None:
-        """Give an operation, or what stands for one, the device that the current scopes ask for, if they ask for any."""
+        """Give an operation, or what stands for one, the device that the current scopes ask for, if any."""
         if self._devices:
             device = self._device_for(op, getattr(op, "device", None) or "")
             if hasattr(op, "_set_device_from_string"):

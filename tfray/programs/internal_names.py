@@ -6,7 +6,7 @@ import sys
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tfray.config import ConfigProto
 from tfray.formats.message import Field, Message
@@ -144,6 +144,21 @@ def executing_eagerly_outside_functions() -> bool:
 def in_graph_mode() -> bool:
     """Whether operations go into a graph: they always do."""
     return True
+
+
+def no_context(*args: Any) -> None:
+    """The context of an operation that is in a branch, a loop or a compiled cluster: there are none."""
+
+
+def is_in_no_context(*args: Any) -> bool:
+    """Whether an operation is in such a context: see `no_context`."""
+    return False
+
+
+class ShardContext(NamedTuple):
+    """Over how many shards of a TPU a model runs: there are none."""
+
+    number_of_shards: int | None = None
 
 
 @contextmanager

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.resources import files
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Final
 
 import tfray
@@ -33,9 +35,7 @@ VARIABLE: Final = "TFRAY_TENSORFLOW"
 _GENERATED: Final = re.compile(r"python\.(ops|training)\.(gen_)?\w+_ops|raw_ops")
 """Modules that have functions which TensorFlow generates for its operation types, or take them from one that has."""
 
-_IMPORTED: Final = tuple(
-    f"python.{name}" for name in ["framework", "ops", "training", "util", "platform", "client", "eager"]
-)
+_IMPORTED: Final = ("framework", "ops", "training", "util", "platform", "client", "eager")
 """Packages of ``python`` whose modules TensorFlow's own modules import: programs take them from these as well."""
 
 _SAME: Final = "compat.v1"
@@ -109,6 +109,11 @@ class TensorFlowModule(ModuleType):
             value = self._package.value(self._path, name, self._entries, self._base)
         except AttributeError as error:
             raise AttributeError(str(error), name=name, obj=self) from None
+        if hasattr(value, "__wrapped__") and isinstance(value, FunctionType):
+            with suppress(
+                TypeError, ValueError
+            ):  # for `inspect.getfullargspec`, which looks at nothing behind a function
+                value.__dict__.setdefault("__signature__", inspect.signature(value))
         self.__dict__[name] = value
         return value
 
