@@ -35,7 +35,8 @@ from tfray.framework.importer import COPIES
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import FLAT, not_differentiable, registered_ops
 from tfray.framework.region import Region
-from tfray.framework.traversal import reachable_backward
+from tfray.framework.tensor_operators import REWIRED
+from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.ops.arrays import array_ops, grouping_ops, tuple_ops
 from tfray.ops.control import tensor_array_ops
 from tfray.ops.math import math_ops
@@ -361,11 +362,14 @@ class _BackwardWalk:
                     targets.append(outer)
 
     def _path(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> list[Operation]:
-        """The operations between `sources` and `targets`, in order of creation."""
+        """The operations between `sources` and `targets`, each after those whose outputs it takes."""
         self.reached.update(filter(carries_gradient, sources))
         path = []
         behind = reachable_backward((tensor.op for tensor in targets), _differentiable_inputs)
-        for op in sorted(behind, key=lambda op: op.id):
+        in_order = (
+            topological_order(behind) if self.graph.extra(REWIRED, list) else sorted(behind, key=lambda op: op.id)
+        )
+        for op in in_order:
             if any(tensor in self.reached for tensor in op.inputs):
                 path.append(op)
                 self.reached.update(t for t in op.outputs if carries_gradient(t) and t not in self.stops)
