@@ -116,8 +116,7 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(f"{self!r} is symbolic: run it in a session to get an array")
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         # Identity, as in TensorFlow 1, so that tensors serve as dictionary keys; tf.equal compares values.
