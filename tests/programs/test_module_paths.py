@@ -170,6 +170,8 @@ def test_paths_lead_to_what_they_name(tf):
     assert tensor_shape.vector(3).as_list() == [3] and tensor_shape.unknown_shape().ndims is None
     assert tensor_util.constant_value is tfray.contrib.util.constant_value
     assert tf.python.ops.array_ops is array_ops
+    assert tf.compat.dimension_value(tfray.TensorShape([3])[0]) == 3
+    assert tf.compat.dimension_at_index(tfray.TensorShape([3]), 0).value == 3
 
 
 def test_modules_that_others_import_are_found_in_them(tf):
