@@ -24,7 +24,12 @@ def _as_int64(value: TensorLike) -> Tensor:
 
 
 def _made(
-    definition: OpDef, dtype: DTypeLike, shape: ShapeLike, shared_name: str | None, name: str | None, reduction_type: str
+    definition: OpDef,
+    dtype: DTypeLike,
+    shape: ShapeLike,
+    shared_name: str | None,
+    name: str | None,
+    reduction_type: str,
 ) -> Tensor:
     if reduction_type not in REDUCTIONS:
         raise InvalidArgumentError(f"reduction_type is {reduction_type!r}, expected 'MEAN' or 'SUM'")
