@@ -95,12 +95,13 @@ def streaming_pearson_correlation(
         pairs = (predictions, labels), (predictions, predictions), (labels, labels)
         names = "covariance", "variance_predictions", "variance_labels"
         found = [streaming_covariance(*pair, weights, name=each) for pair, each in zip(pairs, names, strict=True)]
-        values, updates = zip(*found, strict=True)
-        value, update_op = _correlation(*values, "pearson_r"), _correlation(*updates, "update_op")
+        value = _correlation([metric.value for metric in found], "pearson_r")
+        update_op = _correlation([metric.update_op for metric in found], "update_op")
         return collected(value, update_op, metrics_collections, updates_collections)
 
 
-def _correlation(covariance: Tensor, first: Tensor, second: Tensor, name: str) -> Tensor:
+def _correlation(parts: list[Tensor], name: str) -> Tensor:
+    covariance, first, second = parts
     return math_ops.truediv(covariance, math_ops.multiply(math_ops.sqrt(first), math_ops.sqrt(second)), name=name)
 
 
@@ -134,8 +135,9 @@ def streaming_concat(
         if rank is None or not -rank <= axis < rank:
             raise ValueError(f"axis {axis} is not one of the {rank} axes of values")
         axis %= rank
-        sizes = [0 if place == axis else size for place, size in enumerate(values.shape.as_list())]
-        if None in sizes:
+        known = [0 if place == axis else size for place, size in enumerate(values.shape.as_list())]
+        sizes = [size for size in known if size is not None]
+        if len(sizes) < rank:
             raise ValueError(f"all dimensions of values but axis {axis} must be known, not {values.shape}")
         array = Variable(
             lambda: array_ops.zeros(sizes, values.dtype),
