@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pickle
+import pydoc
 import subprocess
 import sys
 from types import ModuleType
@@ -193,6 +194,14 @@ def test_pythons_own_questions_are_answered_at_once(tf, monkeypatch):
     module = importlib.import_module("tensorflow.python.util.tf_decorator")
     monkeypatch.setattr(tensorflow_modules, "absent", lambda *anything: pytest.fail("names like it are looked for"))
     assert not hasattr(module, "__file__")
+
+
+def test_names_are_located_by_their_paths(tf):
+    assert pydoc.locate("tensorflow.nn.rnn_cell.LSTMCell") is tf.nn.rnn_cell.LSTMCell
+    assert pydoc.locate("tensorflow.identity") is tf.identity and pydoc.locate("tensorflow.nn.nonsense") is None
+    with pytest.raises(ModuleNotFoundError, match=r"tf\.nonsense does not exist") as caught:
+        importlib.import_module("tensorflow.nonsense")
+    assert caught.value.name == "tensorflow.nonsense"
 
 
 def test_functions_tell_their_arguments(tf):

@@ -18,7 +18,7 @@ from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.resources import files
-from types import FunctionType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 import tfray
@@ -208,9 +208,11 @@ class TensorFlow(MetaPathFinder, Loader):
         inner = _without_same(fullname.removeprefix(f"{ROOT}."))
         if inner and not self.has(inner):
             parent = inner.rpartition(".")[0]
-            # Without its name, Python passes the error on where a `from` asks for what is no module either.
             entries = table().get(parent, {})
-            raise ModuleNotFoundError(str(absent(inner, _listed(parent, entries, self.base(parent)))))
+            said = str(absent(inner, _listed(parent, entries, self.base(parent))))
+            # Without its name, Python passes the error on where a `from` asks for what is no module either. What asks
+            # for a module by its path, such as `pydoc.locate`, goes by the name.
+            raise ModuleNotFoundError(said, name=None if _is_from() else fullname)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -229,6 +231,16 @@ class TensorFlow(MetaPathFinder, Loader):
         spec = module.__spec__
         if spec is not None and spec.name in self._specs:
             module.__spec__ = self._specs.pop(spec.name)
+
+
+def _is_from() -> bool:
+    """Whether Python is looking for a name that a `from` takes out of a module."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_name == "_handle_fromlist":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _without_same(path: str) -> str:
