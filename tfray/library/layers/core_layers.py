@@ -127,7 +127,7 @@ class Dropout(Layer):
         self.seed = seed
 
     def call(self, inputs: Tensor, training: TensorLike | None = False, **kwargs: Any) -> Any:
-        """The inputs, some of them dropped where `training`, a Python value or scalar tensor, is true; None is false."""
+        """The inputs; where `training`, a Python value or scalar tensor, is true (None is not), some are dropped."""
         training = False if training is None else training
 
         def dropped() -> Tensor:
