@@ -80,9 +80,9 @@ def streaming_pearson_correlation(
     """The correlation of predictions and labels over all batches: their covariance over both standard deviations.
 
     Args:
-        predictions: As for `streaming_covariance`.
-        labels: Likewise.
-        weights: Likewise.
+        predictions: Any shape.
+        labels: The same shape.
+        weights: As for `streaming_covariance`, like the arguments that follow.
         metrics_collections: Likewise.
         updates_collections: Likewise.
         name: Likewise.
