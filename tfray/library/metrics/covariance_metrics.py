@@ -82,7 +82,7 @@ def streaming_pearson_correlation(
     Args:
         predictions: Any shape.
         labels: The same shape.
-        weights: As for `streaming_covariance`, like the arguments that follow.
+        weights: A shape that broadcasts to theirs; as for `streaming_covariance`, like the arguments that follow.
         metrics_collections: Likewise.
         updates_collections: Likewise.
         name: Likewise.
