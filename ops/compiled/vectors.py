@@ -287,6 +287,16 @@ def take(context: Any, counter: Any) -> Any:
 
 
 @intrinsic
+def behind(context: object, pointer: Any, count: object) -> Any:
+    """An array without its first `count` elements."""
+
+    def write(context: BaseContext, builder: ir.IRBuilder, signature: object, arguments: list[ir.Value]) -> ir.Value:
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return pointer(pointer, types.int64), write
+
+
+@intrinsic
 def call(context: object, function: object, a: object, b: object, c: object, d: object) -> Any:
     """The whole number that the C function at an address returns for up to four numbers or addresses."""
 

@@ -101,6 +101,9 @@ def _openblas_thread_functions(module: str | None) -> tuple[Any, Any]:
     return None, None
 
 
+MOST_THREADS: Final = 2 * core_count() - 1
+"""Threads that may compute a compiled kernel: the calling one, its helpers, and those of calls aside, which join in."""
+
 _BLAS: Final = BlasThreads()
 _pool: _Pool | None = None
 _pool_lock = threading.Lock()

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfray.framework.op_def import Array
 from tfray.ops.kernels.compiling import kernel
-from tfray.ops.kernels.cpu_threads import core_count
+from tfray.ops.kernels.cpu_threads import MOST_THREADS
 from tfray.ops.kernels.native.onednn import Library, Primitive, aligned_scratch, check
 
 SCRATCH: Final = -1
@@ -23,21 +23,17 @@ _SCRATCHPAD: Final = -2
 _BUFFERS: Final = 2
 """Buffers of a thread: `SCRATCH`, and the scratchpad."""
 
-_THREADS: Final = 2 * core_count() - 1
-"""The calling thread, its helpers, and the threads of calls aside, which may join in."""
-
 _local = threading.local()
 
 
 def _own_buffers(sizes_bytes: tuple[int, ...]) -> Array:
-    """Where the buffers of each thread lie: ``[_THREADS, _BUFFERS]``. They belong to the calling thread, which all work
-    for."""
+    """Where the buffers of each thread lie: ``[MOST_THREADS, _BUFFERS]``. They are the calling thread's own."""
     known, own = getattr(_local, "own", ((0,) * _BUFFERS, None))
     if own is None or any(size > there for size, there in zip(sizes_bytes, known, strict=True)):
         sizes_bytes = tuple(map(max, sizes_bytes, known))
-        own = np.zeros((_THREADS, _BUFFERS), np.int64)
+        own = np.zeros((MOST_THREADS, _BUFFERS), np.int64)
         for place, size in enumerate(sizes_bytes):
-            own[:, place] = [aligned_scratch(f"onednn{place}_{thread}", size) for thread in range(_THREADS)]
+            own[:, place] = [aligned_scratch(f"onednn{place}_{thread}", size) for thread in range(MOST_THREADS)]
         _local.own = sizes_bytes, own
     return own
 
@@ -121,10 +117,10 @@ class PrimitiveBatch:
         bound.kept = [primitive.bind() for primitive in self._primitives]
         memories = np.array([memory for each in bound.kept for memory in each.memories])
         arguments = np.array([each.address for each in bound.kept])
-        streams = np.array([stream.value or 0 for stream in self._dnnl.streams(_THREADS)])
+        streams = np.array([stream.value or 0 for stream in self._dnnl.streams(MOST_THREADS)])
         bound.bases, bound.status = np.zeros(self._arrays, np.int64), np.zeros(1, np.int64)
         bound.own = own
         data = *self._places, bound.bases, _BUFFERS, own, streams
-        made = *self._results, np.zeros(_THREADS, np.int64), bound.status
+        made = *self._results, np.zeros(MOST_THREADS, np.int64), bound.status
         bound.arrays = *self._fixed, arguments, memories, *data, *made
         bound.call = kernel("primitives", "execute").bind(self._count, 1, *bound.arrays)
