@@ -217,9 +217,12 @@ def _place_ends(op: Operation, placement: dict[Operation, str]) -> None:
     placement[op] = placement.get(condition.outputs[0].op, anywhere)
 
 
+_ANYWHERE: Final = DeviceSpec()
+
+
 def _merged_request(group: Sequence[Operation]) -> DeviceSpec:
     """The device request of the group: the intersection of its members' requests."""
-    merged, source = DeviceSpec(), group[0]
+    merged, source = _ANYWHERE, group[0]
     for op in (each for each in group if each.device):
         both = merged.intersect(DeviceSpec.from_string(op.device))
         if both is None:

@@ -570,3 +570,49 @@ def test_slim_has_what_programs_take_from_it(session, tmp_path):
     assert session.run(net).tolist() == [[2, 2, 2]]
     with pytest.raises(ValueError, match="has shape"):
         slim.assign_from_values({"fc/biases": [0.0]})
+
+
+def test_layers_of_volumes():
+    x = tf.placeholder(tf.float32, [None, 6, 8, 10, 2])
+    with slim.arg_scope([slim.conv3d], normalizer_fn=slim.batch_norm, activation_fn=tf.nn.elu):
+        y = slim.conv3d(x, 4, [3, 3, 1], stride=2, padding="VALID", scope="first")
+    assert y.shape.as_list() == [None, 2, 3, 5, 4] and y.op.type == "Elu"
+    assert [v.op.name for v in tf.trainable_variables()] == ["first/weights", "first/BatchNorm/beta"]
+    planes = tf.transpose(x, [0, 4, 1, 2, 3])
+    value = np.random.default_rng(0).normal(size=[1, 6, 8, 10, 2]).astype(np.float32)
+    pools = slim.max_pool3d(x, 2), slim.max_pool3d(planes, 2, data_format="NCDHW"), slim.avg_pool3d(x, [2, 2, 2], 2)
+    with tf.Session() as session:
+        largest, last, means = session.run(pools, {x: value})
+    blocks = value.reshape(1, 3, 2, 4, 2, 5, 2, 2)
+    np.testing.assert_allclose(largest, blocks.max((2, 4, 6)))
+    np.testing.assert_allclose(last, largest.transpose(0, 4, 1, 2, 3))
+    np.testing.assert_allclose(means, blocks.mean((2, 4, 6)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("channels_axis", "axes"), [(-1, (-3, -2)), (1, (2, -1)), (1, (-1,))])
+def test_groups_of_channels_are_normalized(channels_axis, axes):
+    value = np.random.default_rng(0).normal(2, 3, [2, 6, 6, 6]).astype(np.float32)
+    x = tf.placeholder(tf.float32, [None, *[6 if place == channels_axis % 4 else None for place in (1, 2, 3)]])
+    y = slim.group_norm(x, 3, channels_axis, axes, param_initializers={"beta": tf.ones_initializer()})
+    assert {v.op.name: v.shape.as_list() for v in tf.trainable_variables()} == {
+        "GroupNorm/beta": [6],
+        "GroupNorm/gamma": [6],
+    }
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run(y, {x: value})
+    grouped = np.moveaxis(value, channels_axis, -1).reshape(2, 6, 6, 3, 2)
+    rest = [axis % 4 for axis in axes]
+    along = (*(axis - (axis > channels_axis % 4) for axis in rest), 4)
+    expected = (grouped - grouped.mean(along, keepdims=True)) / np.sqrt(grouped.var(along, keepdims=True) + 1e-6) + 1
+    np.testing.assert_allclose(
+        np.moveaxis(found, channels_axis, -1), expected.reshape(2, 6, 6, 6), rtol=1e-3, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"groups": 4}, {"groups": 0}, {"groups": 2, "channels_axis": -2}, {"groups": 2, "channels_axis": 5}]
+)
+def test_groups_that_make_no_sense(arguments):
+    with pytest.raises(ValueError):
+        slim.group_norm(tf.ones([2, 3, 3, 6]), **arguments)

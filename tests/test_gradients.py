@@ -565,6 +565,15 @@ def test_given_gradients_must_fit():
         gradients(x, x, grad_ys=constant([1.0, 1.0], "float64"))
 
 
+@pytest.mark.parametrize("given", [[[[2.0, 3.0]]], [[2.0], [3.0]], 2.0, [2.0, 3.0], [[[2.0], [3.0]]]])
+def test_given_gradients_of_fewer_or_empty_dimensions(given):
+    x = constant([1.0, 2.0, 3.0, 4.0])
+    y = array_ops.reshape(x, [2, 2])
+    (found,) = gradients(math_ops.square(y), x, grad_ys=constant(given))
+    expected = np.broadcast_to(np.squeeze(given, 0) if np.ndim(given) == 3 else given, [2, 2]) * [[2, 4], [6, 8]]
+    np.testing.assert_array_equal(interpret([found])[0], expected.ravel())
+
+
 def test_options_are_checked():
     x = constant(1.0)
     with pytest.raises(InvalidArgumentError, match="aggregation_method is 9"):

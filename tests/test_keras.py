@@ -733,3 +733,17 @@ def test_products_of_two_inputs(axes, expected):
 def test_inputs_that_do_not_go_together(merge, message):
     with pytest.raises(ValueError, match=message):
         merge(keras.Input((5, 3)), keras.Input((4, 3)))
+
+
+def test_vectors_are_columns_for_inputs_of_one_feature():
+    ids, numbers = tf.keras.layers.Input([1], dtype=tf.int32), tf.keras.layers.Input([])
+    embedded = tf.keras.layers.Flatten()(tf.keras.layers.Embedding(5, 3, embeddings_initializer="ones")(ids))
+    scaled = tf.keras.layers.Lambda(lambda both: both[0] * tf.expand_dims(both[1], 1))([embedded, numbers])
+    model = tf.keras.models.Model([ids, numbers], scaled)
+    x = [np.array([0, 4, 2, 1]), np.array([1.0, 2.0, 3.0, 4.0])]
+    expected = np.outer([1, 2, 3, 4], np.ones(3))
+    np.testing.assert_allclose(model.predict(x), expected)
+    np.testing.assert_allclose(model.predict_on_batch(x), expected)
+    model.compile("sgd", "mse")
+    assert model.evaluate(x, expected, verbose=0) == 0 and model.train_on_batch(x, expected) == 0
+    model.fit(x, expected, batch_size=2, epochs=1, verbose=0, validation_data=(x, expected))

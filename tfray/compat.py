@@ -9,18 +9,17 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import UnimplementedError
+from tfray.framework.tensor_shape import dimension_at_index as dimension_at_index
+from tfray.framework.tensor_shape import dimension_value as dimension_value
 
 # fmt: off
 __all__ = [
     "as_bytes", "as_str", "as_str_any", "as_text", "bytes_or_text_types", "complex_types", "control_flow_v2_enabled",
-    "disable_control_flow_v2",
-    "disable_eager_execution", "disable_resource_variables", "disable_tensor_equality",
-    "disable_v2_behavior", "disable_v2_tensorshape",
-    "enable_control_flow_v2",
-    "enable_eager_execution", "enable_resource_variables",
-    "enable_tensor_equality", "enable_v2_behavior",
-    "enable_v2_tensorshape", "executing_eagerly", "forward_compatible", "integral_types", "path_to_bytes",
-    "path_to_str", "real_types", "resource_variables_enabled", "v1",
+    "dimension_at_index", "dimension_value", "disable_control_flow_v2", "disable_eager_execution",
+    "disable_resource_variables", "disable_tensor_equality", "disable_v2_behavior", "disable_v2_tensorshape",
+    "enable_control_flow_v2", "enable_eager_execution", "enable_resource_variables", "enable_tensor_equality",
+    "enable_v2_behavior", "enable_v2_tensorshape", "executing_eagerly", "forward_compatible", "integral_types",
+    "path_to_bytes", "path_to_str", "real_types", "resource_variables_enabled", "v1",
 ]
 # fmt: on
 

@@ -35,7 +35,8 @@ from tfray.framework.importer import COPIES
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import FLAT, not_differentiable, registered_ops
 from tfray.framework.region import Region
-from tfray.framework.traversal import reachable_backward
+from tfray.framework.tensor_operators import REWIRED
+from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.ops.arrays import array_ops, grouping_ops, tuple_ops
 from tfray.ops.control import tensor_array_ops
 from tfray.ops.math import math_ops
@@ -298,9 +299,17 @@ def _initial_gradient(y: Tensor, d_y: Any, index: int) -> Gradient:
     if isinstance(d_y, IndexedSlices):
         return d_y
     d_y = convert_to_tensor(d_y, y.dtype, name=f"grad_ys_{index}")
-    if not d_y.shape.is_compatible_with(y.shape):
+    if d_y.shape.is_compatible_with(y.shape):
+        return d_y
+    # Gradients that only lack dimensions, or have further ones of size 1 before the others, mean those of `y`'s shape.
+    given, wanted = d_y.shape.as_list(), y.shape.as_list()
+    surplus = max(len(given) - len(wanted), 0)
+    last = given[surplus:]
+    pairs = zip(reversed(last), reversed(wanted), strict=False)
+    if set(given[:surplus]) - {1} or not all(size in (1, None, other) or other is None for size, other in pairs):
         raise InvalidArgumentError(f"gradients: grad_ys {d_y!r} has another shape than {y!r}")
-    return d_y
+    sizes = array_ops.shape(y)
+    return array_ops.broadcast_to(array_ops.reshape(d_y, array_ops.shape(d_y)[surplus:]) if surplus else d_y, sizes)
 
 
 @dataclass
@@ -353,11 +362,14 @@ class _BackwardWalk:
                     targets.append(outer)
 
     def _path(self, targets: Sequence[Tensor], sources: Sequence[Tensor]) -> list[Operation]:
-        """The operations between `sources` and `targets`, in order of creation."""
+        """The operations between `sources` and `targets`, each after those whose outputs it takes."""
         self.reached.update(filter(carries_gradient, sources))
         path = []
         behind = reachable_backward((tensor.op for tensor in targets), _differentiable_inputs)
-        for op in sorted(behind, key=lambda op: op.id):
+        in_order = (
+            topological_order(behind) if self.graph.extra(REWIRED, list) else sorted(behind, key=lambda op: op.id)
+        )
+        for op in in_order:
             if any(tensor in self.reached for tensor in op.inputs):
                 path.append(op)
                 self.reached.update(t for t in op.outputs if carries_gradient(t) and t not in self.stops)

@@ -141,7 +141,7 @@ def _element(dtype: DType, value: int) -> np.ndarray[Any, Any]:
 def _static_sizes(shape: Any) -> tuple[int, ...] | None:
     if isinstance(shape, Tensor):
         value = constant_value(shape)
-        sizes = None if value is None else tuple(value.tolist())
+        sizes = None if value is None else tuple(value.reshape(-1).tolist())
     else:
         try:
             static = TensorShape(shape)

@@ -78,10 +78,11 @@ def _tile_shape(op: Operation) -> list[TensorShape]:
         return [UNKNOWN if repeats is None else TensorShape([None] * len(repeats))]
     if repeats is None:
         return [TensorShape([None] * source.rank)]
-    if any(n is not None and n < 0 for n in repeats):
+    if any(n is not None and n < -1 for n in repeats):
         raise ValueError(f"multiples {repeats} cannot be negative")
+    # -1 stands for an unknown number, as in other shapes; when the operation runs it is refused.
     pairs = zip(source.sizes, repeats, strict=True)
-    return [TensorShape([None if size is None or n is None else size * n for size, n in pairs])]
+    return [TensorShape([None if size is None or n in (None, -1) else size * n for size, n in pairs])]
 
 
 def _tile_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

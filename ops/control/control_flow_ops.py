@@ -145,14 +145,12 @@ def cond(
         pred = convert_to_tensor(pred, dtypes.bool_)
         if pred.shape.rank not in (None, 0):
             raise InvalidArgumentError(f"cond: pred has shape {pred.shape}, expected a scalar", site=pred.op.site)
-        first, second = _branch(graph, scope, then, "true_fn"), _branch(graph, scope, orelse, "false_fn")
+        branches = [_branch(graph, scope, *each, strict) for each in ((then, "true_fn"), (orelse, "false_fn"))]
+        first, second = branches
         _check_branches(first, second)
         decided = identity(pred, name="pred_id")
         outputs = _named(add_cond(decided, first.region, second.region, scope).outputs, "Merge")
-        result = nest.pack_sequence_as(first.structure, outputs, expand_composites=True)
-    if not strict and isinstance(result, (list, tuple)) and len(result) == 1:
-        return result[0]
-    return result
+        return nest.pack_sequence_as(first.structure, outputs, expand_composites=True)
 
 
 def _named(outputs: Sequence[Tensor], name: str) -> list[Tensor]:
@@ -168,16 +166,21 @@ class _Branch:
         self.structure = structure
 
 
-def _branch(graph: Graph, scope: str, function: Callable[[], Any], what: str) -> _Branch:
+def _branch(graph: Graph, scope: str, function: Callable[[], Any], what: str, strict: bool) -> _Branch:
     region = Region(graph)
     with building(region, scope):
         returned = function()
         if returned is None:
             raise ValueError(f"cond: {what} returned nothing; it must return a tensor, an operation or a structure")
-        structure = nest.map_structure(_returned_value, returned)
+        structure = nest.map_structure(_returned_value, returned if strict else _without_list(returned))
         leaves = nest.flatten(structure, expand_composites=True)
         region.outputs = [region.own(tensor) for tensor in leaves]
     return _Branch(region, structure)
+
+
+def _without_list(returned: Any) -> Any:
+    """The element of a list or tuple of one."""
+    return returned[0] if isinstance(returned, (list, tuple)) and len(returned) == 1 else returned
 
 
 def _returned_value(value: TensorLike) -> Any:
@@ -370,11 +373,9 @@ def switch_case(
 def _first_that_holds(pairs: list[tuple[Tensor, Callable[[], Any]]], default: Callable[[], Any], strict: bool) -> Any:
     if not pairs:
         returned = default()
-        single = not strict and isinstance(returned, (list, tuple)) and len(returned) == 1
-        return returned[0] if single else nest.map_structure(_returned_value, returned)
+        return nest.map_structure(_returned_value, returned if strict else _without_list(returned))
     (pred, function), *others = pairs
-    # Within a branch a list of one element must stay what it is.
-    otherwise = default if not others else lambda: _first_that_holds(others, default, True)
+    otherwise = default if not others else lambda: _first_that_holds(others, default, strict)
     return cond(pred, function, otherwise, strict=strict)
 
 

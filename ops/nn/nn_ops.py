@@ -337,7 +337,10 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
         return shape_of(x)
     if isinstance(noise_shape, Tensor):
         return noise_shape
-    sizes = TensorShape(noise_shape).sizes
+    try:
+        sizes = TensorShape(noise_shape).sizes
+    except (TypeError, ValueError):  # there are tensors among its sizes
+        return noise_shape
     if None not in sizes:
         return list(sizes)
     if len(sizes) != x.shape.rank:

@@ -48,11 +48,6 @@ def _one_summary(op: Operation) -> list[TensorShape]:
     return [TensorShape([])]
 
 
-def _tagged_shape(op: Operation) -> list[TensorShape]:
-    op.inputs[0].shape.assert_has_rank(0)
-    return [TensorShape([])]
-
-
 # -- numbers -------------------------------------------------------------------------------------------
 
 
@@ -83,18 +78,13 @@ def _scalar_summary_kernel(ctx: KernelContext, tags: Array, values: Array) -> Ar
     return _summary(*[SummaryValue(tag=decoded(tag), simple_value=value) for tag, value in pairs])
 
 
-def _scalars_shape(op: Operation) -> list[TensorShape]:
-    op.inputs[0].shape.merge_with(op.inputs[1].shape)
-    return [TensorShape([])]
-
-
 SCALAR_SUMMARY = register(
     OpDef(
         name="ScalarSummary",
         inputs=("tags: string", "values: T"),
         outputs=("summary: string",),
         types={"T": dtypes.REAL},
-        shape=_scalars_shape,
+        shape=_one_summary,
         kernels=on_cpu(_scalar_summary_kernel),
     )
 )
@@ -171,7 +161,7 @@ HISTOGRAM_SUMMARY = register(
         inputs=("tag: string", "values: T"),
         outputs=("summary: string",),
         types={"T": dtypes.REAL},
-        shape=_tagged_shape,
+        shape=_one_summary,
         kernels=on_cpu(_histogram_summary_kernel),
     )
 )
@@ -206,8 +196,10 @@ def image_summary(
 
 
 def _image_summary_kernel(ctx: KernelContext, tag: Array, tensor: Array) -> Array:
-    if tensor.shape[3] not in (1, 3, 4):
-        raise InvalidArgumentError(f"{ctx.op_name}: images have {tensor.shape[3]} channels, expected 1, 3 or 4")
+    if tensor.ndim != 4 or tensor.shape[3] not in (1, 3, 4):
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: Tensor must be 4-D with last dim 1, 3, or 4, not {list(tensor.shape)}"
+        )
     bad_color = np.array(ctx.attr("bad_color"), np.uint8)[: tensor.shape[3]]
     images = [_as_pixels(image, bad_color) for image in tensor[: ctx.attr("max_images")]]
     tags = _numbered(f"{_text(tag)}/image", ctx.attr("max_images"))
@@ -243,16 +235,6 @@ def _as_pixels(image: Array, bad_color: Array) -> Array:
     return pixels
 
 
-def _image_shape(op: Operation) -> list[TensorShape]:
-    op.inputs[0].shape.assert_has_rank(0)
-    shape = op.inputs[1].shape
-    shape.assert_has_rank(4)
-    channels = None if shape.rank is None else shape.sizes[3]
-    if channels not in (None, 1, 3, 4):
-        raise ValueError(f"images must have 1, 3 or 4 channels, not {channels}")
-    return [TensorShape([])]
-
-
 IMAGE_SUMMARY = register(
     OpDef(
         name="ImageSummary",
@@ -260,7 +242,7 @@ IMAGE_SUMMARY = register(
         outputs=("summary: string",),
         attrs=("max_images", "bad_color"),
         types={"T": (dtypes.uint8, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)},
-        shape=_image_shape,
+        shape=_one_summary,
         kernels=on_cpu(_image_summary_kernel),
     )
 )
@@ -291,6 +273,8 @@ def _audio_summary_kernel(ctx: KernelContext, tag: Array, tensor: Array, sample_
     # A file has a whole number of frames a second. TensorFlow writes 1 for what would be 0.
     if not -0.5 <= rate < 1 << 32:
         raise InvalidArgumentError(f"{ctx.op_name}: sample_rate is {rate}, expected a number of frames a second")
+    if tensor.ndim not in (2, 3):
+        raise InvalidArgumentError(f"{ctx.op_name}: Tensor must be 3-D or 2-D, not of shape {list(tensor.shape)}")
     sounds = tensor[: ctx.attr("max_outputs")]
     sounds = sounds[..., None] if sounds.ndim == 2 else sounds
     tags = _numbered(f"{_text(tag)}/audio", ctx.attr("max_outputs"))
@@ -308,21 +292,13 @@ def _sound(samples: Array, rate: float) -> SummaryAudio:
     )
 
 
-def _audio_shape(op: Operation) -> list[TensorShape]:
-    op.inputs[0].shape.assert_has_rank(0)
-    op.inputs[2].shape.assert_has_rank(0)
-    if op.inputs[1].shape.rank not in (None, 2, 3):
-        raise ValueError(f"sounds must be [batch, frames] or [batch, frames, channels], not {op.inputs[1].shape}")
-    return [TensorShape([])]
-
-
 AUDIO_SUMMARY = register(
     OpDef(
         name="AudioSummaryV2",
         inputs=("tag: string", "tensor: float32", "sample_rate: float32"),
         outputs=("summary: string",),
         attrs=("max_outputs",),
-        shape=_audio_shape,
+        shape=_one_summary,
         kernels=on_cpu(_audio_summary_kernel),
     )
 )
@@ -358,12 +334,6 @@ def _tensor_summary_kernel(ctx: KernelContext, tag: Array, tensor: Array, metada
     return _summary(value)
 
 
-def _tensor_shape(op: Operation) -> list[TensorShape]:
-    op.inputs[0].shape.assert_has_rank(0)
-    op.inputs[2].shape.assert_has_rank(0)
-    return [TensorShape([])]
-
-
 TENSOR_SUMMARY = register(
     OpDef(
         name="TensorSummaryV2",
@@ -371,7 +341,7 @@ TENSOR_SUMMARY = register(
         outputs=("summary: string",),
         attrs=("description",),
         types={"T": dtypes.VALUES},
-        shape=_tensor_shape,
+        shape=_one_summary,
         kernels=on_cpu(_tensor_summary_kernel),
     )
 )

@@ -148,6 +148,10 @@ def test_functions_and_their_tensors(name, call, error):
         tpu.TPUEstimatorSpec("eval", **{name: call})
 
 
+def test_a_function_of_any_number_of_tensors():
+    tpu.TPUEstimatorSpec("eval", eval_metrics=(lambda *tensors: {"count": len(tensors)}, [1, 2, 3]))
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

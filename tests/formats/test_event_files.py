@@ -22,6 +22,7 @@ from tfray.formats.graph_proto import GraphDef
 from tfray.formats.meta_graph_proto import MetaGraphDef
 from tfray.formats.step_stats import RunMetadata
 from tfray.formats.tensorboard_graph import to_graph_proto
+from tfray.programs.plain_events import EventsWriter
 
 
 def writer_threads():
@@ -392,3 +393,16 @@ def test_sounds_have_whole_rates_in_their_files(rate, written):
         found = tf.Summary.FromString(session.run(sound)).value[0].audio
     assert found.sample_rate == pytest.approx(rate)
     assert int.from_bytes(found.encoded_audio_string[24:28], "little") == written
+
+
+def test_events_written_without_a_thread(tmp_path):
+    writer = EventsWriter(str(tmp_path / "mine").encode())
+    writer.WriteEvent(tf.Event(step=3, summary=tf.Summary(value=[tf.Summary.Value(tag="a", simple_value=0.5)])))
+    assert writer.Flush()
+    (path,) = tmp_path.iterdir()
+    assert path.name.startswith("mine.out.tfevents.") and writer.FileName().decode() == str(path)
+    assert [event.step for event in tf.train.summary_iterator(str(path))] == [0, 3]
+    assert writer.Close() and writer.Close()
+    writer.InitWithSuffix(b".second")
+    assert sum(each.name.endswith(".second") for each in tmp_path.iterdir()) == 1
+    writer.Close()

@@ -33,6 +33,13 @@ def test_varints_come_back(values):
     assert tf.train.Int64List.FromString(delimited(1, data)).value == values
 
 
+@pytest.mark.parametrize("given", [np.array([True, False]), [np.bool_(True), np.bool_(False)], [True, False]])
+def test_truths_in_lists_of_integers_are_0_and_1(given):
+    assert tf.train.Int64List(value=given).value == [1, 0]
+    with pytest.raises(TypeError):
+        tf.train.Int64List(value=[1.5])
+
+
 @pytest.mark.parametrize("data", [b"\x80", b"\x80" * 11 + b"\x01", b"\xff" * 40, b"\x01" * 40 + b"\x80"])
 def test_numbers_that_do_not_end_are_refused(data):
     with pytest.raises(DataLossError):

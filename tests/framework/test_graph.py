@@ -463,3 +463,9 @@ def test_a_cycle_of_control_inputs_is_an_error_and_no_hang():
 def test_a_shape_shows_its_dimensions_as_in_tensorflow_1():
     assert repr(tf.TensorShape([1, None])) == "TensorShape([Dimension(1), Dimension(None)])"
     assert repr(tf.TensorShape(None)) == "TensorShape(None)" and str(tf.TensorShape([1, None])) == "(1, ?)"
+
+
+def test_programs_give_tensors_attributes_of_their_own():
+    tensor = tf.constant(1)
+    tensor.mine = ["a"]
+    assert tensor.mine == ["a"] and not hasattr(tensor, "other")

@@ -83,3 +83,81 @@ def test_loops_and_variables_are_shared_by_copies():
         session.run(tf.global_variables_initializer())
         assert session.run(other).tolist() == session.run(y, {x: [1, 2]}).tolist() == [15, 30]
     assert len(tf.global_variables()) == 1
+
+
+def test_parts_of_a_graph(line):
+    a, b, c, total, product, negative = line
+    view = ge.sgv([total.op, product.op])
+    assert view.inputs == [a, b, c] and view.outputs == [product] and view.consumers() == [negative.op]
+    assert view and not ge.sgv() and ge.sgv(view) is view and view.op(1) is product.op
+    graph = tf.get_default_graph()
+    assert ge.sgv_scope("inner", graph).ops == [total.op] == ge.select_ops("inner/.*", graph=graph)
+    assert ge.select_ts("[ab]:", graph=graph) == [a, b] and ge.sgv(product).ops == [product.op]
+    assert ge.select_ops([total.op, product.op], positive_filter=lambda op: op.type == "Mul") == [product.op]
+    with pytest.raises(ValueError, match="needs a graph"):
+        ge.select_ops("inner/.*")
+
+
+def test_copies_of_parts(line):
+    a, _, c, total, product, _ = line
+    copy, made = ge.copy_with_input_replacements([product.op, total.op], {a: tf.constant(10.0)}, dst_scope="copy")
+    assert names(copy.ops) == ["copy/inner/total", "copy/product"]
+    doubled = made.transformed(product)
+    assert made.original(doubled) is product and made.transformed(c) is None and made.transformed(c, c) is c
+    assert made.transformed([total.op, product.op]) == [doubled.op.inputs[0].op, doubled.op]
+    with tf.Session() as session:
+        assert session.run([product, doubled], {"a:0": 1.0, "b:0": 2.0, "c:0": 3.0}) == [9, 36]
+
+
+def test_other_inputs(line):
+    a, b, c, total, product, negative = line
+    feeds = {a: 1.0, b: 2.0, c: 3.0}
+    later = tf.identity(c * 10.0, "later")
+    with tf.Session() as session:
+        assert session.run(negative, feeds) == -9
+        assert ge.reroute_ts([later], [total], cannot_modify=[product.op]) == 0
+        assert ge.reroute_ts([later], [total], can_modify=[product.op]) == 1
+        assert session.run(negative, feeds) == -90, "a step that was run before is made anew"
+        assert session.run(tf.gradients(negative, c)[0], feeds) == -60, "an operation may take what is newer"
+        ge.swap_ts([a], [b])
+        assert session.run(total - 2.0 * a, feeds) == 1 and total.op.inputs == (b, a)
+    with pytest.raises(ValueError, match="1 tensors to take, and 2"):
+        ge.reroute_ts([a], [b, c])
+    with pytest.raises(TypeError, match="int32"):
+        ge.reroute_ts(tf.constant(1), a)
+
+
+def test_control_inputs(line):
+    *_, product, negative = line
+    counter = tf.Variable(0)
+    count = counter.assign_add(1)
+    ge.add_control_inputs(negative.op, count.op)
+    with pytest.raises(ValueError, match="already"):
+        ge.add_control_inputs(negative.op, [count.op])
+    with tf.Session() as session:
+        session.run(counter.initializer)
+        session.run(negative, {product: 1.0, "b:0": 1.0})
+        assert session.run(counter) == 1
+        ge.remove_control_inputs(negative.op, count.op)
+        session.run(negative, {product: 1.0, "b:0": 1.0})
+        assert session.run(counter) == 1
+    with pytest.raises(ValueError, match="no control inputs"):
+        ge.remove_control_inputs(negative.op, count.op)
+
+
+def test_values_computed_again_for_gradients():
+    """The first half is computed a second time for its gradients, as programs do that save memory."""
+    x, w = tf.placeholder(tf.float32, [2, 2]), tf.get_variable("w", [2, 2], initializer=tf.ones_initializer())
+    middle = tf.tanh(tf.matmul(x, w))
+    loss = tf.reduce_sum(tf.square(tf.matmul(middle, w)))
+    cut = tf.stop_gradient(middle)
+    made = ge.copy_with_input_replacements(
+        ge.get_forward_walk_ops(middle, within_ops=ge.get_backward_walk_ops(loss)), {}
+    )
+    ge.reroute_ts([cut], [middle], can_modify=made[1].transformed([*made[1]._transformed_ops]))
+    d_cut, d_w = tf.gradients(made[1].transformed(loss), [cut, w])
+    (d_first,) = tf.gradients(middle, w, grad_ys=d_cut)
+    with tf.Session() as session:
+        session.run(w.initializer)
+        both = session.run([d_w + d_first, tf.gradients(loss, w)[0]], {x: [[0.1, 0.2], [0.3, 0.4]]})
+    assert both[0] == pytest.approx(both[1])

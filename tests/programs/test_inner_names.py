@@ -7,6 +7,8 @@ import pytest
 import tfray as tf
 from tfray.config import Hints, RewriterConfig
 from tfray.framework.graph import Tensor
+from tfray.library.functions.traced_function import Defun
+from tfray.programs import inplace_rows, internal_names, layer_internals
 
 
 @tf.RegisterGradient("TestInnerNamesTwice")
@@ -95,3 +97,95 @@ def test_options_without_effect():
     with pytest.raises(tf.errors.InvalidArgumentError, match="gpu_options"):
         tf.ConfigProto(gpu_options=3)
     assert repr(Hints(a=1)) == "Hints(a=1)" and Hints(a=1) != Hints(a=2)
+
+
+def test_devices_of_scopes_are_given_to_what_stands_for_an_operation():
+    class Taker:
+        device = None
+
+        def _set_device(self, device):
+            self.device = device
+
+    class StringTaker(Taker):
+        def _set_device_from_string(self, device):
+            self.device = device
+
+    graph = tf.get_default_graph()
+    takers = Taker(), StringTaker()
+    for taker in takers:
+        graph._apply_device_functions(taker)
+        assert taker.device is None, "no scope asks for a device"
+    with tf.device("/job:ps"), tf.device("/gpu:1"):
+        for taker in takers:
+            graph._apply_device_functions(taker)
+    assert (takers[0].device.job, takers[0].device.device_type) == ("ps", "GPU")
+    assert takers[1].device == "/job:ps/device:GPU:1"
+
+
+def test_inputs_are_changed():
+    a, b = tf.constant(1.0), tf.constant(2.0)
+    total = tf.add(a, a)
+    total.op._update_input(1, b)
+    assert total.op._inputs == [a, b] and total.op._outputs == [total] and a.consumers() == b.consumers() == [total.op]
+    with tf.Session() as session:
+        assert session.run(total) == 3
+    with pytest.raises(TypeError, match="int32"):
+        total.op._update_input(0, tf.constant(1))
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="another graph"):
+        total.op._update_input(0, tf.constant(1.0))
+
+
+def test_what_values_are():
+    tensor, variable = tf.constant(1.0), tf.Variable(1.0)
+    sparse = tf.SparseTensor([[0]], [1.0], [2])
+    assert isinstance(tensor, internal_names.TensorLike) and isinstance(sparse, internal_names.TensorLike)
+    assert not isinstance(variable, internal_names.TensorLike) and not isinstance(1.0, internal_names.TensorLike)
+    dense = [internal_names.is_dense_tensor_like(each) for each in (tensor, variable, sparse, 1.0)]
+    assert dense == [True, True, False, False]
+    assert tensor.shape._dims == [] and tf.TensorShape(None)._dims is None
+    assert variable.op.op_def.is_stateful and not tensor.op.op_def.is_stateful
+    assert internal_names.ShardContext().number_of_shards is None
+
+
+def test_shapes_as_tensors():
+    fed = tf.placeholder(tf.float32, [None, 2])
+    known = internal_names.shape_as_tensor(tf.TensorShape([2, 3]))
+    with tf.Session() as session:
+        found = session.run([known, internal_names.shape_internal(fed, out_type=tf.int64)], {fed: [[1.0, 2.0]]})
+    assert found[0].tolist() == [2, 3] and found[1].tolist() == [1, 2] and known.dtype is tf.int32
+    with pytest.raises(ValueError, match="partially known"):
+        internal_names.shape_as_tensor(fed.shape)
+
+
+@pytest.mark.parametrize(
+    ("function", "rows", "values", "expected"),
+    [
+        (inplace_rows.alias_inplace_update, 1, [7, 8], [[0, 1], [7, 8], [4, 5]]),
+        (inplace_rows.inplace_add, [2, 0], [[1, 1], [2, 2]], [[2, 3], [2, 3], [5, 6]]),
+        (inplace_rows.alias_inplace_sub, None, [[0, 1], [1, 1], [4, 0]], [[0, 0], [1, 2], [0, 5]]),
+    ],
+)
+def test_rows_changed_in_place(function, rows, values, expected):
+    x = tf.reshape(tf.range(6), [3, 2])
+    with tf.Session() as session:
+        assert session.run(function(x, rows, values)).tolist() == expected
+        assert session.run(x)[1].tolist() == [2, 3]
+        assert session.run(inplace_rows.empty_like(x) + inplace_rows.empty([3, 2], tf.int32)).tolist() == [[0, 0]] * 3
+
+
+def test_what_can_be_reached():
+    a, v = tf.placeholder(tf.float32, []), tf.Variable(1.0)
+    total = a + v
+    result = total * 2.0
+    found = layer_internals.get_reachable_from_inputs([a])
+    assert {a, total, total.op, result, result.op} <= found and v.op not in found
+    assert {v, v.op, result} <= layer_internals.get_reachable_from_inputs({"v": v})
+
+
+def test_hints_of_functions():
+    @Defun(tf.float32, compiled=True, separate_compiled_gradients=True, noinline=True)
+    def doubled(x):
+        return 2.0 * x
+
+    with tf.Session() as session:
+        assert session.run(doubled(tf.constant(3.0), compiled=True)) == 6

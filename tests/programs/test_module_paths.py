@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pickle
+import pydoc
 import subprocess
 import sys
 from types import ModuleType
@@ -135,6 +137,11 @@ from tensorflow.python.training import moving_averages, optimizer, saver, traini
 from tensorflow.python.training.basic_session_run_hooks import LoggingTensorHook
 from tensorflow.python.training.server_lib import ClusterSpec, Server
 from tensorflow.python.util import compat, deprecation, nest, tf_export
+from tensorflow.python.util import function_utils, tf_contextlib, tf_decorator, tf_inspect
+from tensorflow.python.eager import context
+from tensorflow.python.ops.rnn import rnn_cell_impl
+from tensorflow.python.ops.array_ops import math_ops, ops, tensor_shape
+from tensorflow.contrib import cluster_resolver as contrib_cluster_resolver, distribute, eager, summary
 from tensorflow.python.util.tf_export import tf_export as exported
 """.strip().splitlines()
 
@@ -164,6 +171,43 @@ def test_paths_lead_to_what_they_name(tf):
     assert tensor_shape.vector(3).as_list() == [3] and tensor_shape.unknown_shape().ndims is None
     assert tensor_util.constant_value is tfray.contrib.util.constant_value
     assert tf.python.ops.array_ops is array_ops
+    assert tf.compat.dimension_value(tfray.TensorShape([3])[0]) == 3
+    assert tf.compat.dimension_at_index(tfray.TensorShape([3]), 0).value == 3
+
+
+def test_modules_that_others_import_are_found_in_them(tf):
+    from tensorflow.python.ops import rnn, rnn_cell_impl
+
+    assert rnn.rnn_cell_impl is rnn_cell_impl and rnn.dtypes is tf.python.framework.dtypes
+    assert not hasattr(tf.nn, "rnn_cell_impl")
+
+
+def test_what_is_not_there_in_a_module_of_contrib_is_told_when_it_is_used(tf):
+    from tensorflow.contrib import cluster_resolver
+
+    with pytest.raises(AttributeError, match=r"tf\.contrib\.cluster_resolver\.TPUClusterResolver .* use CPUs and GPUs"):
+        cluster_resolver.TPUClusterResolver("a")
+
+
+def test_pythons_own_questions_are_answered_at_once(tf, monkeypatch):
+    """`inspect` asks all modules for their files for each frame of a stack."""
+    module = importlib.import_module("tensorflow.python.util.tf_decorator")
+    monkeypatch.setattr(tensorflow_modules, "absent", lambda *anything: pytest.fail("names like it are looked for"))
+    assert not hasattr(module, "__file__")
+
+
+def test_names_are_located_by_their_paths(tf):
+    assert pydoc.locate("tensorflow.nn.rnn_cell.LSTMCell") is tf.nn.rnn_cell.LSTMCell
+    assert pydoc.locate("tensorflow.identity") is tf.identity and pydoc.locate("tensorflow.nn.nonsense") is None
+    with pytest.raises(ModuleNotFoundError, match=r"tf\.nonsense does not exist") as caught:
+        importlib.import_module("tensorflow.nonsense")
+    assert caught.value.name == "tensorflow.nonsense"
+
+
+def test_functions_tell_their_arguments(tf):
+    spec = inspect.getfullargspec(tf.while_loop)
+    assert spec.args[:3] == ["cond", "body", "loop_vars"] and "maximum_iterations" in spec.args
+    assert inspect.getfullargspec(tf.nn.conv2d).args[0] == "input"
 
 
 def test_every_entry_of_the_table_resolves(tf):
@@ -185,12 +229,12 @@ def test_every_entry_of_the_table_resolves(tf):
 @pytest.mark.parametrize(
     ("line", "asked", "there"),
     [
-        ("import tensorflow.python.ops.nonsense", "tf.python.ops.nonsense", "array_ops"),
-        ("from tensorflow.python.ops import nonsense", "tf.python.ops.nonsense", "array_ops"),
+        ("import tensorflow.python.ops.array_opps", "tf.python.ops.array_opps", "array_ops"),
+        ("from tensorflow.python.ops import array_opps", "tf.python.ops.array_opps", "array_ops"),
         ("from tensorflow.python.ops.array_ops import nonsense", "array_ops.nonsense", "nearest"),
         ("import tensorflow.nonsense.inner", "tf.nonsense", "nearest"),
         ("from tensorflow import matmull", "tf.matmull", "matmul"),
-        ("from tensorflow.contrib import eager", "tf.contrib.eager", "tf.Session"),
+        ("from tensorflow.contrib.eager import Iterator", "tf.contrib.eager.Iterator", "tf.Session"),
         ("import tensorflow.compat.v2 as tf", "tf.compat.v2", "v1"),
         ("from tensorflow import mul", "tf.mul", "tf.multiply"),
     ],

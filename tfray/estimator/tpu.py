@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -288,11 +289,11 @@ def _check_call(name: str, call: Any) -> None:
         raise TypeError(f"TPUEstimatorSpec: {name} begins with {function!r}, expected a function")
     if not isinstance(tensors, (tuple, list, dict)):
         raise ValueError(f"TPUEstimatorSpec: {name} ends with {tensors!r}, expected a list or dictionary of tensors")
-    names = parameters_of(function)
-    if not isinstance(tensors, dict) and len(names) != len(tensors):
-        raise RuntimeError(
-            f"TPUEstimatorSpec: {name} has {len(tensors)} tensors, and its function takes {', '.join(names) or 'none'}"
-        )
+    parameters = inspect.signature(function).parameters
+    takes_any = any(each.kind is each.VAR_POSITIONAL for each in parameters.values())
+    if not isinstance(tensors, dict) and not takes_any and len(parameters) != len(tensors):
+        taken = ", ".join(parameters) or "none"
+        raise RuntimeError(f"TPUEstimatorSpec: {name} has {len(tensors)} tensors, and its function takes {taken}")
 
 
 def _called(call: Any) -> Any:

@@ -170,12 +170,13 @@ class EventFile:
     Args:
         folder: Where to; it is made when it is not there.
         suffix: End of the file's name.
+        prefix: Its beginning.
     """
 
-    def __init__(self, folder: files.PathLike, suffix: str = "") -> None:
+    def __init__(self, folder: files.PathLike, suffix: str = "", prefix: str = "events") -> None:
         folder = files.given_path(folder, "folder")
         files.make_folders(folder)
-        self.path = _free_path(folder, suffix)
+        self.path = _free_path(folder, suffix, prefix)
         self._records = TFRecordWriter(self.path)
         self.write(Event(wall_time=time.time(), file_version=FILE_VERSION))
         self.flush()
@@ -201,9 +202,9 @@ class EventFile:
         self.close()
 
 
-def _free_path(folder: str, suffix: str) -> str:
+def _free_path(folder: str, suffix: str, prefix: str) -> str:
     """A path of the form that TensorBoard looks for, where no file is: another writer may have taken this second's."""
-    start = f"{folder.rstrip('/') or '/'}/events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
+    start = f"{folder.rstrip('/') or '/'}/{prefix}.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
     path, number = f"{start}{suffix}", 0
     while files.exists(path):
         number += 1

@@ -20,9 +20,11 @@ import functools
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+
+import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats.large_contents import Contents, FileOctets
@@ -71,6 +73,17 @@ class Field:
     apart: bool = False
 
 
+_COUNTS: Final = ("int64", "int32", "uint64", "uint32")
+
+
+def _with_numbers(fields: Sequence[Field], values: Mapping[str, Any]) -> dict[str, Any] | None:
+    """`values` with 0 and 1 for truths in lists of integers, as protobuf once took them; None where there are none."""
+    lists = {field.name for field in fields if field.repeated and field.kind in _COUNTS} & values.keys()
+    arrays = {name: np.asarray(values[name]) for name in lists}
+    found = {name: array.astype(np.int64) for name, array in arrays.items() if array.dtype == bool}
+    return {**values, **found} if found else None
+
+
 class MessageType(type):
     """The type of the declared classes: calling one makes a message of the class that protobuf makes of its fields."""
 
@@ -90,6 +103,8 @@ class MessageType(type):
         try:
             return cls._maker(**values)
         except (TypeError, ValueError, AttributeError) as error:
+            if (plain := _with_numbers(cls.FIELDS, values)) is not None:
+                return cls._maker(**plain)
             given = ", ".join(f"{name}={abbreviated(value)}" for name, value in values.items())
             names = ", ".join(field.name for field in cls.FIELDS)
             kind = ValueError if isinstance(error, ValueError) else TypeError

@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
 
 
 class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
-    """One output of an operation: a value that exists while a step runs.
+    """One output of an operation: a value that exists while a step runs. Programs may give it attributes of their own.
 
     Attributes:
         op: The operation that computes it.
@@ -39,7 +39,7 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
         aliases: Names that `tf.contrib.slim.utils` has given to it, only if there are any.
     """
 
-    __slots__ = ("__weakref__", "_keras_mask", "_shape", "aliases", "assign", "dtype", "op", "value_index")
+    __slots__ = ("__dict__", "__weakref__", "_shape", "dtype", "op", "value_index")
 
     assign: Callable[..., Tensor]
     aliases: list[str]
@@ -116,8 +116,7 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(f"{self!r} is symbolic: run it in a session to get an array")
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         # Identity, as in TensorFlow 1, so that tensors serve as dictionary keys; tf.equal compares values.

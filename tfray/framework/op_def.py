@@ -363,6 +363,11 @@ class OpDef:
         object.__setattr__(self, "output_arguments", tuple(map(Argument.parse, self.outputs)))
 
     @property
+    def is_stateful(self) -> bool:
+        """`stateful`, as TensorFlow calls it."""
+        return self.stateful
+
+    @property
     def returns_sequence(self) -> bool:
         """Whether kernels return a sequence of arrays: there are several outputs, or any number of them."""
         return len(self.output_arguments) > 1 or any(a.count is not None for a in self.output_arguments)

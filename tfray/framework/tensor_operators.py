@@ -150,6 +150,10 @@ _GRADIENT = "_gradient_op_type"
 """The attribute that names the gradient function of one operation."""
 
 
+REWIRED: Final = "rewired"
+"""Key of a graph's list of operations whose inputs were changed: they may be older than what they take."""
+
+
 class TensorInnerNames:
     """What a tensor has besides its interface."""
 
@@ -188,6 +192,35 @@ class OperationInnerNames:
     def _output_types(self: Any) -> list[int]:
         return [tensor.dtype.as_datatype_enum for tensor in self.outputs]
 
+    @property
+    def _inputs(self: Any) -> list[Any]:
+        return list(self.inputs)
+
+    @property
+    def _outputs(self: Any) -> list[Any]:
+        return list(self.outputs)
+
+    def _update_input(self: Any, index: int, tensor: Any) -> None:
+        """Take another tensor as an input. The caller ensures that no cycle arises.
+
+        Raises:
+            TypeError: It has another dtype.
+            ValueError: It is of another graph.
+        """
+        before = self.inputs[index]
+        if tensor.dtype is not before.dtype:
+            raise TypeError(
+                f"input {index} of {self.name} is {before.dtype.name}, and {tensor.name} {tensor.dtype.name}"
+            )
+        if tensor.graph is not self.graph:
+            raise ValueError(f"{tensor.name} is of another graph than {self.name}")
+        op = self  # mypy takes an assignment to `self.inputs` for its declaration
+        op.inputs = (*op.inputs[:index], tensor, *op.inputs[index + 1 :])
+        self.graph._consumers[before].remove(self)
+        self.graph._consumers.setdefault(tensor, []).append(self)
+        self.graph.extra(REWIRED, list).append(self)
+        self.graph._changed()
+
     def _set_attr(self: Any, attr_name: str, attr_value: Any) -> None:
         """Set an attribute to what a `tf.AttrValue` holds.
 
@@ -203,6 +236,10 @@ class OperationInnerNames:
         """Ask for a device."""
         self._device = canonical_name(str(device or ""))
         self.graph._changed()
+
+    def _set_device_from_string(self: Any, device_str: str) -> None:
+        """Ask for a device."""
+        self._set_device(device_str)
 
     def _add_control_input(self: Any, op: Any) -> None:
         """Make it run after `op` too."""
@@ -251,6 +288,15 @@ class GraphInnerNames:
     @property
     def _ops_by_name(self: Any) -> Mapping[str, Any]:
         return self._ops
+
+    def _apply_device_functions(self: Any, op: Any) -> None:
+        """Give an operation, or what stands for one, the device that the current scopes ask for, if any."""
+        if self._devices:
+            device = self._device_for(op, getattr(op, "device", None) or "")
+            if hasattr(op, "_set_device_from_string"):
+                op._set_device_from_string(device)
+            else:
+                op._set_device(DeviceSpec.from_string(device))
 
     def _get_control_flow_context(self: Any) -> None:
         """Branches and loops are graphs of their own here: there are no contexts."""

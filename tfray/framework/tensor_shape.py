@@ -195,6 +195,8 @@ class TensorShape:
         """Every dimension, or None when the rank is unknown."""
         return None if self._sizes is None else [Dimension(size) for size in self._sizes]
 
+    _dims = dims  # as TensorFlow keeps them within, where Keras looks
+
     def as_list(self) -> list[int | None]:
         """Every size, None where unknown. Raises `ValueError` when the rank is unknown."""
         return list(self.sizes)

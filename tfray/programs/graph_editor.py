@@ -1,4 +1,4 @@
-"""``tf.contrib.graph_editor``: operations that lie before and behind others, and copies with other inputs."""
+"""``tf.contrib.graph_editor``: operations that lie before and behind others, copies, and other inputs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from tfray.framework import nest
-from tfray.framework.graph import Graph, Operation, Tensor
+from tfray.framework.graph import Graph, Operation, Tensor, get_default_graph
+from tfray.framework.traversal import topological_order
 
 __all__ = [
+    "SubGraphView",
+    "TransformerInfo",
+    "add_control_inputs",
+    "copy_with_input_replacements",
     "filter_ops",
     "filter_ops_from_regex",
     "filter_ts",
@@ -25,6 +30,16 @@ __all__ = [
     "graph_replace",
     "make_list_of_op",
     "make_list_of_t",
+    "make_view",
+    "make_view_from_scope",
+    "remove_control_inputs",
+    "reroute_ts",
+    "select_ops",
+    "select_ops_and_ts",
+    "select_ts",
+    "sgv",
+    "sgv_scope",
+    "swap_ts",
 ]
 
 Within = Callable[[Operation], bool]
@@ -312,17 +327,83 @@ def graph_replace(
     between = get_walks_intersection_ops(list(replacement_ts), targets, control_ios=True)
     if not between:
         raise ValueError("Targets and replacements are not connected!")
-    graph, prefix = targets[0].graph, src_scope.rstrip("/")
+    made = _copy(between, replacement_ts, dst_scope, src_scope, reuse_dst_scope)
+    return nest.pack_sequence_as(target_ts, [made.transformed(tensor, tensor) for tensor in targets])
+
+
+class TransformerInfo:
+    """Which operations and tensors are copies of which.
+
+    Args:
+        ops: The copies of operations.
+        replaced: The tensors that stand for others.
+    """
+
+    def __init__(self, ops: dict[Operation, Operation], replaced: Mapping[Tensor, Tensor]) -> None:
+        self._transformed_ops = ops
+        tensors = {
+            before: after for op, copy in ops.items() for before, after in zip(op.outputs, copy.outputs, strict=True)
+        }
+        self._transformed_ts = {**tensors, **replaced}
+
+    def transformed(self, original: Any, missing: Any = None) -> Any:
+        """The copy of an operation or a tensor, or of each of several; `missing` where there is none."""
+        found: dict[Any, Any] = {**self._transformed_ops, **self._transformed_ts}
+        return nest.map_structure(lambda each: found.get(each, missing), original)
+
+    def original(self, transformed: Any, missing: Any = None) -> Any:
+        """What an operation or a tensor is a copy of, likewise."""
+        pairs = [*self._transformed_ops.items(), *self._transformed_ts.items()]
+        found: dict[Any, Any] = {after: before for before, after in pairs}
+        return nest.map_structure(lambda each: found.get(each, missing), transformed)
+
+
+def copy_with_input_replacements(
+    sgv: Any,
+    replacement_ts: Mapping[Tensor, Tensor],
+    dst_graph: Graph | None = None,
+    dst_scope: str = "",
+    src_scope: str = "",
+    reuse_dst_scope: bool = False,
+) -> tuple[SubGraphView, TransformerInfo]:
+    """A copy of a part of a graph. What it takes from outside it takes as the original does, or replaced.
+
+    Args:
+        sgv: A `SubGraphView`, or operations.
+        replacement_ts: For tensors that it takes others, which take their places.
+        dst_graph: The graph of the copy: that of the original.
+        dst_scope: See `graph_replace`.
+        src_scope: Likewise.
+        reuse_dst_scope: Likewise.
+
+    Returns:
+        The copy, and which operations are copies of which.
+
+    Raises:
+        ValueError: `dst_graph` is another graph.
+    """
+    view = make_view(sgv)
+    if dst_graph is not None and dst_graph is not view.graph:
+        raise ValueError("the copy of a part of a graph is in the same graph")
+    made = _copy(view.ops, replacement_ts, dst_scope, src_scope, reuse_dst_scope)
+    return SubGraphView(made.transformed(view.ops)), made
+
+
+def _copy(
+    ops: Iterable[Operation], replaced: Mapping[Tensor, Tensor], dst_scope: str, src_scope: str, reuse: bool
+) -> TransformerInfo:
+    ops, prefix = list(ops), src_scope.rstrip("/")
     copies: dict[Operation, Operation] = {}
 
     def copied(tensor: Tensor) -> Tensor:
-        if tensor in replacement_ts:
-            return replacement_ts[tensor]
+        if tensor in replaced:
+            return replaced[tensor]
         return copies[tensor.op].outputs[tensor.value_index] if tensor.op in copies else tensor
 
-    scope = dst_scope.rstrip("/") + "/" if reuse_dst_scope and dst_scope else dst_scope
+    scope = dst_scope.rstrip("/") + "/" if reuse and dst_scope else dst_scope
+    graph = ops[0].graph if ops else get_default_graph()
     with graph.as_default(), graph.name_scope(None), graph.name_scope(scope or None), graph.control_dependencies(None):
-        for op in sorted(between, key=lambda op: op.id):
+        for op in topological_order(ops):
             copies[op] = graph.add_operation(
                 op.type,
                 [copied(tensor) for tensor in op.inputs],
@@ -331,4 +412,173 @@ def graph_replace(
                 control_inputs=[copies.get(each, each) for each in op.control_inputs],
                 device=op.device,
             )
-    return nest.pack_sequence_as(target_ts, [copied(tensor) for tensor in targets])
+    return TransformerInfo(copies, replaced)
+
+
+# -- parts ---------------------------------------------------------------------------------------------
+
+
+class SubGraphView:
+    """A part of a graph.
+
+    Args:
+        inside_ops: The operations in it.
+
+    Attributes:
+        ops: Likewise, as a list.
+        inputs: The tensors that it takes from outside, each once.
+        outputs: The tensors of it that something outside takes, or that nothing takes.
+        graph: The graph; None of no operations.
+    """
+
+    def __init__(self, inside_ops: Any = ()) -> None:
+        self.ops = list(dict.fromkeys(make_list_of_op(inside_ops)))
+        inside = frozenset(self.ops)
+        self.graph = self.ops[0].graph if self.ops else None
+        taken = (tensor for op in self.ops for tensor in op.inputs)
+        self.inputs = list(dict.fromkeys(tensor for tensor in taken if tensor.op not in inside))
+        made = (tensor for op in self.ops for tensor in op.outputs)
+        self.outputs = [each for each in made if not each.consumers() or set(each.consumers()) - inside]
+
+    def op(self, op_id: int) -> Operation:
+        """An operation by its place."""
+        return self.ops[op_id]
+
+    def is_passthrough(self, t: Tensor) -> bool:
+        """Whether a tensor goes through without an operation: none does."""
+        return False
+
+    def consumers(self) -> list[Operation]:
+        """The operations outside that take its outputs."""
+        inside = frozenset(self.ops)
+        return [op for op in get_consuming_ops(self.outputs) if op not in inside]
+
+    def __bool__(self) -> bool:
+        return self.graph is not None
+
+
+def make_view(*args: Any, **kwargs: Any) -> SubGraphView:
+    """The part of a graph that operations make up.
+
+    Args:
+        *args: A view, operations, or tensors, which stand for what makes them; or expressions for their names.
+        **kwargs: ``graph``: where to look for names.
+    """
+    if len(args) == 1 and isinstance(args[0], SubGraphView):
+        return args[0]
+    return SubGraphView([each.op if isinstance(each, Tensor) else each for each in select_ops_and_ts(*args, **kwargs)])
+
+
+sgv = make_view
+
+
+def make_view_from_scope(scope: str, graph: Graph) -> SubGraphView:
+    """The part of a graph that is within a name scope."""
+    return SubGraphView(get_name_scope_ops(graph, scope))
+
+
+sgv_scope = make_view_from_scope
+
+
+def select_ops(*args: Any, **kwargs: Any) -> list[Operation]:
+    """Operations, and those whose names an expression matches from the start.
+
+    Args:
+        *args: Operations, lists of them, or expressions. One that begins with ``(?#ts)`` is for tensors, and skipped.
+        **kwargs: ``graph``: where to look for names. ``positive_filter``: a function that says which ones to take.
+
+    Raises:
+        ValueError: There is an expression, and no graph.
+    """
+    return [each for each in select_ops_and_ts(*args, **kwargs) if isinstance(each, Operation)]
+
+
+def select_ts(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """Tensors, and those whose names an expression matches from the start; see `select_ops`."""
+    marked = [f"(?#ts){each}" if isinstance(each, str) and not each.startswith("(?#ts)") else each for each in args]
+    return [each for each in select_ops_and_ts(*marked, **kwargs) if isinstance(each, Tensor)]
+
+
+def select_ops_and_ts(*args: Any, **kwargs: Any) -> list[Any]:
+    """Operations, and the tensors whose names expressions after ``(?#ts)`` match; see `select_ops`."""
+    graph, wanted = kwargs.get("graph"), kwargs.get("positive_filter")
+    found: dict[Any, None] = {}
+    for each in args:
+        if not isinstance(each, str | re.Pattern):
+            found.update(dict.fromkeys(_listed(each)))
+            continue
+        if graph is None:
+            raise ValueError(f"to find {each!r}, select needs a graph")
+        expression = each if isinstance(each, str) else each.pattern
+        among = get_tensors(graph) if expression.startswith("(?#ts)") else graph.get_operations()
+        found.update(dict.fromkeys(one for one in among if re.match(expression, one.name)))
+    return [each for each in found if wanted is None or wanted(each)]
+
+
+# -- other inputs --------------------------------------------------------------------------------------
+
+
+def reroute_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+    """Let what takes tensors take others in their places.
+
+    Args:
+        ts0: The tensors that are then taken.
+        ts1: As many tensors, each of which is no longer taken.
+        can_modify: The operations to change; all when None.
+        cannot_modify: Operations to leave as they are.
+
+    Returns:
+        How many inputs were changed.
+
+    Raises:
+        ValueError: There are not as many of one as of the other, or they are of several graphs.
+        TypeError: The dtypes of two differ.
+    """
+    new, old = make_list_of_t(ts0, allow_graph=False), make_list_of_t(ts1, allow_graph=False)
+    if len(new) != len(old):
+        raise ValueError(f"there are {len(new)} tensors to take, and {len(old)} that are taken")
+    allowed = None if can_modify is None else frozenset(make_list_of_op(can_modify))
+    kept = frozenset(make_list_of_op(cannot_modify or []))
+    changes = [
+        (op, index, after)
+        for after, before in zip(new, old, strict=True)
+        for op in before.consumers()
+        if op not in kept and (allowed is None or op in allowed)
+        for index, tensor in enumerate(op.inputs)
+        if tensor is before
+    ]
+    for op, index, after in changes:
+        op._update_input(index, after)
+    return len(changes)
+
+
+def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+    """Let what takes tensors of either list take those of the other; see `reroute_ts`."""
+    first, second = make_list_of_t(ts0, allow_graph=False), make_list_of_t(ts1, allow_graph=False)
+    return reroute_ts([*first, *second], [*second, *first], can_modify, cannot_modify)
+
+
+def add_control_inputs(op: Operation, cops: Any) -> None:
+    """Make an operation run after others too.
+
+    Raises:
+        ValueError: It does already.
+    """
+    ops = make_list_of_op(cops, allow_graph=False)
+    if there := [each for each in ops if each in op.control_inputs]:
+        raise ValueError(f"{there} are control inputs of {op.name} already")
+    op.add_control_inputs(ops)
+
+
+def remove_control_inputs(op: Operation, cops: Any) -> None:
+    """Let an operation no longer wait for others.
+
+    Raises:
+        ValueError: It does not wait for one of them.
+    """
+    ops = make_list_of_op(cops, allow_graph=False)
+    if missing := [each for each in ops if each not in op.control_inputs]:
+        raise ValueError(f"{missing} are no control inputs of {op.name}")
+    for each in ops:
+        del op._control_inputs[each]
+    op.graph._changed()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tfray.config import ConfigProto
 from tfray.formats.message import Field, Message
@@ -14,6 +15,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.device_spec import DeviceSpec, canonical_name
 from tfray.framework.dtypes import int32, resource
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
@@ -21,7 +23,7 @@ from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.broadcast_ops import ones_like
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.partition_ops import dynamic_stitch
-from tfray.ops.arrays.shape_ops import cast, identity, size
+from tfray.ops.arrays.shape_ops import cast, identity, shape, size
 from tfray.ops.math.rounding_ops import floormod
 from tfray.ops.state.state_ops import read_variable
 from tfray.runtime.device import cpu_device_count, local_device_names
@@ -88,6 +90,19 @@ def is_sparse(tensor: Any) -> bool:
     return isinstance(tensor, (SparseTensor, SparseTensorValue))
 
 
+class TensorLike(ABC):  # noqa: B024 (nothing derives from it)
+    """What stands for values in a graph: tensors, sparse ones, and rows with their indices."""
+
+
+for _kind in (Tensor, SparseTensor, IndexedSlices):
+    TensorLike.register(_kind)
+
+
+def is_dense_tensor_like(t: Any) -> bool:
+    """Whether `t` is a tensor or a variable."""
+    return isinstance(t, (Tensor, Variable))
+
+
 def unchanged(*args: Any, **kwargs: Any) -> Callable[[_Decorated], _Decorated]:
     """A decorator that changes nothing: what TensorFlow marks as public or deprecated with it is used as it is."""
     return lambda decorated: decorated
@@ -126,6 +141,26 @@ def executing_eagerly_outside_functions() -> bool:
     return False
 
 
+def in_graph_mode() -> bool:
+    """Whether operations go into a graph: they always do."""
+    return True
+
+
+def no_context(*args: Any) -> None:
+    """The context of an operation that is in a branch, a loop or a compiled cluster: there are none."""
+
+
+def is_in_no_context(*args: Any) -> bool:
+    """Whether an operation is in such a context: see `no_context`."""
+    return False
+
+
+class ShardContext(NamedTuple):
+    """Over how many shards of a TPU a model runs: there are none."""
+
+    number_of_shards: int | None = None
+
+
 @contextmanager
 def nothing(*args: Any, **kwargs: Any) -> Iterator[None]:
     """A context in which nothing is different."""
@@ -156,6 +191,18 @@ def merge_device(spec: str | DeviceSpec | None) -> Callable[[Operation], str]:
     """A function for `tf.device` that asks for what `spec` says where nothing inside it asks for another."""
     device = canonical_name(str(spec or ""))
     return lambda op: device_spec.merge_device(device, op.device)
+
+
+def shape_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = int32) -> Tensor:
+    """The shape of a tensor; where it is known, a constant."""
+    return shape(input, name, out_type)
+
+
+def shape_as_tensor(s: Any, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+    """A known shape as a vector. Raises `ValueError` for one with unknown sizes."""
+    if not s.is_fully_defined():
+        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {s}")
+    return convert_to_tensor(s.as_list(), int32 if dtype is None else dtype, name=name or "shape_as_tensor")
 
 
 def scalar() -> TensorShape:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tfray.framework import nest
+from tfray.framework.graph import Operation, Tensor
+from tfray.programs.graph_editor import get_forward_walk_ops
+
 _NAMES: Final = {
     "channels_last": {3: "NWC", 4: "NHWC", 5: "NDHWC"},
     "channels_first": {3: "NCW", 4: "NCHW", 5: "NCDHW"},
@@ -80,3 +84,17 @@ def conv_input_length(output_length: int | None, filter_size: int, padding: str,
         return None
     pad = {"same": filter_size // 2, "valid": 0, "full": filter_size - 1}[padding]
     return (output_length - 1) * stride - 2 * pad + filter_size
+
+
+def get_reachable_from_inputs(inputs: Any, targets: Any = None) -> set[Any]:
+    """All tensors and operations that depend on some, and these themselves.
+
+    Args:
+        inputs: Tensors, operations and variables, in any structure.
+        targets: Taken, without effect: TensorFlow looks no further once it has found these.
+    """
+    given = nest.flatten(inputs)
+    seeds = [each if isinstance(each, Operation) else each.op for each in given if not isinstance(each, Tensor)]
+    takers = [op for each in given if isinstance(each, Tensor) for op in each.consumers()]
+    found = get_forward_walk_ops([*seeds, *takers])
+    return {*given, *found, *(tensor for op in found for tensor in op.outputs)}

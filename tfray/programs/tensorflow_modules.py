@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.resources import files
-from types import ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 import tfray
@@ -32,6 +34,9 @@ VARIABLE: Final = "TFRAY_TENSORFLOW"
 
 _GENERATED: Final = re.compile(r"python\.(ops|training)\.(gen_)?\w+_ops|raw_ops")
 """Modules that have functions which TensorFlow generates for its operation types, or take them from one that has."""
+
+_IMPORTED: Final = ("framework", "ops", "training", "util", "platform", "client", "eager")
+"""Packages of ``python`` whose modules TensorFlow's own modules import: programs take them from these as well."""
 
 _SAME: Final = "compat.v1"
 """The path that leads back to the root."""
@@ -104,6 +109,11 @@ class TensorFlowModule(ModuleType):
             value = self._package.value(self._path, name, self._entries, self._base)
         except AttributeError as error:
             raise AttributeError(str(error), name=name, obj=self) from None
+        if hasattr(value, "__wrapped__") and isinstance(value, FunctionType):
+            with suppress(
+                TypeError, ValueError
+            ):  # for `inspect.getfullargspec`, which looks at nothing behind a function
+                value.__dict__.setdefault("__signature__", inspect.signature(value))
         self.__dict__[name] = value
         return value
 
@@ -164,6 +174,12 @@ class TensorFlow(MetaPathFinder, Loader):
             return self._module(inner) if isinstance(value, ModuleType) else value
         if _GENERATED.fullmatch(path) and (function := _generated(name)):
             return function
+        if "python" in path.split("."):
+            for package in _IMPORTED:
+                if f"python.{package}.{name}" in table():
+                    return self._module(f"python.{package}.{name}")
+        if name.startswith("__"):  # Python's `inspect` asks every module for such names, again and again
+            raise AttributeError(f"tf.{inner} does not exist")
         raise absent(inner, _listed(path, entries, base))
 
     def _target(self, target: str) -> Any:
@@ -192,9 +208,11 @@ class TensorFlow(MetaPathFinder, Loader):
         inner = _without_same(fullname.removeprefix(f"{ROOT}."))
         if inner and not self.has(inner):
             parent = inner.rpartition(".")[0]
-            # Without its name, Python passes the error on where a `from` asks for what is no module either.
             entries = table().get(parent, {})
-            raise ModuleNotFoundError(str(absent(inner, _listed(parent, entries, self.base(parent)))))
+            said = str(absent(inner, _listed(parent, entries, self.base(parent))))
+            # Without its name, Python passes the error on where a `from` asks for what is no module either. What asks
+            # for a module by its path, such as `pydoc.locate`, goes by the name.
+            raise ModuleNotFoundError(said, name=None if _is_from() else fullname)
         return ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -213,6 +231,16 @@ class TensorFlow(MetaPathFinder, Loader):
         spec = module.__spec__
         if spec is not None and spec.name in self._specs:
             module.__spec__ = self._specs.pop(spec.name)
+
+
+def _is_from() -> bool:
+    """Whether Python is looking for a name that a `from` takes out of a module."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        if frame.f_code.co_name == "_handle_fromlist":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _without_same(path: str) -> str:

@@ -213,3 +213,9 @@ def test_volumes():
     blocks = volumes.reshape(2, 2, 2, 3, 2, 4, 2, 3)
     np.testing.assert_allclose(pools[0], blocks.max((2, 4, 6)))
     np.testing.assert_allclose(pools[1], blocks.mean((2, 4, 6)), rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_may_be_any_sequence():
+    x = tf.placeholder(tf.float32, [None, 8, 6, 1])
+    assert tf.layers.average_pooling2d(x, x.shape[1:3], 1).shape.as_list() == [None, 1, 1, 1]
+    assert tf.layers.conv2d(x, 2, iter([3, 2])).shape.as_list() == [None, 6, 5, 2]

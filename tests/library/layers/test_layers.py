@@ -243,6 +243,28 @@ def test_flatten():
     np.testing.assert_array_equal(run(first), IMAGES.reshape(2, -1))
 
 
+def test_dropout_of_shapes_with_tensors():
+    x = tf.placeholder(tf.float32, [None, 3])
+    y = tf.layers.Dropout(0.5, noise_shape=[tf.shape(x)[0], 1])(x, training=True)
+    with tf.Session() as session:
+        found = session.run(y, {x: np.ones([40, 3])})
+    assert set(found[:, 0]) == {0, 2} and (found == found[:, :1]).all()
+
+
+def test_no_word_of_training_is_no_training():
+    x = tf.placeholder(tf.float32, [None, 3])
+    results = [
+        tf.layers.dropout(x, 0.9, training=None),
+        tf.layers.batch_normalization(x, training=None, epsilon=0.0),
+        tf.layers.batch_normalization(x, training=None, epsilon=0.0, fused=False),
+    ]
+    value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert all((found == value).all() for found in session.run(results, {x: value}))
+    assert not tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+
+
 @pytest.mark.parametrize("training", [True, False, "fed"])
 def test_dropout(training):
     condition = tf.placeholder(tf.bool, []) if training == "fed" else training

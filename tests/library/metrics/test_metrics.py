@@ -218,3 +218,45 @@ def test_contributed_names():
         session.run(list(updates.values()))
         assert session.run(values) == {"accuracy": 0.5, "precision": 0.5}
         assert session.run(batch) == 0.25
+
+
+def test_covariances_and_correlations_of_all_batches():
+    x, y, w = (tf.placeholder(tf.float32, [None]) for _ in range(3))
+    contrib = tf.contrib.metrics
+    found = [
+        contrib.streaming_covariance(x, y),
+        contrib.streaming_pearson_correlation(x, y),
+        contrib.streaming_covariance(x, y, w, metrics_collections="values", updates_collections=["updates"]),
+    ]
+    random = np.random.default_rng(0)
+    first = random.normal(100, 1, [4, 3])
+    second = 0.3 * first + random.normal(0, 1, [4, 3])
+    numbers = random.integers(0, 4, [4, 3])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert np.isnan(session.run([metric[0] for metric in found])).all()
+        for feeds in zip(first, second, numbers, strict=True):
+            updated = session.run([metric[1] for metric in found], dict(zip((x, y, w), feeds, strict=True)))
+        assert session.run([metric[0] for metric in found]) == updated
+    flat = first.ravel(), second.ravel()
+    expected = [np.cov(*flat)[0, 1], np.corrcoef(*flat)[0, 1], np.cov(*flat, fweights=numbers.ravel())[0, 1]]
+    np.testing.assert_allclose(updated, expected, rtol=1e-4)
+    assert tf.get_collection("values") == [found[2][0]] and tf.get_collection("updates") == [found[2][1]]
+
+
+def test_values_of_all_batches_side_by_side():
+    rows = tf.placeholder(tf.int32, [None, 2])
+    whole = tf.contrib.metrics.streaming_concat(rows)
+    three = tf.contrib.metrics.streaming_concat(tf.transpose(rows), axis=-1, max_size=3)
+    assert whole[0].shape.as_list() == [None, 2] and three[1].shape.as_list() == [2, None]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert session.run(whole[0]).shape == (0, 2)
+        for start in (0, 2, 4):
+            updated = session.run([whole[1], three[1]], {rows: [[start, 1], [start + 1, 1]]})
+        assert updated[0][:, 0].tolist() == [0, 1, 2, 3, 4, 5] and updated[1][0].tolist() == [0, 1, 2]
+        assert (session.run(whole[0]) == updated[0]).all()
+    with pytest.raises(ValueError, match="must be known"):
+        tf.contrib.metrics.streaming_concat(tf.placeholder(tf.float32, [2, None]))
+    with pytest.raises(ValueError, match="axis 2"):
+        tf.contrib.metrics.streaming_concat(rows, axis=2)

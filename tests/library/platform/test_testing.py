@@ -368,3 +368,11 @@ def test_each_of_several_is_differentiated_by_where_the_others_are():
     with tf.Session():
         pairs = tf.test.compute_gradient([x, y, fed], [[1]] * 3, x * y * fed, [1], [[5.0], [7.0], [1.0]])
     assert [exact.item() for exact, _ in pairs] == [3.0, 2.0, 6.0]
+
+
+def test_a_test_case_has_the_comparisons_of_absl():
+    case = tf.test.TestCase()
+    with case.assertRaisesWithLiteralMatch(ValueError, "a (b)"):
+        raise ValueError("a (b)")
+    with pytest.raises(AssertionError), case.assertRaisesWithLiteralMatch(ValueError, "a"):
+        raise ValueError("a (b)")

@@ -181,6 +181,23 @@ def test_few_zeros_are_a_constant_and_many_are_not(graph):
         tf.zeros([2, -1])
 
 
+def test_a_number_is_the_shape_of_a_vector(graph):
+    known = tf.size(constant([1.0, 2.0, 3.0]))
+    open_size = placeholder("int32", [])
+    for made, size in ((tf.ones(known), 3), (tf.zeros(4), 4), (tf.ones(open_size), None)):
+        assert made.shape.as_list() == [size]
+    assert interpret(tf.ones(known) + tf.ones(open_size), {open_size: np.int32(3)}).tolist() == [2, 2, 2]
+
+
+def test_a_number_of_tiles_may_be_open_until_it_runs(graph):
+    tiled = tf.tile(placeholder("float32", [2, 3]), [-1, 2])
+    assert tiled.shape.as_list() == [None, 6]
+    with pytest.raises(InvalidArgumentError, match="do not fit"):
+        interpret(tf.tile(constant([[1.0]]), [-1, 2]))
+    with pytest.raises(InvalidArgumentError, match="cannot be negative"):
+        tf.tile(constant([[1.0]]), [-2, 2])
+
+
 # -- indexing ------------------------------------------------------------------------------------------
 
 SHAPE = (3, 4, 5)

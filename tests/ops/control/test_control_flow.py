@@ -506,3 +506,19 @@ def _flag():
 def test_malformed_calls_are_refused_as_in_tensorflow(build, error, message):
     with pytest.raises(error, match=message):
         build()
+
+
+@pytest.mark.parametrize("choice", [True, False])
+def test_a_list_of_one_stands_for_its_element_in_each_branch(choice):
+    pred = tf.placeholder(tf.bool, [])
+    one, two = tf.constant(1), tf.constant(2)
+    results = [
+        tf.cond(pred, lambda: [one], lambda: two),
+        tf.cond(pred, lambda: (one,), lambda: [two]),
+        tf.case([(pred, lambda: [one]), (tf.logical_not(pred), lambda: two)], default=lambda: (one,)),
+    ]
+    with tf.Session() as session:
+        assert session.run(results, {pred: choice}) == [1 if choice else 2] * 3
+    with pytest.raises(ValueError, match="same structure"):
+        tf.cond(pred, lambda: [one], lambda: two, strict=True)
+    assert isinstance(tf.cond(pred, lambda: [one], lambda: [two], strict=True), list)

@@ -787,3 +787,21 @@ def test_what_is_no_state_of_a_reader():
         pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse state for Identity"),
     ):
         session.run(reader.restore_state(b"junk"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.FIFOQueue(3, tf.float32, [[]], name=None),
+        lambda: tf.PaddingFIFOQueue(3, tf.float32, [[]], name=None),
+        lambda: tf.RandomShuffleQueue(3, 0, tf.float32, [[]], name=None),
+    ],
+)
+def test_queues_without_a_name(make):
+    first, second = make(), make()
+    assert first.name != second.name
+    with tf.Session() as session:
+        session.run([first.enqueue(1.0), second.enqueue(2.0)])
+        assert session.run([first.dequeue(), second.dequeue()]) == [1, 2]
+    with pytest.raises(TypeError, match="name must be"):
+        tf.FIFOQueue(3, tf.float32, name=3)

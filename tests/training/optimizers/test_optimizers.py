@@ -8,6 +8,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
+import tfray as tf
 from tests.support.interpreter import interpret
 from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.framework import dtypes
@@ -279,6 +280,78 @@ def test_methods_that_take_handles():
         session.run(train_op)
         np.testing.assert_allclose(session.run(dense), [0.5, 1.5])
         np.testing.assert_allclose(session.run(table)[:, 0], [0, 0, -1])
+
+
+class Both(Optimizer):
+    """An optimizer with methods for variables and for handles."""
+
+    def __init__(self):
+        super().__init__(False, "Both")
+
+    def _apply_dense(self, grad, var):
+        return state_ops.assign_sub(var, 0.5 * grad)
+
+    def _apply_sparse(self, grad, var):
+        return sparse_state_ops.scatter_sub(var, grad.indices, 0.5 * grad.values)
+
+    def _resource_apply_dense(self, grad, handle):
+        raise AssertionError("not for the usual variables")
+
+    def _resource_apply_sparse(self, grad, handle, indices):
+        raise AssertionError("not for the usual variables")
+
+
+class LastHandles(Both):
+    def _resource_apply_dense(self, grad, handle):
+        return state_ops.assign_sub(handle, grad)
+
+
+def test_of_two_methods_the_one_for_variables_is_called_unless_the_other_is_newer():
+    dense, table = Variable([1.0, 2.0]), Variable(np.zeros((3, 1), np.float32))
+    loss = math_ops.reduce_sum(dense) + math_ops.reduce_sum(sparse_state_ops.resource_gather(table, [2, 2]))
+    steps = [Both().minimize(loss), LastHandles().minimize(loss, var_list=[dense])]
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(steps[0])
+        assert session.run([dense, table[:, 0]])[0].tolist() == [0.5, 1.5] and session.run(table)[2] == -1
+        session.run(steps[1])
+        assert session.run(dense).tolist() == [-0.5, 0.5]
+
+
+class OwnRows(MomentumOptimizer):
+    """An optimizer that changes what another one does with rows."""
+
+    def _apply_sparse(self, grad, var):
+        self.seen = grad
+        return super()._apply_sparse(IndexedSlices(2.0 * grad.values, grad.indices, grad.dense_shape), var)
+
+
+def test_rows_are_the_deriving_classs_business():
+    table, other = Variable(np.zeros((3, 1), np.float32)), Variable(np.zeros((3, 1), np.float32))
+    rows = [math_ops.reduce_sum(sparse_state_ops.resource_gather(each, [2, 2, 1])) for each in (table, other)]
+    optimizer = OwnRows(0.5, 0.9)
+    steps = [optimizer.minimize(rows[0]), MomentumOptimizer(0.5, 0.9).minimize(2.0 * rows[1])]
+    with Session() as session:
+        session.run(global_variables_initializer())
+        for _ in range(3):
+            session.run(steps)
+        np.testing.assert_allclose(*session.run([table, other]))
+        assert sorted(session.run(optimizer.seen.indices)) == [1, 2], "each row once"
+
+
+def test_slots_are_found_by_handles():
+    v, w = Variable([1.0]), Variable([1.0])
+    optimizer = MomentumOptimizer(0.5, 0.9)
+    optimizer.minimize(v * v)
+    assert optimizer.get_slot(v.handle, "momentum") is optimizer.get_slot(v, "momentum") is not None
+    assert optimizer.get_slot(w.handle, "momentum") is None and optimizer.get_slot(v.handle, "other") is None
+
+
+def test_optimizers_derive_from_the_base_itself():
+    """Libraries tell by ``__base__`` what is an optimizer."""
+    found = [name for name in tf.train.__all__ if name.endswith("Optimizer") and name != "Optimizer"]
+    assert len(found) > 9
+    assert {name for name in found if getattr(tf.train, name).__base__ is not tf.train.Optimizer} == set()
 
 
 class WithKeywords(GradientDescentOptimizer):

@@ -451,15 +451,16 @@ class Defun:
         **kwargs: ``func_name``: name of the function. ``grad_func``: a function, mostly a `Defun`, from the arguments
             and the gradients of the results to those of the arguments. ``python_grad_func``: ``f(op, *gradients)``
             instead, where `op` has the call's `inputs` and `outputs`. ``out_names``: as many as there are results.
-            ``shape_func``, ``capture_by_value``, ``noinline``: accepted; results have the shapes that follow from the
-            arguments.
+            ``shape_func``, ``capture_by_value``, ``noinline``, ``compiled``, ``separate_compiled_gradients``: accepted;
+            results have the shapes that follow from the arguments.
 
     Raises:
         ValueError: There is another argument, or both kinds of gradient functions; or the function has another number
             of parameters than there are types, or parameters with defaults.
     """
 
-    _OPTIONS = ("func_name", "grad_func", "python_grad_func", "out_names", "shape_func", "capture_by_value", "noinline")
+    _HINTS = ("noinline", "compiled", "separate_compiled_gradients")
+    _OPTIONS = ("func_name", "grad_func", "python_grad_func", "out_names", "shape_func", "capture_by_value", *_HINTS)
 
     def __init__(self, *input_types: DTypeLike, **kwargs: Any) -> None:
         unknown = sorted(set(kwargs) - set(self._OPTIONS))
@@ -570,14 +571,14 @@ class DefinedFunction:
         Args:
             *args: Tensors.
             **kwargs: ``name``, that of the operation with the results, and of the scope of what the function adds;
-                ``noinline``, accepted.
+                ``noinline``, ``compiled`` and ``separate_compiled_gradients``, accepted.
 
         Raises:
             ValueError: There are more or fewer arguments than types; or the function returns None among others, or not
                 as many results as it has ``out_names``.
         """
         name = kwargs.pop("name", None) or self.name
-        kwargs.pop("noinline", None)
+        kwargs = {option: value for option, value in kwargs.items() if option not in Defun._HINTS}
         if kwargs:
             raise ValueError(f"{self.name}: unknown keyword arguments {sorted(kwargs)}")
         types = self.declared_input_types

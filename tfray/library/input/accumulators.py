@@ -24,7 +24,12 @@ def _as_int64(value: TensorLike) -> Tensor:
 
 
 def _made(
-    definition: OpDef, dtype: DTypeLike, shape: ShapeLike, shared_name: str | None, name: str, reduction_type: str
+    definition: OpDef,
+    dtype: DTypeLike,
+    shape: ShapeLike,
+    shared_name: str | None,
+    name: str | None,
+    reduction_type: str,
 ) -> Tensor:
     if reduction_type not in REDUCTIONS:
         raise InvalidArgumentError(f"reduction_type is {reduction_type!r}, expected 'MEAN' or 'SUM'")
@@ -100,7 +105,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         dtype: DTypeLike,
         shape: ShapeLike = None,
         shared_name: str | None = None,
-        name: str = "conditional_accumulator",
+        name: str | None = "conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
         handle = _made(accumulator_ops.CONDITIONAL_ACCUMULATOR, dtype, shape, shared_name, name, reduction_type)
@@ -151,7 +156,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         dtype: DTypeLike,
         shape: ShapeLike = None,
         shared_name: str | None = None,
-        name: str = "sparse_conditional_accumulator",
+        name: str | None = "sparse_conditional_accumulator",
         reduction_type: str = "MEAN",
     ) -> None:
         handle = _made(accumulator_ops.SPARSE_CONDITIONAL_ACCUMULATOR, dtype, shape, shared_name, name, reduction_type)

@@ -26,7 +26,7 @@ class Barrier:
     """
 
     def __init__(
-        self, types: Types, shapes: Shapes = None, shared_name: str | None = None, name: str = "barrier"
+        self, types: Types, shapes: Shapes = None, shared_name: str | None = None, name: str | None = "barrier"
     ) -> None:
         self._types = as_type_list(types)
         self._shapes = as_shape_list(shapes, len(self._types))

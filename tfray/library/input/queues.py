@@ -298,7 +298,7 @@ def _made(
     types: list[DType],
     shapes: list[TensorShape],
     shared_name: str | None,
-    name: str,
+    name: str | None,
     **more: int,
 ) -> Tensor:
     attrs = {"component_types": types, "shapes": shapes, "capacity": int(capacity), **more}
@@ -328,7 +328,7 @@ class FIFOQueue(QueueBase):
         shapes: Shapes = None,
         names: Names = None,
         shared_name: str | None = None,
-        name: str = "fifo_queue",
+        name: str | None = "fifo_queue",
     ) -> None:
         types = as_type_list(dtypes)
         known = as_shape_list(shapes, len(types))
@@ -359,7 +359,7 @@ class PaddingFIFOQueue(QueueBase):
         shapes: Shapes,
         names: Names = None,
         shared_name: str | None = None,
-        name: str = "padding_fifo_queue",
+        name: str | None = "padding_fifo_queue",
     ) -> None:
         types = as_type_list(dtypes)
         if shapes is None:
@@ -394,7 +394,7 @@ class PriorityQueue(QueueBase):
         shapes: Shapes = None,
         names: Names = None,
         shared_name: str | None = None,
-        name: str = "priority_queue",
+        name: str | None = "priority_queue",
     ) -> None:
         further = as_type_list(types)
         known = as_shape_list(shapes, len(further))
@@ -432,7 +432,7 @@ class RandomShuffleQueue(QueueBase):
         names: Names = None,
         seed: int | None = None,
         shared_name: str | None = None,
-        name: str = "random_shuffle_queue",
+        name: str | None = "random_shuffle_queue",
     ) -> None:
         types = as_type_list(dtypes)
         known = as_shape_list(shapes, len(types))

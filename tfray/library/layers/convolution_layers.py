@@ -5,7 +5,7 @@ Their inputs are ``[batch, ..., channels]``, or with ``data_format="channels_fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final
 
 from tfray.errors import InvalidArgumentError
@@ -27,7 +27,7 @@ from tfray.ops.nn import conv3d_ops, conv_ops, depthwise_conv_ops, nn_ops
 def per_axis(value: Sizes, rank: int, name: str) -> list[int]:
     """A size given once or for each of `rank` spatial axes, as a list."""
     try:
-        values = [int(item) for item in value] if isinstance(value, Sequence) else [int(value)] * rank
+        values = [int(item) for item in value] if isinstance(value, Iterable) else [int(value)] * rank
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidArgumentError(f"{name} is {value!r}, expected an integer or {rank} of them") from error
     if len(values) != rank:

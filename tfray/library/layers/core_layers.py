@@ -130,8 +130,9 @@ class Dropout(Layer):
         self.noise_shape = noise_shape
         self.seed = seed
 
-    def call(self, inputs: Tensor, training: TensorLike = False, **kwargs: Any) -> Any:
-        """The inputs, some of them dropped where `training`, a Python value or scalar tensor, is true."""
+    def call(self, inputs: Tensor, training: TensorLike | None = False, **kwargs: Any) -> Any:
+        """The inputs; where `training`, a Python value or scalar tensor, is true (None is not), some are dropped."""
+        training = False if training is None else training
 
         def dropped() -> Tensor:
             return nn_ops.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
@@ -254,7 +255,7 @@ def dropout(
     rate: float | Tensor = 0.5,
     noise_shape: TensorLike | None = None,
     seed: int | None = None,
-    training: TensorLike = False,
+    training: TensorLike | None = False,
     name: str | None = None,
 ) -> Tensor:
     """In training set random elements to 0 and scale the others up.

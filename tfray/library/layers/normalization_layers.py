@@ -185,8 +185,9 @@ class BatchNormalization(Layer):
         initial = initial() if isinstance(initial, type) else initial
         return math_ops.sqrt(initial(shape, dtype=dtype))
 
-    def call(self, inputs: Tensor, training: TensorLike = False, **kwargs: Any) -> Any:
-        """The normalized inputs; `training` is a Python value or a scalar tensor."""
+    def call(self, inputs: Tensor, training: TensorLike | None = False, **kwargs: Any) -> Any:
+        """The normalized inputs; `training` is a Python value or a scalar tensor, and None is no training."""
+        training = False if training is None else training
         if not self._is_plain:
             return self._corrected(inputs, training)
         normalize = self._fused if self.fused else self._by_moments
@@ -363,7 +364,7 @@ def batch_normalization(
     gamma_regularizer: RegularizerFunction | None = None,
     beta_constraint: Constraint | None = None,
     gamma_constraint: Constraint | None = None,
-    training: TensorLike = False,
+    training: TensorLike | None = False,
     trainable: bool = True,
     name: str | None = None,
     reuse: Reuse | None = None,

@@ -163,7 +163,7 @@ def fully_connected(
         return _finish(outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
 
 
-def _convolve(
+def convolve(
     kind: Callable[..., Layer],
     default: str,
     *,
@@ -264,7 +264,7 @@ def convolution2d(
         >>> tf.contrib.slim.conv2d(tf.ones([1, 8, 8, 3]), 16, [3, 3]).shape.as_list()
         [1, 8, 8, 16]
     """
-    return _convolve(
+    return convolve(
         Conv2D,
         "Conv",
         inputs=inputs,
@@ -315,7 +315,7 @@ def convolution1d(
     scope: ScopeLike | None = None,
 ) -> Tensor:
     """Convolve sequences ``[batch, width, channels]``; arguments as for `convolution2d`."""
-    return _convolve(
+    return convolve(
         Conv1D,
         "Conv",
         inputs=inputs,
@@ -369,7 +369,7 @@ def convolution2d_transpose(
     `inputs` has the shape ``[batch, height, width, channels]``, the result ``[batch, new height, new width,
     num_outputs]``.
     """
-    return _convolve(
+    return convolve(
         Conv2DTranspose,
         "Conv2d_transpose",
         inputs=inputs,
@@ -452,7 +452,7 @@ def separable_convolution2d(
         }
         return SeparableConv2D(*args, **kwargs)
 
-    return _convolve(
+    return convolve(
         separable,
         "SeparableConv2d",
         inputs=inputs,

@@ -8,13 +8,13 @@ import re
 import shutil
 import tempfile
 import threading
-import unittest
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from absl.testing import absltest
 
 from tfray.config import ConfigProto
 from tfray.errors import OpError
@@ -34,8 +34,8 @@ _PATIENCE_S: Final = 60.0
 """Seconds that a test waits for a thread which it has forgotten to join."""
 
 
-class TestCase(unittest.TestCase):
-    """A test case with an empty default graph, fixed seeds, sessions, and comparisons of arrays."""
+class TestCase(absltest.TestCase):
+    """absl's test case, with an empty default graph, fixed seeds, sessions, and comparisons of arrays."""
 
     def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)
@@ -362,71 +362,6 @@ class TestCase(unittest.TestCase):
 
     # -- comparisons of other things -------------------------------------------------------------
 
-    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
-        """Check how a text starts."""
-        self.assertTrue(actual.startswith(expected_start), msg or f"{actual!r} does not start with {expected_start!r}")
-
-    def assertEndsWith(self, actual: str, expected_end: str, msg: str | None = None) -> None:
-        """Check how a text ends."""
-        self.assertTrue(actual.endswith(expected_end), msg or f"{actual!r} does not end with {expected_end!r}")
-
-    def assertItemsEqual(
-        self, expected_seq: Iterable[object], actual_seq: Iterable[object], msg: str | None = None
-    ) -> None:
-        """Check that two sequences have the same items, each as often, in any order."""
-        self.assertCountEqual(expected_seq, actual_seq, msg)
-
-    def assertSameElements(
-        self, expected_seq: Iterable[object], actual_seq: Iterable[object], msg: str | None = None
-    ) -> None:
-        """Check that two sequences have the same items, however often, in any order."""
-        left, right = list(expected_seq), list(actual_seq)
-        strangers = [item for item in left if item not in right] + [item for item in right if item not in left]
-        self.assertFalse(strangers, msg or f"{strangers} are in one of the sequences only")
-
-    def assertLen(self, container: Collection[object], expected_len: int, msg: str | None = None) -> None:
-        """Check how many items there are."""
-        self.assertEqual(len(container), expected_len, msg or f"{container!r} has {len(container)} items")
-
-    def assertEmpty(self, container: Collection[object], msg: str | None = None) -> None:
-        """Check that there are no items."""
-        self.assertFalse(len(container), msg or f"{container!r} is not empty")
-
-    def assertNotEmpty(self, container: Collection[object], msg: str | None = None) -> None:
-        """Check that there are items."""
-        self.assertTrue(len(container), msg or f"{container!r} is empty")
-
-    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
-        """Check that a value lies between two bounds, which are allowed."""
-        self.assertTrue(minv <= value <= maxv, msg or f"{value!r} is not between {minv!r} and {maxv!r}")
-
-    def assertContainsSubset(
-        self, expected_subset: Iterable[object], actual_set: Iterable[object], msg: str | None = None
-    ) -> None:
-        """Check that all items of the first are in the second."""
-        missing = set(expected_subset) - set(actual_set)
-        self.assertFalse(missing, msg or f"{missing} are missing")
-
-    def assertNoCommonElements(
-        self, expected_seq: Iterable[object], actual_seq: Iterable[object], msg: str | None = None
-    ) -> None:
-        """Check that no item is in both."""
-        common = set(expected_seq) & set(actual_seq)
-        self.assertFalse(common, msg or f"{common} are in both")
-
-    def assertSequenceAlmostEqual(
-        self,
-        expected_seq: Sequence[float],
-        actual_seq: Sequence[float],
-        places: int | None = None,
-        msg: str | None = None,
-        delta: float | None = None,
-    ) -> None:
-        """`assertAlmostEqual` of each pair of items of two sequences."""
-        self.assertEqual(len(expected_seq), len(actual_seq), msg)
-        for left, right in zip(expected_seq, actual_seq, strict=True):
-            self.assertAlmostEqual(left, right, places, msg, delta)  # type: ignore[arg-type]
-
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:
         """Check that two messages, a `tf.Summary` for example, are equal.
 
@@ -463,7 +398,7 @@ class TestCase(unittest.TestCase):
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
 
     @contextmanager
-    def assertRaisesWithPredicateMatch(
+    def assertRaisesWithPredicateMatch(  # type: ignore[override]  # as in TensorFlow
         self, exception_type: Any, expected_err_re_or_predicate: str | Callable[[BaseException], bool]
     ) -> Iterator[None]:
         """Context manager: check that a block raises an error that matches an expression, or satisfies a function."""

@@ -463,11 +463,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"'Variable' object is not iterable: {self!r}; use tf.unstack(variable)")
 
-    def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} has no truth value until it is run: compare with None by `is`")
-
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         # Identity, as in TensorFlow 1, so that variables serve as dictionary keys.

@@ -8,10 +8,10 @@ from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.ops.state import adaptive_training_ops
 from tfray.ops.state.updates import add_either
-from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
-class AdadeltaOptimizer(FusedOptimizer):
+class AdadeltaOptimizer(Optimizer):
     """Scales each element's gradient so that its updates have the units of the element.
 
         accum = rho * accum + (1 - rho) * gradient ** 2

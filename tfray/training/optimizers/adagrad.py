@@ -12,10 +12,10 @@ from tfray.framework.graph import Tensor
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import training_ops
 from tfray.ops.state.updates import add_either
-from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
-class AdagradOptimizer(FusedOptimizer):
+class AdagradOptimizer(Optimizer):
     """Divides each element's gradient by the root of the sum of its squares so far.
 
     ``accumulator += gradient ** 2; var -= learning_rate * gradient / sqrt(accumulator)``. A sparse gradient

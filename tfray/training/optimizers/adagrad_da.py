@@ -13,10 +13,10 @@ from tfray.framework.graph import Tensor
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import proximal_training_ops
 from tfray.ops.state.updates import add_either
-from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
-class AdagradDAOptimizer(FusedOptimizer):
+class AdagradDAOptimizer(Optimizer):
     """Adagrad that computes each weight anew from the sum of all its gradients, for sparse linear models.
 
         sums += gradient

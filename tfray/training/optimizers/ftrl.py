@@ -12,10 +12,10 @@ from tfray.framework.graph import Tensor
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import proximal_training_ops
 from tfray.ops.state.updates import add_either
-from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
-class FtrlOptimizer(FusedOptimizer):
+class FtrlOptimizer(Optimizer):
     """Follows the regularised leader: online learning of linear models with weights that are exactly 0.
 
         new_accum = accum + gradient ** 2

@@ -10,10 +10,10 @@ from tfray.framework.dtypes import DType
 from tfray.framework.graph import Tensor
 from tfray.ops.state import training_ops
 from tfray.ops.state.updates import add_either
-from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
-class GradientDescentOptimizer(FusedOptimizer):
+class GradientDescentOptimizer(Optimizer):
     """Moves each variable against its gradient: ``var -= learning_rate * gradient``.
 
     Args:

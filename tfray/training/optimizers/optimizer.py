@@ -212,9 +212,15 @@ class Optimizer:
         with graph.name_scope(f"update_{variable.op.name}"), state_ops.colocated_with(variable.handle):
             if isinstance(gradient, IndexedSlices):
                 with graph.control_dependencies(self._renewed_slots(gradient, variable)):
-                    update = self._resource_apply_sparse_duplicate_indices(gradient.values, variable, gradient.indices)
-            else:
+                    if _by_handle(type(self), "_apply_sparse_duplicate_indices"):
+                        rows = gradient.values, variable, gradient.indices
+                        update = self._resource_apply_sparse_duplicate_indices(*rows)
+                    else:
+                        update = self._apply_sparse_duplicate_indices(gradient, variable)
+            elif _by_handle(type(self), "_apply_dense"):
                 update = self._resource_apply_dense(gradient, variable)
+            else:
+                update = self._apply_dense(gradient, variable)
             if variable.constraint is None:
                 return _as_operation(update)
             with graph.control_dependencies([update]):
@@ -243,10 +249,13 @@ class Optimizer:
         """The slot `name` of a variable, or None where there is none.
 
         Args:
-            var: A variable that the optimizer updates.
+            var: A variable that the optimizer updates, or its handle.
             name: One of `get_slot_names`.
         """
-        return self._slots.get(name, {}).get(var)
+        slots = self._slots.get(name, {})
+        if isinstance(var, Tensor):
+            return next((slot for variable, slot in slots.items() if variable.handle is var), None)
+        return slots.get(var)
 
     def get_slot_names(self) -> list[str]:
         """Names of the optimizer's slots, sorted."""
@@ -311,9 +320,22 @@ class Optimizer:
     def _prepare(self) -> None:
         """Make the tensors that all updates share. By default there are none."""
 
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
+        """Return the operation that updates `var` by `gradient`, or its rows `indices`; those of equal ones add up.
+
+        Optimizers whose update is one operation define this alone, for dense gradients and those of some rows alike.
+        """
+        name = type(self).__name__
+        if indices is None:
+            raise NotImplementedError(f"{name} defines neither _apply_dense nor _resource_apply_dense")
+        raise NotImplementedError(
+            f"{name} defines neither _apply_sparse nor _resource_apply_sparse, and the gradient of {var.op.name!r} is "
+            "sparse: convert it with tf.convert_to_tensor"
+        )
+
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
         """Return the operation that updates `var` by `grad`, a tensor of its shape."""
-        raise NotImplementedError(f"{type(self).__name__} defines neither _apply_dense nor _resource_apply_dense")
+        return self._apply(var, grad, None)
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         """As `_apply_dense`; `handle` is the variable. The one of the two that is defined is called."""
@@ -328,15 +350,19 @@ class Optimizer:
 
         By default the rows of equal indices are summed, and `_apply_sparse` is called.
         """
+        kind = type(self)
+        takes_distinct = (
+            kind._apply_sparse is not Optimizer._apply_sparse
+            or kind._resource_apply_sparse is not Optimizer._resource_apply_sparse
+        )
+        if kind._apply is not Optimizer._apply and not takes_distinct:
+            return self._apply(var, grad.values, grad.indices)
         values, indices = _deduplicate_indexed_slices(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """As `_apply_sparse`; `handle` is the variable. The one of the two that is defined is called."""
-        raise NotImplementedError(
-            f"{type(self).__name__} defines neither _apply_sparse nor _resource_apply_sparse, "
-            f"and the gradient of {handle.op.name!r} is sparse: convert it with tf.convert_to_tensor"
-        )
+        return self._apply(handle, grad, indices)
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """As `_apply_sparse_duplicate_indices`; `handle` is the variable."""
@@ -367,18 +393,13 @@ class Optimizer:
         return array_ops.cast(scalar, dtypes.float32 if var.dtype.size == 2 else var.dtype)
 
 
-class FusedOptimizer(Optimizer):
-    """Base of optimizers whose update is one operation, for dense gradients and for those of some rows alike."""
+def _by_handle(kind: type[Optimizer], method: str) -> bool:
+    """Whether an optimizer's class has its own form of a method for handles, and none that goes before it.
 
-    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
-        """Return the operation that updates `var` by `gradient`, or its rows `indices`; those of equal ones add up."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _apply")
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return self._apply(var, grad, None)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply(var, grad.values, grad.indices)
+    Where one class defines both, the form for variables is called, as for TensorFlow 1's usual variables.
+    """
+    first = next(each for each in kind.__mro__ if {method, f"_resource{method}"} & vars(each).keys())
+    return method not in vars(first)
 
 
 def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

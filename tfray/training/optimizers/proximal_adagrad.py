@@ -9,10 +9,10 @@ from tfray.framework.graph import Tensor
 from tfray.ops.state import proximal_training_ops
 from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.adagrad import AdagradOptimizer
-from tfray.training.optimizers.optimizer import Hyperparameter
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
-class ProximalAdagradOptimizer(AdagradOptimizer):
+class ProximalAdagradOptimizer(Optimizer):
     """Adagrad, each step of which ends by shrinking the weights towards 0.
 
         accumulator += gradient ** 2
@@ -48,12 +48,20 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
         use_locking: bool = False,
         name: str = "ProximalAdagrad",
     ) -> None:
-        super().__init__(learning_rate, initial_accumulator_value, use_locking, name)
+        super().__init__(use_locking, name)
+        self._adagrad = AdagradOptimizer(learning_rate, initial_accumulator_value, name=name)
         self._l1_regularization_strength = l1_regularization_strength
         self._l2_regularization_strength = l2_regularization_strength
 
+    def _create_slots(self, var_list: list[Any]) -> None:
+        self._adagrad._create_slots(var_list)
+        self._slots = self._adagrad._slots
+
+    def _prepare(self) -> None:
+        self._adagrad._prepare()
+
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
         l1, l2 = self._l1_regularization_strength, self._l2_regularization_strength
-        scalars = [self._scalar_for(scalar, var) for scalar in (self._learning_rate_tensor, l1, l2)]
+        scalars = [self._scalar_for(scalar, var) for scalar in (self._adagrad._learning_rate_tensor, l1, l2)]
         slots = [self.get_slot(var, "accumulator")]
         return add_either(proximal_training_ops.PROXIMAL_ADAGRAD, var, slots, scalars, gradient, indices)

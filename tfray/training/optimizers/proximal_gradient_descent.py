@@ -8,10 +8,10 @@ from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
 from tfray.ops.state import proximal_training_ops
 from tfray.ops.state.updates import add_either
-from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
-class ProximalGradientDescentOptimizer(FusedOptimizer):
+class ProximalGradientDescentOptimizer(Optimizer):
     """Gradient descent, each step of which ends by shrinking the weights towards 0.
 
         moved = var - learning_rate * gradient

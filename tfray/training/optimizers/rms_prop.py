@@ -9,10 +9,10 @@ from tfray.framework.graph import Tensor
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import adaptive_training_ops
 from tfray.ops.state.updates import add_either
-from tfray.training.optimizers.optimizer import FusedOptimizer, Hyperparameter
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
 
 
-class RMSPropOptimizer(FusedOptimizer):
+class RMSPropOptimizer(Optimizer):
     """Divides each element's gradient by the root of a running mean of its squares.
 
         mean_square += (1 - decay) * (gradient ** 2 - mean_square)

@@ -53,7 +53,7 @@ class HookedSession:
         stop_grace_period_secs: Seconds that threads have to end.
     """
 
-    def __init__(self, session: Session, hooks: Sequence[SessionRunHook], stop_grace_period_secs: float) -> None:
+    def __init__(self, session: Session, hooks: Sequence[SessionRunHook], stop_grace_period_secs: float = 120) -> None:
         self.session = session
         self.coord = Coordinator()
         self._hooks = list(hooks)
