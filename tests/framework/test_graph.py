@@ -463,3 +463,17 @@ def test_a_cycle_of_control_inputs_is_an_error_and_no_hang():
 def test_a_shape_shows_its_dimensions_as_in_tensorflow_1():
     assert repr(tf.TensorShape([1, None])) == "TensorShape([Dimension(1), Dimension(None)])"
     assert repr(tf.TensorShape(None)) == "TensorShape(None)" and str(tf.TensorShape([1, None])) == "(1, ?)"
+
+
+def test_containers():
+    graph = tf.get_default_graph()
+    with graph.container("outer"):
+        a = tf.Variable(1)
+        with tf.container("inner"):
+            b = tf.Variable(1)
+            queue = tf.FIFOQueue(1, tf.int32)
+        c = tf.Variable(1)
+    made = [each.op.get_attr("container") for each in (a, b, queue.queue_ref, c, tf.Variable(1))]
+    assert made == [b"outer", b"inner", b"inner", b"outer", b""]
+    with pytest.raises(ValueError, match="no attr named 'container'"):
+        tf.constant(1).op.get_attr("container")

@@ -32,7 +32,7 @@ from tfray.ops.checks.check_ops import (
     is_strictly_increasing,
 )
 from tfray.ops.control.control_flow_ops import smart_cond
-from tfray.ops.control.type_specs import TensorSpec
+from tfray.ops.control.type_specs import BoundedTensorSpec, TensorSpec
 from tfray.ops.math.sorting_ops import argsort, sort
 from tfray.programs.internal_names import get_name_scope
 from tfray.programs.internal_names import unchanged as deprecated
@@ -59,8 +59,8 @@ from tfray.training.threads.global_step import (
 
 # fmt: off
 __all__ = [
-    "CriticalSection", "TensorSpec", "add_arg_scope", "arg_scope", "arg_scoped_arguments", "argsort",
-    "assert_global_step", "assert_same_float_dtype", "assert_scalar", "assign_from_checkpoint",
+    "BoundedTensorSpec", "CriticalSection", "TensorSpec", "add_arg_scope", "arg_scope", "arg_scoped_arguments",
+    "argsort", "assert_global_step", "assert_same_float_dtype", "assert_scalar", "assign_from_checkpoint",
     "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn", "broadcast_to",
     "convert_to_tensor_or_sparse_tensor", "create_global_step", "current_arg_scope", "deprecated",
     "deprecated_arg_values", "deprecated_args", "filter_variables", "get_global_step", "get_local_variables",

@@ -266,7 +266,7 @@ def test_initializers_of_lists(session):
     assert session.run(report_uninitialized_variables()).tolist() == [b"Variable"]
     session.run(variables_initializer([a]))
     assert session.run(report_uninitialized_variables()).tolist() == []
-    session.run(variables.assert_variables_initialized())
+    assert session.run(variables.assert_variables_initialized()).tolist() == [0, 0]
     assert session.run([a, b]) == [1, 2]
 
 
@@ -289,7 +289,7 @@ def test_without_variables_there_is_nothing_to_report(session):
 def test_assertion_fails_before_initialisation(session):
     Variable(1.0)
     with pytest.raises(FailedPreconditionError):
-        session.run(variables.assert_variables_initialized())
+        session.run(variables.assert_variables_initialized().op)
 
 
 # -- collections and descriptions ------------------------------------------------------------------------

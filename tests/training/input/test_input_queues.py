@@ -387,10 +387,25 @@ def test_a_vector_chooses_among_several_examples():
     batch = tf.train.maybe_batch([rows], tf.not_equal(rows % 10, 1), 4, enqueue_many=True)
     with Pipeline() as pipeline:
         assert np.concatenate(pipeline.all(batch)).tolist() == [0, 2, 10, 12, 20, 22, 30, 32]
-    with pytest.raises(ValueError, match="keep_input"):
-        tf.train.maybe_batch([rows], tf.constant([True]), 4)
+    for keep, many, match in [
+        (tf.constant([True]), False, "cannot be a vector"),
+        (tf.constant([[True]]), True, "0 or 1 dimensions"),
+        (tf.placeholder(tf.bool), True, "known at graph construction"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            tf.train.maybe_batch([rows], keep, 4, enqueue_many=many)
+    with pytest.raises(ValueError, match="Cannot infer Tensor's rank"):
+        tf.train.batch([tf.placeholder(tf.int64)], 2)
     nothing = tf.train.maybe_batch([number], False, 4)
     assert nothing.shape.as_list() == [4]
+
+
+def test_a_vector_chooses_among_sparse_examples():
+    examples = tf.SparseTensor([[0, 1], [0, 2], [1, 0], [1, 3]], [5, 4, 7, 2], [2, 4])
+    batch = tf.train.maybe_batch([examples], [True, False], 1, enqueue_many=True)
+    with Pipeline() as pipeline:
+        indices, values, shape = pipeline.session.run(batch)
+        assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[0, 1], [0, 2]], [5, 4], [1, 4])
 
 
 @pytest.mark.parametrize("many", [False, True])
