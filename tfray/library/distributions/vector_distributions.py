@@ -25,7 +25,7 @@ from tfray.ops.checks.check_ops import assert_none_equal, assert_positive
 from tfray.ops.linalg.decomposition_ops import cholesky
 from tfray.ops.linalg.solve_ops import matrix_triangular_solve
 from tfray.ops.math import math_ops
-from tfray.ops.math.math_ops import lgamma, log, matmul, reduce_sum, square
+from tfray.ops.math.math_ops import exp, lgamma, log, matmul, reduce_sum, square
 from tfray.ops.math.special_ops import multiply_no_nan
 from tfray.ops.nn.activation_ops import softplus
 from tfray.ops.nn.cross_entropy_ops import log_softmax, softmax
@@ -367,7 +367,62 @@ def _kl_one_hot(a: OneHotCategorical, b: OneHotCategorical, name: str | None = N
         return reduce_sum(softmax(a.logits) * (log_softmax(a.logits) - log_softmax(b.logits)), -1)
 
 
-class RelaxedOneHotCategorical(VectorDistribution):
+class ExpRelaxedOneHotCategorical(VectorDistribution):
+    """Distributions of the logarithms of what has a `RelaxedOneHotCategorical` one, where these have more digits.
+
+    Args:
+        temperature: See there.
+        logits: See there.
+        probs: See there.
+        validate_args: See `MultivariateNormalDiag`.
+        allow_nan_stats: See `MultivariateNormalDiag`.
+        name: See `MultivariateNormalDiag`.
+    """
+
+    def __init__(
+        self,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "ExpRelaxedOneHotCategorical",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
+            self.temperature = convert_to_tensor(temperature, self.logits.dtype, "temperature")
+            if validate_args:
+                self.temperature = checks.after([assert_positive(self.temperature)], self.temperature)
+            self._vectors = self.logits + array_ops.zeros_like(self.temperature)[..., None]
+        super().__init__(
+            self.logits.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.logits, self.probs, self.temperature],
+            name,
+        )
+
+    @property
+    def event_size(self) -> Tensor:
+        """The size of the vectors."""
+        return self._vector_size()
+
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self._vectors)], 0)
+        smallest = float(np.finfo(self.dtype.numpy).tiny)
+        uniform = random_ops.random_uniform(sizes, smallest, 1.0, self.dtype, seed)
+        return log_softmax((self._vectors - log(-log(uniform))) / self.temperature[..., None])
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        likely = reduce_sum(log_softmax(self._vectors - value * self.temperature[..., None]), -1)
+        size = array_ops.cast(self._vector_size(), self.dtype)
+        return likely + lgamma(size) + (size - 1.0) * log(self.temperature)
+
+
+class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
     """Distributions over vectors of shares, the nearer to those of `OneHotCategorical` the lower the temperature.
 
     Gradients flow from samples to the parameters.
@@ -390,31 +445,11 @@ class RelaxedOneHotCategorical(VectorDistribution):
         allow_nan_stats: bool = True,
         name: str = "RelaxedOneHotCategorical",
     ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
-            self.temperature = convert_to_tensor(temperature, self.logits.dtype, "temperature")
-            if validate_args:
-                self.temperature = checks.after([assert_positive(self.temperature)], self.temperature)
-            self._vectors = self.logits + array_ops.zeros_like(self.temperature)[..., None]
-        super().__init__(
-            self.logits.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.logits, self.probs, self.temperature],
-            name,
-        )
+        super().__init__(temperature, logits, probs, validate_args, allow_nan_stats, name)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
-        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self._vectors)], 0)
-        smallest = float(np.finfo(self.dtype.numpy).tiny)
-        uniform = random_ops.random_uniform(sizes, smallest, 1.0, self.dtype, seed)
-        return softmax((self._vectors - log(-log(uniform))) / self.temperature[..., None])
+        return exp(super()._sample_n(n, seed))
 
     def _log_prob(self, value: Tensor) -> Tensor:
         shares = log(value)
-        likely = reduce_sum(log_softmax(self._vectors - shares * self.temperature[..., None]) - shares, -1)
-        size = array_ops.cast(self._vector_size(), self.dtype)
-        return likely + lgamma(size) + (size - 1.0) * log(self.temperature)
+        return super()._log_prob(shares) - reduce_sum(shares, -1)
