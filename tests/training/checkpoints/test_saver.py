@@ -392,10 +392,10 @@ def test_a_scope_is_exported_without_its_name(tmp_path):
     with tf.name_scope("outer"):
         tf.multiply(tf.Variable(3.0, name="v"), 2.0, name="twice")
     tf.Variable(1.0, name="elsewhere")
-    made = tf.train.export_meta_graph(str(tmp_path / "graph"), export_scope="outer", as_text=True)
+    made = tf.train.export_meta_graph(str(tmp_path / "new" / "graph"), export_scope="outer", as_text=True)
     assert {node.name.partition("/")[0] for node in made.graph_def.node} <= {"v", "twice"}
     with tf.Graph().as_default() as graph, tf.Session() as session:
-        saver = tf.train.import_meta_graph(str(tmp_path / "graph"))
+        saver = tf.train.import_meta_graph(str(tmp_path / "new" / "graph"))
         assert saver is not None
         session.run(tf.global_variables_initializer())
         assert session.run(graph.get_tensor_by_name("twice:0")) == 6.0
