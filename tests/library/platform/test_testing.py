@@ -396,6 +396,24 @@ def test_a_local_cluster_shares_variables(ray_local):
             server.stop()
 
 
+@pytest.mark.ray
+def test_a_local_cluster_starts_a_ray_when_there_is_none(tmp_path):
+    program = (
+        "import tfray as tf\n"
+        "workers, servers = tf.test.create_local_cluster(num_workers=2, num_ps=1)\n"
+        "with tf.device('/job:ps/task:0'):\n"
+        "    v = tf.Variable(3.0)\n"
+        "with tf.Session(workers[0].target) as first, tf.Session(workers[1].target) as second:\n"
+        "    first.run(v.initializer)\n"
+        "    print(second.run(v + 1.0))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.strip() == "4.0"
+
+
 def test_each_of_several_is_differentiated_by_where_the_others_are():
     x, y, fed = tf.constant([2.0]), tf.constant([3.0]), tf.placeholder(tf.float32, [1])
     with tf.Session():
