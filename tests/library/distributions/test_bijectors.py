@@ -179,7 +179,8 @@ def test_triangles(size, upper):
         (lambda: B.Bijector(), ValueError, "at least one of"),
         (lambda: B.Bijector(forward_min_event_ndims=-1), ValueError, "non-negative"),
         (lambda: B.Ordered().forward_log_det_jacobian(ANY, 0), ValueError, "must be larger than min_event_ndims"),
-        (lambda: B.Exp().forward_log_det_jacobian(ANY, tf.placeholder(tf.int32, [])), ValueError, "event_ndims"),
+        (lambda: B.Exp().forward_log_det_jacobian(ANY, 0.5), ValueError, "event_ndims"),
+        (lambda: B.AbsoluteValue().forward_log_det_jacobian(ANY, 0), NotImplementedError, "non-injective"),
         (
             lambda: B.Bijector(dtype=tf.float32, forward_min_event_ndims=0).forward(tf.constant(W(1))),
             TypeError,
@@ -194,12 +195,15 @@ def test_triangles(size, upper):
         (lambda: B.PowerTransform(-1.0), ValueError, "non-negative"),
         (lambda: B.Permute([1.5]), TypeError, "int"),
         (lambda: B.Permute([0, 2]), ValueError, "exactly one of each"),
-        (lambda: B.Reshape([-1, -1]), ValueError, "at most one -1"),
-        (lambda: B.Reshape([2, -3]), ValueError, "either positive or -1"),
+        (
+            lambda: B.Reshape([2, -3], validate_args=True),
+            tf.errors.InvalidArgumentError,
+            "elements must be either positive integers or `-1`",
+        ),
         (lambda: B.Reshape([[2]]), ValueError, "rank should be 1"),
         (lambda: B.Reshape([2.5]), TypeError, "int"),
-        (lambda: B.Reshape([2, 2], [4]).forward(ANY), ValueError, "does not match"),
-        (lambda: B.Reshape([4, -1]).forward_event_shape([6]), ValueError, "do not fit"),
+        (lambda: B.Reshape([2, 2], [4]).forward(ANY), ValueError, "does not match `event_shape_in`"),
+        (lambda: B.Reshape([4, -1]).forward_event_shape([6]), ValueError, "Cannot reshape a tensor with 6"),
         (lambda: B.Affine(scale_perturb_diag=[1.0]), ValueError, "scale_perturb_factor must be"),
         (lambda: B.FillTriangular().forward_event_shape([5]), ValueError, "does not correspond to a triangular"),
         (lambda: B.FillTriangular().inverse_event_shape([2, 3]), ValueError, "square"),
@@ -234,6 +238,10 @@ def test_what_is_refused(build, error, match):
         lambda: B.MatrixInverseTriL(validate_args=True).forward([[0.0]]),
         lambda: B.Softplus(0.0, validate_args=True).forward(1.0),
         lambda: B.Reshape(tf.placeholder_with_default([-1, -1], [2]), validate_args=True).forward(ANY),
+        lambda: B.Reshape(tf.placeholder_with_default([1, -2], None), validate_args=True).forward(ANY),
+        lambda: B.Reshape([6], tf.placeholder_with_default([3, 2], [2]), validate_args=True).forward(ANY),
+        lambda: B.AbsoluteValue(validate_args=True).inverse(-1.0)[0],
+        lambda: B.AbsoluteValue(validate_args=True).inverse_log_det_jacobian(-1.0, 0)[1],
     ],
 )
 def test_values_that_are_checked(build):
@@ -385,6 +393,93 @@ def test_batches_and_events_that_are_given():
     for shape in ({"batch_shape": [2]}, {"event_shape": [[2]]}):
         with pytest.raises(ValueError, match=r"scalar|vector"):
             D.TransformedDistribution(D.Normal([0.0, 1.0], 1.0), **shape)
+
+
+@pytest.mark.parametrize(
+    ("base", "batch", "event"),
+    [
+        *[("number", batch, event) for batch in ([2], []) for event in ([3], [])],
+        *[("numbers", [], event) for event in ([3], [])],
+        *[("vector", batch, []) for batch in ([2], [])],
+    ],
+)
+def test_batches_and_events_whose_length_is_known_to_steps_only(base, batch, event):
+    numbers = {"number": W(1), "numbers": np.array([1.0, 1.0]), "vector": np.ones(3)}[base]
+    normal = D.MultivariateNormalDiag if base == "vector" else D.Normal
+    given = [tf.placeholder(tf.int32), tf.placeholder(tf.int32)]
+    feeds = dict(zip(given, [batch, event], strict=True))
+    mine = D.TransformedDistribution(
+        normal(numbers, 2 * np.ones_like(numbers)), B.AffineScalar(scale=W(0.5)), *given, validate_args=True
+    )
+    assert mine.batch_shape.rank is None and mine.event_shape.rank is None
+    batch, event = batch or ([2] if base == "numbers" else []), event or ([3] if base == "vector" else [])
+    drawn = mine.sample([5])
+    fetched = [drawn, mine.log_prob(drawn), mine.mean(), mine.entropy(), mine.batch_shape_tensor()]
+    with tf.Session() as session:
+        x, likely, mean, entropy, sizes = session.run(fetched, feeds)
+        assert session.run(mine.event_shape_tensor(), feeds).tolist() == event
+    reference, count = stats.norm(0.5, 1), int(np.prod(event))
+    assert x.shape == (5, *batch, *event) and sizes.tolist() == batch
+    np.testing.assert_allclose(likely, reference.logpdf(x).reshape(5, *batch, count).sum(-1))
+    np.testing.assert_allclose(mean, np.full([*batch, *event], 0.5))
+    np.testing.assert_allclose(entropy, np.full(batch, count * reference.entropy()))
+
+
+def test_a_given_shape_that_is_not_empty_is_checked_in_steps():
+    sizes = tf.placeholder_with_default([2], None)
+    mine = D.TransformedDistribution(D.Normal([0.0, 1.0], 1.0), B.Exp(), sizes, validate_args=True)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="base distribution not scalar"):
+        run(mine.batch_shape_tensor())
+
+
+def test_several_values_with_one_image():
+    there = B.AbsoluteValue()
+    low, high = there.inverse(ANY)
+    dets = there.inverse_log_det_jacobian(np.abs(ANY), event_ndims=1)
+    assert [part.tolist() for part in run([low, high])] == [(-ANY).tolist(), ANY.tolist()]
+    assert [part.tolist() for part in run(list(dets))] == [0.0, 0.0]
+    mine = D.TransformedDistribution(D.Normal(W(1), W(2)), there)
+    normal = stats.norm(1, 2)
+    likely, density = run([mine.log_prob(POSITIVE), mine.prob(POSITIVE)])
+    np.testing.assert_allclose(density, normal.pdf(POSITIVE) + normal.pdf(-POSITIVE))
+    np.testing.assert_allclose(np.exp(likely), density)
+    assert (run(mine.sample(20)) >= 0).all()
+    for asked in (mine.cdf, mine.log_survival_function, mine.quantile):
+        with pytest.raises(NotImplementedError, match="not injective"):
+            asked(POSITIVE)
+    for asked in (mine.mean, mine.entropy):
+        with pytest.raises(NotImplementedError, match=r"injective|non-affine"):
+            asked()
+
+
+@pytest.mark.parametrize("rank", [None, 1])
+def test_shapes_known_to_steps_only(rank):
+    before, after = (tf.placeholder(tf.int32, rank and [size]) for size in (2, 1))
+    reshape = B.Reshape(after, before, validate_args=True)
+    x = RANDOM.normal(size=(4, 2, 3))
+    asked = [
+        reshape.forward(x),
+        reshape.inverse(x.reshape(4, 6)),
+        reshape.forward_log_det_jacobian(x, event_ndims=2),
+        reshape.forward_event_shape_tensor([2, 3]),
+        reshape.inverse_event_shape_tensor([6]),
+    ]
+    with tf.Session() as session:
+        y, origin, det, sizes, sizes_before = session.run(asked, {before: [-1, 3], after: [6]})
+        assert (sizes.tolist(), sizes_before.tolist(), det) == ([6], [2, 3], 0.0)
+        np.testing.assert_array_equal(y, x.reshape(4, 6))
+        np.testing.assert_array_equal(origin, x)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="does not match `event_shape_in`"):
+            session.run(asked[0], {before: [3, -1], after: [6]})
+
+
+def test_numbers_of_dimensions_known_to_steps_only():
+    ndims = tf.placeholder(tf.int32, [])
+    det = B.Exp().forward_log_det_jacobian(ANY, ndims)
+    with tf.Session() as session:
+        for known in (0, 1, 2):
+            axes = tuple(range(2 - known, 2))
+            np.testing.assert_allclose(session.run(det, {ndims: known}), ANY.sum(axes))
 
 
 def test_images_with_more_elements():

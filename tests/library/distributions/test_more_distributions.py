@@ -242,6 +242,13 @@ def test_single_numbers():
     assert got[7].tolist() == [LOC.tolist()] * 2 and not got[8].any()
 
 
+def test_vectors_of_another_space_are_refused():
+    mine = D.VectorDeterministic(np.zeros(0), validate_args=True)
+    assert run(mine.prob(np.zeros(0))) == 1
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not defined in the same space"):
+        run(mine.prob([W(1)]))
+
+
 def test_single_vectors():
     loc = np.stack([LOC, LOC + 1])
     mine = D.VectorDeterministic(loc, atol=W(0.1))

@@ -27,6 +27,10 @@ class Bijector:
     shapes defines `_forward_event_shape`, `_inverse_event_shape`, `_forward_event_shape_tensor` and
     `_inverse_event_shape_tensor` too. What `forward` gave is known to `inverse`, and the other way round.
 
+    Where several values have the same image, a subclass sets ``_is_injective = False``, and ``_inverse`` and
+    ``_inverse_log_det_jacobian`` give a tuple, with one tensor for each of them; `inverse` and
+    `inverse_log_det_jacobian` do so too then.
+
     Args:
         graph_parents: Tensors that the map depends on.
         is_constant_jacobian: Whether the determinant is the same everywhere.
@@ -39,6 +43,8 @@ class Bijector:
     Raises:
         ValueError: Neither number of dimensions is given, or one is negative.
     """
+
+    _is_injective = True
 
     def __init__(
         self,
@@ -123,6 +129,8 @@ class Bijector:
         """What has the image `y`. Raises as `forward` does."""
         with self._scope(name):
             y = self._tensor(y, "y")
+            if not self._is_injective:
+                return self._inverse(y)
             graph = get_default_graph()
             if (y, graph) not in self._origins:
                 self._remember(self._inverse(y), y, graph)
@@ -143,7 +151,10 @@ class Bijector:
 
         Raises:
             ValueError: `event_ndims` is smaller.
+            NotImplementedError: The map has no such direction, or several values have the same image.
         """
+        if not self._is_injective:
+            raise NotImplementedError("forward_log_det_jacobian cannot be implemented for non-injective transforms.")
         with self._scope(name):
             return self._log_det(self._tensor(x, "x"), event_ndims, self._forward_ndims, forward=True)
 
@@ -217,12 +228,15 @@ class Bijector:
 
     def _log_det(self, at: Tensor, event_ndims: TensorLike, fewest: int, forward: bool) -> Tensor:
         """The logarithm in one direction, by its own formula, or else by that of the other."""
-        count = known_ndims(event_ndims)
-        if count < fewest:
+        count = _scalar_ndims(event_ndims)
+        if isinstance(count, int) and count < fewest:
             raise ValueError(f"event_ndims ({count}) must be larger than min_event_ndims ({fewest})")
         own = self._forward_log_det_jacobian if forward else self._inverse_log_det_jacobian
         try:
-            return _over_event(at, own(at), fewest, count)
+            found = own(at)
+            if not self._is_injective:
+                return tuple(_over_event(at, each, fewest, count) for each in found)  # type: ignore[return-value]
+            return _over_event(at, found, fewest, count)
         except NotImplementedError as error:
             missing = error
         other = self._inverse_log_det_jacobian if forward else self._forward_log_det_jacobian
@@ -249,27 +263,41 @@ class Bijector:
         return f"<tfp.bijectors.{type(self).__name__} {self._name!r}>"
 
 
-def known_ndims(event_ndims: TensorLike) -> int:
-    """A number of dimensions, which must be known while the graph is built. Raises `ValueError`."""
+def _scalar_ndims(event_ndims: TensorLike) -> int | Tensor:
+    """A number of dimensions; a tensor if it is not known before a step runs. Raises `ValueError` for others."""
     number = constant_value(event_ndims) if isinstance(event_ndims, Tensor) else np.asarray(event_ndims)
+    if number is None and isinstance(event_ndims, Tensor) and event_ndims.dtype.is_integer:
+        return array_ops.cast(event_ndims, dtypes.int32)
     if number is None or number.ndim or number.dtype.kind not in "iu":
-        raise ArgumentError(f"event_ndims must be a scalar integer that is known, not {event_ndims!r}")
+        raise ArgumentError(f"event_ndims must be a scalar integer, not {event_ndims!r}")
     return int(number)
 
 
-def length_of(shape: Tensor) -> int:
-    """How many sizes a shape has, a vector whose length is known."""
-    return int(shape.shape.as_list()[0] or 0)
+def known_length(shape: Tensor) -> int | None:
+    """How many sizes a shape has; None if that is not known before a step runs."""
+    size: int | None = shape.shape.as_list()[0] if shape.shape.rank == 1 else None
+    return size
 
 
-def _over_event(at: Tensor, log_det: Tensor, fewest: int, event_ndims: int) -> Tensor:
+def length_of(shape: Tensor) -> int | Tensor:
+    """How many sizes a shape has, as a tensor if it is not known."""
+    known = known_length(shape)
+    return array_ops.size(shape) if known is None else known
+
+
+def last_axes(count: int | Tensor) -> list[int] | Tensor:
+    """The last dimensions of a tensor, so many of them."""
+    return list(range(-count, 0)) if isinstance(count, int) else array_ops.range(-count, 0)
+
+
+def _over_event(at: Tensor, log_det: Tensor, fewest: int, event_ndims: int | Tensor) -> Tensor:
     """What the determinants of the smallest events in an event come to together."""
     extra = event_ndims - fewest
-    if not extra:
+    if isinstance(extra, int) and not extra:
         return log_det
     sizes, rank = array_ops.shape(at), array_ops.rank(at)
     spread = log_det * array_ops.ones(sizes[rank - event_ndims : rank - fewest], log_det.dtype)
-    return math_ops.reduce_sum(spread, list(range(-extra, 0)))
+    return math_ops.reduce_sum(spread, last_axes(extra))
 
 
 def nothing_like(value: Tensor) -> Tensor:

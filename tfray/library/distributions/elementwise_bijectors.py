@@ -250,6 +250,34 @@ class Square(_Elementwise):
         return math.log(2.0) + log(self._not_negative(x))
 
 
+class AbsoluteValue(_Elementwise):
+    """``abs(x)``, elementwise. `inverse` gives a tuple ``(-y, y)``, and its determinant a tuple too.
+
+    Args:
+        validate_args: Check that images are not negative.
+        name: See `Bijector`.
+    """
+
+    _is_injective = False
+
+    def __init__(self, validate_args: bool = False, name: str = "absolute_value") -> None:
+        super().__init__(validate_args, name, is_constant_jacobian=True)
+
+    def _not_negative(self, value: Tensor) -> Tensor:
+        return after([assert_non_negative(value)], value) if self.validate_args else value
+
+    def _forward(self, x: Tensor) -> Tensor:
+        return absolute(x)
+
+    def _inverse(self, y: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        y = self._not_negative(y)
+        return -y, y
+
+    def _inverse_log_det_jacobian(self, y: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+        zeros = array_ops.zeros_like(self._not_negative(y)) if self.validate_args else nothing_like(y)
+        return zeros, zeros
+
+
 class Gumbel(_Elementwise):
     """``exp(-exp(-(x - loc) / scale))``, elementwise: its inverse makes uniform numbers Gumbel's.
 

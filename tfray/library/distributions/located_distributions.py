@@ -21,7 +21,7 @@ from tfray.library.distributions.distribution import (
 )
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import where_v2
-from tfray.ops.checks.check_ops import assert_non_negative, assert_positive, assert_rank_at_least
+from tfray.ops.checks.check_ops import assert_equal, assert_non_negative, assert_positive, assert_rank_at_least
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import digamma, lgamma, log, log1p, square
 from tfray.ops.math.special_ops import ndtri
@@ -504,4 +504,7 @@ class VectorDeterministic(_Deterministic):
     def _prob(self, value: Tensor) -> Tensor:
         if self.validate_args:
             value = after([assert_rank_at_least(value, 1)], value)
+            message = "Argument 'x' not defined in the same space R^k as this distribution"
+            sizes = array_ops.shape(value)[-1:]
+            value = after([assert_equal(self.event_shape_tensor(), sizes, message=message)], value)
         return array_ops.cast(math_ops.reduce_all(self._is_there(value), -1), self.dtype)

@@ -13,12 +13,19 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.distributions.bijector import Bijector, Chain, length_of, nothing_like
+from tfray.library.distributions.bijector import Bijector, Chain, known_length, length_of, nothing_like
 from tfray.library.distributions.checks import after
 from tfray.library.distributions.elementwise_bijectors import AffineScalar, Softplus
 from tfray.ops.arrays import array_ops
+from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.arrays.matrix_ops import matrix_band_part, matrix_diag, matrix_diag_part, matrix_set_diag
-from tfray.ops.checks.check_ops import assert_greater, assert_none_equal, assert_positive
+from tfray.ops.checks.check_ops import (
+    assert_equal,
+    assert_greater_equal,
+    assert_less_equal,
+    assert_none_equal,
+    assert_positive,
+)
 from tfray.ops.control.control_flow_ops import while_loop
 from tfray.ops.linalg import decomposition_ops, solve_ops
 from tfray.ops.math import math_ops
@@ -311,7 +318,8 @@ class Reshape(Bijector):
 
     Raises:
         TypeError: A shape is not of integers.
-        ValueError: A shape is no vector, of unknown length, or has several -1 or other negative sizes.
+        ValueError: A shape is no vector.
+        InvalidArgumentError: With `validate_args`, a shape has negative sizes other than -1.
     """
 
     def __init__(
@@ -323,13 +331,17 @@ class Reshape(Bijector):
     ) -> None:
         self._out = _checked_shape(event_shape_out, "event_shape_out", validate_args)
         self._in = _checked_shape(event_shape_in, "event_shape_in", validate_args)
-        parents, counts = [self._in, self._out], (length_of(self._in), length_of(self._out))
+        parents, counts = [self._in, self._out], (known_length(self._in) or 0, known_length(self._out) or 0)
         super().__init__(parents, True, validate_args, None, counts[0], counts[1], name or "reshape")
 
     def _reshaped(self, value: Tensor, before: Tensor, after_: Tensor) -> Tensor:
         static = self._static(value.shape, before, after_)
-        sizes = array_ops.shape(value)
-        outer = sizes[: array_ops.rank(value) - length_of(before)]
+        sizes, length = array_ops.shape(value), array_ops.rank(value) - length_of(before)
+        if self.validate_args and (constant_value(before) is None or not value.shape.is_fully_defined()):
+            given = where_v2(before >= 0, sizes[length:], before)
+            fits = assert_equal(given, before, message="Input `event_shape` does not match `event_shape_in`.")
+            value = after([fits], value)
+        outer = sizes[:length]
         reshaped = array_ops.reshape(value, array_ops.concat([outer, after_], 0))
         reshaped.set_shape(static)
         return reshaped
@@ -351,9 +363,9 @@ class Reshape(Bijector):
 
     @staticmethod
     def _static(shape: TensorShape, before: Tensor, after_: Tensor) -> TensorShape:
-        if shape.rank is None:
-            return shape
-        count = length_of(before)
+        count = known_length(before)
+        if shape.rank is None or count is None or known_length(after_) is None:
+            return TensorShape(None)
         batch, event = shape[: shape.rank - count], shape[shape.rank - count :]
         return batch.concatenate(_shape_after(event, before, after_))
 
@@ -373,23 +385,16 @@ def _checked_shape(shape: TensorLike, name: str, validate: bool) -> Tensor:
         raise TypeError(f"{name} dtype ({tensor.dtype.name}) should be `int`-like.")
     if tensor.shape.rank is not None and tensor.shape.rank != 1:
         raise ValueError(f"{name} rank should be 1.")
-    if tensor.shape.rank is None or tensor.shape.as_list()[0] is None:
-        raise ValueError(f"{name} must have a known number of sizes")
     known = constant_value(tensor)
-    if known is None and validate:
-        unknown = reduce_sum(array_ops.cast(math_ops.equal(tensor, -1), dtypes.int32))
-        return after(
-            [
-                assert_greater(tensor, -2, message=f"{name} elements must be either positive or -1."),
-                assert_greater(2, unknown, message=f"{name} must have at most one -1."),
-            ],
-            tensor,
-        )
-    if known is not None and sum(known == -1) > 1:
-        raise ValueError(f"{name} must have at most one -1. {name}: {known}")
-    if known is not None and (known < -1).any():
-        raise ValueError(f"{name} elements must be either positive or -1. {name}: {known}")
-    return array_ops.cast(tensor, dtypes.int32)
+    tensor = array_ops.cast(tensor, dtypes.int32)
+    if not validate or (known is not None and (known >= 0).all()):
+        return tensor
+    unknown = reduce_sum(array_ops.cast(math_ops.equal(tensor, -1), dtypes.int32))
+    checks = [
+        assert_greater_equal(tensor, -1, message=f"`{name}` elements must be either positive integers or `-1`."),
+        assert_less_equal(unknown, 1, message=f"`{name}` elements must have at most one `-1`."),
+    ]
+    return tensor if known is not None and (known == -1).sum() == 1 else after(checks, tensor)
 
 
 def _shape_after(event: TensorShape, before: Tensor, after_: Tensor) -> TensorShape:
@@ -398,19 +403,21 @@ def _shape_after(event: TensorShape, before: Tensor, after_: Tensor) -> TensorSh
     if expected is not None:
         given = TensorShape([None if size < 0 else size for size in expected.tolist()])
         if not event.is_compatible_with(given):
-            raise ValueError(f"Input `event_shape` ({event}) does not match `event_shape_in` ({given}).")
+            raise ValueError(f"Input `event_shape` does not match `event_shape_in` ({event} vs {given}).")
         event = event.merge_with(given)
     if wanted is None:
-        return TensorShape([None] * length_of(after_))
+        return TensorShape([None] * (known_length(after_) or 0))
     sizes = [None if size < 0 else size for size in wanted.tolist()]
     total = event.num_elements()
-    if total is None:
+    if total is None or sizes.count(None) > 1:
         return TensorShape(sizes)
     rest = int(np.prod([size for size in sizes if size is not None]))
     if None in sizes and rest and total % rest == 0:
         sizes[sizes.index(None)] = total // rest
     elif None in sizes or rest != total:
-        raise ValueError(f"Input `event_shape` ({event}) has {total} elements, which do not fit {wanted.tolist()}")
+        raise ValueError(
+            f"Cannot reshape a tensor with {total} elements to shape {wanted.tolist()}, as events {event} have"
+        )
     return TensorShape(sizes)
 
 

@@ -2,6 +2,7 @@
 
 from tfray.library.distributions.bijector import Bijector, Chain, Identity, Inline, Invert
 from tfray.library.distributions.elementwise_bijectors import (
+    AbsoluteValue,
     AffineScalar,
     Exp,
     Gumbel,
@@ -36,10 +37,10 @@ from tfray.library.networks.flow_layers import (
 
 # fmt: off
 __all__ = [
-    "Affine", "AffineScalar", "Bijector", "Chain", "CholeskyOuterProduct", "Exp", "FillTriangular", "Gumbel",
-    "Identity", "Inline", "Invert", "Kumaraswamy", "MaskedAutoregressiveFlow", "MatrixInverseTriL", "Ordered",
-    "Permute", "PowerTransform", "RealNVP", "Reshape", "ScaleTriL", "Sigmoid", "SinhArcsinh", "SoftmaxCentered",
-    "Softplus", "Softsign", "Square", "TransformDiagonal", "Weibull", "masked_autoregressive_default_template",
-    "masked_dense", "real_nvp_default_template",
+    "AbsoluteValue", "Affine", "AffineScalar", "Bijector", "Chain", "CholeskyOuterProduct", "Exp", "FillTriangular",
+    "Gumbel", "Identity", "Inline", "Invert", "Kumaraswamy", "MaskedAutoregressiveFlow", "MatrixInverseTriL",
+    "Ordered", "Permute", "PowerTransform", "RealNVP", "Reshape", "ScaleTriL", "Sigmoid", "SinhArcsinh",
+    "SoftmaxCentered", "Softplus", "Softsign", "Square", "TransformDiagonal", "Weibull",
+    "masked_autoregressive_default_template", "masked_dense", "real_nvp_default_template",
 ]
 # fmt: on
