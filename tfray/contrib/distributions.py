@@ -23,6 +23,18 @@ from tfray.library.distributions.located_distributions import (
     Logistic,
     VectorDeterministic,
 )
+from tfray.library.distributions.quantized_distribution import QuantizedDistribution
+from tfray.library.distributions.sample_statistics import (
+    SeedStream,
+    assign_log_moving_mean_exp,
+    assign_moving_mean_variance,
+    moving_mean_variance,
+    normal_conjugates_known_scale_posterior,
+    normal_conjugates_known_scale_predictive,
+    percentile,
+    reduce_weighted_logsumexp,
+    tridiag,
+)
 from tfray.library.distributions.transformed_distribution import (
     Kumaraswamy,
     RelaxedBernoulli,
@@ -36,13 +48,23 @@ from tfray.library.distributions.vector_bijectors import (
 from tfray.library.distributions.vector_distributions import (
     ExpRelaxedOneHotCategorical,
     MultivariateNormalDiag,
+    MultivariateNormalDiagPlusLowRank,
     MultivariateNormalDiagWithSoftplusScale,
     MultivariateNormalFullCovariance,
     MultivariateNormalTriL,
     OneHotCategorical,
     RelaxedOneHotCategorical,
 )
+from tfray.library.distributions.vector_images import (
+    SinhArcsinh,
+    VectorExponentialDiag,
+    VectorLaplaceDiag,
+    VectorSinhArcsinhDiag,
+)
+from tfray.library.distributions.wishart import WishartCholesky, WishartFull
 from tfray.library.namespaces.distributions import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
     Bernoulli,
     Beta,
     Categorical,
@@ -64,16 +86,21 @@ from tfray.library.networks import bijectors
 
 # fmt: off
 __all__ = [
-    "BatchReshape", "Bernoulli", "Beta", "BetaWithSoftplusConcentration", "Binomial", "Categorical", "Cauchy", "Chi2",
-    "Chi2WithAbsDf", "Deterministic", "Dirichlet", "DirichletMultinomial", "Distribution",
-    "ExpRelaxedOneHotCategorical", "Exponential", "ExponentialWithSoftplusRate", "Gamma",
-    "GammaWithSoftplusConcentrationRate", "Geometric", "HalfNormal", "Independent", "InverseGamma",
-    "InverseGammaWithSoftplusConcentrationRate", "Kumaraswamy", "Laplace", "LaplaceWithSoftplusScale", "Logistic",
-    "Mixture", "MixtureSameFamily", "Multinomial", "MultivariateNormalDiag",
-    "MultivariateNormalDiagWithSoftplusScale", "MultivariateNormalFullCovariance", "MultivariateNormalTriL",
-    "NegativeBinomial", "Normal", "NormalWithSoftplusScale", "OneHotCategorical", "Poisson", "RegisterKL",
-    "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReparameterizationType", "StudentT",
-    "StudentTWithAbsDfSoftplusScale", "TransformedDistribution", "Uniform", "VectorDeterministic", "bijectors",
-    "fill_triangular", "fill_triangular_inverse", "kl_divergence", "matrix_diag_transform", "softplus_inverse",
+    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "BatchReshape", "Bernoulli", "Beta",
+    "BetaWithSoftplusConcentration", "Binomial", "Categorical", "Cauchy", "Chi2", "Chi2WithAbsDf", "Deterministic",
+    "Dirichlet", "DirichletMultinomial", "Distribution", "ExpRelaxedOneHotCategorical", "Exponential",
+    "ExponentialWithSoftplusRate", "Gamma", "GammaWithSoftplusConcentrationRate", "Geometric", "HalfNormal",
+    "Independent", "InverseGamma", "InverseGammaWithSoftplusConcentrationRate", "Kumaraswamy", "Laplace",
+    "LaplaceWithSoftplusScale", "Logistic", "Mixture", "MixtureSameFamily", "Multinomial", "MultivariateNormalDiag",
+    "MultivariateNormalDiagPlusLowRank", "MultivariateNormalDiagWithSoftplusScale",
+    "MultivariateNormalFullCovariance", "MultivariateNormalTriL", "NegativeBinomial", "Normal",
+    "NormalWithSoftplusScale", "OneHotCategorical", "Poisson", "QuantizedDistribution", "RegisterKL",
+    "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReparameterizationType", "SeedStream", "SinhArcsinh",
+    "StudentT", "StudentTWithAbsDfSoftplusScale", "TransformedDistribution", "Uniform", "VectorDeterministic",
+    "VectorExponentialDiag", "VectorLaplaceDiag", "VectorSinhArcsinhDiag", "WishartCholesky", "WishartFull",
+    "assign_log_moving_mean_exp", "assign_moving_mean_variance", "bijectors", "fill_triangular",
+    "fill_triangular_inverse", "kl_divergence", "matrix_diag_transform", "moving_mean_variance",
+    "normal_conjugates_known_scale_posterior", "normal_conjugates_known_scale_predictive", "percentile",
+    "reduce_weighted_logsumexp", "softplus_inverse", "tridiag",
 ]
 # fmt: on

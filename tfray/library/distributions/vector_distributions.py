@@ -141,21 +141,13 @@ class MultivariateNormalDiag(_MultivariateNormal):
         name: str = "MultivariateNormalDiag",
     ) -> None:
         parameters = dict(locals())
-        given = {"loc": loc, "scale_diag": scale_diag, "scale_identity_multiplier": scale_identity_multiplier}
-        if loc is None and scale_diag is None:
-            raise InvalidArgumentError("the size of the vectors is not known: give loc or scale_diag")
         with get_default_graph().name_scope(name) as name:
-            tensors = _parameters(**given)
-            diag, multiplier = tensors.get("scale_diag"), tensors.get("scale_identity_multiplier")
-            if diag is None:
-                diag = (array_ops.ones_like if multiplier is None else array_ops.zeros_like)(tensors["loc"])
-            if multiplier is not None:
-                diag = diag + multiplier[..., None]
+            loc, diag = diagonal_scale(loc, scale_diag, scale_identity_multiplier)
             if validate_args:
                 checked = [assert_none_equal(diag, np.zeros((), diag.dtype.numpy), message="Singular scale")]
                 diag = checks.after(checked, diag)
             self._diag = diag
-            self._init(tensors.get("loc"), diag, (validate_args, allow_nan_stats, parameters, name))
+            self._init(loc, diag, (validate_args, allow_nan_stats, parameters, name))
 
     def _times(self, vectors: Tensor) -> Tensor:
         return vectors * self._diag
@@ -286,6 +278,85 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
                 raise InvalidArgumentError("the size of the vectors is not known: give loc or covariance_matrix")
             super().__init__(loc, tril, validate_args, allow_nan_stats, name)
         self._parameters = parameters
+
+
+class MultivariateNormalDiagPlusLowRank(MultivariateNormalTriL):
+    """Normal distributions of vectors, by a diagonal matrix to which one of low rank is added.
+
+    The matrix, which is multiplied with its transpose, is
+    ``diag(scale_diag + scale_identity_multiplier) + factor @ diag(scale_perturb_diag) @ transpose(factor)``.
+
+    Args:
+        loc: Shape ``[..., n]``: means; zeros when None.
+        scale_diag: See `MultivariateNormalDiag`.
+        scale_identity_multiplier: See `MultivariateNormalDiag`.
+        scale_perturb_factor: Shape ``[..., n, r]``: the factor of what is added; nothing is when None.
+        scale_perturb_diag: Shape ``[..., r]``; ones when None.
+        validate_args: See `MultivariateNormalDiag`.
+        allow_nan_stats: See `MultivariateNormalDiag`.
+        name: See `MultivariateNormalDiag`.
+
+    Raises:
+        ValueError: No parameter says how long vectors are, or they are not of one floating dtype.
+        InvalidArgumentError: At run time: the matrix is singular.
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike | None = None,
+        scale_diag: TensorLike | None = None,
+        scale_identity_multiplier: TensorLike | None = None,
+        scale_perturb_factor: TensorLike | None = None,
+        scale_perturb_diag: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiagPlusLowRank",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            factor = weights = like = None
+            if scale_perturb_factor is not None:
+                tensors = _parameters(factor=scale_perturb_factor, weights=scale_perturb_diag)
+                factor, weights = tensors["factor"], tensors.get("weights")
+                like = factor[..., 0]
+            elif scale_perturb_diag is not None:
+                raise ValueError("When scale_perturb_diag is specified, scale_perturb_factor must be specified.")
+            loc, diag = diagonal_scale(loc, scale_diag, scale_identity_multiplier, like)
+            scale = array_ops.matrix_diag(diag)
+            if factor is not None:
+                weighted = factor if weights is None else factor * weights[..., None, :]
+                scale = scale + matmul(weighted, factor, transpose_b=True)
+            tril = cholesky(matmul(scale, scale, transpose_b=True))
+            super().__init__(loc, tril, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+def diagonal_scale(
+    loc: TensorLike | None,
+    scale_diag: TensorLike | None,
+    scale_identity_multiplier: TensorLike | None,
+    like: Tensor | None = None,
+) -> tuple[Tensor | None, Tensor]:
+    """The location, and a scale of every element of a vector, by what is given of them.
+
+    Args:
+        loc: The location; or None.
+        scale_diag: Scales; or None for those of the multiplier, or else ones.
+        scale_identity_multiplier: What is added to the scales; or None.
+        like: A tensor of the shape of the scales, where neither `loc` nor `scale_diag` need be given.
+
+    Raises:
+        InvalidArgumentError: Nothing says how many elements there are.
+        ValueError: The dtypes differ, or are not floating.
+    """
+    tensors = _parameters(loc=loc, scale_diag=scale_diag, scale_identity_multiplier=scale_identity_multiplier)
+    diag, multiplier = tensors.get("scale_diag"), tensors.get("scale_identity_multiplier")
+    if diag is None:
+        like = tensors.get("loc", like)
+        if like is None:
+            raise InvalidArgumentError("the size of the vectors is not known: give loc or scale_diag")
+        diag = (array_ops.ones_like if multiplier is None else array_ops.zeros_like)(like)
+    return tensors.get("loc"), diag if multiplier is None else diag + multiplier[..., None]
 
 
 def _parameters(**values: TensorLike | None) -> dict[str, Tensor]:
