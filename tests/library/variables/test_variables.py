@@ -375,6 +375,14 @@ def test_variables_are_made_in_parts(slicing, shapes):
                 tf.create_partitioned_variables([4, 2], wrong, tf.zeros_initializer())
 
 
+def test_parts_of_a_tensor_have_its_dtype():
+    with tf.Graph().as_default(), tf.Session() as session:
+        parts = tf.create_partitioned_variables([5], [2], tf.constant([1, 2, 3, 4, 5]))
+        session.run(tf.global_variables_initializer())
+        assert [part.dtype.base_dtype for part in parts] == [tf.int32] * 2
+        assert [value.tolist() for value in session.run(parts)] == [[1, 2, 3], [4, 5]]
+
+
 def test_init_scope_leaves_branches_and_control_dependencies():
     with tf.Graph().as_default() as graph, tf.Session() as session:
         wanted = tf.placeholder(tf.bool, [])
