@@ -770,10 +770,10 @@ class _Structure:
         if isinstance(element, Operation):
             self.operations.append(element)
             return lambda values: None
-        if element.dtype is dtypes.resource:
-            element = self._graph.value_of(element)
-        if element.dtype is dtypes.resource:
-            raise InvalidArgumentError(f"cannot fetch {element.name!r}: it is a handle and nothing reads its value")
+        element = self._graph.value_of(element)
+        if element.dtype is dtypes.resource:  # nothing reads its value: the handle itself, as bytes
+            self.operations.append(element.op)
+            return lambda values: np.frombuffer(element.name.encode(), [("resource", "u1", (1,))])
         index = len(self.tensors)
         self.tensors.append(element)
         if element.op.type == "GetSessionHandle":
