@@ -242,6 +242,11 @@ def test_single_numbers():
     assert got[7].tolist() == [LOC.tolist()] * 2 and not got[8].any()
 
 
+def test_the_entropy_of_one_certain_number_of_failures_is_not_defined():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Entropy is undefined"):
+        run(D.Geometric(probs=tf.placeholder_with_default(P + 0.1, [3]), validate_args=True).entropy())
+
+
 def test_vectors_of_another_space_are_refused():
     mine = D.VectorDeterministic(np.zeros(0), validate_args=True)
     assert run(mine.prob(np.zeros(0))) == 1

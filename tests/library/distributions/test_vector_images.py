@@ -55,6 +55,15 @@ def test_scales_of_vectors(build, given, scale):
     np.testing.assert_allclose(np.abs(run(build(**given).stddev())) / run(build(scale_diag=np.ones(3)).stddev()), scale)
 
 
+@pytest.mark.parametrize("build", [D.VectorLaplaceDiag, D.VectorExponentialDiag, D.MultivariateNormalDiag])
+def test_scales_that_are_refused(build):
+    for given in ((W(1), None), (LOC, W(1))):
+        with pytest.raises(ValueError, match="must have at least 1 dimension"):
+            build(*given)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Singular"):
+        run(build(LOC, tf.placeholder_with_default(np.array([1.0, 0.0, 2.0]), [3]), validate_args=True).sample())
+
+
 def bent(z, skewness, tailweight):
     return np.sinh((np.arcsinh(z) + skewness) * tailweight)
 

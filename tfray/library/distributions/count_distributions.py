@@ -18,7 +18,7 @@ from tfray.library.distributions.distribution import (
 )
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import where_v2
-from tfray.ops.checks.check_ops import assert_less_equal, assert_non_negative, assert_positive
+from tfray.ops.checks.check_ops import assert_less, assert_less_equal, assert_non_negative, assert_positive
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import betainc, exp, expm1, floor, lgamma, log, log1p, sigmoid
 from tfray.ops.nn.activation_ops import log_sigmoid, softplus
@@ -157,7 +157,11 @@ class Geometric(ScalarDistribution):
         return where_v2(value < 0, array_ops.zeros_like(known), known)
 
     def _entropy(self) -> Tensor:
-        return softplus(self.logits) / self.probs - self.logits
+        probs = self.probs
+        if self.validate_args:
+            message = "Entropy is undefined when logits = inf or probs = 1."
+            probs = after([assert_less(probs, array_ops.ones_like(probs), message=message)], probs)
+        return softplus(self.logits) / probs - self.logits
 
     def _mean(self) -> Tensor:
         return exp(-self.logits)

@@ -213,7 +213,7 @@ class Affine(Bijector):
             if diagonal is not None:
                 own = diagonal if own is None else own + diagonal
             if own is not None and validate_args:
-                own = after([assert_none_equal(own, array_ops.zeros_like(own))], own)
+                own = after([assert_none_equal(own, array_ops.zeros_like(own), message="Singular scale")], own)
             self._diagonal = own
             self._matrix = self._as_matrix(own, factor, parts.get("scale_perturb_diag"))
         self._is_triangle = factor is None

@@ -347,9 +347,12 @@ def diagonal_scale(
 
     Raises:
         InvalidArgumentError: Nothing says how many elements there are.
-        ValueError: The dtypes differ, or are not floating.
+        ValueError: The dtypes differ, or are not floating; `loc` or `scale_diag` is a scalar.
     """
     tensors = _parameters(loc=loc, scale_diag=scale_diag, scale_identity_multiplier=scale_identity_multiplier)
+    for name in ("loc", "scale_diag"):
+        if name in tensors and tensors[name].shape.rank == 0:
+            raise ValueError(f"`{name}` must have at least 1 dimension")
     diag, multiplier = tensors.get("scale_diag"), tensors.get("scale_identity_multiplier")
     if diag is None:
         like = tensors.get("loc", like)
