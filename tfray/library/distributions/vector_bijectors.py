@@ -14,7 +14,7 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.distributions.bijector import Bijector, Chain, known_length, length_of, nothing_like
-from tfray.library.distributions.checks import after
+from tfray.library.distributions.checks import after, not_singular
 from tfray.library.distributions.elementwise_bijectors import AffineScalar, Softplus
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import where_v2
@@ -213,7 +213,7 @@ class Affine(Bijector):
             if diagonal is not None:
                 own = diagonal if own is None else own + diagonal
             if own is not None and validate_args:
-                own = after([assert_none_equal(own, array_ops.zeros_like(own), message="Singular scale")], own)
+                own = not_singular(own)
             self._diagonal = own
             self._matrix = self._as_matrix(own, factor, parts.get("scale_perturb_diag"))
         self._is_triangle = factor is None

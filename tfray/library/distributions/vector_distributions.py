@@ -21,7 +21,7 @@ from tfray.library.distributions.distribution import (
     float_parameters,
 )
 from tfray.ops.arrays import array_ops
-from tfray.ops.checks.check_ops import assert_none_equal, assert_positive
+from tfray.ops.checks.check_ops import assert_positive
 from tfray.ops.linalg.decomposition_ops import cholesky
 from tfray.ops.linalg.solve_ops import matrix_triangular_solve
 from tfray.ops.math import math_ops
@@ -122,7 +122,7 @@ class MultivariateNormalDiag(_MultivariateNormal):
         scale_diag: Shape ``[..., n]``, not 0: standard deviations; ones when None.
         scale_identity_multiplier: Shape ``[...]``: a number to be added to each of a vector's standard deviations, or
             to be all of them where there is no `scale_diag`.
-        validate_args: Check parameters when a step runs, or at once where they are constants.
+        validate_args: Check parameters when a step runs.
         allow_nan_stats: Statistics that are not defined are NaN; when False, they are errors of the step.
         name: Prefix of the operations' names.
 
@@ -144,8 +144,7 @@ class MultivariateNormalDiag(_MultivariateNormal):
         with get_default_graph().name_scope(name) as name:
             loc, diag = diagonal_scale(loc, scale_diag, scale_identity_multiplier)
             if validate_args:
-                checked = [assert_none_equal(diag, np.zeros((), diag.dtype.numpy), message="Singular scale")]
-                diag = checks.after(checked, diag)
+                diag = checks.not_singular(diag)
             self._diag = diag
             self._init(loc, diag, (validate_args, allow_nan_stats, parameters, name))
 
@@ -224,9 +223,7 @@ class MultivariateNormalTriL(_MultivariateNormal):
             tensors = _parameters(loc=loc, scale_tril=scale_tril)
             tril = array_ops.matrix_band_part(tensors["scale_tril"], -1, 0)
             if validate_args:
-                diag = array_ops.matrix_diag_part(tril)
-                checked = [assert_none_equal(diag, np.zeros((), diag.dtype.numpy), message="Singular scale")]
-                tril = checks.after(checked, tril)
+                tril = checks.after([checks.not_singular(array_ops.matrix_diag_part(tril)).op], tril)
             self._tril = tril
             described = (validate_args, allow_nan_stats, parameters, name)
             self._init(tensors.get("loc"), array_ops.matrix_diag_part(tril), described)
