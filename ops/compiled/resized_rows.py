@@ -6,11 +6,14 @@ import numpy as np
 from numba import njit
 
 from tfray.ops.compiled.vectors import (
+    LANES,
     QUAD,
     Floats,
     Int,
     Longs,
     Octets,
+    Thread,
+    behind,
     convert,
     fill,
     fused,
@@ -102,7 +105,7 @@ def _mix_columns(
 def _resample(
     first: Int,
     last: Int,
-    start: Int,
+    thread: Thread,
     height: Int,
     width: Int,
     channels: Int,
@@ -120,7 +123,8 @@ def _resample(
 ) -> None:
     length = width * channels
     quads = _quads(channels, column_outputs, column_taps, column_weights)
-    for item in range(first + start, last + start):
+    between = behind(between, thread * (length + LANES))
+    for item in range(first, last):
         image, y = item // row_outputs * height, item % row_outputs
         _sum_rows(image, y, length, row_outputs, row_taps, rows, row_weights, x, between)
         _mix_columns(item, quads, channels, column_outputs, columns, column_weights, between, out)
@@ -152,7 +156,7 @@ def _resample(
 def resample_floats(
     first: Int,
     last: Int,
-    start: Int,
+    thread: Thread,
     height: Int,
     width: Int,
     channels: Int,
@@ -173,7 +177,7 @@ def resample_floats(
     Args:
         first: First item.
         last: End of the range of items.
-        start: The row of the results, counted through all images, that item 0 stands for.
+        thread: Which thread computes.
         height: Height of the inputs.
         width: Their width.
         channels: Numbers in a pixel.
@@ -185,14 +189,14 @@ def resample_floats(
         column_taps: Inputs of each column.
         columns: Which these are.
         column_weights: Their weights.
-        between: Working memory of this thread for a row of the inputs and 16 numbers more.
+        between: Working memory of each thread, for a row of the inputs and `LANES` numbers more.
         x: The inputs, NHWC.
         out: The results, NHWC.
     """
     _resample(
         first,
         last,
-        start,
+        thread,
         height,
         width,
         channels,
@@ -213,7 +217,7 @@ def resample_floats(
 def resample_octets(
     first: Int,
     last: Int,
-    start: Int,
+    thread: Thread,
     height: Int,
     width: Int,
     channels: Int,
@@ -233,7 +237,7 @@ def resample_octets(
     _resample(
         first,
         last,
-        start,
+        thread,
         height,
         width,
         channels,

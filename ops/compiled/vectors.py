@@ -15,6 +15,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.core.datamodel import models, register_default
 from numba.extending import intrinsic, overload
 
@@ -42,6 +43,7 @@ _SUFFIX: Final = {
 
 ARGUMENT_TYPES: Final = {
     "Int": types.int64,
+    "Thread": types.int64,
     "Float": types.float32,
     "Double": types.float64,
     "Ints": types.CPointer(types.int32),
@@ -54,6 +56,8 @@ ARGUMENT_TYPES: Final = {
 """The types of a kernel's arguments, by the names that annotations use: numbers, and arrays."""
 
 Int = int
+Thread = int
+"""Which thread computes: 0 for the one that calls, then one of its helpers. Callers do not pass it."""
 Float = float
 Double = float
 Ints = MutableSequence[int]
@@ -280,6 +284,44 @@ def take(context: Any, counter: Any) -> Any:
         return builder.atomic_rmw("add", arguments[0], ir.Constant(ir.IntType(64), 1), "seq_cst")
 
     return types.int64(counter), write
+
+
+@intrinsic
+def behind(context: object, pointer: Any, count: object) -> Any:
+    """An array without its first `count` elements."""
+
+    def write(context: BaseContext, builder: ir.IRBuilder, signature: object, arguments: list[ir.Value]) -> ir.Value:
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return pointer(pointer, types.int64), write
+
+
+@intrinsic
+def call(context: object, function: object, a: object, b: object, c: object, d: object) -> Any:
+    """The whole number that the C function at an address returns for up to four numbers or addresses."""
+
+    def write(context: BaseContext, builder: ir.IRBuilder, signature: object, arguments: list[ir.Value]) -> ir.Value:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(_INT, [word] * 4)
+        return builder.sext(builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:]), word)
+
+    return types.int64(*[types.int64] * 5), write
+
+
+@intrinsic
+def argument(context: object, block: object, index: object, kind: Any) -> Any:
+    """The argument of that type that lies in ``block[index]``, in eight bytes."""
+    wanted = kind.instance_type
+
+    def write(context: BaseContext, builder: ir.IRBuilder, signature: object, arguments: list[ir.Value]) -> ir.Value:
+        word = builder.load(builder.gep(arguments[0], [arguments[1]]))
+        if isinstance(wanted, types.CPointer):
+            return builder.inttoptr(word, context.get_value_type(wanted))
+        if wanted == types.float32:
+            return builder.bitcast(builder.trunc(word, _INT), ir.FloatType())
+        return builder.bitcast(word, ir.DoubleType()) if wanted == types.float64 else word
+
+    return wanted(block, types.int64, kind), write
 
 
 QUAD: Final = 4

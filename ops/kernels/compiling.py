@@ -16,6 +16,7 @@ import hashlib
 import inspect
 import logging
 import os
+import struct
 import sys
 import tempfile
 import threading
@@ -29,8 +30,9 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.ops.kernels.addresses import address_of
-from tfray.ops.kernels.cpu_threads import parallel_for, thread_count
-from tfray.ops.kernels.onednn import PATHS_VARIABLE
+from tfray.ops.kernels.cpu_threads import core_count, free_helpers
+from tfray.ops.kernels.native.native_helpers import Entry, Helpers
+from tfray.ops.kernels.native.onednn import PATHS_VARIABLE
 
 _PACKAGE: Final = "tfray.ops.compiled"
 _LONG_S: Final = 2.0
@@ -45,8 +47,12 @@ LARGE_ELEMENTS: Final = 1 << 18
 STEP_ELEMENTS: Final = 1 << 14
 """Elements that a thread takes at a time: some microseconds of work, so that none waits long for another."""
 
-_C_TYPES: Final[Mapping[str, Any]] = {"Int": ctypes.c_int64, "Float": ctypes.c_float, "Double": ctypes.c_double}
-"""The types of a kernel's arguments by the names that annotations use. Those that end in ``s`` are arrays."""
+_HEADER: Final = 4
+"""Numbers of eight bytes at the begin of a block: the counter of items, items that a thread takes at a time, their
+number, and room for `Helpers.share`. Arguments follow."""
+
+_FORMS: Final[Mapping[str, str]] = {"Float": "f4x", "Double": "d"}
+"""How arguments lie in a block, by the names that annotations use. All others are whole numbers or addresses."""
 
 _log = logging.getLogger(__name__)
 
@@ -82,12 +88,17 @@ class CompiledKernel:
         return [ast.unparse(argument.annotation) for argument in function.args.args[2:] if argument.annotation]
 
     @cached_property
-    def _entry(self) -> Any:
+    def _entry(self) -> Entry:
         with self._lock:
             key = hashlib.sha256(repr((self._source, self._name, _surroundings())).encode()).hexdigest()[:32]
             entry = _engine().function(key, lambda: _compiled(self._load()[self._name], self._types))
-        arguments = [_C_TYPES.get(kind, ctypes.c_void_p) for kind in self._types]
-        return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, *arguments)(entry)
+        return Entry(entry)
+
+    @cached_property
+    def _layout(self) -> struct.Struct:
+        """How the arguments lie in a block, behind its header: each in eight bytes."""
+        passed = [_FORMS.get(kind, "q") for kind in self._types if kind != "Thread"]
+        return struct.Struct(f"={_HEADER}q{''.join(passed)}")
 
     def prepare(self) -> None:
         """Load it, and compile it first where that has not been done."""
@@ -102,13 +113,55 @@ class CompiledKernel:
             *arguments: Numbers, and C-contiguous arrays, as the kernel's annotations say.
             is_large: Whether several threads take part.
         """
+        self.bind(count, step, *arguments).run(is_large)
+
+    def bind(self, count: int, step: int, *arguments: Any) -> KernelCall:
+        """A call with these arguments, see `run`, to be made any number of times. The caller keeps the arrays alive."""
+        layout = self._layout
+        block = ctypes.create_string_buffer(layout.size)
         values = [address_of(value) if isinstance(value, np.ndarray) else value for value in arguments]
-        counter = ctypes.c_int64()
-        entry, place = self._entry, ctypes.addressof(counter)
-        if is_large and count > step and (threads := min(thread_count(), -(-count // step))) > 1:
-            parallel_for(lambda _: entry(place, step, count, *values), threads)
+        layout.pack_into(block, 0, 0, step, count, 0, *values)
+        return KernelCall(self._entry, block, -(-count // step))
+
+
+class KernelCall:
+    """A kernel with its arguments; one thread makes the call at a time.
+
+    Args:
+        entry: The kernel.
+        block: The arguments.
+        shares: Among how many threads the items can be divided.
+    """
+
+    __slots__ = ("_block", "_entry", "_shares")
+
+    def __init__(self, entry: Entry, block: Any, shares: int) -> None:
+        self._entry = entry
+        self._block = block
+        self._shares = shares
+
+    def run(self, is_large: bool) -> None:
+        """Compute all items, on several threads if the work is large."""
+        self._block[:8] = _NO_ITEMS
+        if is_large and self._shares > 1 and (helpers := free_helpers()) is not None:
+            _shared_helpers().share(self._entry, self._block, min(helpers, self._shares - 1))
         else:
-            entry(place, step, count, *values)
+            self._entry.call(self._block, 0)
+
+
+_NO_ITEMS: Final = bytes(8)
+"""The counter of items that are taken, before the first."""
+
+
+def _shared_helpers() -> Helpers:
+    """The helpers of this process: threads do not outlive a fork."""
+    return _helpers_of(os.getpid())
+
+
+@cache
+def _helpers_of(process: int) -> Helpers:
+    serve, join, share = (kernel("handoff", name)._entry for name in ("serve", "join", "share"))
+    return Helpers(serve, join, share, core_count() - 1)
 
 
 @cache
@@ -156,20 +209,25 @@ def _compiled(function: Callable[..., None], types: Sequence[str]) -> bytes:
     from numba import types as numba_types
 
     vectors = import_module(f"{_PACKAGE}.vectors")
-    names = ", ".join(f"a{index}" for index in range(len(types)))
+    names = ["who" if kind == "Thread" else f"a{index}" for index, kind in enumerate(types)]
+    passed = [name for name in names if name != "who"]
     source = (
-        f"def entry(counter, step, count, {names}):\n"
-        "    first = take(counter) * step\n"
+        "def entry(block, who):\n"
+        + "".join(f"    {name} = argument(block, {_HEADER + place}, t_{name})\n" for place, name in enumerate(passed))
+        + "    step, count = block[1], block[2]\n"
+        "    first = take(block) * step\n"
         "    while first < count:\n"
-        f"        kernel(first, min(first + step, count), {names})\n"
-        "        first = take(counter) * step\n"
+        f"        kernel(first, min(first + step, count), {', '.join(names)})\n"
+        "        first = take(block) * step\n"
     )
-    namespace = {"take": vectors.take, "kernel": njit(error_model="numpy", forceinline=True)(function)}
+    namespace = {
+        "take": vectors.take,
+        "argument": vectors.argument,
+        "kernel": njit(error_model="numpy", forceinline=True)(function),
+        **{f"t_{name}": vectors.ARGUMENT_TYPES[kind] for name, kind in zip(names, types, strict=True)},
+    }
     exec(source, namespace)
-    counter = numba_types.CPointer(numba_types.int64)
-    signature = numba_types.void(
-        counter, numba_types.int64, numba_types.int64, *(vectors.ARGUMENT_TYPES[kind] for kind in types)
-    )
+    signature = numba_types.void(numba_types.CPointer(numba_types.int64), numba_types.int64)
     # All in one function: LLVM sees there that no call fails, and leaves out what would raise errors (see `_RAISING`).
     entry = cfunc(signature, error_model="numpy", forceinline=True)(namespace["entry"])
     text = entry.inspect_llvm().replace(entry.native_name, _ENTRY)

@@ -43,7 +43,7 @@ class BlasThreads:
         self._lock = threading.Lock()
         self._holders = 0
         self._get, self._set = _openblas_thread_functions(module)
-        self._count = self._get() if self._get else _core_count()
+        self._count = self._get() if self._get else core_count()
 
     def count(self) -> int:
         """Threads that BLAS uses when nobody holds it: OMP_NUM_THREADS and OPENBLAS_NUM_THREADS set it."""
@@ -81,7 +81,7 @@ class BlasThreads:
         self.release()
 
 
-def _core_count() -> int:
+def core_count() -> int:
     limit = os.environ.get("OMP_NUM_THREADS", "")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
@@ -101,6 +101,9 @@ def _openblas_thread_functions(module: str | None) -> tuple[Any, Any]:
     return None, None
 
 
+MOST_THREADS: Final = 2 * core_count() - 1
+"""Threads that may compute a compiled kernel: the calling one, its helpers, and those of calls aside, which join in."""
+
 _BLAS: Final = BlasThreads()
 _pool: _Pool | None = None
 _pool_lock = threading.Lock()
@@ -111,6 +114,31 @@ _alone = threading.local()
 def thread_count() -> int:
     """How many threads a kernel may use: as many as BLAS; one on a thread that works alone."""
     return 1 if getattr(_alone, "is_set", False) else _BLAS.count()
+
+
+def free_helpers() -> int | None:
+    """How many helpers are free for a kernel; those that make calls aside may join in later.
+
+    None where a kernel has to do without any: on a thread that works alone, on one core, and during a pause.
+    """
+    threads = thread_count()
+    if threads == 1 or time.perf_counter() < _pause.end:
+        return None
+    return max(0, threads - 1 - (_pool.busy() if _pool is not None else 0))
+
+
+def note_wait(begun: float, done: float, now: float) -> None:
+    """Note that a caller of helpers waited from `done` to `now`, after work since `begun`; see `_Pause`."""
+    _pause.note(done - begun, done, now)
+
+
+_when_idle: Callable[[int], None] | None = None
+
+
+def when_idle(call: Callable[[int], None]) -> None:
+    """Have helpers call this, each with its number, when they have done a task and there is no other."""
+    global _when_idle
+    _when_idle = call
 
 
 def use_threads(count: int) -> None:
@@ -298,16 +326,26 @@ class _Pool:
 
     def __init__(self, threads: int) -> None:
         self._tasks: SimpleQueue[_Task] = SimpleQueue()
+        self._is_busy = [False] * threads
         for number in range(threads):
-            threading.Thread(target=self._help, name=f"tfray-cpu_{number}", daemon=True).start()
+            threading.Thread(target=self._help, args=(number,), name=f"tfray-cpu_{number}", daemon=True).start()
 
     def start(self, task: _Task) -> None:
         """Let a helper run `task` when it is free."""
         self._tasks.put(task)
 
-    def _help(self) -> None:
+    def busy(self) -> int:
+        """How many helpers run a task."""
+        return sum(self._is_busy)
+
+    def _help(self, number: int) -> None:
         while True:
-            self._tasks.get().run()
+            task = self._tasks.get()
+            self._is_busy[number] = True
+            task.run()
+            if _when_idle is not None and self._tasks.empty():
+                _when_idle(number)
+            self._is_busy[number] = False
 
 
 def _shared_pool() -> _Pool:
@@ -320,8 +358,8 @@ def _shared_pool() -> _Pool:
 
 def _forget_pool() -> None:
     # A forked child has no threads but its own.
-    global _pool, _pool_lock
-    _pool, _pool_lock = None, threading.Lock()
+    global _pool, _pool_lock, _when_idle
+    _pool, _pool_lock, _when_idle = None, threading.Lock(), None
 
 
 if hasattr(os, "register_at_fork"):

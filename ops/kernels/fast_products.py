@@ -15,14 +15,19 @@ import numpy as np
 
 from tfray.framework.op_def import Array
 from tfray.ops.kernels.addresses import address_of
+from tfray.ops.kernels.compiling import can_compile
 from tfray.ops.kernels.cpu_threads import parallel_for
-from tfray.ops.kernels.onednn import Primitive, Unsupported, library
+from tfray.ops.kernels.native.onednn import Primitive, Unsupported, library
+from tfray.ops.kernels.native.primitive_batches import Place, PrimitiveBatch
 
 _LEAST_WORK: Final = 4e6
 """Below so many operations, some tens of microseconds, calling the library takes longer than it saves."""
 
 _PART_WORK: Final = 3e7
 """Least work of a part, in floating-point operations: about a third of a millisecond on one core."""
+
+_TWO_PARTS_WORK: Final = 1e7
+"""From so much work, a tenth of a millisecond on one core, there are two parts at least."""
 
 _FLOPS_PER_BYTE: Final = 10
 """Floating-point operations that a core does while it reads a byte: matrices with few rows take as long as reading."""
@@ -46,10 +51,12 @@ class _Product(NamedTuple):
     Attributes:
         parts: Of each part, the slices of the left matrix, of the right one and of the result.
         primitives: One for each part.
+        batch: The same, for compiled code; None where there is none.
     """
 
     parts: list[tuple[tuple[slice, ...], tuple[slice, ...], tuple[slice, ...]]]
     primitives: list[Primitive]
+    batch: PrimitiveBatch | None
 
 
 def fast_product(a: Array, b: Array, out: Array | None) -> Array | None:
@@ -72,6 +79,10 @@ def fast_product(a: Array, b: Array, out: Array | None) -> Array | None:
     if product is None:
         return None
     result = np.empty(shape, np.float32) if out is None else out
+
+    if product.batch is not None:
+        product.batch.run(address_of(a), address_of(b), address_of(result))
+        return result
 
     def work(index: int) -> None:
         left, right, target = product.parts[index]
@@ -122,12 +133,22 @@ def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides
             primitives.append(made[sizes])
     except Unsupported:
         return None
-    return _Product(parts, primitives)
+    batch = None
+    if can_compile():
+        strides_of = [strides for _, strides in layouts]
+        places = [list(map(Place, range(3), map(_offset, part, strides_of))) for part in parts]
+        batch = PrimitiveBatch(dnnl, [[call] for call in zip(primitives, places, strict=True)], len(layouts))
+    return _Product(parts, primitives, batch)
+
+
+def _offset(part: tuple[slice, ...], strides: Shape) -> int:
+    """Where a part of a matrix begins, in bytes."""
+    return 4 * sum((piece.start or 0) * stride for piece, stride in zip(part, strides, strict=True))
 
 
 def _part_count(work: float) -> int:
     few, many = min(_FEW_PARTS, int(work / _PART_WORK)), min(_MOST_PARTS, int(work / _LARGE_PART_WORK))
-    return max(1, few, many)
+    return max(2 if work >= _TWO_PARTS_WORK else 1, few, many)
 
 
 def _contiguous(shape: Shape) -> Shape:

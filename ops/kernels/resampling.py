@@ -16,11 +16,14 @@ from numpy.lib.stride_tricks import as_strided
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels import fast_rows
-from tfray.ops.kernels.compiling import LEAST_ELEMENTS, can_compile, kernel
-from tfray.ops.kernels.cpu_threads import one_blas_thread, thread_count
+from tfray.ops.kernels.compiling import LEAST_ELEMENTS, STEP_ELEMENTS, can_compile, kernel
+from tfray.ops.kernels.cpu_threads import MOST_THREADS, one_blas_thread
 from tfray.ops.kernels.precision import choose
 from tfray.ops.kernels.products import inner_product
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, buffer, cut, run_tiles
+
+_LANES: Final = 16
+"""Numbers in a vector, see `ops.compiled.vectors`."""
 
 _FEW_CHANNELS: Final = 12
 """Up to this many channels a row of the image is treated as one vector. With more, each pixel is a vector."""
@@ -392,19 +395,12 @@ def _by_compiled_taps(images: Array, rows: AxisMap, columns: AxisMap, out: Array
     batch, height, width, channels = source.shape
     taps = rows.taps(), columns.taps()
     arguments = [(axis.outputs, len(axis.indices), axis.indices, axis.weights) for axis in taps]
-    count = batch * rows.outputs
-    is_large = out.size >= LARGE_ELEMENTS // 8 and thread_count() > 1
-    parts = cut(count, min(count, -(-out.size // LARGE_ELEMENTS) * 4 if is_large else 1))
-
-    def work(index: int) -> None:
-        part = parts[index]
-        size = part.stop - part.start
-        between = buffer(np, "between", (width * channels + 16,), out.dtype)
-        sizes = part.start, height, width, channels
-        more = *arguments[0], *arguments[1], between, source, out
-        kernel("resized_rows", f"resample_{kind}").run(size, size, *sizes, *more)
-
-    run_tiles(work, len(parts), len(parts) > 1)
+    between = buffer(np, "between", (MOST_THREADS, width * channels + _LANES), out.dtype)
+    sizes = height, width, channels
+    step = max(1, STEP_ELEMENTS // (out.size // (batch * rows.outputs)))
+    loop = kernel("resized_rows", f"resample_{kind}")
+    is_large = out.size >= LARGE_ELEMENTS // 8
+    loop.run(batch * rows.outputs, step, *sizes, *arguments[0], *arguments[1], between, source, out, is_large=is_large)
 
 
 def _is_finite(array: Array) -> bool:

@@ -7,7 +7,7 @@ does not change a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from math import prod
@@ -17,11 +17,12 @@ import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.addresses import address_of
-from tfray.ops.kernels.compiling import CompiledKernel
+from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, STEP_ELEMENTS, CompiledKernel, can_compile
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.element_loops import Assignment, Input, element_loop
-from tfray.ops.kernels.onednn import (
+from tfray.ops.kernels.native.onednn import (
     FORWARD,
+    Handle,
     Library,
     Primitive,
     Sizes,
@@ -31,6 +32,7 @@ from tfray.ops.kernels.onednn import (
     library,
     reorder,
 )
+from tfray.ops.kernels.native.primitive_batches import SCRATCH, Call, Place, PrimitiveBatch
 from tfray.ops.kernels.tiles import cut
 from tfray.ops.nn.conv_geometry import Geometry
 
@@ -59,6 +61,12 @@ _WINDOWS_PER_SUM: Final = 256
 
 _CHANNELS_PER_PART: Final = 64
 """Least channels that a part makes: the library treats 16 or 32 at once, and reads all images for each part."""
+
+_REORDER_GRAIN: Final = 64
+"""Filters are copied into the library's layout so many at a time: no layout has larger blocks of them."""
+
+_REORDER_BYTES: Final = 1 << 18
+"""Least bytes of filters that a thread copies at a time: some tens of microseconds."""
 
 _LEAST_CHANNELS: Final = 8
 """Channels of images whose gradient the library computes well."""
@@ -93,11 +101,13 @@ class _Convolution(NamedTuple):
         reorder: Copies filters to the layout that the primitive takes, or their gradient from it; None if none is
             needed.
         filters_bytes: Size of the filters in that layout.
+        reorder_parts: The same for some of the filters each, for compiled code; None where there is none.
     """
 
     primitive: Primitive
     reorder: Primitive | None
     filters_bytes: int
+    reorder_parts: PrimitiveBatch | None
 
 
 class _Part(NamedTuple):
@@ -164,6 +174,10 @@ def convolve(
         _make_channels(form, geo, parts, filters, target, compute)
         return _written(target, out)
     ready = _ready_filters(form, filters, parts)
+    if can_compile():
+        added = () if biases is None else (biases,)
+        _batch(form, geo, rectified).run(*map(address_of, (images, *added, target)), *_addresses(ready))
+        return _written(target, out)
 
     def work(index: int) -> None:
         part = parts[index]
@@ -185,6 +199,9 @@ def convolve_backward_images(d_outputs: Array, filters: Array, geo: Geometry, ou
         _make_channels("images", geo, parts, filters, target, compute)
         return _written(target, out)
     ready = _ready_filters("images", filters, parts)
+    if can_compile():
+        _batch("images", geo).run(address_of(d_outputs), address_of(target), *_addresses(ready))
+        return _written(target, out)
 
     def work(index: int) -> None:
         part = parts[index]
@@ -210,7 +227,7 @@ def _make_channels(
     def work(index: int) -> None:
         part = parts[index]
         some = filters[:, :, part.made] if form == "images" else filters[..., part.made]
-        primitive, to_chosen, size_bytes = _needed(form, part.geo, geo)
+        primitive, to_chosen, size_bytes, _ = _needed(form, part.geo, geo)
         address = address_of(some)
         if to_chosen is not None:
             address = aligned_scratch("filters", size_bytes)
@@ -244,11 +261,11 @@ def _ready_filters(form: Form, filters: Array, parts: Sequence[_Part]) -> dict[G
     """
     ready: dict[Geometry, tuple[Primitive, int]] = {}
     for geo in dict.fromkeys(part.geo for part in parts):
-        primitive, to_chosen, size_bytes = _needed(form, geo, geo)
+        primitive, to_chosen, size_bytes, parts_of_copy = _needed(form, geo, geo)
         address = address_of(filters)
         if to_chosen is not None:
             address = aligned_scratch(f"filters{len(ready)}", size_bytes)
-            to_chosen.run(address_of(filters), address)
+            (parts_of_copy or to_chosen).run(address_of(filters), address)
         ready[geo] = primitive, address
     return ready
 
@@ -266,10 +283,13 @@ def convolve_backward_filters(images: Array, d_outputs: Array, geo: Geometry, ou
     count = 1 if parts[0].geo.filters < geo.filters else len(parts)
     is_direct = count == 1 and out.flags.c_contiguous
     sums = out[None] if is_direct else scratch("sums", (count, *out.shape), np.dtype(np.float32))
+    if can_compile() and parts[0].geo.filters == geo.filters:
+        _batch("filters", geo).run(*map(address_of, (images, d_outputs, sums)))
+        return _added(sums, out)
 
     def work(index: int) -> None:
         part = parts[index]
-        primitive, to_plain, size_bytes = _needed("filters", part.geo, geo)
+        primitive, to_plain, size_bytes, _ = _needed("filters", part.geo, geo)
         result = address_of(sums[index if count > 1 else 0][..., part.made])
         address = result if to_plain is None else aligned_scratch("filters", size_bytes)
         # The library is slow on outputs that are not contiguous.
@@ -279,11 +299,66 @@ def convolve_backward_filters(images: Array, d_outputs: Array, geo: Geometry, ou
             to_plain.run(address, result)
 
     parallel_for(work, len(parts))
-    if not is_direct:
-        for each in sums[1:]:
-            np.add(sums[0], each, out=sums[0])
-        out[...] = sums[0]
+    return _added(sums, out)
+
+
+def _added(sums: Array, out: Array) -> Array:
+    """Fill `out` with the sum over the first dimension, unless it is what was summed."""
+    if np.may_share_memory(sums, out):
+        return out
+    loop = _adder(len(sums))
+    if loop is not None and out.flags.c_contiguous and out.size >= LEAST_ELEMENTS:
+        loop.run(out.size, STEP_ELEMENTS, *sums, out, is_large=sums.size >= LARGE_ELEMENTS)
+        return out
+    for each in sums[1:]:
+        np.add(sums[0], each, out=sums[0])
+    out[...] = sums[0]
     return out
+
+
+@cache
+def _adder(count: int) -> CompiledKernel | None:
+    float32 = np.dtype(np.float32)
+    names = [f"x{index}" for index in range(count)]
+    total = " + ".join(f"{{{index}}}" for index in range(count))
+    return element_loop(dict.fromkeys(names, Input(float32)), [Assignment("y", total, tuple(names), float32)], ["y"])
+
+
+@lru_cache(maxsize=1024)
+def _batch(form: Form, geo: Geometry, rectified: bool = False) -> PrimitiveBatch:
+    """All parts of a convolution, none of which makes only some of the channels.
+
+    It takes the addresses of the arrays in the order of `_ARGUMENTS`, but for the filters; behind them that of the
+    filters for each size of part (see `_ready_filters`). Of a filters' gradient, each part makes a sum of its own.
+    """
+    dnnl = library()
+    assert dnnl is not None  # `can_convolve` has asked
+    parts = _parts(form, geo)
+    sizes = list(dict.fromkeys(part.geo for part in parts))
+    needed = [_needed(form, part.geo, geo) for part in parts]
+    row, output_row = (4 * prod(shape[2:]) for shape in (geo.images_shape, geo.outputs_shape))
+    items: list[list[Call]] = []
+    for number, (part, (primitive, to_plain, *_)) in enumerate(zip(parts, needed, strict=True)):
+        of_images = row * (part.images.start * geo.height.size + part.inputs.start)
+        of_outputs = output_row * (part.images.start * geo.height.steps + part.outputs.start)
+        if form == "filters":
+            total = Place(2, 4 * number * geo.depth * geo.filters)
+            between = [Place(0, of_images), Place(1, of_outputs), total if to_plain is None else Place(SCRATCH)]
+            items.append([(primitive, between), *([] if to_plain is None else [(to_plain, [Place(SCRATCH), total])])])
+            continue
+        ends = [Place(0, of_images), Place(1 if form == "forward" else 2, of_outputs)]
+        if form == "images":
+            ends = [Place(0, of_outputs), Place(1, of_images)]
+        biases = [Place(1)] if form == "biased" else []
+        first = 2 + len(biases)
+        items.append([(primitive, [ends[0], Place(first + sizes.index(part.geo)), *biases, ends[1]])])
+    lengths = [prod(part.geo.outputs_shape) if rectified else 0 for part in parts]
+    between_bytes = max(each.filters_bytes for each in needed) if form == "filters" else 0
+    return PrimitiveBatch(dnnl, items, 3 if form == "filters" else first + len(sizes), between_bytes, lengths)
+
+
+def _addresses(ready: Mapping[Geometry, tuple[Primitive, int]]) -> list[int]:
+    return [address for _, address in ready.values()]
 
 
 @lru_cache(maxsize=1024)
@@ -407,4 +482,27 @@ def _made(dnnl: Library, form: Form, geo: Geometry, all_inputs: int, all_filters
     primitive = Primitive(dnnl, _NAMES[form], arguments, list(zip(_ARGUMENTS[form], layouts[form], strict=True)))
     taken = primitive.layouts[layouts[form].index(query)]
     ends = (taken, plain) if form == "filters" else (plain, taken)
-    return _Convolution(primitive, reorder(dnnl, *ends), dnnl.size(taken))
+    whole = reorder(dnnl, *ends)
+    parts = None if whole is None or form == "filters" else _reorder_parts(dnnl, plain, taken, filter_sizes)
+    return _Convolution(primitive, whole, dnnl.size(taken), parts)
+
+
+def _reorder_parts(dnnl: Library, plain: Handle, taken: object, sizes: Sequence[int]) -> PrimitiveBatch | None:
+    """A copy of filters from one layout to another, some of the filters at a time; None where it is not worth it."""
+    count = min(_MOST_SUMS, sizes[0] // _REORDER_GRAIN, 4 * prod(sizes) // _REORDER_BYTES)
+    if count < 2 or not can_compile():
+        return None
+    calls: list[list[Call]] = []
+    try:
+        for blocks in cut(sizes[0] // _REORDER_GRAIN, count):
+            first = blocks.start * _REORDER_GRAIN
+            last = sizes[0] if len(calls) == count - 1 else blocks.stop * _REORDER_GRAIN
+            place = [first] + [0] * (len(sizes) - 1), [last - first, *sizes[1:]]
+            ends = [dnnl.part_of(layout, place[1], place[0]) for layout in (plain, taken)]
+            copy = reorder(dnnl, *ends)
+            if copy is None:
+                return None
+            calls.append([(copy, [Place(0), Place(1)])])
+    except Unsupported:
+        return None
+    return PrimitiveBatch(dnnl, calls, 2)

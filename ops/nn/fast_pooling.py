@@ -11,7 +11,7 @@ import numpy as np
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.cpu_threads import parallel_for
-from tfray.ops.kernels.onednn import (
+from tfray.ops.kernels.native.onednn import (
     FORWARD,
     Primitive,
     Sizes,

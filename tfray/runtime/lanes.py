@@ -31,6 +31,11 @@ MIN_ASIDE_S: Final = 2e-4
 """Seconds of estimated work from which an operation may run aside: handing it over and back costs both threads about a
 tenth of a millisecond, most of it waits for the interpreter's lock."""
 
+_MIN_PRODUCT_S: Final = 5e-4
+"""The same for products of matrices: both threads share one out at little cost, see `ops.kernels.native`."""
+
+_PRODUCTS: Final = frozenset({"MatMul", "BatchMatMul"})
+
 _FLOPS_PER_S: Final = 1e11
 """Floating-point operations a second of one core with 512-bit vectors. On a slower one, operations that could run aside
 are taken to be too short; which do never depends on the machine."""
@@ -75,7 +80,9 @@ def find_asides(
     units = _units(body, groups)
     costs = {first: _seconds(body, range(first, last + 1), kernel_of) for first, last in units}
     grouped = {index for group in groups for index in range(group.first, group.last + 1)}
-    candidates = [i for i, cost in costs.items() if cost >= MIN_ASIDE_S and i not in grouped and _may(body.ops[i])]
+    candidates = [
+        i for i, cost in costs.items() if cost >= _least(body.ops[i]) and i not in grouped and _may(body.ops[i])
+    ]
     if len(candidates) < 2:
         return {}
     ends = _Ends(body, roots, units)
@@ -95,6 +102,11 @@ def find_asides(
             now += cost * _TOGETHER if is_shared else cost
         times.append(now)
     return {first: Aside(first, _awaited(units, times, *known)) for first, known in begun.items()}
+
+
+def _least(op: Operation) -> float:
+    """Seconds of work from which an operation may run aside."""
+    return _MIN_PRODUCT_S if op.type in _PRODUCTS else MIN_ASIDE_S
 
 
 def _awaited(units: Sequence[tuple[int, int]], times: Sequence[float], number: int, end: int, time: float) -> int:

@@ -26,7 +26,7 @@ import numpy as np
 
 from tfray.errors import UnknownError
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
-from tfray.ops.kernels.onednn import PATHS_VARIABLE
+from tfray.ops.kernels.native.onednn import PATHS_VARIABLE
 
 _FILE: Final = "libcudnn.so.9"
 _PACKAGE: Final = "nvidia.cudnn"

@@ -9,8 +9,10 @@ import sys
 import numpy as np
 import pytest
 
-from tfray.ops.kernels import cpu_threads, fast_products, onednn, products
+from tfray.ops.kernels import compiling, cpu_threads, fast_products, products
+from tfray.ops.kernels.compiling import can_compile
 from tfray.ops.kernels.cpu_threads import thread_count
+from tfray.ops.kernels.native import onednn
 from tfray.ops.kernels.products import matrix_product
 
 SHAPES = [
@@ -80,6 +82,7 @@ def test_the_number_of_threads_changes_no_bit(left, right, monkeypatch):
     results = []
     for threads in (1, 2):
         monkeypatch.setattr(cpu_threads, "thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(compiling, "free_helpers", lambda threads=threads: threads - 1 or None)
         results.append(matrix_product(np, a, b))
     fast_products._product.cache_clear()
     np.testing.assert_array_equal(*results)
@@ -91,6 +94,21 @@ def test_products_of_few_rows_are_computed_by_onednn():
     a, b = (random.normal(size=shape).astype(np.float32) for shape in ((4, 900), (900, 1000)))
     result = fast_products.fast_product(a, b, None)
     np.testing.assert_allclose(result, a.astype(float) @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.skipif(onednn.library() is None or not can_compile(), reason="the extra `fast` is not installed")
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("shapes", [((256, 300), (300, 512)), ((6, 130, 200), (6, 200, 257))])
+def test_compiled_code_runs_the_parts_of_a_product(shapes, turned):
+    random = np.random.default_rng(0)
+    a, b = (random.normal(size=shape).astype(np.float32) for shape in shapes)
+    if turned:
+        b = np.ascontiguousarray(np.swapaxes(b, -1, -2)).swapaxes(-1, -2)
+    wanted = a.astype(float) @ b
+    wide = np.zeros((*wanted.shape[:-1], 2 * wanted.shape[-1]), np.float32)
+    for out in (None, np.empty(wanted.shape, np.float32), wide[..., : wanted.shape[-1]]):
+        np.testing.assert_allclose(fast_products.fast_product(a, b, out), wanted, rtol=1e-4, atol=1e-4)
+    assert not wide[..., wanted.shape[-1] :].any()
 
 
 def test_says_that_shapes_do_not_meet(small_parts):
@@ -107,6 +125,9 @@ def test_large_products_are_cut(module, monkeypatch):
         monkeypatch.setattr(products, "fast_product", lambda a, b, out: None)
     elif onednn.library() is None:
         pytest.skip("the extra `fast` is not installed")
+    else:  # as where numba is not installed
+        monkeypatch.setattr(fast_products, "can_compile", lambda: False)
+        monkeypatch.setattr(fast_products, "_product", fast_products._product.__wrapped__)
     counts = []
     cut = module.parallel_for
     monkeypatch.setattr(module, "parallel_for", lambda work, count: counts.append(count) or cut(work, count))

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfray.ops.kernels import cpu_threads, onednn
+from tfray.ops.kernels import compiling, cpu_threads
+from tfray.ops.kernels.native import onednn
 from tfray.ops.kernels.windows import WindowAttrs
 from tfray.ops.nn import convolution, fast_convolution
 from tfray.ops.nn.conv_geometry import geometry
@@ -58,6 +59,11 @@ CASES = {
     "rows, dilated": ((1, 60, 50, 16), (3, 3, 16, 99), WindowAttrs("NHWC", (1, 1), (4, 3), ("SAME", "SAME"))),
     "windows in the padding": ((1, 60, 50, 16), (3, 3, 16, 50), WindowAttrs("NHWC", (1, 1), (1, 1), ((9, 9), (9, 9)))),
     "a pixel, padded": ((3, 2, 1, 8), (1, 1, 8, 1), WindowAttrs("NHWC", (1, 1), (1, 1), ((0, 2), (1, 1)))),
+    "filters copied in parts": (
+        (4, 17, 17, 96),
+        (3, 3, 96, 208),
+        WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME")),
+    ),
     "a stem": ((4, 101, 101, 3), (11, 11, 3, 64), WindowAttrs("NHWC", (4, 4), (1, 1), ("VALID", "VALID"))),
 }
 
@@ -110,6 +116,17 @@ def test_a_bias_goes_to_the_channels_of_its_part(rectified):
     np.testing.assert_allclose(found, np.maximum(expected, 0) if rectified else expected, rtol=1e-5, atol=1e-4)
 
 
+def test_rectified_outputs_keep_nan():
+    geo = geometry(*CASES["parts of two sizes"])
+    images, filters, _ = arrays_of(geo)
+    images[2, 10, 10, 3] = np.nan
+    bias = np.zeros(40, np.float32)
+    plain = convolution.convolve_biased(np, images, filters, bias, geo, rectified=False)
+    found = convolution.convolve_biased(np, images, filters, bias, geo, rectified=True)
+    assert np.isnan(plain).sum() == 9 * 40
+    np.testing.assert_array_equal(found, np.where(plain < 0, np.float32(0), plain))
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("images", [(9, 40, 40, 64), (1, 80, 90, 64)])
 def test_large_depthwise_convolutions_equal_what_numpy_computes(form, images):
@@ -142,6 +159,7 @@ def test_the_number_of_threads_changes_no_bit(form, case, monkeypatch):
     results = []
     for threads in (1, 2, 5):
         monkeypatch.setattr(cpu_threads, "thread_count", lambda threads=threads: threads)
+        monkeypatch.setattr(compiling, "free_helpers", lambda threads=threads: threads - 1 or None)
         results.append(computed(form, geo, *arrays))
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
@@ -159,7 +177,7 @@ def test_reads_and_writes_arrays_that_are_not_contiguous():
     np.testing.assert_array_equal(out[..., 1::2], 0)
 
 
-PROGRAM = "from tfray.ops.kernels import onednn; print(onednn.library())"
+PROGRAM = "from tfray.ops.kernels.native import onednn; print(onednn.library())"
 
 
 def printed(**variables):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfray.ops.kernels import cpu_threads, onednn
+from tfray.ops.kernels import cpu_threads
+from tfray.ops.kernels.native import onednn
 from tfray.ops.kernels.windows import window_axis
 from tfray.ops.nn import fast_pooling
 from tfray.ops.nn.pooling import Pooling

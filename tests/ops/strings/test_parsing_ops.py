@@ -16,7 +16,7 @@ from tests.support.wire_bytes import delimited
 from tfray.errors import DataLossError, InvalidArgumentError
 from tfray.formats import tensor_proto
 from tfray.framework import dtypes
-from tfray.ops.kernels import example_parsing
+from tfray.ops.kernels import example_parsing, fast_examples
 from tfray.ops.kernels.example_parsing import Column
 
 COLUMNS = [
@@ -28,6 +28,14 @@ COLUMNS = [
     Column.of("tags", dtypes.string),
     Column.of("nothing", dtypes.int64),
 ]
+
+
+@pytest.fixture(params=["compiled", "in step"])
+def fast_reader(request, monkeypatch):
+    """Read batches by compiled kernels, however small, or by NumPy, however large."""
+    if request.param == "compiled" and not fast_examples.can_compile():
+        pytest.skip("the extra `fast` is not installed")
+    monkeypatch.setattr(fast_examples, "LEAST_BYTES", 0 if request.param == "compiled" else 1 << 60)
 
 
 def random_example(rng, **others):
@@ -63,12 +71,15 @@ def batch(count, seed=0):
     return [random_example(rng) for _ in range(count)]
 
 
-def test_a_usual_batch_is_read_in_step():
+@pytest.mark.usefixtures("fast_reader")
+def test_a_usual_batch_is_read_fast(monkeypatch):
     serialized = [*batch(200), b"", example(), example(label=tf.train.Feature(), text=words(b"x"))]
-    found = example_parsing._Batch(serialized).columns(COLUMNS)
-    assert_same(found, one_by_one(serialized))
+    expected = one_by_one(serialized)
+    monkeypatch.setattr(example_parsing, "_read_row", None)
+    assert_same(example_parsing.read_columns(serialized, COLUMNS), expected)
 
 
+@pytest.mark.usefixtures("fast_reader")
 @pytest.mark.parametrize(
     "unusual",
     [
@@ -96,6 +107,7 @@ def test_unusual_examples_are_read_as_well(unusual):
     assert_same(example_parsing.read_columns(serialized, COLUMNS), one_by_one(serialized))
 
 
+@pytest.mark.usefixtures("fast_reader")
 def test_damage_is_found_or_read_alike():
     rng = random.Random(0)
     good = batch(16)
@@ -117,6 +129,7 @@ def test_damage_is_found_or_read_alike():
             assert_same(*outcomes)
 
 
+@pytest.mark.usefixtures("fast_reader")
 def test_the_bad_example_is_named():
     serialized = batch(30)
     serialized[17] = serialized[17][:-1]

@@ -78,6 +78,8 @@ class Library:
         self.set_address = self._dnnl.dnnl_memory_set_data_handle
         self.engine = self.made("engine", _CPU, c_size_t(0))
         self._local = threading.local()
+        self._lock = threading.Lock()
+        self._of_helpers: list[Handle] = []
 
     def made(self, kind: str, *arguments: Any, create: str = "") -> Handle:
         """A new object of the library, by its ``dnnl_<create>``, else ``dnnl_<kind>_create``."""
@@ -108,6 +110,15 @@ class Library:
         arguments = (len(sizes), Sizes(*sizes), _FLOAT, form)
         return self.made("memory_desc", *arguments, create=f"dnnl_memory_desc_create_with_{create}")
 
+    def part_of(self, layout: Any, sizes: Sequence[int], offsets: Sequence[int]) -> Handle:
+        """The layout of a part of what lies in `layout`: its memory begins where that of the whole does.
+
+        Raises:
+            Unsupported: The part does not begin where a block of the layout does.
+        """
+        arguments = (layout, Sizes(*sizes), Sizes(*offsets))
+        return self.made("memory_desc", *arguments, create="dnnl_memory_desc_create_submemory")
+
     @property
     def stream(self) -> Handle:
         """The calling thread's stream."""
@@ -115,6 +126,18 @@ class Library:
         if stream is None:
             stream = self._local.stream = self.made("stream", self.engine, _IN_ORDER)
         return stream
+
+    def streams(self, count: int) -> list[c_void_p]:
+        """The calling thread's stream, and one for each helper: `count` of them."""
+        with self._lock:
+            while len(self._of_helpers) < count - 1:
+                self._of_helpers.append(self.made("stream", self.engine, _IN_ORDER))
+        return [each._as_parameter_ for each in (self.stream, *self._of_helpers[: count - 1])]
+
+    def native_functions(self) -> list[int]:
+        """The addresses of ``omp_set_num_threads``, ``dnnl_memory_set_data_handle`` and ``dnnl_primitive_execute``."""
+        functions = self._openmp.omp_set_num_threads, self.set_address, self.execute
+        return [ctypes.cast(function, c_void_p).value or 0 for function in functions]
 
     def on_one_thread(self, call: Callable[[], Any]) -> Any:
         """What `call` returns, run while OpenMP has one thread for the calling thread."""
@@ -227,9 +250,20 @@ class Primitive:
             dnnl.layout_of(self.description, layout) if isinstance(layout, int) else layout for _, layout in layouts
         ]
         scratchpad = dnnl.layout_of(self.description, _SCRATCHPAD_LAYOUT)
-        self._scratch_bytes = dnnl.size(scratchpad) if scratchpad else 0
-        self._scratchpad = [scratchpad] if self._scratch_bytes else []
+        self.scratch_bytes = dnnl.size(scratchpad) if scratchpad else 0
+        self._scratchpad = [scratchpad] if self.scratch_bytes else []
         self._bound = threading.local()
+
+    @property
+    def handle(self) -> int:
+        """What the library calls it by."""
+        return self._primitive._as_parameter_.value or 0
+
+    def bind(self) -> Bound:
+        """Memories for its arguments, and behind them for its scratchpad, if it has one."""
+        layouts = [*self.layouts, *self._scratchpad]
+        numbers = [*self._arguments, *([_SCRATCHPAD] * len(self._scratchpad))]
+        return Bound(numbers, [self._dnnl.made("memory", layout, self._dnnl.engine, None) for layout in layouts])
 
     def run(self, *addresses: int) -> None:
         """Compute.
@@ -237,23 +271,35 @@ class Primitive:
         Args:
             *addresses: Where each argument lies.
         """
-        dnnl, bound = self._dnnl, self._bound
-        if not hasattr(bound, "memories"):
-            layouts = [*self.layouts, *self._scratchpad]
-            bound.memories = [dnnl.made("memory", layout, dnnl.engine, None) for layout in layouts]
-            numbers = [*self._arguments, *([_SCRATCHPAD] * len(self._scratchpad))]
-            memories = [memory._as_parameter_ for memory in bound.memories]
-            bound.arguments = (_Argument * len(numbers))(*map(_Argument, numbers, memories))
-        if self._scratch_bytes:
-            addresses = (*addresses, aligned_scratch("onednn", self._scratch_bytes))
+        dnnl = self._dnnl
+        bound: Bound | None = getattr(self._bound, "bound", None)
+        if bound is None:
+            bound = self._bound.bound = self.bind()
+        if self.scratch_bytes:
+            addresses = (*addresses, aligned_scratch("onednn", self.scratch_bytes))
         for memory, address in zip(bound.memories, addresses, strict=True):
             dnnl.set_address(memory, address)
-        arguments = bound.arguments
-        check(
-            dnnl.on_one_thread(
-                lambda: dnnl.execute(self._primitive, dnnl.stream, len(arguments), ctypes.addressof(arguments))
-            )
-        )
+        count, place = len(bound.memories), bound.address
+        check(dnnl.on_one_thread(lambda: dnnl.execute(self._primitive, dnnl.stream, count, place)))
+
+
+class Bound:
+    """Memories for the arguments of a primitive, for one call at a time.
+
+    Args:
+        numbers: The number of each argument.
+        memories: The memory of each.
+
+    Attributes:
+        memories: What the library calls the memories by.
+        address: Where the arguments lie.
+    """
+
+    def __init__(self, numbers: Sequence[int], memories: Sequence[Handle]) -> None:
+        self._kept = memories
+        self.memories = [memory._as_parameter_.value or 0 for memory in memories]
+        self._arguments = (_Argument * len(numbers))(*map(_Argument, numbers, self.memories))
+        self.address = ctypes.addressof(self._arguments)
 
 
 def images_layout(dnnl: Library, batch: int, height: int, width: int, channels: int) -> Handle:
