@@ -26,9 +26,6 @@ from tfray.library.distributions.located_distributions import (
 from tfray.library.distributions.quantized_distribution import QuantizedDistribution
 from tfray.library.distributions.sample_statistics import (
     SeedStream,
-    assign_log_moving_mean_exp,
-    assign_moving_mean_variance,
-    moving_mean_variance,
     normal_conjugates_known_scale_posterior,
     normal_conjugates_known_scale_predictive,
     percentile,
@@ -83,6 +80,11 @@ from tfray.library.namespaces.distributions import (
     kl_divergence,
 )
 from tfray.library.networks import bijectors
+from tfray.library.networks.moving_moments import (
+    assign_log_moving_mean_exp,
+    assign_moving_mean_variance,
+    moving_mean_variance,
+)
 
 # fmt: off
 __all__ = [
