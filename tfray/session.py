@@ -770,12 +770,12 @@ class _Structure:
         if isinstance(element, Operation):
             self.operations.append(element)
             return lambda values: None
-        element = self._graph.value_of(element)
-        if element.dtype is dtypes.resource:  # nothing reads its value: the handle itself, as bytes
+        is_handle = element.dtype is dtypes.resource
+        if is_handle and (element := self._graph.value_of(element)).dtype is dtypes.resource:  # nothing reads its value
             self.operations.append(element.op)
             return lambda values: np.frombuffer(element.name.encode(), [("resource", "u1", (1,))])
-        index = len(self.tensors)
         self.tensors.append(element)
+        index = len(self.tensors) - 1
         if element.op.type == "GetSessionHandle":
             session, dtype = self._session, element.op.inputs[0].dtype
             return lambda values: TensorHandle(values[index], dtype, session)
