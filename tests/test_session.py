@@ -67,6 +67,14 @@ def test_variables_and_their_names_are_fetched(session):
     assert [value.tolist() for value in session.run([v, "v:0", v.value()])] == [[1, 2]] * 3
 
 
+def test_a_handle_is_fetched_as_bytes(session):
+    first, second = (tf.FIFOQueue(capacity, tf.float32, [()], shared_name="shared") for capacity in (10, 15))
+    handle = session.run(first.queue_ref)
+    assert handle.dtype.names == ("resource",) and handle.tobytes() == first.queue_ref.name.encode()
+    with pytest.raises(InvalidArgumentError, match="has capacity 10"):
+        session.run(second.queue_ref)
+
+
 def test_sparse_gradients_are_fetched_in_their_parts(session):
     v = tf.Variable(np.ones((4, 2), np.float32))
     (slices,) = tf.gradients(tf.reduce_sum(tf.gather(v, [1, 3, 1])), [v])

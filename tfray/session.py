@@ -136,7 +136,7 @@ class Session:
             ArgumentError: Which is a `TypeError` and a `ValueError`: a fetch or feed cannot be one, or does not fit.
         """
         if self._closed:
-            raise ClosedError("the session is closed: open a new one")
+            raise ClosedError("Attempted to use a closed Session.")
         key = (_key(fetches), tuple(feed_dict) if feed_dict else (), self._graph.version)
         try:
             step = self._steps.get(key)
@@ -196,7 +196,7 @@ class Session:
             if not accept_options and (options is not None or run_metadata is not None):
                 raise ArgumentError("this callable takes no options: make it with accept_options=True")
             if self._closed:
-                raise ClosedError("the session is closed: open a new one")
+                raise ClosedError("Attempted to use a closed Session.")
             timeout_s = self._timeout_s(options.timeout_in_ms if options else 0)
             try:
                 if run_metadata is None:
@@ -239,7 +239,7 @@ class Session:
             CancelledError: The session was closed.
         """
         if self._closed:
-            raise ClosedError("the session is closed: open a new one")
+            raise ClosedError("Attempted to use a closed Session.")
         listed = tuple(feeds) if isinstance(feeds, (list, tuple)) else () if feeds is None else (feeds,)
         step = _PartialStep(self, fetches, [_fed_tensor(self._graph, part) for part in _parts_of_feed(listed)])
         handle = f"partial_run_{next(_partial_runs)}"
@@ -261,7 +261,7 @@ class Session:
             InvalidArgumentError: What is fetched or fed was not announced, or was before, or a value is missing.
         """
         if self._closed:
-            raise ClosedError("the session is closed: open a new one")
+            raise ClosedError("Attempted to use a closed Session.")
         if handle not in self._partial_steps:
             raise InvalidArgumentError(f"{handle!r} is not the handle of a partial run: it has ended, or never began")
         step = self._partial_steps[handle]
@@ -770,12 +770,12 @@ class _Structure:
         if isinstance(element, Operation):
             self.operations.append(element)
             return lambda values: None
-        if element.dtype is dtypes.resource:
-            element = self._graph.value_of(element)
-        if element.dtype is dtypes.resource:
-            raise InvalidArgumentError(f"cannot fetch {element.name!r}: it is a handle and nothing reads its value")
-        index = len(self.tensors)
+        is_handle = element.dtype is dtypes.resource
+        if is_handle and (element := self._graph.value_of(element)).dtype is dtypes.resource:  # nothing reads its value
+            self.operations.append(element.op)
+            return lambda values: np.frombuffer(element.name.encode(), [("resource", "u1", (1,))])
         self.tensors.append(element)
+        index = len(self.tensors) - 1
         if element.op.type == "GetSessionHandle":
             session, dtype = self._session, element.op.inputs[0].dtype
             return lambda values: TensorHandle(values[index], dtype, session)

@@ -336,22 +336,32 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, 
     return add_op(GATHER_ND, params, indices, name=name)
 
 
-def _linear_indices(ctx: KernelContext, indices: Array, sizes: Sequence[int]) -> Array:
+def check_places(ctx: KernelContext, indices: Array, sizes: Sequence[int], kind: str = "shape") -> None:
+    """Raise `InvalidArgumentError` unless the coordinates ``indices[..., :]`` lie in an array of shape `sizes`.
+
+    On a GPU nothing is checked, because the host would have to wait for the device in every step.
+    """
+    if ctx.xp is not np or not indices.size:
+        return
+    if any(first_outside(indices[..., i], size) is not None for i, size in enumerate(sizes)):
+        place = np.argwhere(((indices < 0) | (indices >= np.array(sizes))).any(-1))[0].tolist()
+        raise InvalidArgumentError(
+            f"indices{place} = {indices[tuple(place)].tolist()} does not index into {kind} {list(sizes)}"
+        )
+
+
+def _linear_indices(ctx: KernelContext, indices: Array, sizes: Sequence[int], kind: str) -> Array:
     """Row-major positions of the coordinates ``indices[..., :]`` in a tensor of shape `sizes`."""
+    check_places(ctx, indices, sizes, kind)
     places = ctx.xp.zeros(indices.shape[:-1], np.int64)
     for i, size in enumerate(sizes):
-        if ctx.xp is np and indices.size and first_outside(indices[..., i], size) is not None:
-            place = np.argwhere((indices[..., i] < 0) | (indices[..., i] >= size))[0].tolist()
-            raise InvalidArgumentError(
-                f"indices{place} = {indices[tuple(place)].tolist()} does not index into param shape {list(sizes)}"
-            )
         places = places * size + indices[..., i]
     return places
 
 
 def _gather_nd_kernel(ctx: KernelContext, params: Array, indices: Array) -> Array:
     depth = indices.shape[-1]
-    places = _linear_indices(ctx, indices, params.shape[:depth])
+    places = _linear_indices(ctx, indices, params.shape[:depth], "param shape")
     rows = params.reshape(prod(params.shape[:depth]), *params.shape[depth:])
     return take_rows(ctx, rows, places, 0)
 
@@ -418,7 +428,7 @@ def _scatter_nd_kernel(ctx: KernelContext, indices: Array, updates: Array, shape
         )
     if not prod(sizes) and indices.size:
         raise InvalidArgumentError(f"scatter_nd: shape {sizes} holds nothing, but there are indices {indices.shape}")
-    places = _linear_indices(ctx, indices, sizes[:depth]).reshape(-1)
+    places = _linear_indices(ctx, indices, sizes[:depth], "shape").reshape(-1)
     rows = updates.reshape(places.size, prod(sizes[depth:]))
     if updates.dtype.kind in "bO":
         # There is no sum of these: bools are joined by "or", strings one after the other.

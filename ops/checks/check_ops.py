@@ -51,13 +51,27 @@ def _assert_compares(
         x = convert_to_tensor(x, y.dtype if isinstance(y, Tensor) and not isinstance(x, Tensor) else None)
         y = convert_to_tensor(y, x.dtype)
         holds = reduce_all(compare(x, y))
-        if constant_value(holds) is not None and bool(constant_value(holds)):
+        known = constant_value(holds)
+        if known is not None and bool(known):
             return no_op("holds_always")
         if data is None:
             data = [f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) =", x, f"y ({y.name}) =", y]
         shown = _shown(message, data)
-        refuse_if_false(holds, shown)
+        if known is not None and _is_followed(x) and _is_followed(y):
+            refuse_if_false(holds, shown)
         return Assert(holds, shown, summarize)
+
+
+# Through these, besides constants, TensorFlow follows values back when it builds a graph. An assertion about what else
+# computes fails in the step that runs it, though the graph may tell before that it will.
+_FOLLOWED = frozenset({"Cast", "ConcatV2", "Equal", "Fill", "Identity", "NotEqual", "Pack", "Range", "StopGradient"})
+
+
+def _is_followed(tensor: Tensor) -> bool:
+    op = tensor.op
+    if op.type in ("Const", "Rank", "Shape", "Size"):
+        return True
+    return op.type in _FOLLOWED and all(map(_is_followed, op.inputs))
 
 
 def _shown(message: str | None, data: Sequence[object]) -> list[object]:

@@ -58,7 +58,9 @@ class _Elements:
         if tensor.shape.rank is None:
             return
         if tensor.shape.rank == 0:
-            raise InvalidArgumentError(f"{what}: {tensor!r} is a scalar: it has no elements", site=tensor.op.site)
+            raise InvalidArgumentError(
+                f"{what}: elems must be 1+ dimensional Tensors, not scalars: {tensor!r}", site=tensor.op.site
+            )
         count = tensor.shape.sizes[0]
         if None not in (count, self.static_count) and count != self.static_count:
             raise InvalidArgumentError(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import as_dtype, float32, int64
 from tfray.framework.graph import Tensor
 from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.sparse_tensor import SparseTensor
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.tensor_shape import TensorShape, broadcast_shapes
 from tfray.ops.control.tensor_array_ops import TensorArray
 
 
@@ -141,6 +143,81 @@ class TensorSpec(TypeSpec):
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r})"
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether the dtype is of integers."""
+        return bool(self.dtype.is_integer)
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether the dtype is of floating-point numbers."""
+        return bool(self.dtype.is_floating)
+
+    @staticmethod
+    def is_bounded() -> bool:
+        """Whether the elements are said to lie between two bounds."""
+        return False
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class BoundedTensorSpec(TensorSpec):
+    """Describes a tensor whose elements lie between two bounds, which are allowed.
+
+    Args:
+        shape: Its shape, as far as it is known.
+        dtype: Its dtype.
+        minimum: The least that an element may be: a number, or an array that broadcasts to the shape.
+        maximum: The most, likewise.
+        name: A name for it, or None.
+
+    Raises:
+        ValueError: A bound does not broadcast to the shape.
+    """
+
+    minimum: Any = None
+    maximum: Any = None
+
+    def __init__(self, shape: Any, dtype: Any, minimum: object, maximum: object, name: str | None = None) -> None:
+        if minimum is None or maximum is None:
+            raise ValueError("BoundedTensorSpec: minimum and maximum must be given")
+        self._normalize(shape=shape, dtype=dtype, name=name)
+        TensorSpec.__post_init__(self)
+        self._normalize(minimum=self._bound("minimum", minimum), maximum=self._bound("maximum", maximum))
+
+    def _bound(self, which: str, value: Any) -> Any:
+        bound = np.array(value, self.dtype.as_numpy_dtype)
+        try:
+            broadcast_shapes(self.shape, TensorShape(bound.shape)).assert_is_compatible_with(self.shape)
+        except ValueError as error:
+            raise ValueError(f"{which} is not compatible with shape {self.shape}: {error}") from error
+        bound.setflags(write=False)
+        return bound
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> BoundedTensorSpec:
+        """The description of what has the shape, dtype and name of `spec`, with its bounds, or those of the dtype."""
+        dtype = as_dtype(spec.dtype)
+        bounds = getattr(spec, "minimum", dtype.min), getattr(spec, "maximum", dtype.max)
+        return cls(spec.shape, dtype, *bounds, name=name or spec.name)
+
+    @staticmethod
+    def is_bounded() -> bool:
+        """Whether the elements are said to lie between two bounds: they are."""
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, BoundedTensorSpec):
+            return NotImplemented
+        alike = (self.shape.sizes, self.dtype) == (other.shape.sizes, other.dtype)
+        return alike and np.allclose(self.minimum, other.minimum) and np.allclose(self.maximum, other.maximum)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
+
+    def __repr__(self) -> str:
+        bounds = f"minimum={self.minimum!r}, maximum={self.maximum!r}"
+        return f"BoundedTensorSpec(shape={self.shape}, dtype={self.dtype!r}, name={self.name!r}, {bounds})"
 
 
 @dataclass(frozen=True, repr=False)

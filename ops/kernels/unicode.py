@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from tfray.errors import ArgumentError, InvalidArgumentError
@@ -28,17 +28,26 @@ _MARKS: Final = {
 
 def check_output(what: str, encoding: str) -> None:
     """Raise `InvalidArgumentError` if strings cannot be written in an encoding."""
-    if encoding not in OUTPUT_ENCODINGS:
-        expected = ", ".join(OUTPUT_ENCODINGS)
-        raise InvalidArgumentError(f"{what}: output_encoding is {encoding!r}, expected one of {expected}")
+    _check_choice(f"{what}: output_encoding", encoding, OUTPUT_ENCODINGS)
+
+
+def _check_choice(what: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        expected = ", ".join(f'"{choice}"' for choice in choices)
+        raise InvalidArgumentError(f"{what}: Op passed string {value!r} not in: {expected}.")
+
+
+def check_replacement(ctx: KernelContext) -> int:
+    """The number of the character that replaces malformed parts. Raises `InvalidArgumentError` if there is none."""
+    number: int = ctx.attr("replacement_char")
+    if not 0 <= number <= LAST:
+        raise InvalidArgumentError(f"{ctx.op_name}: replacement_char is {number}, expected 0 to {LAST}")
+    return number
 
 
 def replacing(what: str, errors: str, replacement_char: int) -> dict[str, Any]:
     """The attributes that say what becomes of malformed parts. Raises `InvalidArgumentError` for wrong ones."""
-    if errors not in ("replace", "ignore", "strict"):
-        raise InvalidArgumentError(f"{what}: errors is {errors!r}, expected 'replace', 'ignore' or 'strict'")
-    if not 0 <= replacement_char <= LAST:
-        raise InvalidArgumentError(f"{what}: replacement_char is {replacement_char}, expected 0 to {LAST}")
+    _check_choice(f"{what}: errors", errors, ("strict", "replace", "ignore"))
     return {"errors": errors, "replacement_char": int(replacement_char)}
 
 
@@ -59,7 +68,7 @@ class Reader:
     """Reads strings as text by the attributes `READING` of an operation.
 
     Raises:
-        InvalidArgumentError: There is no such encoding.
+        InvalidArgumentError: There is no such encoding, or no character to put for malformed parts.
     """
 
     def __init__(self, ctx: KernelContext) -> None:
@@ -67,9 +76,9 @@ class Reader:
         try:
             self._encoding = codecs.lookup(self._name).name
         except LookupError as error:
-            raise InvalidArgumentError(f"{self._name!r} is not the name of an encoding") from error
+            raise InvalidArgumentError(f"Could not create converter for input encoding: {self._name}") from error
         self._strict = ctx.attr("errors") == "strict"
-        self._substitute = "" if ctx.attr("errors") == "ignore" else chr(ctx.attr("replacement_char"))
+        self._substitute = "" if ctx.attr("errors") == "ignore" else chr(check_replacement(ctx))
         self._controls = 32 if ctx.attr("replace_control_characters") else 0
 
     def text(self, string: bytes) -> str:
@@ -120,4 +129,4 @@ class Reader:
 
     def _refuse(self, string: bytes, why: str) -> None:
         if self._strict:
-            raise InvalidArgumentError(f"{string[:80]!r} is not {self._name}: {why}")
+            raise InvalidArgumentError(f"Invalid formatting on input string {string[:80]!r}, not {self._name}: {why}")

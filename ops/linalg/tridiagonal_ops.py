@@ -82,7 +82,7 @@ def tridiagonal_solve(
         The solutions, in the shape of `rhs` (transposed with `transpose_rhs`).
 
     Raises:
-        InvalidArgumentError: An unknown format; or while running: a matrix is singular.
+        InvalidArgumentError: An unknown format, or shapes that do not fit; or while running: a matrix is singular.
     """
     with get_default_graph().name_scope(name or "tridiagonal_solve"):
         compact = _compact(diagonals, diagonals_format, "tridiagonal_solve")
@@ -91,7 +91,8 @@ def tridiagonal_solve(
         right = expand_dims(right, -1) if is_vector else right
         right = matrix_transpose(right) if transpose_rhs and not is_vector else right
         if compact.shape.rank is not None and right.shape.rank is not None:
-            compact.shape[-1:].assert_is_compatible_with(right.shape[-2:-1])
+            expected = right.shape[:-2].concatenate([3]).concatenate(right.shape[-2:-1])
+            compact.shape.assert_is_compatible_with(expected)
         solution = add_op(TRIDIAGONAL_SOLVE, compact, conj(right) if conjugate_rhs else right)
         return squeeze(solution, [-1]) if is_vector else solution
 

@@ -57,11 +57,11 @@ def einsum(equation: str, *inputs: TensorLike, name: str | None = None) -> Tenso
         inputs = tuple(inputs[0])
     if len(operands) != len(inputs):
         raise InvalidArgumentError(f"einsum: {equation!r} has {len(operands)} inputs, got {len(inputs)}")
-    if "." not in result and any("." in operand for operand in operands):
-        raise InvalidArgumentError(f"einsum: in {equation!r} the result must keep the '...' of the inputs")
+    if "." not in result:  # then the inputs have no dimensions there
+        operands = tuple(operand.replace(".", "") for operand in operands)
     dtype = next((value.dtype for value in inputs if isinstance(value, Tensor)), None)
     tensors = [convert_to_tensor(value, dtype) for value in inputs]
-    return _add_einsum(*_without_diagonals(operands, tensors), result, name or "einsum")
+    return _add_einsum(operands, tensors, result, name or "einsum")
 
 
 def _add_einsum(operands: Sequence[str], tensors: Sequence[Tensor], result: str, name: str | None = None) -> Tensor:
@@ -84,12 +84,12 @@ def _parse(equation: str) -> tuple[tuple[str, ...], str]:
     for part in (*operands, result):
         if part.count(".") > 1 or not all(character in ascii_letters or character == "." for character in part):
             raise InvalidArgumentError(f"einsum: {equation!r} is malformed at {part!r}: expected letters and one '...'")
-    if len(set(result)) != len(result) or not set(result) <= set(left):
+    if len(set(result)) != len(result) or not set(result) <= {*left, "."}:
         raise InvalidArgumentError(f"einsum: in {equation!r} the result must name letters of the inputs, each once")
     return operands, result
 
 
-def _without_diagonals(operands: Sequence[str], tensors: list[Tensor]) -> tuple[list[str], list[Tensor]]:
+def _without_diagonals(operands: Sequence[str], tensors: Sequence[Tensor]) -> tuple[list[str], list[Tensor]]:
     """Replace a letter's second occurrence in an input by a new one, tied to the first by a unit matrix."""
     free = iter(letter for letter in ascii_letters if not any(letter in operand for operand in operands))
     renamed, all_tensors = list(operands), list(tensors)
@@ -160,7 +160,8 @@ def _einsum_kernel(ctx: KernelContext, *arrays: Array) -> Array:
     try:
         *parts, result = _spelled_out(equation, *(array.ndim for array in arrays))
         if len(arrays) == 2:
-            value = _multiply(ctx.xp, arrays[0], arrays[1], _product(*parts, result))
+            (a, first), (b, second) = (_diagonal(ctx.xp, *pair) for pair in zip(arrays, parts, strict=True))
+            value = _multiply(ctx.xp, a, b, _product(first, second, result))
         else:
             with one_blas_thread():
                 value = ctx.xp.einsum(f"{','.join(parts)}->{result}", *arrays, optimize=len(arrays) > 2)
@@ -187,6 +188,12 @@ def _spelled_out(equation: str, *ranks: int) -> tuple[str, ...]:
         for part, rank in zip(operands, ranks, strict=True)
     ]
     return (*spelled, result.replace(".", names))
+
+
+def _diagonal(xp: ArrayModule, array: Array, part: str) -> tuple[Array, str]:
+    """An array of which each letter names one dimension: what the array has where the others of a letter are equal."""
+    once = "".join(dict.fromkeys(part))
+    return (array, part) if once == part else (xp.einsum(f"{part}->{once}", array), once)
 
 
 def _multiply(xp: ArrayModule, a: Array, b: Array, product: _Product) -> Array:
@@ -257,18 +264,21 @@ def _note_sizes(part: str, source: TensorShape, sizes: dict[str, int | None], el
 
 def _einsum_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
     operands, result = _parse(op.attr("equation"))
-    return [_operand_gradient(op, d_output, operands, result, index) for index in range(len(operands))]
+    parts, tensors = _without_diagonals(operands, op.inputs)
+    return [_operand_gradient(tensors, d_output, parts, result, index) for index in range(len(operands))]
 
 
-def _operand_gradient(op: Operation, d_output: Tensor, operands: Sequence[str], result: str, index: int) -> Tensor:
-    source, part = op.inputs[index], operands[index]
+def _operand_gradient(
+    inputs: Sequence[Tensor], d_output: Tensor, operands: Sequence[str], result: str, index: int
+) -> Tensor:
+    source, part = inputs[index], operands[index]
     others = [i for i in range(len(operands)) if i != index]
     around = [result, *(operands[i] for i in others)]
     letters = part.replace(".", "")
     kept = [letter for letter in letters if any(letter in other for other in around)]
     # What broadcasts comes first, so that it can be summed to the size that it has in this input.
     front = "." * ("." in part) + "".join(kept)
-    d_source = _add_einsum(around, [d_output, *(conj(op.inputs[i]) for i in others)], front)
+    d_source = _add_einsum(around, [d_output, *(conj(inputs[i]) for i in others)], front)
     if "." in part:
         d_source = sum_to_shape(d_source, _sizes_in_front(source, part, kept))
     if front == part:

@@ -180,10 +180,13 @@ def _deserialize_sparse_kernel(ctx: KernelContext, serialized: Array) -> list[Ar
 def _common_rank(ranks: list[int], whole: int | None, outer: int) -> int:
     """The rank of each of the serialised tensors, of which the result has `outer` more."""
     wanted = None if whole is None else whole - outer
-    if len(set(ranks)) > 1 or (wanted is not None and set(ranks) - {wanted}):
+    if (other := next((i for i, rank in enumerate(ranks) if rank != ranks[0]), None)) is not None:
         raise InvalidArgumentError(
-            f"the sparse tensors have ranks {sorted(set(ranks))}, expected {'equal ones' if wanted is None else wanted}"
+            f"Inconsistent shape across SparseTensors: rank prior to SparseTensor[{other}] was: {ranks[0]} but rank of "
+            f"SparseTensor[{other}] is: {ranks[other]}"
         )
+    if wanted is not None and set(ranks) - {wanted}:
+        raise InvalidArgumentError(f"the sparse tensors have rank {ranks[0]}, expected {wanted}")
     return ranks[0] if ranks else wanted or 0
 
 

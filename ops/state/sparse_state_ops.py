@@ -32,7 +32,7 @@ from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import broadcast_static_shape
 from tfray.ops.arrays.construction_ops import range_
-from tfray.ops.arrays.gather_ops import first_outside
+from tfray.ops.arrays.gather_ops import check_places, first_outside
 from tfray.ops.arrays.slice_ops import run_time_key, shape_of_part
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.gpu.device_scatter import combine_at
@@ -373,8 +373,7 @@ def _scatter_nd_kernel(write: Callable[[Any, Array, tuple[Array, ...], Array], N
                     f"variable {resource.name!r} has shape {array.shape}: updates of shape {updates.shape} "
                     f"do not fit indices of shape {indices.shape}"
                 )
-            for axis in range(depth):
-                check_rows(ctx, indices[..., axis], array.shape[axis], resource.name)
+            check_places(ctx, indices, array.shape[:depth])
             places = tuple(indices[..., axis] for axis in range(depth))
             write(ctx.xp, array, places, _apart(ctx.xp, array, updates))
             return array

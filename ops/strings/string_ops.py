@@ -607,6 +607,8 @@ def _from_base64(string: bytes) -> bytes:
             raise binascii.Error("it has the letters of another alphabet")
         if len(bare) < len(string) and (len(string) % 4 or len(bare) % 4 < 2):
             raise binascii.Error("it is not filled up to the next multiple of four")
+        if len(bare) % 4 == 1:
+            raise binascii.Error("its length cannot be 1 modulo 4")
         return base64.b64decode(standard + b"=" * (-len(bare) % 4), validate=True)
     except binascii.Error as error:
         raise InvalidArgumentError(f"{string[:80]!r} is not base 64 of the web: {error}") from error

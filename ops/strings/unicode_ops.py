@@ -226,7 +226,7 @@ def unicode_encode(
 
 
 def _unicode_encode_kernel(ctx: KernelContext, numbers: Array) -> Array:
-    target, errors, replacement = ctx.attr("output_encoding"), ctx.attr("errors"), ctx.attr("replacement_char")
+    target, errors, replacement = ctx.attr("output_encoding"), ctx.attr("errors"), unicode.check_replacement(ctx)
     wrong = (numbers < 0) | (numbers > unicode.LAST) | ((numbers >= 0xD800) & (numbers < 0xE000))
     if errors == "strict" and wrong.any():
         raise InvalidArgumentError(f"{ctx.op_name}: {numbers[wrong].flat[0]} is the number of no character")

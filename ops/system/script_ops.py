@@ -8,6 +8,7 @@ this process, map the token to the function. To run such a graph in another proc
 from __future__ import annotations
 
 import time
+import traceback
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
@@ -166,6 +167,9 @@ def _called(ctx: KernelContext, inputs: Sequence[Array]) -> list[Array]:
         if is_interrupt(error):
             raise
         message = f"py_func: the function {_function_name(token)!r} raised {type(error).__name__}: {error}"
+        # As the user's lines may be in another process, they are told in text too.
+        where = error.__traceback__.tb_next if error.__traceback__ else None
+        message += "\n" + "".join(traceback.format_exception(type(error), error, where))
         raise _kind_of(error)(message) from error
     values = list(results) if isinstance(results, (list, tuple)) else [results] if wanted else []
     if len(values) != len(wanted) and wanted:

@@ -469,3 +469,17 @@ def test_programs_give_tensors_attributes_of_their_own():
     tensor = tf.constant(1)
     tensor.mine = ["a"]
     assert tensor.mine == ["a"] and not hasattr(tensor, "other")
+
+
+def test_containers():
+    graph = tf.get_default_graph()
+    with graph.container("outer"):
+        a = tf.Variable(1)
+        with tf.container("inner"):
+            b = tf.Variable(1)
+            queue = tf.FIFOQueue(1, tf.int32)
+        c = tf.Variable(1)
+    made = [each.op.get_attr("container") for each in (a, b, queue.queue_ref, c, tf.Variable(1))]
+    assert made == [b"outer", b"inner", b"inner", b"outer", b""]
+    with pytest.raises(ValueError, match="no attr named 'container'"):
+        tf.constant(1).op.get_attr("container")

@@ -91,8 +91,49 @@ def test_types_may_be_left_out():
 def test_flatten_up_to():
     assert nest.flatten_up_to([0, (0, 0)], [1, ([2], 3)]) == [1, [2], 3]
     assert nest.flatten_up_to({"a": 0, "b": [0]}, {"b": ["x"], "a": (1, 2)}) == [(1, 2), "x"]
-    with pytest.raises(ValueError, match="not nested as"):
-        nest.flatten_up_to([0, [0]], [1, 2])
+    assert nest.flatten_up_to([0, (0, 0)], (1, [2, 3]), check_types=False) == [1, 2, 3]
+    assert nest.map_structure_up_to(Point(0, 0), lambda a, b: (a, b), Point(1, [2]), Point({}, 3)) == Point(
+        (1, {}), ([2], 3)
+    )
+    with pytest.raises(ValueError, match="no sequences"):
+        nest.map_structure_up_to(0, len)
+
+
+@pytest.mark.parametrize(
+    ("shallow", "deep", "match"),
+    [
+        ([0, [0]], [1, 2], "input must also be a sequence. Input has type: <class 'int'>"),
+        ([0], (1,), "the same sequence type. Input structure has type <class 'tuple'>"),
+        ({"a": 0}, [1], "shallow structure has type <class 'dict'>"),
+        ((0, 0, 0), (1, 2), "Input structure has length 2, while shallow structure has length 3"),
+        ({"a": 0, "b": {"c": 0}}, {"a": 1, "b": {"d": 2}}, r"not in the input_tree: \['c'\]"),
+    ],
+)
+def test_what_is_not_deep_enough(shallow, deep, match):
+    for error in (ValueError, TypeError):
+        with pytest.raises(error, match=match):
+            nest.assert_shallow_structure(shallow, deep)
+    nest.assert_shallow_structure(0, deep)
+
+
+def test_paths_to_leaves():
+    structure = {"b": [1, (2, 3)], "a": Point(4, 5)}
+    paths = [("a", "x"), ("a", "y"), ("b", 0), ("b", 1, 0), ("b", 1, 1)]
+    assert nest.flatten_with_tuple_paths(structure) == list(zip(paths, [4, 5, 1, 2, 3], strict=True))
+    assert nest.flatten_with_tuple_paths(7) == [((), 7)]
+    assert nest.flatten_with_joined_string_paths(structure, ".")[3] == ("b.1.0", 2)
+    told = nest.map_structure_with_paths(lambda path, leaf, other: (path, leaf - other), structure, structure)
+    assert told == {"b": [("b/0", 0), (("b/1/0", 0), ("b/1/1", 0))], "a": Point(("a/x", 0), ("a/y", 0))}
+
+
+def test_nested_keys_of_dictionaries():
+    assert nest.flatten_dict_items({(4, (5,)): ("a", ("b",)), 6: "c"}) == {4: "a", 5: "b", 6: "c"}
+    with pytest.raises(TypeError, match="takes a dictionary"):
+        nest.flatten_dict_items(4)
+    with pytest.raises(ValueError, match="not unique"):
+        nest.flatten_dict_items({(4, 5): (1, 2), (5, 6): (3, 4)})
+    with pytest.raises(ValueError, match="Key had 2 elements, but value had 1 elements"):
+        nest.flatten_dict_items({(4, 5): 1})
 
 
 def test_keys_must_be_sortable():

@@ -101,10 +101,10 @@ def test_a_scope_is_exported_and_imported_with_its_variables():
         v = tf.Variable(3.0, name="v")
         tf.multiply(v, 2.0, name="double")
     made, variables = export_scoped_meta_graph(export_scope="outer")
-    assert variables == {"v": v}
+    assert variables == {"v:0": v}
     graph = tf.Graph()
     found = import_scoped_meta_graph(made, graph=graph, import_scope="new")
-    assert list(found) == ["v"] and found["v"].op.name == "new/v"
+    assert list(found) == ["v:0"] and found["v:0"].op.name == "new/v"
     with tf.Session(graph=graph) as session:
-        session.run(found["v"].initializer)
+        session.run(found["v:0"].initializer)
         assert session.run("new/double:0") == 6.0

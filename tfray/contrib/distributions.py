@@ -1,5 +1,6 @@
 """``tf.contrib.distributions``: the names of `tf.distributions`, of vectors, mixtures, and parameters of any sign."""
 
+from tfray.library.distributions.batch_reshape import BatchReshape
 from tfray.library.distributions.continuous_distributions import (
     BetaWithSoftplusConcentration,
     ExponentialWithSoftplusRate,
@@ -8,16 +9,59 @@ from tfray.library.distributions.continuous_distributions import (
     NormalWithSoftplusScale,
     StudentTWithAbsDfSoftplusScale,
 )
+from tfray.library.distributions.count_distributions import Binomial, Geometric, NegativeBinomial, Poisson
+from tfray.library.distributions.elementwise_bijectors import softplus_inverse
 from tfray.library.distributions.joined_distributions import Independent, Mixture, MixtureSameFamily
+from tfray.library.distributions.located_distributions import (
+    Cauchy,
+    Chi2,
+    Chi2WithAbsDf,
+    Deterministic,
+    HalfNormal,
+    InverseGamma,
+    InverseGammaWithSoftplusConcentrationRate,
+    Logistic,
+    VectorDeterministic,
+)
+from tfray.library.distributions.quantized_distribution import QuantizedDistribution
+from tfray.library.distributions.sample_statistics import (
+    SeedStream,
+    normal_conjugates_known_scale_posterior,
+    normal_conjugates_known_scale_predictive,
+    percentile,
+    reduce_weighted_logsumexp,
+    tridiag,
+)
+from tfray.library.distributions.transformed_distribution import (
+    Kumaraswamy,
+    RelaxedBernoulli,
+    TransformedDistribution,
+)
+from tfray.library.distributions.vector_bijectors import (
+    fill_triangular,
+    fill_triangular_inverse,
+    matrix_diag_transform,
+)
 from tfray.library.distributions.vector_distributions import (
+    ExpRelaxedOneHotCategorical,
     MultivariateNormalDiag,
+    MultivariateNormalDiagPlusLowRank,
     MultivariateNormalDiagWithSoftplusScale,
     MultivariateNormalFullCovariance,
     MultivariateNormalTriL,
     OneHotCategorical,
     RelaxedOneHotCategorical,
 )
+from tfray.library.distributions.vector_images import (
+    SinhArcsinh,
+    VectorExponentialDiag,
+    VectorLaplaceDiag,
+    VectorSinhArcsinhDiag,
+)
+from tfray.library.distributions.wishart import WishartCholesky, WishartFull
 from tfray.library.namespaces.distributions import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
     Bernoulli,
     Beta,
     Categorical,
@@ -35,15 +79,30 @@ from tfray.library.namespaces.distributions import (
     Uniform,
     kl_divergence,
 )
+from tfray.library.networks import bijectors
+from tfray.library.networks.moving_moments import (
+    assign_log_moving_mean_exp,
+    assign_moving_mean_variance,
+    moving_mean_variance,
+)
 
 # fmt: off
 __all__ = [
-    "Bernoulli", "Beta", "BetaWithSoftplusConcentration", "Categorical", "Dirichlet", "DirichletMultinomial",
-    "Distribution", "Exponential", "ExponentialWithSoftplusRate", "Gamma", "GammaWithSoftplusConcentrationRate",
-    "Independent", "Laplace", "LaplaceWithSoftplusScale", "Mixture", "MixtureSameFamily", "Multinomial",
-    "MultivariateNormalDiag", "MultivariateNormalDiagWithSoftplusScale", "MultivariateNormalFullCovariance",
-    "MultivariateNormalTriL", "Normal", "NormalWithSoftplusScale", "OneHotCategorical", "RegisterKL",
-    "RelaxedOneHotCategorical", "ReparameterizationType", "StudentT", "StudentTWithAbsDfSoftplusScale", "Uniform",
-    "kl_divergence",
+    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "BatchReshape", "Bernoulli", "Beta",
+    "BetaWithSoftplusConcentration", "Binomial", "Categorical", "Cauchy", "Chi2", "Chi2WithAbsDf", "Deterministic",
+    "Dirichlet", "DirichletMultinomial", "Distribution", "ExpRelaxedOneHotCategorical", "Exponential",
+    "ExponentialWithSoftplusRate", "Gamma", "GammaWithSoftplusConcentrationRate", "Geometric", "HalfNormal",
+    "Independent", "InverseGamma", "InverseGammaWithSoftplusConcentrationRate", "Kumaraswamy", "Laplace",
+    "LaplaceWithSoftplusScale", "Logistic", "Mixture", "MixtureSameFamily", "Multinomial", "MultivariateNormalDiag",
+    "MultivariateNormalDiagPlusLowRank", "MultivariateNormalDiagWithSoftplusScale",
+    "MultivariateNormalFullCovariance", "MultivariateNormalTriL", "NegativeBinomial", "Normal",
+    "NormalWithSoftplusScale", "OneHotCategorical", "Poisson", "QuantizedDistribution", "RegisterKL",
+    "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReparameterizationType", "SeedStream", "SinhArcsinh",
+    "StudentT", "StudentTWithAbsDfSoftplusScale", "TransformedDistribution", "Uniform", "VectorDeterministic",
+    "VectorExponentialDiag", "VectorLaplaceDiag", "VectorSinhArcsinhDiag", "WishartCholesky", "WishartFull",
+    "assign_log_moving_mean_exp", "assign_moving_mean_variance", "bijectors", "fill_triangular",
+    "fill_triangular_inverse", "kl_divergence", "matrix_diag_transform", "moving_mean_variance",
+    "normal_conjugates_known_scale_posterior", "normal_conjugates_known_scale_predictive", "percentile",
+    "reduce_weighted_logsumexp", "softplus_inverse", "tridiag",
 ]
 # fmt: on

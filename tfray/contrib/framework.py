@@ -3,6 +3,8 @@
 from tfray.framework import nest
 from tfray.framework.sparse_tensor import convert_to_tensor_or_sparse_tensor, is_tensor
 from tfray.library.functions.critical_section import CriticalSection
+from tfray.library.input.record_input import RecordInput
+from tfray.library.inspect.print_op import print_op
 from tfray.library.layers.arg_scope import (
     add_arg_scope,
     arg_scope,
@@ -32,7 +34,7 @@ from tfray.ops.checks.check_ops import (
     is_strictly_increasing,
 )
 from tfray.ops.control.control_flow_ops import smart_cond
-from tfray.ops.control.type_specs import TensorSpec
+from tfray.ops.control.type_specs import BoundedTensorSpec, TensorSpec
 from tfray.ops.math.sorting_ops import argsort, sort
 from tfray.programs.internal_names import get_name_scope
 from tfray.programs.internal_names import unchanged as deprecated
@@ -59,15 +61,15 @@ from tfray.training.threads.global_step import (
 
 # fmt: off
 __all__ = [
-    "CriticalSection", "TensorSpec", "add_arg_scope", "arg_scope", "arg_scoped_arguments", "argsort",
-    "assert_global_step", "assert_same_float_dtype", "assert_scalar", "assign_from_checkpoint",
-    "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn", "broadcast_to",
-    "convert_to_tensor_or_sparse_tensor", "create_global_step", "current_arg_scope", "deprecated",
+    "BoundedTensorSpec", "CriticalSection", "RecordInput", "TensorSpec", "add_arg_scope", "arg_scope",
+    "arg_scoped_arguments", "argsort", "assert_global_step", "assert_same_float_dtype", "assert_scalar",
+    "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn",
+    "broadcast_to", "convert_to_tensor_or_sparse_tensor", "create_global_step", "current_arg_scope", "deprecated",
     "deprecated_arg_values", "deprecated_args", "filter_variables", "get_global_step", "get_local_variables",
     "get_model_variables", "get_name_scope", "get_or_create_global_step", "get_trainable_variables",
     "get_unique_variable", "get_variables", "get_variables_by_name", "get_variables_by_suffix",
     "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "is_non_decreasing", "is_numeric_tensor",
     "is_strictly_increasing", "is_tensor", "list_variables", "load_checkpoint", "load_variable", "model_variable",
-    "nest", "smart_cond", "sort", "variable",
+    "nest", "print_op", "smart_cond", "sort", "variable",
 ]
 # fmt: on

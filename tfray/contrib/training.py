@@ -2,6 +2,11 @@
 
 from tfray.training.checkpoints.checkpoint_management import checkpoints_iterator, wait_for_new_checkpoint
 from tfray.training.input.bucketing import bucket, bucket_by_sequence_length
+from tfray.training.input.sequence_states import (
+    NextQueuedSequenceBatch,
+    SequenceQueueingStateSaver,
+    batch_sequences_with_states,
+)
 from tfray.training.sessions.evaluation import (
     StopAfterNEvalsHook,
     SummaryAtEndHook,
@@ -16,7 +21,8 @@ from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, Ra
 
 # fmt: off
 __all__ = [
-    "GreedyLoadBalancingStrategy", "HParams", "RandomStrategy", "StopAfterNEvalsHook", "SummaryAtEndHook", "bucket",
+    "GreedyLoadBalancingStrategy", "HParams", "NextQueuedSequenceBatch", "RandomStrategy",
+    "SequenceQueueingStateSaver", "StopAfterNEvalsHook", "SummaryAtEndHook", "batch_sequences_with_states", "bucket",
     "bucket_by_sequence_length", "byte_size_load_fn", "checkpoints_iterator", "create_train_op", "evaluate_once",
     "evaluate_repeatedly", "get_or_create_eval_step", "train", "wait_for_new_checkpoint",
 ]

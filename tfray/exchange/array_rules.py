@@ -25,6 +25,8 @@ from tfray.ops.strings import string_number_ops
 @rule("Variable", "VariableV2", "TemporaryVariable")
 def _variable(node: Node) -> Sequence[Imported]:
     attrs = {key: node.attrs[key] for key in ("shape", "dtype")}
+    if container := node.attrs.get("container"):
+        attrs["_container"] = container
     handle = node.make("Variable", [], shared_name=node.attrs.get("shared_name", ""), **attrs).outputs[0]
     return [Reference(handle)]
 

@@ -7,25 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import UnimplementedError
+from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.exchange.array_rules import through
 from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Operation, Tensor
-from tfray.ops.arrays.broadcast_ops import zeros
-from tfray.ops.arrays.join_ops import concat
+from tfray.ops.arrays.broadcast_ops import zeros, zeros_like
+from tfray.ops.arrays.construction_ops import range_
+from tfray.ops.arrays.join_ops import concat, split
 from tfray.ops.arrays.shape_ops import cast, identity, reshape, shape, size
 from tfray.ops.arrays.space_block_ops import batch_to_space, space_to_batch
+from tfray.ops.control.functional_ops import scan
 from tfray.ops.image import image_box_ops, image_codec_ops, image_color_ops
 from tfray.ops.linalg import tridiagonal_ops
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import add_n, square
 from tfray.ops.math.comparison_ops import bitwise_and, right_shift
+from tfray.ops.math.linalg_ops import matmul
+from tfray.ops.math.reduction_ops import reduce_sum
 from tfray.ops.math.rounding_ops import clip_by_value
 from tfray.ops.math.search_ops import bincount
 from tfray.ops.math.sorting_ops import searchsorted
+from tfray.ops.math.transcendental_ops import sigmoid, tanh
 from tfray.ops.nn import any_rank_conv_ops, moments_ops, pooling_ops
 
 
@@ -47,7 +52,7 @@ def gradients_through(node: Node, function: Callable[..., Tensor], inputs: Seque
                 for tensor, d_input in zip(op.inputs, op.op_def.gradient(op, *d_outputs), strict=True):
                     if isinstance(d_input, Tensor):
                         found.setdefault(tensor, []).append(d_input)
-        return [add_n(found[tensor]) for tensor in own]
+        return [add_n(found[tensor]) if tensor in found else zeros_like(tensor) for tensor in own]
 
     return through(node, gradients)
 
@@ -116,6 +121,19 @@ def _old_batch_norm(node: Node) -> Sequence[Imported]:
     keys = ("variance_epsilon", "scale_after_normalization")
     function = moments_ops.batch_norm_with_global_normalization
     return through(node, function, *node.inputs, *(node.attrs[key] for key in keys))
+
+
+@rule("BatchNormWithGlobalNormalizationGrad")
+def _old_batch_norm_gradient(node: Node) -> Sequence[Imported]:
+    t, m, v, gamma, d_y = node.inputs
+    epsilon, scales = (node.attrs[key] for key in ("variance_epsilon", "scale_after_normalization"))
+
+    def normalized(t: Tensor, m: Tensor, v: Tensor, beta: Tensor, gamma: Tensor) -> Tensor:
+        return moments_ops.batch_norm_with_global_normalization(t, m, v, beta, gamma, epsilon, scales)
+
+    with node.building():
+        beta = zeros_like(m)
+    return gradients_through(node, normalized, [t, m, v, beta, gamma], d_y)
 
 
 @rule("SpaceToBatch", "BatchToSpace")
@@ -432,3 +450,80 @@ def _give(body: Body, op: Operation, inputs: Sequence[Tensor], attrs: Mapping[st
     body.give(op, op.type, attrs)
     if len(inputs) != len(op.inputs):
         body.keep(op, made)
+
+
+# -- recurrent cells in one operation ------------------------------------------------------------------
+
+
+def _rank_of(tensor: Tensor, rank: int) -> None:
+    if tensor.shape.rank not in (None, rank):
+        raise InvalidArgumentError(f"Shape must be rank {rank} but is rank {tensor.shape.rank}: {tensor!r}")
+
+
+def _lstm_step(node: Node, x: Tensor, cs_prev: Tensor, h_prev: Tensor, parts: Sequence[Tensor]) -> list[Tensor]:
+    """What an LSTM makes of one step: its gates, states and output, in TensorFlow's order."""
+    w, wci, wcf, wco, b = parts
+    pieces = split(matmul(concat([x, h_prev], 1), w) + b, 4, 1)
+    i, ci, f, o = (pieces[index] for index in ((0, 2, 1, 3) if node.op.endswith("V2") else (0, 1, 2, 3)))
+    sees, clip = node.attrs["use_peephole"], node.attrs["cell_clip"]
+    f = sigmoid(f + node.attrs.get("forget_bias", 0.0) + (wcf * cs_prev if sees else 0.0))
+    i, ci = sigmoid(i + wci * cs_prev if sees else i), tanh(ci)
+    cs = ci * i + cs_prev * f
+    cs = clip_by_value(cs, -clip, clip) if clip > 0 else cs
+    o, co = sigmoid(o + wco * cs if sees else o), tanh(cs)
+    return [i, cs, f, o, ci, co, co * o]
+
+
+@rule("LSTMBlockCell")
+def _lstm_cell(node: Node) -> Sequence[Imported]:
+    x, cs_prev, h_prev, *parts = node.inputs
+    for tensor in (x, cs_prev, h_prev, parts[0]):
+        _rank_of(tensor, 2)
+    return through(node, _lstm_step, node, x, cs_prev, h_prev, parts)
+
+
+@rule("LSTMBlockCellGrad")
+def _lstm_cell_gradient(node: Node) -> Sequence[Imported]:
+    x, cs_prev, _, _, wci, wcf, wco, _, i, cs, f, o, ci, co, d_cs, d_h = node.inputs
+    _rank_of(x, 2)
+    sees = node.attrs["use_peephole"]
+
+    def gradients() -> list[Tensor]:
+        d_o = o * (1.0 - o) * d_h * co
+        d_state = (1.0 - square(co)) * d_h * o + d_cs + (d_o * wco if sees else 0.0)
+        d_ci, d_f = (1.0 - square(ci)) * d_state * i, f * (1.0 - f) * d_state * cs_prev
+        d_i = i * (1.0 - i) * d_state * ci
+        d_cs_prev = d_state * f + (d_i * wci + d_f * wcf if sees else 0.0)
+        gates = [(d_i, cs_prev), (d_f, cs_prev), (d_o, cs)]
+        peeping = [reduce_sum(gate * state, 0) if sees else zeros_like(wci) for gate, state in gates]
+        return [d_cs_prev, concat([d_i, d_ci, d_f, d_o], 1), *peeping]
+
+    return through(node, gradients)
+
+
+@rule("BlockLSTM", "BlockLSTMV2")
+def _lstm(node: Node) -> Sequence[Imported]:
+    """An LSTM over all steps. From `seq_len_max` on, all is 0."""
+    last, x, cs_prev, h_prev, *parts = node.inputs
+    _rank_of(x, 3)
+
+    def steps() -> list[Tensor]:
+        first = [zeros_like(cs_prev), cs_prev, *[zeros_like(cs_prev)] * 4, h_prev]
+        made = scan(lambda before, step: _lstm_step(node, step, before[1], before[6], parts), x, first)
+        counts = reshape(cast(range_(shape(x)[0]), last.dtype) < last, [-1, 1, 1])
+        return [each * cast(counts, each.dtype) for each in made]
+
+    return through(node, steps)
+
+
+@rule("GRUBlockCell")
+def _gru_cell(node: Node) -> Sequence[Imported]:
+    x, h_prev, w_ru, w_c, b_ru, b_c = node.inputs
+    _rank_of(x, 2)
+
+    def step() -> list[Tensor]:
+        r, u = split(sigmoid(matmul(concat([x, h_prev], 1), w_ru) + b_ru), 2, 1)
+        c = tanh(matmul(concat([x, r * h_prev], 1), w_c) + b_c)
+        return [r, u, c, u * h_prev + (1.0 - u) * c]
+
+    return through(node, step)

@@ -35,7 +35,8 @@ class DeviceSpec:
     device_index: Count | None = None
 
     def __setattr__(self, name: str, value: Any) -> None:
-        super().__setattr__(name, value.upper() if name == "device_type" and value in ("cpu", "gpu") else value)
+        is_old = name == "device_type" and isinstance(value, str) and value.lower() in ("cpu", "gpu")
+        super().__setattr__(name, value.upper() if is_old else value)
 
     @classmethod
     def from_string(cls, name: str) -> DeviceSpec:
@@ -62,8 +63,8 @@ class DeviceSpec:
         kind, index = found.get("type", found.get("old_type")), found.get("index", found.get("old_index"))
         if kind is not None:
             if self.device_type is not None:
-                raise ValueError(f"{name!r} is not a device name: it has several device types")
-            self.device_type, self.device_index = None if kind == "*" else kind.upper(), _number(index)
+                raise ValueError(f"Cannot specify multiple device types: {name!r}")
+            self.device_type, self.device_index = None if kind == "*" else kind, _number(index)
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
         """Take the fields of a device name, in place of those that are set. Returns this object.

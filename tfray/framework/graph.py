@@ -204,12 +204,8 @@ class Operation(tensor_operators.OperationInnerNames):
 
         Raises `ValueError` when there is none of that name.
         """
-        if name not in self.attrs:
-            known = ", ".join(sorted(self.attrs)) or "none"
-            raise ValueError(
-                f"Operation {self.name!r} has no attr named {name!r}. It is of type {self.type}, and has {known}"
-            )
-        return self.colocation_groups() if name == "_class" else attr_for_users(self.attrs[name])
+        value = attr_for_users(self, name)
+        return self.colocation_groups() if name == "_class" else value
 
     @property
     def traceback(self) -> list[tuple[str, int, str, str]]:
@@ -747,6 +743,10 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
             yield
         finally:
             self._attr_scope = outer
+
+    def container(self, container_name: str) -> Any:
+        """See `tf.container`."""
+        return self.attr_scope({"_container": container_name})
 
     @property
     def scope_attrs(self) -> Mapping[str, Any]:

@@ -14,12 +14,19 @@ from tfray.errors import ArgumentError
 
 __all__ = [
     "assert_same_structure",
+    "assert_shallow_structure",
     "flatten",
+    "flatten_dict_items",
     "flatten_up_to",
+    "flatten_with_joined_string_paths",
+    "flatten_with_tuple_paths",
     "is_composite",
     "is_nested",
     "is_sequence",
     "map_structure",
+    "map_structure_up_to",
+    "map_structure_with_paths",
+    "map_structure_with_tuple_paths",
     "pack_sequence_as",
 ]
 
@@ -137,14 +144,150 @@ def _children(structure: Any) -> list[Any]:
     return list(structure)
 
 
-def flatten_up_to(shallow: Any, structure: Any) -> list[Any]:
-    """The parts of `structure` where `shallow` has leaves. Raises `ValueError` if `structure` is not that deep."""
-    if not is_nested(shallow):
-        return [structure]
-    if not is_nested(structure) or len(shallow) != len(structure):
-        raise ValueError(f"{structure!r} is not nested as {shallow!r}")
-    pairs = zip(_children(shallow), _children(structure), strict=True)
-    return [leaf for a, b in pairs for leaf in flatten_up_to(a, b)]
+def flatten_up_to(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> list[Any]:
+    """The parts of `input_tree` where `shallow_tree` has leaves.
+
+    Args:
+        shallow_tree: A structure.
+        input_tree: One that is nested as `shallow_tree` is, or deeper.
+        check_types: Whether a list must meet a list, and not a tuple.
+        expand_composites: Accepted for symmetry.
+
+    Raises:
+        ArgumentError: As `assert_shallow_structure` does.
+    """
+    assert_shallow_structure(shallow_tree, input_tree, check_types)
+    return list(_up_to(shallow_tree, input_tree))
+
+
+def _up_to(shallow: Any, structure: Any) -> Iterator[Any]:
+    if is_nested(shallow):
+        for a, b in zip(_children(shallow), _children(structure), strict=True):
+            yield from _up_to(a, b)
+    else:
+        yield structure
+
+
+def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, check_types: bool = True) -> Any:
+    """`func` of the parts of structures where `shallow_tree` has leaves, in the form of `shallow_tree`.
+
+    Args:
+        shallow_tree: A structure.
+        func: Takes one part of each of `inputs`.
+        *inputs: Structures that are nested as `shallow_tree` is, or deeper.
+        check_types: Whether a list must meet a list, and not a tuple.
+
+    Raises:
+        ArgumentError: As `assert_shallow_structure` does, or there are no `inputs`.
+    """
+    if not inputs:
+        raise ArgumentError("map_structure_up_to: Cannot map over no sequences")
+    parts = [flatten_up_to(shallow_tree, each, check_types) for each in inputs]
+    return pack_sequence_as(shallow_tree, [func(*group) for group in zip(*parts, strict=True)])
+
+
+def assert_shallow_structure(
+    shallow_tree: Any, input_tree: Any, check_types: bool = True, expand_composites: bool = False
+) -> None:
+    """Raise `ArgumentError`, a `ValueError` and `TypeError`, unless one structure is nested as another, or deeper.
+
+    Args:
+        shallow_tree: A structure.
+        input_tree: What must be nested at least as it is.
+        check_types: Whether a list must meet a list, and not a tuple.
+        expand_composites: Accepted for symmetry.
+    """
+    if not is_nested(shallow_tree):
+        return
+    if not is_nested(input_tree):
+        raise ArgumentError(
+            f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(input_tree)}."
+        )
+    are_mappings = isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping)
+    if check_types and not are_mappings and type(shallow_tree) is not type(input_tree):
+        raise ArgumentError(
+            "The two structures don't have the same sequence type. Input structure has type "
+            f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}."
+        )
+    if len(input_tree) != len(shallow_tree):
+        raise ArgumentError(
+            "The two structures don't have the same sequence length. Input structure has length "
+            f"{len(input_tree)}, while shallow structure has length {len(shallow_tree)}."
+        )
+    if are_mappings and (strangers := [key for key in _sorted_keys(shallow_tree) if key not in input_tree]):
+        raise ArgumentError(
+            "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the following "
+            f"keys that are not in the input_tree: {strangers}."
+        )
+    for a, b in zip(_children(shallow_tree), _children(input_tree), strict=True):
+        assert_shallow_structure(a, b, check_types)
+
+
+def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A dictionary whose keys and values are flattened: each leaf of a key leads to the leaf of the value at its place.
+
+    Args:
+        dictionary: Its keys and values are leaves, or nested alike.
+
+    Raises:
+        TypeError: It is no dictionary.
+        ValueError: A key has more or fewer leaves than its value, or a leaf is in two keys.
+    """
+    if not isinstance(dictionary, Mapping):
+        raise TypeError(f"flatten_dict_items takes a dictionary, got {dictionary!r}")
+    flat: dict[Any, Any] = {}
+    for key, value in dictionary.items():
+        names, values = flatten(key), flatten(value)
+        if len(names) != len(values):
+            raise ValueError(
+                f"Could not flatten dictionary. Key had {len(names)} elements, but value had {len(values)} elements. "
+                f"Key: {names}, value: {values}."
+            )
+        for name, leaf in zip(names, values, strict=True):
+            if name in flat:
+                raise ValueError(f"Could not flatten dictionary: key {name} is not unique.")
+            flat[name] = leaf
+    return flat
+
+
+def flatten_with_tuple_paths(structure: Any, expand_composites: bool = False) -> list[tuple[tuple[Any, ...], Any]]:
+    """The leaves of `structure`, in order, each with the keys and positions that lead to it."""
+    paths = _paths(structure, ()) if is_nested(structure) else iter([()])
+    return list(zip(paths, flatten(structure), strict=True))
+
+
+def flatten_with_joined_string_paths(
+    structure: Any, separator: str = "/", expand_composites: bool = False
+) -> list[tuple[str, Any]]:
+    """The leaves of `structure`, in order, each with the keys and positions that lead to it as a text."""
+    return [(separator.join(map(str, path)), leaf) for path, leaf in flatten_with_tuple_paths(structure)]
+
+
+def map_structure_with_tuple_paths(func: Callable[..., Any], *structure: Any, check_types: bool = True) -> Any:
+    """`map_structure` with a function that also takes, first, the keys and positions that lead to the leaves."""
+    paths = iter([path for path, _ in flatten_with_tuple_paths(structure[0])])
+    return map_structure(lambda *leaves: func(next(paths), *leaves), *structure, check_types=check_types)
+
+
+def map_structure_with_paths(func: Callable[..., Any], *structure: Any, check_types: bool = True) -> Any:
+    """`map_structure` with a function that also takes, first, what leads to the leaves, such as ``"a/0"``."""
+    return map_structure_with_tuple_paths(
+        lambda path, *leaves: func("/".join(map(str, path)), *leaves), *structure, check_types=check_types
+    )
+
+
+def _paths(structure: Any, before: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    if isinstance(structure, Mapping):
+        keys: Sequence[Any] = _sorted_keys(structure)
+    else:
+        keys = getattr(structure, "_fields", range(len(structure)))
+    for key, child in zip(keys, _children(structure), strict=True):
+        if is_nested(child):
+            yield from _paths(child, (*before, key))
+        else:
+            yield (*before, key)
 
 
 def _sorted_keys(structure: Mapping[Any, Any]) -> list[Any]:

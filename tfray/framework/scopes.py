@@ -71,7 +71,7 @@ def container(container_name: str) -> Any:
     Args:
         container_name: Resources with equal shared names in different containers are different ones.
     """
-    return get_default_graph().attr_scope({"_container": container_name})
+    return get_default_graph().container(container_name)
 
 
 def current_container() -> str:

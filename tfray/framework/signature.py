@@ -134,10 +134,24 @@ def output_dtypes(definition: OpDef, attrs: Mapping[str, Any]) -> list[DType]:
     return result
 
 
-def attr_for_users(value: Any) -> Any:
-    """The value of an attribute as TensorFlow gives it: text as bytes, shapes as messages."""
+def attr_for_users(op: Any, name: str) -> Any:
+    """The value of an attribute of an operation as TensorFlow gives it: text as bytes, shapes as messages.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    attrs = op.attrs
+    if name == "container" and "shared_name" in attrs and name not in attrs:
+        return _for_users(attrs.get("_container", ""))
+    if name not in attrs:
+        known = ", ".join(sorted(attrs)) or "none"
+        raise ValueError(f"Operation {op.name!r} has no attr named {name!r}. It is of type {op.type}, and has {known}")
+    return _for_users(attrs[name])
+
+
+def _for_users(value: Any) -> Any:
     if isinstance(value, list):
-        return [attr_for_users(each) for each in value]
+        return [_for_users(each) for each in value]
     return value.encode() if isinstance(value, str) else value.as_proto() if isinstance(value, TensorShape) else value
 
 

@@ -92,7 +92,7 @@ def import_scoped_meta_graph(
 
 def _variables_in(graph: Graph, scope: str | None) -> dict[str, Any]:
     found = graph.get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
-    return {strip_name_scope(variable.op.name, scope): variable for variable in found}
+    return {strip_name_scope(variable.name, scope): variable for variable in found}
 
 
 def _words(text: str) -> list[str]:

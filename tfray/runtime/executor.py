@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import DeadlineExceededError
+from tfray.errors import CancelledError, DeadlineExceededError
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Attempt, Step, Suspended
@@ -185,9 +185,12 @@ def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list
     waiting_for = ", ".join([op.name for op in held[:4]] + missing[:4])
     try:
         return mailbox.take(step.deadline, waiting_for)
-    except DeadlineExceededError as error:
+    except (CancelledError, DeadlineExceededError) as error:
         if held and error.op_name is None:
             error.op_name, error.device, error.site = held[0].name, held[0].device, held[0].site
+            what = next((word for word in ("Enqueue", "Dequeue") if word in held[0].type), None)
+            if what is not None and isinstance(error, CancelledError):
+                error.message = f"{what} operation was cancelled: {error.message}"
         raise
 
 

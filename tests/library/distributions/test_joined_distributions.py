@@ -189,7 +189,8 @@ def test_mixtures_of_vectors():
     [
         (lambda: D.MultivariateNormalDiag(), ValueError, "give loc or scale_diag"),
         (lambda: D.MultivariateNormalDiag(W(LOC), np.float32(DIAG)), ValueError, "same dtype"),
-        (lambda: D.MultivariateNormalDiag(LOC, np.arange(3.0), validate_args=True), ValueError, "Singular"),
+        (lambda: run(D.MultivariateNormalDiag(LOC, DIAG * 0, validate_args=True).sample()), ValueError, "Singular"),
+        (lambda: run(D.MultivariateNormalTriL(LOC, TRIL * 0, validate_args=True).sample()), ValueError, "Singular"),
         (lambda: D.MultivariateNormalTriL(LOC), ValueError, "needs scale_tril"),
         (lambda: D.Mixture(D.Bernoulli(0.5), [D.Normal(0.0, 1.0)]), TypeError, "Categorical"),
         (lambda: D.Mixture(D.Categorical([0.0, 1.0]), [D.Normal(0.0, 1.0)]), ValueError, "2 classes, and there are 1"),

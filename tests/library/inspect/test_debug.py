@@ -224,3 +224,45 @@ def test_the_graph_as_a_tree():
     assert "gradients/  " in shallow and "operations" in shallow and "product" not in shallow
     scoped = printed(scope="layer")
     assert scoped.startswith("layer:") and "loss" not in scoped
+
+
+# -- values that are printed ---------------------------------------------------------------------------
+
+
+def array():
+    return tf.TensorArray(tf.int32, 2, clear_after_read=False).write(1, 1).write(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("build", "value_of", "expected", "shown"),
+    [
+        (
+            lambda: tf.constant([1, 2], name="a"),
+            lambda x: x,
+            [1, 2],
+            "Name: a:0Type: Tensor (int32)Shape:[2]Values:[1 2]",
+        ),
+        (lambda: tf.constant([True, False], name="a"), lambda x: x, [True, False], "Number of true elements:1Values:"),
+        (lambda: tf.Variable(1.5), lambda x: x, 1.5, "Type: Variable (float32)Shape:[]Values:1.5"),
+        (
+            lambda: tf.SparseTensor([[0, 1]], [3], [2, 4]),
+            tf.sparse_tensor_to_dense,
+            [[0, 3, 0, 0], [0, 0, 0, 0]],
+            "Type: SparseTensor (int32)Shape:[2 4]Values:[3]",
+        ),
+        (array, lambda x: x.stack(), [0, 1], "Values:[0 1]"),
+    ],
+)
+def test_values_are_printed_with_what_they_are(build, value_of, expected, shown, capfd):
+    printed = value_of(tf.contrib.framework.print_op(build(), ["besides"], "Look: "))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(printed).tolist() == expected
+    told = capfd.readouterr().err
+    assert told.startswith("Look: ") and shown in told and "besides" in told
+
+
+def test_what_cannot_be_printed():
+    for nothing in (None, 3, [tf.constant(1)]):
+        with pytest.raises(ValueError, match="must be of type Tensor, SparseTensor or TensorArray"):
+            tf.contrib.framework.print_op(nothing)

@@ -6,6 +6,7 @@ import json
 import os
 import uuid
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tfray.errors import (
 )
 from tfray.formats.npy import read_npy, read_npz
 from tfray.library.inspect.timeline import Timeline
+from tfray.programs import whole_files
 
 
 @pytest.fixture(params=["local", "file", "arrow"])
@@ -369,3 +371,28 @@ def test_nothing_of_numpys_files_is_unpickled(tmp_path):
     np.savez(tmp_path / "a.npz", np.array([{}]))
     with pytest.raises(DataLossError, match="Python objects"):
         read_npz(tmp_path / "a.npz")
+
+
+def test_whole_files_as_programs_read_and_write_them(root):
+    path, other = f"{root}/a", f"{root}/b"
+    whole_files.write_string_to_file(path, "tekst: \u0161")
+    assert whole_files.read_file_to_string(path) == "tekst: \u0161"
+    assert whole_files.read_file_to_string(path, binary_mode=True) == "tekst: \u0161".encode()
+    whole_files.atomic_write_string_to_file(other, b"new")
+    whole_files.atomic_write_string_to_file(other, "newer")
+    with pytest.raises(AlreadyExistsError):
+        whole_files.atomic_write_string_to_file(other, "newest", overwrite=False)
+    assert whole_files.read_file_to_string(other) == "newer" and sorted(tf.gfile.ListDirectory(root)) == ["a", "b"]
+    assert not whole_files.filecmp(path, other) and whole_files.filecmp(path, path)
+    assert whole_files.file_crc32(other, block_size=2) == hex(zlib.crc32(b"newer"))
+
+
+def test_files_are_read_and_written_only_as_their_mode_says(tmp_path):
+    path = str(tmp_path / "a")
+    with tf.gfile.GFile(path, "w") as file:
+        file.write("text")
+        for read in (file.read, file.readline):
+            with pytest.raises(PermissionDeniedError, match="not open for reading"):
+                read()
+    with tf.gfile.GFile(path) as file, pytest.raises(PermissionDeniedError, match="not open for writing"):
+        file.write("text")

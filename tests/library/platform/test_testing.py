@@ -144,6 +144,39 @@ def test_what_does_not_hold_fails(name):
     assert run(FAILING[name]).failures
 
 
+@pytest.mark.parametrize(
+    ("check", "parts"),
+    [
+        (
+            FAILING["close"],
+            ["Not equal to tolerance", "not close where = (array([0]),)", "not close lhs = [1.]", "dif"],
+        ),
+        (FAILING["close keys"], ["mismatched keys"]),
+        (FAILING["equal"], ["not equal where", "not equal lhs = [1]", "not equal rhs = [2]"]),
+        (FAILING["equal structures"], ["a[a] is different from b[a]", "not equal lhs = [2]"]),
+        (FAILING["equal shapes"], ["Shape mismatch"]),
+        (lambda t: t.assertAllClose({"y": (2, [{"m": 4.0}])}, {"y": (2, [{"m": 4.2}])}), ["[y][1][0][m]"]),
+        (lambda t: t.assertAllClose(1.0, 2.0, msg="mine"), ["mine", "not close lhs = array(1.)"]),
+        (lambda t: t.assertAllEqual([True, False], [True, True]), ["not equal lhs = [False]"]),
+    ],
+)
+def test_what_a_failure_tells(check, parts):
+    ((_, told),) = run(check).failures
+    assert [part for part in parts if part not in told] == []
+
+
+@pytest.mark.parametrize(
+    ("check", "match"),
+    [
+        (lambda t: t.assertAllClose(1, {"a": 1}), "Can't compare dict to non-dict"),
+        (lambda t: t.assertAllEqual([[1], [2, 3]], [[1], [2, 3], [4]]), "Mismatched length"),
+    ],
+)
+def test_what_cannot_be_compared(check, match):
+    with pytest.raises(AssertionError, match=f"ValueError: {match}"):
+        run(check)
+
+
 def test_errors_are_expected():
     assert not run(lambda t: raising(t, lambda: run_op_error("as expected"))).failures
 
@@ -361,6 +394,24 @@ def test_a_local_cluster_shares_variables(ray_local):
     finally:
         for server in (*workers, *servers):
             server.stop()
+
+
+@pytest.mark.ray
+def test_a_local_cluster_starts_a_ray_when_there_is_none(tmp_path):
+    program = (
+        "import tfray as tf\n"
+        "workers, servers = tf.test.create_local_cluster(num_workers=2, num_ps=1)\n"
+        "with tf.device('/job:ps/task:0'):\n"
+        "    v = tf.Variable(3.0)\n"
+        "with tf.Session(workers[0].target) as first, tf.Session(workers[1].target) as second:\n"
+        "    first.run(v.initializer)\n"
+        "    print(second.run(v + 1.0))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.strip() == "4.0"
 
 
 def test_each_of_several_is_differentiated_by_where_the_others_are():

@@ -265,7 +265,7 @@ def test_initializers_of_lists(session):
     assert session.run(report_uninitialized_variables()).tolist() == [b"Variable"]
     session.run(variables_initializer([a]))
     assert session.run(report_uninitialized_variables()).tolist() == []
-    session.run(variables.assert_variables_initialized())
+    assert session.run(variables.assert_variables_initialized()).tolist() == [0, 0]
     assert session.run([a, b]) == [1, 2]
 
 
@@ -288,7 +288,7 @@ def test_without_variables_there_is_nothing_to_report(session):
 def test_assertion_fails_before_initialisation(session):
     Variable(1.0)
     with pytest.raises(FailedPreconditionError):
-        session.run(variables.assert_variables_initialized())
+        session.run(variables.assert_variables_initialized().op)
 
 
 # -- collections and descriptions ------------------------------------------------------------------------
@@ -372,6 +372,14 @@ def test_variables_are_made_in_parts(slicing, shapes):
         for wrong in ([2], [2, 2], [5, 1]):
             with pytest.raises(ValueError, match="slicing"):
                 tf.create_partitioned_variables([4, 2], wrong, tf.zeros_initializer())
+
+
+def test_parts_of_a_tensor_have_its_dtype():
+    with tf.Graph().as_default(), tf.Session() as session:
+        parts = tf.create_partitioned_variables([5], [2], tf.constant([1, 2, 3, 4, 5]))
+        session.run(tf.global_variables_initializer())
+        assert [part.dtype.base_dtype for part in parts] == [tf.int32] * 2
+        assert [value.tolist() for value in session.run(parts)] == [[1, 2, 3], [4, 5]]
 
 
 def test_init_scope_leaves_branches_and_control_dependencies():

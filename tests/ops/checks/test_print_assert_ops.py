@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import tfray as tf
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import get_default_graph
@@ -127,6 +128,31 @@ def test_errors_of_comparisons_say_what_was_expected(make, said):
         pytest.raises(InvalidArgumentError, match=said.replace("count", "known/count")),
     ):
         make(constant(7, name="count"))
+
+
+@pytest.mark.parametrize(
+    ("compute", "early"),
+    [
+        (lambda x: x, True),
+        (tf.identity, True),
+        (tf.size, True),
+        (lambda x: tf.stack([tf.cast(x, tf.int64)] * 2), True),
+        (lambda x: tf.concat([x, tf.fill([2], 3.0)], 0), True),
+        (lambda x: x * 1.0, False),
+        (tf.reduce_sum, False),
+        (lambda x: tf.stack([x, tf.floor(x)]), False),
+    ],
+)
+def test_comparisons_with_what_is_computed_fail_in_steps_only(compute, early):
+    computed = compute(constant([1.0, -2.0]))
+    wrong = constant(99, computed.dtype)
+    if early:
+        with pytest.raises(InvalidArgumentError, match="Condition x == y did not hold"):
+            check_ops.assert_equal(computed, wrong)
+    else:
+        check = check_ops.assert_equal(computed, wrong)
+        with pytest.raises(InvalidArgumentError, match="assertion failed: Condition x == y did not hold"):
+            interpret(check, {})
 
 
 def test_comparison_shows_the_data_given():

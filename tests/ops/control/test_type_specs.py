@@ -104,3 +104,21 @@ def test_nested_structures_are_public():
     for error in (TypeError, ValueError):
         with pytest.raises(error, match="same sequence type"):
             tf.nest.map_structure(lambda a, b: a + b, [1, (2,)], [3, [4]])
+
+
+def test_bounds_of_elements():
+    spec = tf.contrib.framework.BoundedTensorSpec((2, 3), tf.int32, (0, 0, 0), 5, name="x")
+    assert (spec.minimum.tolist(), spec.maximum.tolist(), spec.minimum.dtype) == ([0, 0, 0], 5, np.int32)
+    assert spec.is_bounded() and not tf.TensorSpec([2]).is_bounded()
+    assert (spec.is_discrete, spec.is_continuous) == (True, False)
+    assert tf.TensorSpec.from_spec(spec) == tf.TensorSpec([2, 3], tf.int32, "x")
+    kind = type(spec)
+    assert spec == kind.from_spec(spec) == kind([2, 3], tf.int32, 0, 5) and hash(spec) == hash(kind.from_spec(spec))
+    assert spec != kind([2, 3], tf.int32, 0, 6) and spec != tf.TensorSpec([2, 3], tf.int32)
+    assert kind.from_spec(tf.TensorSpec([2], tf.uint8)).maximum.tolist() == 255
+    assert repr(spec).startswith("BoundedTensorSpec(shape=(2, 3), dtype=tf.int32, name='x', minimum=array([0, 0, 0]")
+    with pytest.raises(ValueError, match="read-only"):
+        spec.minimum[0] = 1
+    for bounds in ((0, 0), 1), (0, [[1, 2], [3, 4]]):
+        with pytest.raises(ValueError, match="not compatible"):
+            kind((3, 5), tf.uint8, *bounds)

@@ -624,14 +624,19 @@ def test_the_session_may_set_the_timeout(graph):
 
 
 def test_closing_the_session_ends_who_waits(graph):
-    queue = tf.FIFOQueue(1, tf.int32, [()], name="q")
+    queue, full = (tf.FIFOQueue(1, tf.int32, [()], name=name) for name in ("q", "full"))
     session = tf.Session()
+    session.run(full.enqueue(1))
     waiters = [Task(session.run, queue.dequeue()) for _ in range(3)]
     until_waiting(session, "q", DEQUEUE, 3)
+    refused = Task(session.run, full.enqueue(2))
+    until_waiting(session, "full", ENQUEUE, 1)
     session.close()
     for waiter in waiters:
-        with pytest.raises(CancelledError, match="closed"):
+        with pytest.raises(CancelledError, match=r"Dequeue operation was cancelled.*closed"):
             waiter.result()
+    with pytest.raises(CancelledError, match=r"Enqueue operation was cancelled.*closed"):
+        refused.result()
     with pytest.raises(CancelledError):
         session.run(queue.size())
 

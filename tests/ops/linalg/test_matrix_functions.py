@@ -118,6 +118,15 @@ def test_tridiagonal_matrices(form):
         tf.linalg.tridiagonal_solve(given, B, "dense")
 
 
+@pytest.mark.parametrize(
+    ("diagonals", "rhs"),
+    [((5, 4, 4), (5, 4)), ((5, 3, 4), (4, 5)), ((5, 3, 4), (5, 3, 2)), ((5,), (5, 4))],
+)
+def test_tridiagonal_systems_of_other_shapes_are_refused(diagonals, rhs):
+    with pytest.raises(ValueError, match="compatible"):
+        tf.linalg.tridiagonal_solve(tf.ones(diagonals), tf.ones(rhs))
+
+
 def test_special_functions():
     x = np.linspace(-2, 2, 9).astype(np.float32)
     np.testing.assert_allclose(run(tf.math.bessel_i0(x)), scipy.special.i0(x), rtol=1e-5)

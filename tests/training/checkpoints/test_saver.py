@@ -323,6 +323,22 @@ def test_other_numbers_of_devices_restore_it(path, devices):
         np.testing.assert_array_equal(session.run(variables), np.arange(6.0)[:, None] * np.ones(3))
 
 
+def test_only_a_checkpoint_in_one_file_collides_with_the_file_of_names(tmp_path):
+    path = str(tmp_path / "checkpoint")
+    v = tf.Variable(3.0)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        with pytest.raises(ValueError, match="collides with"):
+            tf.train.Saver().save(session, path)
+        assert tf.train.latest_checkpoint(str(tmp_path)) is None
+        saver = tf.train.Saver(sharded=True)
+        saved = saver.save(session, path)
+        assert tf.train.latest_checkpoint(str(tmp_path)) == saved
+        session.run(v.assign(4.0))
+        saver.restore(session, saved)
+        assert session.run(v) == 3.0
+
+
 def test_random_streams_go_on_where_they_were(path):
     def build():
         return [tf.random_uniform([3], seed=3), tf.random_normal([200000]), tf.truncated_normal([5], seed=1)]
@@ -376,10 +392,10 @@ def test_a_scope_is_exported_without_its_name(tmp_path):
     with tf.name_scope("outer"):
         tf.multiply(tf.Variable(3.0, name="v"), 2.0, name="twice")
     tf.Variable(1.0, name="elsewhere")
-    made = tf.train.export_meta_graph(str(tmp_path / "graph"), export_scope="outer", as_text=True)
+    made = tf.train.export_meta_graph(str(tmp_path / "new" / "graph"), export_scope="outer", as_text=True)
     assert {node.name.partition("/")[0] for node in made.graph_def.node} <= {"v", "twice"}
     with tf.Graph().as_default() as graph, tf.Session() as session:
-        saver = tf.train.import_meta_graph(str(tmp_path / "graph"))
+        saver = tf.train.import_meta_graph(str(tmp_path / "new" / "graph"))
         assert saver is not None
         session.run(tf.global_variables_initializer())
         assert session.run(graph.get_tensor_by_name("twice:0")) == 6.0

@@ -387,10 +387,25 @@ def test_a_vector_chooses_among_several_examples():
     batch = tf.train.maybe_batch([rows], tf.not_equal(rows % 10, 1), 4, enqueue_many=True)
     with Pipeline() as pipeline:
         assert np.concatenate(pipeline.all(batch)).tolist() == [0, 2, 10, 12, 20, 22, 30, 32]
-    with pytest.raises(ValueError, match="keep_input"):
-        tf.train.maybe_batch([rows], tf.constant([True]), 4)
+    for keep, many, match in [
+        (tf.constant([True]), False, "cannot be a vector"),
+        (tf.constant([[True]]), True, "0 or 1 dimensions"),
+        (tf.placeholder(tf.bool), True, "known at graph construction"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            tf.train.maybe_batch([rows], keep, 4, enqueue_many=many)
+    with pytest.raises(ValueError, match="Cannot infer Tensor's rank"):
+        tf.train.batch([tf.placeholder(tf.int64)], 2)
     nothing = tf.train.maybe_batch([number], False, 4)
     assert nothing.shape.as_list() == [4]
+
+
+def test_a_vector_chooses_among_sparse_examples():
+    examples = tf.SparseTensor([[0, 1], [0, 2], [1, 0], [1, 3]], [5, 4, 7, 2], [2, 4])
+    batch = tf.train.maybe_batch([examples], [True, False], 1, enqueue_many=True)
+    with Pipeline() as pipeline:
+        indices, values, shape = pipeline.session.run(batch)
+        assert (indices.tolist(), values.tolist(), shape.tolist()) == ([[0, 1], [0, 2]], [5, 4], [1, 4])
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -459,3 +474,45 @@ def test_capacities_may_be_computed():
     assert [batch.shape.as_list() for batch in batches] == [[2], [2], []]
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"capacity must be a number of at least 1, got 0\.5"):
         tf.train.batch([1], 2, capacity=0.5)
+
+
+# -- records without end -------------------------------------------------------------------------------
+
+
+def record_files(folder, files, records, compression=0):
+    options = tf.io.TFRecordOptions(compression)
+    for i in range(files):
+        with tf.io.TFRecordWriter(f"{folder}/part.{i}", options) as writer:
+            for j in range(records):
+                writer.write(b"%04d" % (i * records + j))
+    return f"{folder}/part.*"
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP", tf.io.TFRecordCompressionType.ZLIB])
+def test_records_of_compressed_files(tmp_path, compression):
+    written = compression if isinstance(compression, int) else 2 if compression else 0
+    pattern = record_files(tmp_path, 1, 1, written)
+    records = tf.contrib.framework.RecordInput(pattern, compression_type=compression).get_yield_op()
+    with tf.Session() as session:
+        assert [session.run(records).tolist() for _ in range(2)] == [[b"0000"]] * 2
+
+
+def test_each_record_comes_once_in_an_epoch(tmp_path):
+    pattern = record_files(tmp_path, 5, 8)
+    lists = tf.contrib.framework.RecordInput(pattern, 2, 100, 3, seed=1, name="records", batches=2).get_yield_op()
+    assert [len(each) for each in lists] == [2, 2] and lists[0][0].name.startswith("records/")
+    epochs = []
+    with tf.Session() as session:
+        for _ in range(3):
+            epochs.append([record for _ in range(10) for each in session.run(lists) for record in each])
+    for epoch in epochs:
+        assert sorted(epoch) == [b"%04d" % i for i in range(40)]
+    assert epochs[0] != epochs[1] != sorted(epochs[1])
+
+
+def test_records_that_cannot_be_read():
+    records = tf.contrib.framework.RecordInput("/nothing/here.*").get_yield_op()
+    with tf.Session() as session, pytest.raises(tf.errors.NotFoundError):
+        session.run(records)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="positive"):
+        tf.contrib.framework.RecordInput("x", 0)

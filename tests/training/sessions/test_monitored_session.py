@@ -128,13 +128,18 @@ def test_a_session_is_initialised_once(tmp_path):
 def test_a_model_that_is_not_ready_is_refused():
     tf.get_variable("v", [], initializer=tf.zeros_initializer())
     manager = tf.train.SessionManager(ready_op=tf.report_uninitialized_variables())
-    with pytest.raises(RuntimeError, match="did not make the model ready: variables without a value: v"):
+    with pytest.raises(RuntimeError, match=r"Init operations did not make model ready\..*Variables not initialized: v"):
         manager.prepare_session("", tf.no_op())
-    with pytest.raises(RuntimeError, match="there is no init_op"):
+    with pytest.raises(RuntimeError, match="no init_op or init_fn or local_init_op was given"):
         manager.prepare_session("")
+    waiting = tf.train.SessionManager(tf.no_op(), None, tf.report_uninitialized_variables())
+    with pytest.raises(RuntimeError, match=r"did not make model ready for local_init\..*Variables not initialized: v"):
+        waiting.prepare_session("", tf.no_op())
+    with pytest.raises(tf.errors.DeadlineExceededError, match="Session was not ready after waiting 0 secs"):
+        manager.wait_for_session("", max_wait_secs=0)
     with pytest.raises(ValueError, match="not both"):
         manager.prepare_session("", tf.no_op(), tf.train.Saver(), "a", "b")
-    with pytest.raises(ValueError, match="local_init_op"):
+    with pytest.raises(ValueError, match="you must also pass a local_init_op , "):
         tf.train.SessionManager(ready_for_local_init_op=tf.constant(1))
 
 

@@ -26,6 +26,13 @@ def after(assertions: Sequence[Operation], tensor: Tensor) -> Tensor:
         return array_ops.identity(tensor)
 
 
+def not_singular(diagonal: Tensor) -> Tensor:
+    """The diagonal of a matrix, checked to have no 0, in steps only."""
+    message = "Singular operator:  Diagonal contained zero values."
+    least = array_ops.zeros([], diagonal.dtype)
+    return after([check_ops.assert_less(least, math_ops.abs(diagonal), message=message)], diagonal)
+
+
 def whole_counts(x: Tensor) -> Tensor:
     """`x`, checked to be whole numbers that are not negative."""
     assertions = [check_ops.assert_non_negative(x, message=f"'{x.name}' must be non-negative.")]

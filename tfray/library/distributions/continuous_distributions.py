@@ -364,7 +364,7 @@ class StudentT(ScalarDistribution):
 
     def _mean(self) -> Tensor:
         message = "mean not defined for components of df <= 1"
-        return _where_above_one([self.df], self._in_batch(self.loc), self.allow_nan_stats, message)
+        return where_above([self.df], self._in_batch(self.loc), self.allow_nan_stats, message)
 
     def _mode(self) -> Tensor:
         return array_ops.identity(self.loc)
@@ -375,17 +375,19 @@ class StudentT(ScalarDistribution):
         finite = square(self.scale) * self.df / where_v2(is_finite, self.df - 2.0, array_ops.ones_like(self.df))
         variance = self._in_batch(where_v2(is_finite, finite, convert_to_tensor(math.inf, self.dtype)))
         message = "variance not defined for components of df <= 1"
-        return _where_above_one([self.df], variance, self.allow_nan_stats, message)
+        return where_above([self.df], variance, self.allow_nan_stats, message)
 
 
-def _where_above_one(parameters: list[Tensor], statistic: Tensor, allow_nan_stats: bool, message: str) -> Tensor:
-    """`statistic` where all of `parameters`, which broadcast with it, are above 1; else NaN or an error."""
+def where_above(
+    parameters: list[Tensor], statistic: Tensor, allow_nan_stats: bool, message: str, bound: float = 1.0
+) -> Tensor:
+    """`statistic` where all of `parameters`, which broadcast with it, are above a bound; else NaN or an error."""
     if not allow_nan_stats:
-        one = array_ops.ones([], statistic.dtype)
-        checks: list[Operation] = [assert_less(one, parameter, message=message) for parameter in parameters]
+        least = convert_to_tensor(bound, statistic.dtype)
+        checks: list[Operation] = [assert_less(least, parameter, message=message) for parameter in parameters]
         return after(checks, statistic)
     for parameter in parameters:
-        statistic = where_v2(parameter > 1, statistic, convert_to_tensor(math.nan, statistic.dtype))
+        statistic = where_v2(parameter > bound, statistic, convert_to_tensor(math.nan, statistic.dtype))
     return statistic
 
 
@@ -462,7 +464,7 @@ class Gamma(ScalarDistribution):
     def _mode(self) -> Tensor:
         mode = (self.concentration - 1.0) / self.rate
         message = "mode not defined when any concentration <= 1"
-        return _where_above_one([self.concentration], mode, self.allow_nan_stats, message)
+        return where_above([self.concentration], mode, self.allow_nan_stats, message)
 
 
 @RegisterKL(Gamma, Gamma)
@@ -599,7 +601,7 @@ class Beta(ScalarDistribution):
     def _mode(self) -> Tensor:
         a, b = self.concentration1, self.concentration0
         mode = (a - 1.0) / (self.total_concentration - 2.0)
-        return _where_above_one([a, b], mode, self.allow_nan_stats, "Mode undefined for concentration <= 1.")
+        return where_above([a, b], mode, self.allow_nan_stats, "Mode undefined for concentration <= 1.")
 
 
 @RegisterKL(Beta, Beta)

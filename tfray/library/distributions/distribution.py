@@ -214,20 +214,24 @@ class Distribution:
             ValueError: `sample_shape` is neither a scalar nor a vector.
         """
         with self._name_scope(name):
-            if not isinstance(sample_shape, Tensor):
-                sample_shape = np.array(sample_shape, np.int32)
-            wanted = array_ops.cast(convert_to_tensor(sample_shape, name="sample_shape"), dtypes.int32)
-            if (wanted.shape.rank or 0) > 1:
-                raise ValueError(f"sample_shape must be a scalar or a vector, not of shape {wanted.shape}")
-            count = math_ops.reduce_prod(wanted)
-            wanted = array_ops.reshape(wanted, [-1])
-            drawn = self._sample_n(count, seed)
-            samples = array_ops.reshape(drawn, array_ops.concat([wanted, array_ops.shape(drawn)[1:]], 0))
-            sizes = constant_value(wanted)
-            rank = wanted.shape.as_list()[0]
-            outer = TensorShape(None if rank is None else [None] * rank if sizes is None else sizes.tolist())
+            samples, outer = self._drawn(sample_shape, seed)
             samples.set_shape(outer.concatenate(self.batch_shape).concatenate(self.event_shape))
             return samples
+
+    def _drawn(self, sample_shape: TensorLike, seed: int | None) -> tuple[Tensor, TensorShape]:
+        """Samples as `_sample_n` makes them, in the shape that is asked for; and that shape, as far as it is known."""
+        if not isinstance(sample_shape, Tensor):
+            sample_shape = np.array(sample_shape, np.int32)
+        wanted = array_ops.cast(convert_to_tensor(sample_shape, name="sample_shape"), dtypes.int32)
+        if (wanted.shape.rank or 0) > 1:
+            raise ValueError(f"sample_shape must be a scalar or a vector, not of shape {wanted.shape}")
+        count = math_ops.reduce_prod(wanted)
+        wanted = array_ops.reshape(wanted, [-1])
+        drawn = self._sample_n(count, seed)
+        samples = array_ops.reshape(drawn, array_ops.concat([wanted, array_ops.shape(drawn)[1:]], 0))
+        sizes = constant_value(wanted)
+        rank = wanted.shape.as_list()[0]
+        return samples, TensorShape(None if rank is None else [None] * rank if sizes is None else sizes.tolist())
 
     def log_prob(self, value: TensorLike, name: str = "log_prob") -> Tensor:
         """Logarithm of the probability, or of its density, at `value`."""

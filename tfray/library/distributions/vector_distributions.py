@@ -21,11 +21,11 @@ from tfray.library.distributions.distribution import (
     float_parameters,
 )
 from tfray.ops.arrays import array_ops
-from tfray.ops.checks.check_ops import assert_none_equal, assert_positive
+from tfray.ops.checks.check_ops import assert_positive
 from tfray.ops.linalg.decomposition_ops import cholesky
 from tfray.ops.linalg.solve_ops import matrix_triangular_solve
 from tfray.ops.math import math_ops
-from tfray.ops.math.math_ops import lgamma, log, matmul, reduce_sum, square
+from tfray.ops.math.math_ops import exp, lgamma, log, matmul, reduce_sum, square
 from tfray.ops.math.special_ops import multiply_no_nan
 from tfray.ops.nn.activation_ops import softplus
 from tfray.ops.nn.cross_entropy_ops import log_softmax, softmax
@@ -122,7 +122,7 @@ class MultivariateNormalDiag(_MultivariateNormal):
         scale_diag: Shape ``[..., n]``, not 0: standard deviations; ones when None.
         scale_identity_multiplier: Shape ``[...]``: a number to be added to each of a vector's standard deviations, or
             to be all of them where there is no `scale_diag`.
-        validate_args: Check parameters when a step runs, or at once where they are constants.
+        validate_args: Check parameters when a step runs.
         allow_nan_stats: Statistics that are not defined are NaN; when False, they are errors of the step.
         name: Prefix of the operations' names.
 
@@ -141,21 +141,12 @@ class MultivariateNormalDiag(_MultivariateNormal):
         name: str = "MultivariateNormalDiag",
     ) -> None:
         parameters = dict(locals())
-        given = {"loc": loc, "scale_diag": scale_diag, "scale_identity_multiplier": scale_identity_multiplier}
-        if loc is None and scale_diag is None:
-            raise InvalidArgumentError("the size of the vectors is not known: give loc or scale_diag")
         with get_default_graph().name_scope(name) as name:
-            tensors = _parameters(**given)
-            diag, multiplier = tensors.get("scale_diag"), tensors.get("scale_identity_multiplier")
-            if diag is None:
-                diag = (array_ops.ones_like if multiplier is None else array_ops.zeros_like)(tensors["loc"])
-            if multiplier is not None:
-                diag = diag + multiplier[..., None]
+            loc, diag = diagonal_scale(loc, scale_diag, scale_identity_multiplier)
             if validate_args:
-                checked = [assert_none_equal(diag, np.zeros((), diag.dtype.numpy), message="Singular scale")]
-                diag = checks.after(checked, diag)
+                diag = checks.not_singular(diag)
             self._diag = diag
-            self._init(tensors.get("loc"), diag, (validate_args, allow_nan_stats, parameters, name))
+            self._init(loc, diag, (validate_args, allow_nan_stats, parameters, name))
 
     def _times(self, vectors: Tensor) -> Tensor:
         return vectors * self._diag
@@ -232,9 +223,7 @@ class MultivariateNormalTriL(_MultivariateNormal):
             tensors = _parameters(loc=loc, scale_tril=scale_tril)
             tril = array_ops.matrix_band_part(tensors["scale_tril"], -1, 0)
             if validate_args:
-                diag = array_ops.matrix_diag_part(tril)
-                checked = [assert_none_equal(diag, np.zeros((), diag.dtype.numpy), message="Singular scale")]
-                tril = checks.after(checked, tril)
+                tril = checks.after([checks.not_singular(array_ops.matrix_diag_part(tril)).op], tril)
             self._tril = tril
             described = (validate_args, allow_nan_stats, parameters, name)
             self._init(tensors.get("loc"), array_ops.matrix_diag_part(tril), described)
@@ -286,6 +275,88 @@ class MultivariateNormalFullCovariance(MultivariateNormalTriL):
                 raise InvalidArgumentError("the size of the vectors is not known: give loc or covariance_matrix")
             super().__init__(loc, tril, validate_args, allow_nan_stats, name)
         self._parameters = parameters
+
+
+class MultivariateNormalDiagPlusLowRank(MultivariateNormalTriL):
+    """Normal distributions of vectors, by a diagonal matrix to which one of low rank is added.
+
+    The matrix, which is multiplied with its transpose, is
+    ``diag(scale_diag + scale_identity_multiplier) + factor @ diag(scale_perturb_diag) @ transpose(factor)``.
+
+    Args:
+        loc: Shape ``[..., n]``: means; zeros when None.
+        scale_diag: See `MultivariateNormalDiag`.
+        scale_identity_multiplier: See `MultivariateNormalDiag`.
+        scale_perturb_factor: Shape ``[..., n, r]``: the factor of what is added; nothing is when None.
+        scale_perturb_diag: Shape ``[..., r]``; ones when None.
+        validate_args: See `MultivariateNormalDiag`.
+        allow_nan_stats: See `MultivariateNormalDiag`.
+        name: See `MultivariateNormalDiag`.
+
+    Raises:
+        ValueError: No parameter says how long vectors are, or they are not of one floating dtype.
+        InvalidArgumentError: At run time: the matrix is singular.
+    """
+
+    def __init__(
+        self,
+        loc: TensorLike | None = None,
+        scale_diag: TensorLike | None = None,
+        scale_identity_multiplier: TensorLike | None = None,
+        scale_perturb_factor: TensorLike | None = None,
+        scale_perturb_diag: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiagPlusLowRank",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            factor = weights = like = None
+            if scale_perturb_factor is not None:
+                tensors = _parameters(factor=scale_perturb_factor, weights=scale_perturb_diag)
+                factor, weights = tensors["factor"], tensors.get("weights")
+                like = factor[..., 0]
+            elif scale_perturb_diag is not None:
+                raise ValueError("When scale_perturb_diag is specified, scale_perturb_factor must be specified.")
+            loc, diag = diagonal_scale(loc, scale_diag, scale_identity_multiplier, like)
+            scale = array_ops.matrix_diag(diag)
+            if factor is not None:
+                weighted = factor if weights is None else factor * weights[..., None, :]
+                scale = scale + matmul(weighted, factor, transpose_b=True)
+            tril = cholesky(matmul(scale, scale, transpose_b=True))
+            super().__init__(loc, tril, validate_args, allow_nan_stats, name)
+        self._parameters = parameters
+
+
+def diagonal_scale(
+    loc: TensorLike | None,
+    scale_diag: TensorLike | None,
+    scale_identity_multiplier: TensorLike | None,
+    like: Tensor | None = None,
+) -> tuple[Tensor | None, Tensor]:
+    """The location, and a scale of every element of a vector, by what is given of them.
+
+    Args:
+        loc: The location; or None.
+        scale_diag: Scales; or None for those of the multiplier, or else ones.
+        scale_identity_multiplier: What is added to the scales; or None.
+        like: A tensor of the shape of the scales, where neither `loc` nor `scale_diag` need be given.
+
+    Raises:
+        InvalidArgumentError: Nothing says how many elements there are.
+        ValueError: The dtypes differ, or are not floating; `loc` or `scale_diag` is a scalar.
+    """
+    tensors = _parameters(loc=loc, scale_diag=scale_diag, scale_identity_multiplier=scale_identity_multiplier)
+    for name in ("loc", "scale_diag"):
+        if name in tensors and tensors[name].shape.rank == 0:
+            raise ValueError(f"`{name}` must have at least 1 dimension")
+    diag, multiplier = tensors.get("scale_diag"), tensors.get("scale_identity_multiplier")
+    if diag is None:
+        like = tensors.get("loc", like)
+        if like is None:
+            raise InvalidArgumentError("the size of the vectors is not known: give loc or scale_diag")
+        diag = (array_ops.ones_like if multiplier is None else array_ops.zeros_like)(like)
+    return tensors.get("loc"), diag if multiplier is None else diag + multiplier[..., None]
 
 
 def _parameters(**values: TensorLike | None) -> dict[str, Tensor]:
@@ -367,7 +438,62 @@ def _kl_one_hot(a: OneHotCategorical, b: OneHotCategorical, name: str | None = N
         return reduce_sum(softmax(a.logits) * (log_softmax(a.logits) - log_softmax(b.logits)), -1)
 
 
-class RelaxedOneHotCategorical(VectorDistribution):
+class ExpRelaxedOneHotCategorical(VectorDistribution):
+    """Distributions of the logarithms of what has a `RelaxedOneHotCategorical` one, where these have more digits.
+
+    Args:
+        temperature: See there.
+        logits: See there.
+        probs: See there.
+        validate_args: See `MultivariateNormalDiag`.
+        allow_nan_stats: See `MultivariateNormalDiag`.
+        name: See `MultivariateNormalDiag`.
+    """
+
+    def __init__(
+        self,
+        temperature: TensorLike,
+        logits: TensorLike | None = None,
+        probs: TensorLike | None = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "ExpRelaxedOneHotCategorical",
+    ) -> None:
+        parameters = dict(locals())
+        with get_default_graph().name_scope(name) as name:
+            self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
+            self.temperature = convert_to_tensor(temperature, self.logits.dtype, "temperature")
+            if validate_args:
+                self.temperature = checks.after([assert_positive(self.temperature)], self.temperature)
+            self._vectors = self.logits + array_ops.zeros_like(self.temperature)[..., None]
+        super().__init__(
+            self.logits.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [self.logits, self.probs, self.temperature],
+            name,
+        )
+
+    @property
+    def event_size(self) -> Tensor:
+        """The size of the vectors."""
+        return self._vector_size()
+
+    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
+        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self._vectors)], 0)
+        smallest = float(np.finfo(self.dtype.numpy).tiny)
+        uniform = random_ops.random_uniform(sizes, smallest, 1.0, self.dtype, seed)
+        return log_softmax((self._vectors - log(-log(uniform))) / self.temperature[..., None])
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        likely = reduce_sum(log_softmax(self._vectors - value * self.temperature[..., None]), -1)
+        size = array_ops.cast(self._vector_size(), self.dtype)
+        return likely + lgamma(size) + (size - 1.0) * log(self.temperature)
+
+
+class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
     """Distributions over vectors of shares, the nearer to those of `OneHotCategorical` the lower the temperature.
 
     Gradients flow from samples to the parameters.
@@ -390,31 +516,11 @@ class RelaxedOneHotCategorical(VectorDistribution):
         allow_nan_stats: bool = True,
         name: str = "RelaxedOneHotCategorical",
     ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
-            self.temperature = convert_to_tensor(temperature, self.logits.dtype, "temperature")
-            if validate_args:
-                self.temperature = checks.after([assert_positive(self.temperature)], self.temperature)
-            self._vectors = self.logits + array_ops.zeros_like(self.temperature)[..., None]
-        super().__init__(
-            self.logits.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.logits, self.probs, self.temperature],
-            name,
-        )
+        super().__init__(temperature, logits, probs, validate_args, allow_nan_stats, name)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
-        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self._vectors)], 0)
-        smallest = float(np.finfo(self.dtype.numpy).tiny)
-        uniform = random_ops.random_uniform(sizes, smallest, 1.0, self.dtype, seed)
-        return softmax((self._vectors - log(-log(uniform))) / self.temperature[..., None])
+        return exp(super()._sample_n(n, seed))
 
     def _log_prob(self, value: Tensor) -> Tensor:
         shares = log(value)
-        likely = reduce_sum(log_softmax(self._vectors - shares * self.temperature[..., None]) - shares, -1)
-        size = array_ops.cast(self._vector_size(), self.dtype)
-        return likely + lgamma(size) + (size - 1.0) * log(self.temperature)
+        return super()._log_prob(shares) - reduce_sum(shares, -1)

@@ -314,7 +314,7 @@ class Function:
         assert self.input_signature is not None
         args = (*bound.args, *bound.kwargs.values())
         try:
-            given = nest.flatten_up_to(self.input_signature, args)
+            given = nest.flatten_up_to(self.input_signature, args, check_types=False)
         except (ValueError, TypeError) as error:
             raise ValueError(
                 f"the arguments of {self._name!r} do not have the structure of its input_signature: {error}"

@@ -380,7 +380,9 @@ def bucket_by_sequence_length(
         size = size_of(number)
         if no_padding:
             return group.batch(size, drop_remainder)
-        shapes = nest.flatten_up_to(group._kinds, group.output_shapes if padded_shapes is None else padded_shapes)
+        shapes = nest.flatten_up_to(
+            group._kinds, group.output_shapes if padded_shapes is None else padded_shapes, False
+        )
         if pad_to_bucket_boundary:
             message = "with pad_to_bucket_boundary elements must be shorter than the last of bucket_boundaries"
             check = check_ops.assert_less(number, np.int64(len(bounds)), message=message)

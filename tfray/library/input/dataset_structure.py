@@ -328,7 +328,7 @@ def shapes_like(types: Structure, shapes: Structure) -> Any:
     if shapes is None:
         return nest.map_structure(lambda _: TensorShape(None), types)
     try:
-        given = nest.flatten_up_to(types, shapes)
+        given = nest.flatten_up_to(types, shapes, check_types=False)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"output_shapes must be nested as output_types are: {error}") from error
     return nest.pack_sequence_as(types, [as_shape(shape) for shape in given])
@@ -336,7 +336,7 @@ def shapes_like(types: Structure, shapes: Structure) -> Any:
 
 def flat_like(types: Structure, element: Structure) -> list[Any]:
     try:
-        return nest.flatten_up_to(types, element)
+        return nest.flatten_up_to(types, element, check_types=False)
     except ValueError as error:
         raise InvalidArgumentError(
             "`generator` yielded an element that did not match the expected structure. The expected structure was "

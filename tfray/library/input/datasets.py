@@ -696,7 +696,7 @@ class DatasetSpec(TypeSpec):
 def _nested_as(kinds: Any, given: Any, what: str) -> list[Any]:
     """The leaves of an argument that is nested as elements are. Raises `ArgumentError` when it is not."""
     try:
-        return nest.flatten_up_to(kinds, given)
+        return nest.flatten_up_to(kinds, given, check_types=False)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{what} must be nested as the elements are: {error}") from error
 

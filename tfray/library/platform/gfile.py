@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from tfray.errors import InvalidArgumentError, NotFoundError, OpError
+from tfray.errors import InvalidArgumentError, NotFoundError, OpError, PermissionDeniedError
 from tfray.formats import files
 from tfray.formats.files import FileStatistics as FileStatistics
 from tfray.formats.files import PathLike
@@ -59,6 +59,10 @@ class GFile:
             self._stream = files.open_file(self._path, self._kind)
         return self._stream
 
+    def _check(self, is_open: bool, purpose: str) -> None:
+        if not is_open:
+            raise PermissionDeniedError(f"{self._path}: the file is not open for {purpose}: its mode is {self._mode!r}")
+
     def _text(self, data: bytes) -> Any:
         return data if self._binary else data.decode("utf-8")
 
@@ -69,7 +73,12 @@ class GFile:
         return files.stat(self._path).length
 
     def read(self, n: int = -1) -> Any:
-        """The next `n` bytes (characters in text mode), or all that is left."""
+        """The next `n` bytes (characters in text mode), or all that is left.
+
+        Raises:
+            PermissionDeniedError: The file is open for writing only.
+        """
+        self._check(self.readable(), "reading")
         with files.failures_of(self._path):
             if n is None or n < 0:
                 return self._text(self._file.read())
@@ -98,6 +107,7 @@ class GFile:
 
     def readline(self) -> Any:
         """The next line with its end, empty at the end of the file."""
+        self._check(self.readable(), "reading")
         with files.failures_of(self._path):
             return self._text(self._file.readline())
 
@@ -142,7 +152,12 @@ class GFile:
         return self._stream is not None and bool(self._stream.closed)
 
     def write(self, file_content: str | bytes) -> int:
-        """Write text (as UTF-8) or bytes; returns how many bytes."""
+        """Write text (as UTF-8) or bytes; returns how many bytes.
+
+        Raises:
+            PermissionDeniedError: The file is open for reading only.
+        """
+        self._check(self.writable(), "writing")
         data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
         with files.failures_of(self._path):
             self._file.write(data)

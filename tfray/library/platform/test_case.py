@@ -203,11 +203,12 @@ class TestCase(absltest.TestCase):
         """
 
         def compare(left: Array, right: Array, where: str) -> None:
-            if np.ndim(rtol) or np.ndim(atol):
-                close = np.allclose(left, right, rtol, atol, equal_nan=True)
-                self.assertTrue(close, f"{where} not nearly equal: {left!r}, {right!r} {msg or ''}")
-            else:
-                np.testing.assert_allclose(left, right, rtol, atol, err_msg=f"{where} {msg or ''}")
+            if not np.allclose(left, right, rtol, atol, equal_nan=True):
+                wrong = ~np.isclose(left, right, rtol, atol, equal_nan=True)
+                parts = _differing("not close", left, right, wrong)
+                with np.errstate(invalid="ignore"):
+                    parts.append(f"not close dif = {np.abs(left - right)[wrong]}")
+                self.fail(_unequal(msg, where, f"Not equal to tolerance rtol={rtol}, atol={atol}", *parts))
 
         self.__compare(a, b, compare, msg, "")
 
@@ -220,7 +221,11 @@ class TestCase(absltest.TestCase):
         def compare(left: Array, right: Array, where: str) -> None:
             if left.dtype.kind in "OSU" or right.dtype.kind in "OSU":
                 left, right = _as_text(left), _as_text(right)
-            np.testing.assert_array_equal(left, right, err_msg=f"{where} {msg or ''}")
+            wrong = left != right
+            if wrong.any() and left.dtype.kind in "fc" and right.dtype.kind in "fc":
+                wrong &= ~(np.isnan(left) & np.isnan(right))
+            if wrong.any():
+                self.fail(_unequal(msg, where, *_differing("not equal", left, right, wrong)))
 
         self.__compare(a, b, compare, msg, "")
 
@@ -232,18 +237,19 @@ class TestCase(absltest.TestCase):
             a, b = a._asdict(), b._asdict()
         if isinstance(a, Mapping) or isinstance(b, Mapping):
             if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
-                self.fail(f"{where} one is a dictionary: {a!r}, {b!r} {msg or ''}")
-            self.assertCountEqual(a.keys(), b.keys(), msg)
+                raise ValueError(_unequal(msg, where, f"Can't compare dict to non-dict, {a!r} vs {b!r}"))
+            self.assertCountEqual(a.keys(), b.keys(), _unequal(msg, where, "mismatched keys"))
             for key in a:
-                self.__compare(a[key], b[key], compare, msg, f"{where}[{key!r}]")
+                self.__compare(a[key], b[key], compare, msg, f"{where}[{key}]")
             return
         arrays = _arrays_of(self.__array, a, b)
         if arrays is None:
-            self.assertEqual(len(a), len(b), msg)
+            if len(a) != len(b):
+                raise ValueError(_unequal(msg, where, f"Mismatched length: {len(a)} items, {len(b)} items"))
             for index, (left, right) in enumerate(zip(a, b, strict=True)):
                 self.__compare(left, right, compare, msg, f"{where}[{index}]")
             return
-        self.assertEqual(arrays[0].shape, arrays[1].shape, f"{where} the shapes differ {msg or ''}")
+        self.assertEqual(arrays[0].shape, arrays[1].shape, _unequal(msg, where, "Shape mismatch"))
         compare(*arrays, where)
 
     def assertAllCloseAccordingToType(
@@ -491,6 +497,20 @@ def _arrays_of(array: Callable[[Any], Array], a: object, b: object) -> tuple[Arr
         if all(isinstance(value, (list, tuple)) for value in (a, b)):
             return None
         raise
+
+
+def _differing(how: str, left: Array, right: Array, wrong: Array) -> list[str]:
+    """Where arrays differ, and their elements there."""
+    if not np.ndim(wrong):
+        return [f"{how} lhs = {left!r}", f"{how} rhs = {right!r}"]
+    left, right = np.broadcast_arrays(left, right)
+    return [f"{how} where = {np.where(wrong)}", f"{how} lhs = {left[wrong]}", f"{how} rhs = {right[wrong]}"]
+
+
+def _unequal(msg: str | None, where: str, *parts: str) -> str:
+    """What a test says of values that differ: the path to them in what was compared, and how."""
+    place = [f"Mismatched value: a{where} is different from b{where}."] if where else []
+    return "\n".join([*([str(msg)] if msg else []), *place, *parts])
 
 
 def _holds_mapping(value: object) -> bool:

@@ -17,6 +17,7 @@ from unittest import mock as mock
 
 import numpy as np
 
+from tfray.actors.clusters.ray_runtime import connect
 from tfray.actors.clusters.server import Server
 from tfray.config import ConfigProto
 from tfray.errors import InvalidArgumentError
@@ -102,6 +103,8 @@ def create_local_cluster(
 ) -> tuple[list[Server], list[Server]]:
     """Start the servers of a cluster on this machine. They end with this process.
 
+    All are in this process, so a Ray is started for them if it is connected to none and ``RAY_ADDRESS`` names none.
+
     Args:
         num_workers: Tasks of the job ``worker``.
         num_ps: Tasks of the job ``ps``.
@@ -116,6 +119,7 @@ def create_local_cluster(
         "worker": (num_workers, worker_config),
         "ps": (num_ps, ps_config),
     }
+    connect(None, local_cpus=num_workers + num_ps)
     ports = iter(_free_ports(num_workers + num_ps))
     cluster = {job: [f"localhost:{next(ports)}" for _ in range(count)] for job, (count, _) in jobs.items() if count}
     servers = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype, float32
-from tfray.framework.graph import DeviceLike, Graph, get_default_graph
+from tfray.framework.graph import DeviceLike, Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
@@ -508,7 +508,7 @@ def create_partitioned_variables(
         shape: Shape of the whole.
         slicing: Into how many parts to cut each dimension; one of the numbers may be more than 1.
         initializer: Function of the shape of a part, and so on, as for `tf.get_variable`; or a value of the whole.
-        dtype: Dtype of the variable.
+        dtype: Dtype of the variable; a tensor as `initializer` decides itself.
         trainable: Whether optimizers change it by default.
         collections: Collections to add the parts to.
         name: Name of the whole; ``PartitionedVariable``, made unique, when None.
@@ -530,7 +530,7 @@ def create_partitioned_variables(
         whole = get_variable(
             own,
             sizes if callable(initializer) else None,
-            dtype,
+            initializer.dtype.base_dtype if isinstance(initializer, Tensor) else dtype,
             initializer,
             trainable=trainable,
             collections=collections,

@@ -615,8 +615,8 @@ def report_uninitialized_variables(
         return array_ops.boolean_mask(names, math_ops.logical_not(ready))
 
 
-def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
-    """An operation that fails unless all variables have a value; None when there are none.
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
+    """The ranks of variables, by an operation that fails unless all have a value; None when there are none.
 
     Args:
         var_list: The variables; all global and local ones when None.
@@ -624,4 +624,8 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Opera
     variables = list(global_variables() + local_variables() if var_list is None else var_list)
     if not variables:
         return None
-    return group(*(variable.value() for variable in variables), name="assert_variables_initialized")
+    graph = get_default_graph()
+    with graph.name_scope("assert_variables_initialized"):
+        values = [variable.value() for variable in variables]
+        with graph.control_dependencies(values):
+            return array_ops.identity([value.shape.rank or 0 for value in values])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -108,7 +109,10 @@ def export_meta_graph(
             add_collection(made, name, graph.get_collection(name), prefix)
     if filename is not None:
         contents = str(made).encode() if as_text else made.SerializeToString()
-        files.write_bytes(files.given_path(filename, "filename"), contents)
+        path = files.given_path(filename, "filename")
+        if folder := os.path.dirname(path):
+            files.make_folders(folder)
+        files.write_bytes(path, contents)
     return made
 
 

@@ -271,8 +271,8 @@ class Saver:
             raise ValueError(f"latest_filename is a name without folders, not {latest_filename!r}")
         path = self._path_for(sess, save_path, global_step)
         folder = os.path.dirname(path)
-        if write_state and os.path.basename(path) == latest_filename:
-            raise ValueError(f"{path!r} collides with the file that names checkpoints: choose another path")
+        if write_state and not self._sharded and os.path.basename(path) == latest_filename:
+            raise ValueError(f"'latest_filename' collides with 'save_path': {latest_filename!r} and {path!r}")
 
         def finish() -> None:
             if write_state:

@@ -15,7 +15,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.sparse_tensor import SparseTensor
-from tfray.framework.tensor_shape import UNKNOWN, TensorShape
+from tfray.framework.tensor_shape import TensorShape
 from tfray.library.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import no_op
@@ -309,11 +309,12 @@ class _Batches:
 
     def _checked_keep(self, keep_input: Any) -> Tensor:
         keep = convert_to_tensor(keep_input, dtypes.bool_)
-        if keep.shape.rank not in ((0, 1) if self._many else (0,)):
-            wanted = "a scalar or a vector" if self._many else "a scalar"
-            raise ValueError(f"keep_input has shape {keep.shape}, expected {wanted}")
-        if keep.shape.rank == 1 and any(self._sparse):
-            raise ValueError("a vector keep_input cannot choose among sparse examples: filter them one by one")
+        if keep.shape.rank is None:
+            raise ValueError("`keep_input` dimensions must be known at graph construction.")
+        if keep.shape.rank == 1 and not self._many:
+            raise ValueError("`keep_input` cannot be a vector when `enqueue_many=False`.")
+        if keep.shape.rank > 1:
+            raise ValueError("`keep_input` must be 0 or 1 dimensions.")
         return keep
 
     def _dense(self, value: Any) -> Tensor:
@@ -323,13 +324,13 @@ class _Batches:
         return serialize(value)
 
     def _shapes_of(self, dense: list[list[Tensor]]) -> list[TensorShape]:
+        for tensor in (tensor for values in dense for tensor in values if tensor.shape.rank is None):
+            raise ValueError(f"Cannot infer Tensor's rank: {tensor!r}")
         return [_common([self._one(tensor.shape) for tensor in column]) for column in zip(*dense, strict=True)]
 
     def _one(self, shape: TensorShape) -> TensorShape:
         """The shape of one example."""
-        if not self._many:
-            return shape
-        return UNKNOWN if shape.rank is None else shape[1:]
+        return shape[1:] if self._many else shape
 
     def _enqueue(self, tensors: list[Tensor]) -> Operation:
         keep, add = self._keep, self._queue.enqueue_many if self._many else self._queue.enqueue

@@ -57,7 +57,10 @@ class SessionManager:
         local_init_feed_dict: Mapping[Any, Any] | None = None,
     ) -> None:
         if ready_for_local_init_op is not None and local_init_op is None:
-            raise ValueError("ready_for_local_init_op says when to run local_init_op: there is none")
+            raise ValueError(
+                "If you pass a ready_for_local_init_op you must also pass a local_init_op , "
+                f"ready_for_local_init_op [{ready_for_local_init_op}]"
+            )
         self._local_init_op = local_init_op
         self._ready_op = ready_op
         self._ready_for_local_init_op = ready_for_local_init_op
@@ -107,18 +110,24 @@ class SessionManager:
         try:
             if not loaded:
                 if init_op is None and init_fn is None and self._local_init_op is None:
-                    raise RuntimeError("the model has no values, and there is no init_op, init_fn or local_init_op")
+                    raise RuntimeError("Model is not initialized and no init_op or init_fn or local_init_op was given")
                 if init_op is not None:
                     session.run(init_op, init_feed_dict)
                 if init_fn is not None:
                     init_fn(session)
             missing = self._run_local_init_op(session)
             if missing:
-                raise RuntimeError(f"init_op gave no values to what local_init_op waits for: {missing}")
+                raise RuntimeError(
+                    "Init operations did not make model ready for local_init.  "
+                    f"Init op: {_named(init_op)}, init fn: {init_fn}, error: {missing}"
+                )
             missing = self._missing(session, self._ready_op)
             if missing:
-                how = "the checkpoint" if loaded else "init_op, init_fn and local_init_op"
-                raise RuntimeError(f"{how} did not make the model ready: {missing}")
+                raise RuntimeError(
+                    f"{'The checkpoint' if loaded else 'Init operations'} did not make model ready.  Init op: "
+                    f"{_named(init_op)}, init fn: {init_fn}, local_init_op: {_named(self._local_init_op)}, "
+                    f"error: {missing}"
+                )
         except BaseException:
             session.close()
             raise
@@ -179,7 +188,8 @@ class SessionManager:
             left_s = deadline - time.monotonic()
             if left_s <= 0:
                 raise DeadlineExceededError(
-                    f"the model is not ready after {max_wait_secs:g} s: {missing}; is there a chief on this cluster?"
+                    f"Session was not ready after waiting {max_wait_secs:g} secs: {missing}; is there a chief on this "
+                    "cluster?"
                 )
             logging.info("waiting for the model to become ready: %s", missing)
             time.sleep(min(wait_s, left_s))
@@ -255,7 +265,12 @@ class SessionManager:
         if found is None or np.asarray(found).dtype.kind not in "OSU" or np.size(found) == 0:
             return ""
         names = ", ".join(name.decode() if isinstance(name, bytes) else str(name) for name in np.ravel(found))
-        return f"variables without a value: {names}"
+        return f"Variables not initialized: {names}"
+
+
+def _named(operations: Any) -> str:
+    """The name of an operation, or what else was given, for messages."""
+    return str(getattr(operations, "name", operations))
 
 
 def _refuse_to_begin_over(folder: Any) -> None:
