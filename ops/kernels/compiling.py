@@ -153,15 +153,29 @@ _NOTHING_TAKEN: Final = bytes(16)
 """The first two numbers of a block before a call."""
 
 
+_helpers: Helpers | None = None
+_helpers_lock = threading.Lock()
+
+
 def _shared_helpers() -> Helpers:
-    """The helpers of this process: threads do not outlive a fork."""
-    return _helpers_of(os.getpid())
+    """The helpers of this process."""
+    global _helpers
+    if _helpers is None:
+        with _helpers_lock:
+            if _helpers is None:
+                serve, join, share = (kernel("handoff", name)._entry for name in ("serve", "join", "share"))
+                _helpers = Helpers(serve, join, share, thread_count() - 1)
+    return _helpers
 
 
-@cache
-def _helpers_of(process: int) -> Helpers:
-    serve, join, share = (kernel("handoff", name)._entry for name in ("serve", "join", "share"))
-    return Helpers(serve, join, share, thread_count() - 1)
+def _forget_helpers() -> None:
+    # A forked child has no threads but its own.
+    global _helpers, _helpers_lock
+    _helpers, _helpers_lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_helpers)
 
 
 @cache
