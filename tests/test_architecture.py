@@ -88,6 +88,7 @@ HEAVY = (
     "google.protobuf",
     "absl",
     "onnx",
+    "h5py",
 )
 IMPORT_BUDGET = 1.4
 """What `import tfray` may call besides its packages, in imports of NumPy. It takes about 2.3 times NumPy's time."""

@@ -339,3 +339,101 @@ def test_an_exported_model_is_served_and_loaded(tmp_path):
         keras.experimental.load_from_saved_model(str(tmp_path / "served"))
     with pytest.raises(ValueError, match="has no inputs yet"):
         keras.experimental.export_saved_model(keras.Sequential([layers.Dense(2)]), str(tmp_path / "none"))
+
+
+# -- files of HDF5 -------------------------------------------------------------------------------------
+
+
+def two_layers(names=("first", "second"), units=3):
+    model = keras.Sequential(
+        [layers.Dense(units, input_shape=(4,), name=names[0]), layers.BatchNormalization(name="norm")]
+    )
+    model.add(layers.Dense(2, name=names[1]))
+    return model
+
+
+def written_as_keras_does(path, model, within=None, split=False):
+    """A file of weights, by the layout that Keras's documentation and files show; the weights by layer."""
+    h5py = pytest.importorskip("h5py")
+    random = np.random.default_rng(0)
+    stored = {}
+    with h5py.File(path, "w") as file:
+        root = file.create_group(within) if within else file
+        names = np.array([layer.name.encode() for layer in model.layers])
+        if split:
+            root.attrs["layer_names0"], root.attrs["layer_names1"] = names[:1], names[1:]
+        else:
+            root.attrs["layer_names"] = names
+        for layer in model.layers:
+            group = root.create_group(layer.name)
+            weights = layer.trainable_weights + layer.non_trainable_weights
+            stored[layer.name] = [random.random(weight.shape.as_list(), np.float32) for weight in weights]
+            group.attrs["weight_names"] = np.array([weight.name.encode() for weight in weights])
+            for weight, value in zip(weights, stored[layer.name], strict=True):
+                group[weight.name] = value
+    return stored
+
+
+def assert_weights(model, stored):
+    for layer in model.layers:
+        for weight, value in zip(layer.get_weights(), stored[layer.name], strict=True):
+            np.testing.assert_array_equal(weight, value)
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize(("within", "split"), [(None, False), ("model_weights", False), (None, True)])
+def test_weights_of_keras_are_read(tmp_path, within, split, by_name):
+    model = two_layers()
+    path = str(tmp_path / "weights.h5")
+    stored = written_as_keras_does(path, model, within, split)
+    model.load_weights(path, by_name=by_name)
+    assert_weights(model, stored)
+
+
+def test_weights_are_found_by_the_names_of_layers(tmp_path):
+    path = str(tmp_path / "weights.h5")
+    stored = written_as_keras_does(path, two_layers())
+    model = two_layers(("first", "another"))
+    before = model.layers[2].get_weights()
+    model.load_weights(path, by_name=True)
+    assert_weights(model, stored | {"another": before})
+    model.load_weights(path)  # in order
+    assert_weights(model, stored | {"another": stored["second"]})
+
+
+def test_weights_are_written_as_keras_does(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    model = two_layers()
+    path = str(tmp_path / "weights.h5")
+    model.save_weights(path)
+    with h5py.File(path) as file:
+        assert [name.decode() for name in file.attrs["layer_names"]] == ["first", "norm", "second"]
+        names = [name.decode() for name in file["norm"].attrs["weight_names"]]
+        assert names == [f"norm/{name}:0" for name in ("gamma", "beta", "moving_mean", "moving_variance")]
+        np.testing.assert_array_equal(file["first"]["first/kernel:0"][()], model.layers[0].get_weights()[0])
+    other = two_layers()
+    other.load_weights(path)
+    for mine, its in zip(model.get_weights(), other.get_weights(), strict=True):
+        np.testing.assert_array_equal(mine, its)
+    with pytest.raises(tf.errors.AlreadyExistsError):
+        model.save_weights(path, overwrite=False)
+
+
+def test_files_of_other_models_change_nothing(tmp_path):
+    path = str(tmp_path / "weights.h5")
+    written_as_keras_does(path, two_layers())
+    model = two_layers(units=5)
+    before = model.get_weights()
+    with pytest.raises(ValueError, match=r"layer 'first': weight 'first.*/kernel:0' has shape \(4, 5\)"):
+        model.load_weights(path)
+    with pytest.raises(ValueError, match="containing 3 layers into a model with 1 layers"):
+        keras.Sequential([layers.Dense(3, input_shape=(4,))]).load_weights(path)
+    content = bytearray((tmp_path / "weights.h5").read_bytes())
+    (tmp_path / "damaged.h5").write_bytes(content[: len(content) // 2])
+    with pytest.raises(tf.errors.DataLossError, match="damaged"):
+        model.load_weights(str(tmp_path / "damaged.h5"))
+    model.save_weights(str(tmp_path / "weights.npz"))
+    with pytest.raises(NotImplementedError, match="no file of HDF5"):
+        model.load_weights(str(tmp_path / "weights.npz"), by_name=True)
+    for mine, its in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(mine, its)

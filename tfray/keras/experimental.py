@@ -10,9 +10,9 @@ from typing import Any
 from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of, given_path
 from tfray.framework.graph import Tensor
+from tfray.keras.files.saving import model_from_json
 from tfray.keras.layers.recurrent_layers import LSTMCell
 from tfray.keras.learning_rate_schedules import LearningRateSchedule
-from tfray.keras.saving import model_from_json
 from tfray.library.layers.feature_column import SequenceFeatures as SequenceFeatures
 from tfray.library.variables.kept_session import get_session
 from tfray.ops.arrays import array_ops

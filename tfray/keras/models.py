@@ -12,18 +12,18 @@ from typing import Any, Self
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError, UnimplementedError
+from tfray.errors import InvalidArgumentError
 from tfray.formats.files import given_path
 from tfray.formats.npy import read_npz
 from tfray.framework import nest
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import layers as keras_layers
-from tfray.keras import saving
 from tfray.keras.backend import learning_phase
+from tfray.keras.files import hdf5_weights, saving
+from tfray.keras.files.saving import clone_model, load_model, model_from_config, model_from_json, save_model
 from tfray.keras.layers import Input, InputLayer, Layer
 from tfray.keras.layers.operation_layers import TensorFlowOpLayer
-from tfray.keras.saving import clone_model, load_model, model_from_config, model_from_json, save_model
 from tfray.keras.settings import floatx
 from tfray.keras.training import Trainable
 from tfray.library.layers.descriptions import described, restored
@@ -300,13 +300,14 @@ class Model(Trainable, Layer):
         print_fn(f"Weights: {total:,}, of which trainable: {trainable:,}")
 
     def save_weights(self, filepath: str, overwrite: bool = True, save_format: str | None = None) -> None:
-        """Write the weights as a checkpoint, which `tf.train.latest_checkpoint` finds, or to a file of NumPy's.
+        """Write the weights as a checkpoint, which `tf.train.latest_checkpoint` finds, or to a file.
 
         Args:
             filepath: The path.
             overwrite: Whether it may exist.
-            save_format: ``tf`` for a checkpoint, ``h5`` for a file, which has NumPy's format ``npz`` here. When None,
-                it is a file if the path ends in ``.h5``, ``.hdf5``, ``.keras`` or ``.npz``.
+            save_format: ``tf`` for a checkpoint, ``h5`` for a file: of HDF5, as Keras has it, where h5py is installed
+                (the extra ``hdf5``), else of NumPy's format ``npz``. When None, it is a file if the path ends in
+                ``.h5``, ``.hdf5``, ``.keras`` or ``.npz``; the last is NumPy's.
 
         Raises:
             ValueError: There is no such format.
@@ -315,30 +316,35 @@ class Model(Trainable, Layer):
             raise ValueError(f"Unknown format {save_format!r}. Was expecting one of {{'tf', 'h5'}}.")
         path = given_path(filepath, "filepath")
         is_file = path.endswith((".h5", ".hdf5", ".keras", ".npz")) if save_format is None else "tf" not in save_format
-        if is_file:
+        if is_file and hdf5_weights.can_write() and not path.endswith(".npz"):
+            hdf5_weights.write_weights(self, path, overwrite)
+        elif is_file:
             saving.write_arrays(filepath, saving.numbered(self.get_weights()), overwrite)
         else:
             saving.write_checkpoint(self, filepath, overwrite)
 
     def load_weights(self, filepath: str, by_name: bool = False) -> None:
-        """Read the weights that `save_weights` or `save` wrote.
+        """Read the weights that `save_weights` or `save` wrote, or Keras or TensorFlow to a file of HDF5.
 
         Args:
             filepath: The file, or the path of a checkpoint.
-            by_name: Not supported.
+            by_name: Whether layers are found by their names, in a file of HDF5: those that it does not have keep their
+                weights.
 
         Raises:
-            InvalidArgumentError: The file holds the weights of another model.
+            ValueError: The file of HDF5 holds the weights of another model.
+            InvalidArgumentError: So does another file.
             DataLossError: It is damaged.
-            UnimplementedError: `by_name`.
+            NotImplementedError: `by_name`, with a checkpoint or a file of NumPy's, in which layers have no names.
         """
-        if by_name:
-            raise UnimplementedError("load_weights reads weights in their order, not by names of layers")
         path = given_path(filepath, "filepath")
-        if saving.is_checkpoint(path):
-            values = saving.read_checkpoint(self, path)
-        else:
-            values = saving.in_order(read_npz(path))
+        is_checkpoint = saving.is_checkpoint(path)
+        if not is_checkpoint and hdf5_weights.is_hdf5(path):
+            hdf5_weights.read_weights(self, path, by_name)
+            return
+        if by_name:
+            raise NotImplementedError(f"{filepath!r} is no file of HDF5: only those have layers by their names")
+        values = saving.read_checkpoint(self, path) if is_checkpoint else saving.in_order(read_npz(path))
         self._set_checked_weights(values, filepath)
 
     def _set_checked_weights(self, values: Sequence[Any], filepath: str) -> None:

@@ -1,7 +1,7 @@
 """Whole Keras models in files: what they are made of, their weights, and how far training has come.
 
 A file is one of NumPy's, ``npz``: the weights by number, those of the optimizer likewise, and the description of the
-model as JSON. TensorFlow writes HDF5 instead, which is not read here.
+model as JSON. TensorFlow writes HDF5 instead, of which weights alone are read (see `hdf5_weights`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Keras models and their weights in files."""

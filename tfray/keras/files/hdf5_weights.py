@@ -1,0 +1,154 @@
+"""Weights of models in files of HDF5, laid out as Keras does: a group for each layer, a dataset for each weight.
+
+Files of Keras and TensorFlow are read, those of whole models for their weights. Needs h5py: the extra ``hdf5``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import util
+from typing import Any, Final
+
+import numpy as np
+
+from tfray.errors import DataLossError, NotFoundError
+from tfray.formats.files import failures_of
+from tfray.keras.backend import batch_get_value, batch_set_value
+
+_BEGIN: Final = b"\x89HDF\r\n\x1a\n"
+_MOST_BYTES: Final = 64_000
+"""Bytes of names in one attribute: HDF5 takes 64 KiB. Keras numbers the attributes when there are more."""
+
+
+def can_write() -> bool:
+    """Whether h5py is installed."""
+    return util.find_spec("h5py") is not None
+
+
+def is_hdf5(path: str) -> bool:
+    """Whether a file begins as those of HDF5 do."""
+    with failures_of(path), open(path, "rb") as file:
+        return file.read(len(_BEGIN)) == _BEGIN
+
+
+def write_weights(model: Any, path: str, overwrite: bool) -> None:
+    """Write the weights of a model. Raises `AlreadyExistsError` where the file must not exist, and does."""
+    import h5py
+
+    with failures_of(path):
+        # Without `overwrite` the file is made here, so that no other is written to.
+        with open(path, "wb" if overwrite else "xb"):
+            pass
+        with h5py.File(path, "w") as file:
+            _put_names(file, "layer_names", [layer.name for layer in model.layers])
+            file.attrs["backend"] = b"tensorflow"
+            file.attrs["keras_version"] = b"2.2.4-tf"
+            for layer in model.layers:
+                group = file.create_group(layer.name)
+                variables = _weights_of(layer)
+                _put_names(group, "weight_names", [variable.name for variable in variables])
+                for variable, value in zip(variables, batch_get_value(variables), strict=True):
+                    group.create_dataset(variable.name, data=value)
+
+
+def read_weights(model: Any, path: str, by_name: bool) -> None:
+    """Set the weights of a model to those of a file.
+
+    Args:
+        model: The model.
+        path: The file.
+        by_name: Whether layers are found by their names: those that are missing on either side stay as they are.
+            Otherwise layers with weights follow each other in both.
+
+    Raises:
+        NotFoundError: There is no such file, or h5py is not installed.
+        ValueError: The file holds the weights of another model. None is changed.
+        DataLossError: It is damaged.
+    """
+    with _opened(path) as file:
+        root = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
+        groups = {name: root[name] for name in _names(root, "layer_names")}
+        stored = {name: [group[each] for each in _names(group, "weight_names")] for name, group in groups.items()}
+        pairs = _by_name(model, stored) if by_name else _in_order(model, stored)
+        batch_set_value([(variable, np.asarray(values[()])) for variable, values in pairs])
+
+
+def _by_name(model: Any, stored: Mapping[str, list[Any]]) -> list[tuple[Any, Any]]:
+    pairs = []
+    for layer in model.layers:
+        if layer.name in stored:
+            pairs += _pairs(layer, layer.name, stored[layer.name])
+    return pairs
+
+
+def _in_order(model: Any, stored: Mapping[str, list[Any]]) -> list[tuple[Any, Any]]:
+    layers = [layer for layer in model.layers if _weights_of(layer)]
+    filled = {name: values for name, values in stored.items() if values}
+    if len(layers) != len(filled):
+        raise ValueError(
+            f"You are trying to load a weight file containing {len(filled)} layers into a model with "
+            f"{len(layers)} layers."
+        )
+    pairs = []
+    for layer, (name, values) in zip(layers, filled.items(), strict=True):
+        pairs += _pairs(layer, name, values)
+    return pairs
+
+
+def _pairs(layer: Any, name: str, values: list[Any]) -> list[tuple[Any, Any]]:
+    """The variables of a layer, and what is stored for each."""
+    variables = _weights_of(layer)
+    if len(variables) != len(values):
+        raise ValueError(
+            f"layer {layer.name!r} expects {len(variables)} weights, but {name!r} in the file has {len(values)}"
+        )
+    for variable, value in zip(variables, values, strict=True):
+        if tuple(variable.shape.as_list()) != value.shape:
+            raise ValueError(
+                f"layer {layer.name!r}: weight {variable.name!r} has shape {variable.shape}, but {name!r} in the file "
+                f"has shape {value.shape}"
+            )
+    return list(zip(variables, values, strict=True))
+
+
+def _weights_of(layer: Any) -> list[Any]:
+    """Those that are trained first, as Keras has them."""
+    trained = list(layer.trainable_variables)
+    return trained + [each for each in layer.variables if not any(each is known for known in trained)]
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    try:
+        import h5py
+    except ImportError as error:
+        raise NotFoundError(
+            f"{path!r} is a file of HDF5, which h5py reads; it is not installed: pip install 'tfray[hdf5]'"
+        ) from error
+    try:
+        with h5py.File(path, "r") as file:
+            yield file
+    except (OSError, KeyError, RuntimeError) as error:  # `is_hdf5` has read its begin
+        raise DataLossError(f"{path!r} is damaged, or no file of Keras's weights: {error}") from error
+
+
+def _names(group: Any, attribute: str) -> list[str]:
+    """The names in an attribute, or in several that are numbered."""
+    if attribute in group.attrs:
+        found = list(group.attrs[attribute])
+    else:
+        numbered = sorted(
+            (name for name in group.attrs if name.startswith(attribute)), key=lambda name: (len(name), name)
+        )
+        if not numbered:
+            raise KeyError(f"{group.name} has no {attribute}")
+        found = [each for name in numbered for each in group.attrs[name]]
+    return [each.decode() if isinstance(each, bytes) else str(each) for each in found]
+
+
+def _put_names(group: Any, attribute: str, names: list[str]) -> None:
+    encoded = np.array([name.encode() for name in names] or [], "S")
+    parts = np.array_split(encoded, -(-encoded.nbytes // _MOST_BYTES)) if encoded.nbytes > _MOST_BYTES else [encoded]
+    for number, part in enumerate(parts):
+        group.attrs[attribute if len(parts) == 1 else f"{attribute}{number}"] = part
