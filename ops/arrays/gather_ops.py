@@ -336,8 +336,12 @@ def gather_nd(params: TensorLike, indices: TensorLike, name: str | None = None, 
     return add_op(GATHER_ND, params, indices, name=name)
 
 
-def check_places(ctx: KernelContext, indices: Array, sizes: Sequence[int], kind: str = "shape") -> None:
+def check_places(
+    ctx: KernelContext, indices: Array, sizes: Sequence[int], kind: str = "shape", owner: str = ""
+) -> None:
     """Raise `InvalidArgumentError` unless the coordinates ``indices[..., :]`` lie in an array of shape `sizes`.
+
+    `kind` is what the error calls the sizes, and `owner` says of what they are.
 
     On a GPU nothing is checked, because the host would have to wait for the device in every step.
     """
@@ -346,7 +350,7 @@ def check_places(ctx: KernelContext, indices: Array, sizes: Sequence[int], kind:
     if any(first_outside(indices[..., i], size) is not None for i, size in enumerate(sizes)):
         place = np.argwhere(((indices < 0) | (indices >= np.array(sizes))).any(-1))[0].tolist()
         raise InvalidArgumentError(
-            f"indices{place} = {indices[tuple(place)].tolist()} does not index into {kind} {list(sizes)}"
+            f"indices{place} = {indices[tuple(place)].tolist()} does not index into {kind} {list(sizes)}{owner}"
         )
 
 

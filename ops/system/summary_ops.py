@@ -326,6 +326,9 @@ def tensor_summary(
 
 
 def _tensor_summary_kernel(ctx: KernelContext, tag: Array, tensor: Array, metadata: Array) -> Array:
+    for name, given in (("tag", tag), ("serialized_summary_metadata", metadata)):
+        if np.ndim(given):
+            raise InvalidArgumentError(f"{ctx.op_name}: {name} must be scalar, has shape {np.shape(given)}")
     value = SummaryValue(
         tag=_text(tag),
         metadata=SummaryMetadata.FromString(as_string(metadata)),

@@ -38,9 +38,9 @@ def test_what_does_not_fit_together_is_refused():
     two = tf.serialize_sparse(tf.SparseTensor([[0, 0]], [1.0], [2, 2]))
     unordered = tf.SparseTensor([[1, 0], [0, 0]], [1.0, 2.0], [2, 2])
     with tf.Session() as session:
-        with pytest.raises(InvalidArgumentError, match="ranks"):
+        with pytest.raises(InvalidArgumentError, match="rank prior to"):
             session.run(tf.deserialize_many_sparse(tf.stack([one, two]), tf.float32))
-        with pytest.raises(InvalidArgumentError, match="ranks"):
+        with pytest.raises(InvalidArgumentError, match="rank 1, expected 2"):
             session.run(tf.deserialize_many_sparse([one], tf.float32, rank=2))
         with pytest.raises(InvalidArgumentError, match="float32, expected int32"):
             session.run(tf.deserialize_many_sparse([one], tf.int32))
