@@ -30,7 +30,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.ops.kernels.addresses import address_of
-from tfray.ops.kernels.cpu_threads import free_helpers, thread_count
+from tfray.ops.kernels.cpu_threads import MOST_THREADS, free_helpers, thread_count
 from tfray.ops.kernels.native.native_helpers import Entry, Helpers
 from tfray.ops.kernels.native.onednn import PATHS_VARIABLE
 
@@ -164,7 +164,8 @@ def _shared_helpers() -> Helpers:
         with _helpers_lock:
             if _helpers is None:
                 serve, join, share = (kernel("handoff", name)._entry for name in ("serve", "join", "share"))
-                _helpers = Helpers(serve, join, share, thread_count() - 1)
+                # As many other threads may join in. Kernels have memory of their own for `MOST_THREADS`.
+                _helpers = Helpers(serve, join, share, min(thread_count() - 1, MOST_THREADS // 2))
     return _helpers
 
 

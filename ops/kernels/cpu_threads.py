@@ -3,6 +3,9 @@
 NumPy releases the interpreter's lock inside its loops and GEMMs, so Python threads suffice. A tile should keep
 NumPy busy for 100 us or more; below that, handing the lock over costs more than a second core brings.
 
+Work that compiled code does in one call is shared out without the interpreter: see `native.native_helpers`. Both kinds
+of helpers know of each other, so that no more threads compute than there are cores.
+
 A kernel that calls BLAS on small tiles runs best with one BLAS thread per tile, several tiles at once: copies
 then run on every core too. OpenBLAS has one process-wide thread count, which is held at one meanwhile.
 

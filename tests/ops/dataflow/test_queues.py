@@ -783,17 +783,6 @@ def test_no_strings_end_the_queue_that_is_to_give_them():
             thread.join(30)
 
 
-def test_what_is_no_state_of_a_reader():
-    reader = tf.IdentityReader("of_mine")
-    with pytest.raises(ValueError, match="rank"):
-        reader.restore_state(["a", "b"])
-    with (
-        tf.Session() as session,
-        pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse state for Identity"),
-    ):
-        session.run(reader.restore_state(b"junk"))
-
-
 @pytest.mark.parametrize(
     "make",
     [

@@ -271,3 +271,14 @@ def test_compressed_text_is_not_text(source):
     source.write("a.gz", gzip.compress(b"text\n"))
     value = tf.TextLineReader().read(source.queue)[1]
     assert source.session.run(value) != b"text"
+
+
+def test_what_is_no_state_of_a_reader():
+    reader = tf.IdentityReader("of_mine")
+    with pytest.raises(ValueError, match="rank"):
+        reader.restore_state(["a", "b"])
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="Could not parse state for Identity"),
+    ):
+        session.run(reader.restore_state(b"junk"))

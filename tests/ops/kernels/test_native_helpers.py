@@ -158,3 +158,26 @@ assert os.waitpid(child, 0)[1] == 0
 def test_a_forked_child_has_helpers_of_its_own():
     program = FORKED % NOTE_THREADS
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=120, check=True)
+
+
+MORE_THREADS = """
+import numpy as np
+from tfray.ops.kernels import cpu_threads
+from tfray.ops.kernels.compiling import kernel_of_source
+
+SOURCE = '''%s'''
+loop = kernel_of_source("import numpy as np\\n" + SOURCE, "note_threads")
+cpu_threads.use_threads(16)
+greatest = 0
+for _ in range(100):
+    counts, threads, x = np.zeros(97, np.int64), np.zeros(97, np.int64), np.zeros(97, np.float32)
+    loop.run(97, 1, 50_000, counts, threads, x)
+    assert (counts == 1).all()
+    greatest = max(greatest, threads.max())
+assert greatest < cpu_threads.MOST_THREADS, (greatest, cpu_threads.MOST_THREADS)
+"""
+
+
+def test_no_more_threads_take_part_than_kernels_have_memory_for():
+    program = MORE_THREADS % NOTE_THREADS
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=120, check=True)
