@@ -437,3 +437,16 @@ def test_files_of_other_models_change_nothing(tmp_path):
         model.load_weights(str(tmp_path / "weights.npz"), by_name=True)
     for mine, its in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(mine, its)
+
+
+def test_more_names_than_one_attribute_takes(tmp_path):
+    pytest.importorskip("h5py")
+    model = keras.Sequential([layers.Dense(2, input_shape=(2,), name=f"layer{number:0900d}") for number in range(90)])
+    path = str(tmp_path / "weights.h5")
+    model.set_weights([weight + number for number, weight in enumerate(model.get_weights())])
+    before = model.get_weights()
+    model.save_weights(path)
+    model.set_weights([0 * weight for weight in before])
+    model.load_weights(path, by_name=True)
+    for mine, its in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(mine, its)

@@ -36,20 +36,22 @@ def write_weights(model: Any, path: str, overwrite: bool) -> None:
     """Write the weights of a model. Raises `AlreadyExistsError` where the file must not exist, and does."""
     import h5py
 
+    variables = {layer.name: _weights_of(layer) for layer in model.layers}
+    stored = {name: batch_get_value(each) for name, each in variables.items()}  # before the file is touched
     with failures_of(path):
         # Without `overwrite` the file is made here, so that no other is written to.
         with open(path, "wb" if overwrite else "xb"):
             pass
         with h5py.File(path, "w") as file:
-            _put_names(file, "layer_names", [layer.name for layer in model.layers])
+            _put_names(file, "layer_names", list(variables))
             file.attrs["backend"] = b"tensorflow"
             file.attrs["keras_version"] = b"2.2.4-tf"
-            for layer in model.layers:
-                group = file.create_group(layer.name)
-                variables = _weights_of(layer)
-                _put_names(group, "weight_names", [variable.name for variable in variables])
-                for variable, value in zip(variables, batch_get_value(variables), strict=True):
-                    group.create_dataset(variable.name, data=value)
+            for name, values in stored.items():
+                group = file.create_group(name)
+                names = [variable.name for variable in variables[name]]
+                _put_names(group, "weight_names", names)
+                for each, value in zip(names, values, strict=True):
+                    group.create_dataset(each, data=value)
 
 
 def read_weights(model: Any, path: str, by_name: bool) -> None:
