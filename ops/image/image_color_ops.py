@@ -226,10 +226,17 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 
 def _hsv(xp: ArrayModule, red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]:
     """Hue, saturation and value of colours."""
+    hue, chroma, value = _hue(xp, red, green, blue)
+    one = red.dtype.type(1)
+    saturation = xp.where(value > 0, chroma / xp.where(value > 0, value, one), 0 * one)
+    return hue, saturation, value
+
+
+def _hue(xp: ArrayModule, red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]:
+    """Hue, chroma (largest less smallest channel) and value (largest channel) of colours."""
     value = xp.maximum(xp.maximum(red, green), blue)
     chroma = value - xp.minimum(xp.minimum(red, green), blue)
     one = red.dtype.type(1)
-    saturation = xp.where(value > 0, chroma / xp.where(value > 0, value, one), 0 * one)
     per_step = one / (6 * xp.where(chroma > 0, chroma, one))
     hue = xp.where(
         red == value,
@@ -240,7 +247,7 @@ def _hsv(xp: ArrayModule, red: Array, green: Array, blue: Array) -> tuple[Array,
             per_step * (red - green) + one * 2 / 3,
         ),
     )
-    return hue + (hue < 0), saturation, value
+    return hue + (hue < 0), chroma, value
 
 
 def _map_colors(xp: ArrayModule, function: Callable[..., Sequence[Array]], colors: Array, out: Array | None) -> Array:
@@ -293,9 +300,12 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
 def _rgb(xp: ArrayModule, hue: Array, saturation: Array, value: Array) -> tuple[Array, Array, Array]:
     """Red, green and blue of colours."""
+    return _turned_to(xp, hue, value * saturation, value * (1 - saturation))
+
+
+def _turned_to(xp: ArrayModule, hue: Array, chroma: Array, base: Array) -> tuple[Array, Array, Array]:
+    """Red, green and blue of colours of a hue, between `base` and ``base + chroma``."""
     sixths = hue * 6
-    base = value * (1 - saturation)
-    chroma = value * saturation
     red, green, blue = (
         xp.clip(level, 0, 1) * chroma + base
         for level in (xp.abs(sixths - 3) - 1, 2 - xp.abs(sixths - 2), 2 - xp.abs(sixths - 4))
@@ -449,9 +459,9 @@ def _adjust_hue_kernel(ctx: KernelContext, rgb: Array, delta: Array, out: Array 
     xp, turn = ctx.xp, delta.astype(rgb.dtype)
 
     def change(red: Array, green: Array, blue: Array) -> tuple[Array, Array, Array]:
-        hue, saturation, value = _hsv(xp, red, green, blue)
+        hue, chroma, value = _hue(xp, red, green, blue)
         turned = hue + turn
-        return _rgb(xp, turned - xp.floor(turned), saturation, value)
+        return _turned_to(xp, turned - xp.floor(turned), chroma, value - chroma)
 
     return _map_colors(xp, change, rgb, out)
 

@@ -283,6 +283,12 @@ def test_colours_are_adjusted_by_a_number(adjust):
         adjust(np.zeros([2, 2, 3], np.uint8), "x")
 
 
+def test_the_hue_of_colours_below_0_is_turned_too():
+    colours = np.random.default_rng(0).uniform(0.1, 0.9, [2, 3, 3]).astype(np.float32)
+    bright, dark = run([tf.image.adjust_hue(colours, 0.2), tf.image.adjust_hue(colours - 2, 0.2)])
+    np.testing.assert_allclose(dark, bright - 2, atol=1e-6)  # a hue depends on differences of channels only
+
+
 def test_ids_of_one_tensor_have_one_size_of_their_vocabulary():
     ids = tf.SparseTensor([[0, 0]], np.int64([1]), [1, 1])
     with pytest.raises(TypeError, match=r"vocab_size is \[3\], expected an integer for a tensor of ids"):
