@@ -102,6 +102,35 @@ def _mix_columns(
 
 
 @njit(inline="always")
+def _mix(
+    column: Int,
+    channel: Int,
+    channels: Int,
+    column_outputs: Int,
+    column_taps: Int,
+    columns: Longs,
+    column_weights: Floats,
+    between: Floats,
+) -> Any:
+    """The weighted sum of pixels for a column of the results, from a channel on."""
+    weight = column_weights[column]
+    if column_taps == 2 and weight != 0:
+        total = fill(weight) * load(between, columns[column] * channels + channel)
+        place = column_outputs + column
+        if column_weights[place] != 0:
+            value = load(between, columns[place] * channels + channel)
+            total = fused(fill(column_weights[place]), value, total)
+        return total
+    total = fill(np.float32(0))
+    for tap in range(column_taps):
+        place = tap * column_outputs + column
+        if column_weights[place] != 0:
+            value = load(between, columns[place] * channels + channel)
+            total = fused(fill(column_weights[place]), value, total)
+    return total
+
+
+@njit(inline="always")
 def _resample(
     first: Int,
     last: Int,
@@ -128,29 +157,15 @@ def _resample(
         image, y = item // row_outputs * height, item % row_outputs
         _sum_rows(image, y, length, row_outputs, row_taps, rows, row_weights, x, between)
         _mix_columns(item, quads, channels, column_outputs, columns, column_weights, between, out)
-        for column in range(quads, column_outputs):
-            target = (item * column_outputs + column) * channels
-            other = column + (column_taps - 1) * column_outputs
-            weight, other_weight = column_weights[column], column_weights[other]
-            if column_taps <= 2 and weight != 0:
-                has_other = column_taps == 2 and other_weight != 0
-                one = columns[column] * channels
-                two = columns[other] * channels
-                w, v = fill(weight), fill(other_weight)
-                for channel in range(0, channels, 16):
-                    total = w * load(between, one + channel)
-                    if has_other:
-                        total = fused(v, load(between, two + channel), total)
-                    store_upto(out, target + channel, total, channels - channel)
-            else:
-                for channel in range(0, channels, 16):
-                    total = fill(np.float32(0))
-                    for tap in range(column_taps):
-                        place = tap * column_outputs + column
-                        if column_weights[place] != 0:
-                            value = load(between, columns[place] * channels + channel)
-                            total = fused(fill(column_weights[place]), value, total)
-                    store_upto(out, target + channel, total, channels - channel)
+        whole = channels - channels % LANES
+        for channel in range(0, whole, LANES):
+            for column in range(quads, column_outputs):
+                total = _mix(column, channel, channels, column_outputs, column_taps, columns, column_weights, between)
+                store(out, (item * column_outputs + column) * channels + channel, total)
+        if whole < channels:
+            for column in range(quads, column_outputs):
+                total = _mix(column, whole, channels, column_outputs, column_taps, columns, column_weights, between)
+                store_upto(out, (item * column_outputs + column) * channels + whole, total, channels - whole)
 
 
 def resample_floats(

@@ -373,6 +373,9 @@ _SMALL_BYTES: Final = 1 << 16
 """Up to this size a new array takes less time than a view of a buffer: the allocator has its pages at hand."""
 
 
+_LINE_BYTES: Final = 64
+
+
 def scratch(slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Any:
     """An uninitialised array that the calling thread reuses. Its memory pages are mapped already, unlike a new one's.
 
@@ -390,9 +393,13 @@ def scratch(slot: str, shape: tuple[int, ...], dtype: NumpyDTypeLike) -> Any:
 
 
 def kept_bytes(slot: str, size_bytes: int) -> Any:
-    """The calling thread's buffer of that name, of at least that size. It stays until a larger one is asked for."""
+    """The calling thread's buffer of that name, of at least that size. It stays until a larger one is asked for.
+
+    It begins at a cache line (64 bytes), so that no vector of a compiled kernel lies in two of them.
+    """
     buffers: dict[str, Any] = _local.__dict__
     buffer = buffers.get(slot)
     if buffer is None or buffer.nbytes < size_bytes:
-        buffer = buffers[slot] = np.empty(size_bytes, np.uint8)
+        memory = np.empty(size_bytes + _LINE_BYTES, np.uint8)
+        buffer = buffers[slot] = memory[-memory.ctypes.data % _LINE_BYTES :][:size_bytes]
     return buffer

@@ -43,8 +43,6 @@ _UNSUPPORTED: Final = (2, 3)
 """The statuses by which the library says that it cannot make what it is asked for: bad arguments, or unimplemented."""
 _SCRATCHPAD: Final = 80
 _SCRATCHPAD_LAYOUT: Final = 136
-_ALIGNMENT: Final = 64
-"""Scratchpads begin at multiples of this, in bytes: the length of a cache line."""
 
 _MOST_SIZES: Final = 12
 
@@ -311,5 +309,4 @@ def reorder(dnnl: Library, source: Any, target: Any) -> Primitive | None:
 
 def aligned_scratch(slot: str, size_bytes: int) -> int:
     """The address of memory that the calling thread reuses; see `cpu_threads.kept_bytes`."""
-    address = address_of(kept_bytes(slot, size_bytes + _ALIGNMENT))
-    return address + -address % _ALIGNMENT
+    return address_of(kept_bytes(slot, size_bytes))
