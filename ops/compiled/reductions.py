@@ -5,19 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from tfray.ops.compiled.vectors import (
+    LANES,
+    Float,
     Floats,
     Int,
     fill,
+    greater_of,
     greatest_of,
     load,
     load_part,
     load_upto,
-    maximum,
-    negative,
+    prefetch,
     sum_of,
+    unordered,
+    where,
 )
+
+
+@njit(inline="always")
+def _ask(x: Floats, index: Int) -> None:
+    """Ask for four cache lines two pages ahead. The processor itself does so no further than to the end of a page."""
+    for line in range(2048, 2048 + 64, LANES):
+        prefetch(x, index + line)
 
 
 def sums(first: Int, last: Int, columns: Int, x: Floats, out: Floats) -> None:
@@ -30,6 +42,7 @@ def sums(first: Int, last: Int, columns: Int, x: Floats, out: Floats) -> None:
             whole = block + (stop - block) // 64 * 64
             a, b, c, d = fill(np.float32(0)), fill(np.float32(0)), fill(np.float32(0)), fill(np.float32(0))
             for i in range(block, whole, 64):
+                _ask(x, i)
                 a = a + load(x, i)
                 b = b + load(x, i + 16)
                 c = c + load(x, i + 32)
@@ -42,36 +55,39 @@ def sums(first: Int, last: Int, columns: Int, x: Floats, out: Floats) -> None:
 
 def greatest(first: Int, last: Int, columns: Int, x: Floats, out: Floats) -> None:
     """The greatest number of each row; NaN where one is."""
-    least = np.float32(-np.inf)
     for row in range(first, last):
-        start, end = row * columns, row * columns + columns
-        a, b, c, d = fill(least), fill(least), fill(least), fill(least)
-        whole = start + columns // 64 * 64
-        for i in range(start, whole, 64):
-            a = maximum(load(x, i), a)
-            b = maximum(load(x, i + 16), b)
-            c = maximum(load(x, i + 32), c)
-            d = maximum(load(x, i + 48), d)
-        for i in range(whole, end, 16):
-            a = maximum(load_part(x, i, end - i, least), a)
-        out[row] = greatest_of(maximum(maximum(a, b), maximum(c, d)))
+        out[row] = _greatest(x, row * columns, columns, np.float32(1))
 
 
 def least(first: Int, last: Int, columns: Int, x: Floats, out: Floats) -> None:
     """The least number of each row; NaN where one is."""
-    least = np.float32(-np.inf)
     for row in range(first, last):
-        start, end = row * columns, row * columns + columns
-        a, b, c, d = fill(least), fill(least), fill(least), fill(least)
-        whole = start + columns // 64 * 64
-        for i in range(start, whole, 64):
-            a = maximum(negative(load(x, i)), a)
-            b = maximum(negative(load(x, i + 16)), b)
-            c = maximum(negative(load(x, i + 32)), c)
-            d = maximum(negative(load(x, i + 48)), d)
-        for i in range(whole, end, 16):
-            a = maximum(negative(load_part(x, i, end - i, np.float32(np.inf))), a)
-        out[row] = -greatest_of(maximum(maximum(a, b), maximum(c, d)))
+        out[row] = -_greatest(x, row * columns, columns, np.float32(-1))
+
+
+@njit(inline="always")
+def _greatest(x: Floats, start: Int, columns: Int, sign: Float) -> float:
+    """The greatest of some numbers, times 1 or -1; NaN where one is.
+
+    An instruction finds the greater of two, but loses NaNs. These are looked for by another, in two vectors at a time.
+    """
+    least, factor = fill(np.float32(-np.inf)), fill(sign)
+    a, b, c, d = least, least, least, least
+    is_nan = unordered(least, least)
+    whole, end = start + columns // 64 * 64, start + columns
+    for i in range(start, whole, 64):
+        _ask(x, i)
+        p, q = factor * load(x, i), factor * load(x, i + 16)
+        r, s = factor * load(x, i + 32), factor * load(x, i + 48)
+        a, b = greater_of(p, a), greater_of(q, b)
+        c, d = greater_of(r, c), greater_of(s, d)
+        is_nan = is_nan | unordered(p, q) | unordered(r, s)
+    for i in range(whole, end, 16):
+        p = factor * load_part(x, i, end - i, -sign * np.float32(np.inf))
+        a = greater_of(p, a)
+        is_nan = is_nan | unordered(p, p)
+    greatest = greater_of(greater_of(a, b), greater_of(c, d))
+    return greatest_of(where(is_nan, fill(np.float32(np.nan)), greatest))
 
 
 def running_sums(

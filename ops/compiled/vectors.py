@@ -207,6 +207,45 @@ def store(context: Any, pointer: Any, index: Any, vector: Any) -> Any:
 
 
 @intrinsic
+def at_line(context: Any, pointer: Any, index: Any) -> Any:
+    """Whether a cache line (64 bytes) begins at ``pointer[index]``."""
+
+    def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        place = builder.ptrtoint(builder.gep(arguments[0], [arguments[1]]), ir.IntType(64))
+        rest = builder.and_(place, ir.Constant(place.type, 63))
+        return builder.icmp_unsigned("==", rest, ir.Constant(place.type, 0))
+
+    return types.boolean(pointer, types.int64), write
+
+
+@intrinsic
+def store_past(context: Any, pointer: Any, index: Any, vector: Any) -> Any:
+    """Write 16 numbers to ``pointer[index]`` and on, past the caches: their lines are not read before.
+
+    A cache line begins there, see `at_line`. Other threads see the numbers after a `fence`.
+    """
+
+    def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        address, first, value = arguments
+        written = builder.store(value, _place(builder, address, first, vector.llvm), align=64)
+        written.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_INT, 1)]))
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64, vector), write
+
+
+@intrinsic
+def fence(context: Any) -> Any:
+    """Let other threads see all that has been written."""
+
+    def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), write
+
+
+@intrinsic
 def store_part(context: Any, pointer: Any, index: Any, vector: Any, count: Any) -> Any:
     """Write the first `count` numbers, 0 to 16, to ``pointer[index]`` and on."""
 
@@ -414,6 +453,9 @@ greater_of = _of_two(lambda builder, kind, x, y: builder.select(builder.fcmp_ord
 """The greater of two, faster than `maximum`; the second where one of them is NaN."""
 lesser_of = _of_two(lambda builder, kind, x, y: builder.select(builder.fcmp_ordered("<", x, y), x, y))
 """The smaller of two, faster than `minimum`; the second where one of them is NaN."""
+
+unordered = _of_two(lambda builder, kind, x, y: builder.fcmp_unordered("uno", x, y), _BITS)
+"""Where one of two is NaN."""
 
 _OPERATORS: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     operator.add: _of_two(_arithmetic("fadd", "add")),

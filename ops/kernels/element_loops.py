@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -26,6 +26,9 @@ _FLOAT32_ONLY: Final = frozenset(("exp", "log", "tanh", "sigmoid"))
 
 AHEAD: Final = 8
 """Rows between the one that a loop over groups reads and the one that it asks the memory for."""
+
+_PAGES_AHEAD: Final = 2048
+"""Elements between those that a loop reads and those that it asks the memory for: two pages of float32."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def has_own_functions(element: str) -> bool:
 
 
 def element_loop(
-    inputs: Mapping[str, Input], assignments: Sequence[Assignment], stored: Sequence[str]
+    inputs: Mapping[str, Input], assignments: Sequence[Assignment], stored: Sequence[str], *, past_caches: bool = False
 ) -> CompiledKernel | None:
     """A kernel that carries out assignments for every element.
 
@@ -74,6 +77,8 @@ def element_loop(
         inputs: The arrays by name.
         assignments: What to compute, in order.
         stored: Names of the results to write, each to an array of its own.
+        past_caches: Write past the caches, where arrays begin at cache lines. That takes less time if no cache has room
+            for all arrays: the memory is not read before it is written.
 
     Returns:
         The kernel; None if it cannot be compiled: there is no compiler, or a dtype or function that it does not know.
@@ -87,7 +92,7 @@ def element_loop(
         return None
     dtypes = {name: one.dtype for name, one in inputs.items()}
     try:
-        return _loop_of_source(_Writer(inputs, assignments, dtypes).source(stored))
+        return _loop_of_source(_Writer(inputs, assignments, dtypes).source(stored, past_caches))
     except _Unknown:
         return None
 
@@ -129,7 +134,7 @@ class _Writer(ast.NodeTransformer):
             expression = f"convert({names[0]}, {self._constant(0, assignment.dtype)})"
         self._body.append(f"{target} = {expression}")
 
-    def source(self, stored: Sequence[str]) -> str:
+    def source(self, stored: Sequence[str], past_caches: bool) -> str:
         """The whole source."""
         in_groups = bool(self._of_form("picked") or self._of_form("summed"))
         in_rows = in_groups or bool(self._of_form("row") or self._of_form("column"))
@@ -139,7 +144,8 @@ class _Writer(ast.NodeTransformer):
         arguments += ["rows: Longs", "order: Longs", "starts: Longs"] if in_groups else []
         for name, dtype in [*((f"{name}_", dtype) for name, dtype in arrays), *results]:
             arguments.append(f"{name}: {_array_type(dtype)}")
-        writes = [f"({result}, i, {self._names[name]})" for (result, _), name in zip(results, stored, strict=True)]
+        writes = {result: self._names[name] for (result, _), name in zip(results, stored, strict=True)}
+        past = [result for result, dtype in results if past_caches and dtype.kind != "b"]
         lines = [f"def elements({', '.join(arguments)}) -> None:"]
         lines += [f"    {name} = fill({value})" for value, name in self._constants.items()]
         lines += [f"    {self._names[name]} = fill({self._names[name]}_[0])" for name in self._of_form("scalar")]
@@ -156,16 +162,37 @@ class _Writer(ast.NodeTransformer):
             indent += "    "
         begin, end = ("0", "width") if in_rows else ("first", "last")
         lines.append(f"{indent}whole = {begin} + ({end} - {begin}) // 16 * 16")
-        lines.append(f"{indent}for j in range({begin}, whole, 16):")
-        lines += [f"{indent}    {line}" for line in self._pass(in_rows, writes, is_part=False)]
+        if past:
+            here = "start" if in_rows else "first"
+            lines.append(f"{indent}is_past = {' and '.join(f'at_line({result}, {here})' for result in past)}")
+            lines.append(f"{indent}if is_past:")
+            lines.append(f"{indent}    for j in range({begin}, whole, 16):")
+            lines += [f"{indent}        {line}" for line in self._pass(in_rows, writes, past=past)]
+        # What has been written past the caches is not written again.
+        rest = f"whole if is_past else {begin}" if past else begin
+        lines.append(f"{indent}for j in range({rest}, whole, 16):")
+        lines += [f"{indent}    {line}" for line in self._pass(in_rows, writes)]
         lines.append(f"{indent}if whole < {end}:")
         lines.append(f"{indent}    j, n = whole, {end} - whole")
         lines += [f"{indent}    {line}" for line in self._pass(in_rows, writes, is_part=True)]
+        if past:
+            lines.append("    fence()")
         return "\n".join(lines) + "\n"
 
-    def _pass(self, in_rows: bool, writes: Sequence[str], *, is_part: bool) -> list[str]:
-        """The lines for 16 elements, or for less."""
+    def _pass(
+        self, in_rows: bool, writes: Mapping[str, str], *, is_part: bool = False, past: Collection[str] = ()
+    ) -> list[str]:
+        """The lines for 16 elements, or for less.
+
+        Args:
+            in_rows: Whether the loop goes over the elements of a row.
+            writes: What to write to each array.
+            is_part: Whether they are for less than 16.
+            past: The arrays that are written past the caches. Then the memory is asked for what will be read: the
+                processor itself does so no further than to the end of a page.
+        """
         lines = ["i = start + j" if in_rows else "i = j"]
+        lines += [f"prefetch({self._names[name]}_, i + {_PAGES_AHEAD})" for name in self._of_form("whole") if past]
         for form, index in (("whole", "i"), ("row", "j")):
             for name in self._of_form(form):
                 own = self._names[name]
@@ -184,7 +211,9 @@ class _Writer(ast.NodeTransformer):
             lines += ["k = begin", f"{own} = {member}", "for k in range(begin + 1, end):"]
             lines += [f"    prefetch({own}_, order[k + {AHEAD}] * width + j)", f"    {own} = {own} + {member}"]
         lines += self._body
-        lines += [f"store_part({write[1:-1]}, n)" if is_part else f"store{write}" for write in writes]
+        for result, value in writes.items():
+            store = "store_past" if result in past else "store"
+            lines.append(f"store_part({result}, i, {value}, n)" if is_part else f"{store}({result}, i, {value})")
         return lines
 
     def _of_form(self, form: str) -> list[str]:

@@ -21,7 +21,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, Kernel, KernelContext, KernelFunction
 from tfray.ops.kernels.compiling import STEP_ELEMENTS, CompiledKernel
 from tfray.ops.kernels.copies import contiguous, copy
-from tfray.ops.kernels.cpu_threads import parallel_for, scratch
+from tfray.ops.kernels.cpu_threads import last_cache_bytes, parallel_for, scratch
 from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, Input, element_loop, has_own_functions
 from tfray.ops.kernels.tiles import LARGE_ELEMENTS, cut, run_tiles
 from tfray.runtime.segment_body import Body
@@ -263,9 +263,10 @@ def compiled_loop(group: FusedGroup, kernel_of: Callable[[Operation], Kernel]) -
         output = op.outputs[0]
         operands = tuple(names[tensor] for tensor in op.inputs)
         assignments.append(Assignment(names[output], element, operands, output.dtype.numpy))
-    return element_loop(
-        inputs, assignments, [names[tensor] for tensor in group.results if tensor not in group.internal]
-    )
+    written = [tensor for tensor in group.results if tensor not in group.internal]
+    whole = [tensor for tensor, form in group.forms.items() if form == "whole"]
+    past_caches = group.size * sum(tensor.dtype.size for tensor in (*whole, *written)) > last_cache_bytes()
+    return element_loop(inputs, assignments, [names[tensor] for tensor in written], past_caches=past_caches)
 
 
 def element_of(op: Operation, kernel: Kernel) -> str | None:

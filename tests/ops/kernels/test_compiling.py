@@ -146,6 +146,30 @@ def test_rows_and_columns():
     np.testing.assert_array_equal(y, (x + row) * column[:, None] - scalar)
 
 
+@pytest.mark.parametrize("width", [None, 32, 21], ids=["elements", "rows of whole vectors", "rows"])
+@pytest.mark.parametrize("offset", [0, 4], ids=["at a cache line", "elsewhere"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_what_is_written_past_the_caches_is_the_same(dtype, offset, width):
+    kind, rows = np.dtype(dtype), 300
+    shape = (rows * 40 + 3,) if width is None else (rows, width)
+    random = np.random.default_rng(0)
+    x, y = ((random.standard_normal(shape) * 100).astype(dtype) for _ in range(2))
+    row = np.arange(width or 1).astype(dtype)
+    steps = [
+        Assignment("sum", "{0} + {1} * {2}", ("x", "y", "row"), kind),
+        Assignment("is less", "{0} < {1}", ("x", "y"), np.dtype(bool)),
+    ]
+    inputs = {"x": Input(kind), "y": Input(kind), "row": Input(kind, "scalar" if width is None else "row")}
+    loop = element_loop(inputs, steps, ["sum", "is less"], past_caches=True)
+    memory = np.empty(x.size + 64, dtype)
+    first = -memory.ctypes.data % 64 // kind.itemsize + offset
+    total, is_less = memory[first : first + x.size].reshape(shape), np.empty(shape, bool)
+    sizes = (x.size, 4096) if width is None else (rows, 16, width)
+    loop.run(*sizes, x, y, row, total, is_less)
+    np.testing.assert_array_equal(total, x + y * row)
+    np.testing.assert_array_equal(is_less, x < y)
+
+
 def test_every_item_is_computed_once_by_many_threads():
     header = "def count(first: Int, last: Int, seen: Ints) -> None:"
     source = f"{header}\n    for i in range(first, last):\n        seen[i] += 1\n"
