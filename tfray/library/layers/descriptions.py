@@ -109,10 +109,24 @@ class CustomObjectScope:
         _custom_objects.update(self._before)
 
 
+class _SignatureOfInit:
+    """What `inspect.signature` says of a class: the parameters of its ``__init__``.
+
+    Several versions of Python take those of ``__new__``, wherever it is inherited from.
+    """
+
+    def __get__(self, instance: object, owner: type) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        signature = inspect.signature(owner.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
 class Described:
     """A mixin for classes that are described by the arguments with which they are made."""
 
     _made_with: tuple[tuple[Any, ...], dict[str, Any]]
+    __signature__ = _SignatureOfInit()
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
         """The object, which remembers the arguments."""
