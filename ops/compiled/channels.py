@@ -72,17 +72,29 @@ def moments(
 def normalize(
     first: Int, last: Int, columns: Int, x: Floats, means: Floats, factors: Floats, offsets: Floats, out: Floats
 ) -> None:
-    """``(x - means) * factors + offsets``, row by row."""
-    for row in range(first, last):
-        start = row * columns
-        for j in range(0, columns - 15, 16):
-            centred = load(x, start + j) - load(means, j)
-            store(out, start + j, fused(centred, load(factors, j), load(offsets, j)))
-        if columns % 16:
-            j, n = columns // 16 * 16, columns % 16
-            centred = load_upto(x, start + j, n) - load_upto(means, j, n)
-            y = fused(centred, load_upto(factors, j, n), load_upto(offsets, j, n))
-            store_upto(out, start + j, y, n)
+    """``(x - means) * factors + offsets``."""
+    for row in range(first, last, _rows_at_once(first, last, columns)):
+        start, stop = row * columns, min(row + _rows_at_once(first, last, columns), last) * columns
+        for j in range(0, columns - 63, 64):
+            k, m, n, o = load(means, j), load(means, j + 16), load(means, j + 32), load(means, j + 48)
+            a, b, c, d = load(factors, j), load(factors, j + 16), load(factors, j + 32), load(factors, j + 48)
+            e, f, g, h = load(offsets, j), load(offsets, j + 16), load(offsets, j + 32), load(offsets, j + 48)
+            for i in range(start + j, stop + j, columns):
+                store(out, i, fused(load(x, i) - k, a, e))
+                store(out, i + 16, fused(load(x, i + 16) - m, b, f))
+                store(out, i + 32, fused(load(x, i + 32) - n, c, g))
+                store(out, i + 48, fused(load(x, i + 48) - o, d, h))
+        for j in range(columns // 64 * 64, columns, 16):
+            n = columns - j
+            k, a, e = load_upto(means, j, n), load_upto(factors, j, n), load_upto(offsets, j, n)
+            for i in range(start + j, stop + j, columns):
+                store_upto(out, i, fused(load_upto(x, i, n) - k, a, e), n)
+
+
+@njit(inline="always")
+def _rows_at_once(first: Int, last: Int, columns: Int) -> int:
+    """Rows of which some columns are computed before the others. Of long rows, one: they are read from end to end."""
+    return last - first if columns <= 512 else 1
 
 
 def sums(
@@ -155,12 +167,21 @@ def differentiate(
     factors: Floats,
     out: Floats,
 ) -> None:
-    """``(y - (x - means) * slopes - shifts) * factors``, row by row."""
-    for row in range(first, last):
-        start = row * columns
-        for j in range(0, columns, 16):
+    """``(y - (x - means) * slopes - shifts) * factors``."""
+    for row in range(first, last, _rows_at_once(first, last, columns)):
+        start, stop = row * columns, min(row + _rows_at_once(first, last, columns), last) * columns
+        for j in range(0, columns - 31, 32):
+            k, m = load(means, j), load(means, j + 16)
+            a, b = load(slopes, j), load(slopes, j + 16)
+            c, d = load(shifts, j), load(shifts, j + 16)
+            e, f = load(factors, j), load(factors, j + 16)
+            for i in range(start + j, stop + j, columns):
+                store(out, i, (load(y, i) - fused(load(x, i) - k, a, c)) * e)
+                store(out, i + 16, (load(y, i + 16) - fused(load(x, i + 16) - m, b, d)) * f)
+        for j in range(columns // 32 * 32, columns, 16):
             n = columns - j
-            centred = load_upto(x, start + j, n) - load_upto(means, j, n)
-            away = fused(centred, load_upto(slopes, j, n), load_upto(shifts, j, n))
-            z = (load_upto(y, start + j, n) - away) * load_upto(factors, j, n)
-            store_upto(out, start + j, z, n)
+            k, a = load_upto(means, j, n), load_upto(slopes, j, n)
+            c, e = load_upto(shifts, j, n), load_upto(factors, j, n)
+            for i in range(start + j, stop + j, columns):
+                z = (load_upto(y, i, n) - fused(load_upto(x, i, n) - k, a, c)) * e
+                store_upto(out, i, z, n)
