@@ -42,6 +42,9 @@ _DIRECT: Final = 1
 _PART_FLOPS: Final = 3e7
 """Least work of a part, in floating-point operations: about a third of a millisecond on one core."""
 
+_TWO_PARTS_FLOPS: Final = 1.2e7
+"""From so much work, a tenth of a millisecond on one core, there are two parts at least."""
+
 _FLOPS_PER_BYTE: Final = 10
 """Floating-point operations that a core does in the time of reading or writing a byte: depthwise convolutions take as
 long as their memory does."""
@@ -369,7 +372,7 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
     """
     if (parts := _parts_of_channels(form, geo)) is not None:
         return parts
-    count = min(_MOST_PARTS, int(_work(geo) / _PART_FLOPS))
+    count = min(_MOST_PARTS, max(int(_work(geo) / _PART_FLOPS), 2 if _work(geo) >= _TWO_PARTS_FLOPS else 1))
     if form == "filters":
         windows = geo.batch * geo.height.steps * geo.width.steps
         count = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
@@ -377,9 +380,18 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
     see_pixels = height.before < height.extent and (height.steps - 1) * height.stride - height.before < height.size
     if count <= geo.batch or form == "images" or not see_pixels:
         whole = slice(0, geo.height.steps)
-        return [_part(geo, images, whole) for images in cut(geo.batch, min(max(count, 1), geo.batch))]
+        return [_part(geo, images, whole) for images in _blocks(geo.batch, max(count, 1))]
     blocks = cut(geo.height.steps, min(geo.height.steps, -(-count // geo.batch)))
     return [_part(geo, slice(image, image + 1), rows) for image in range(geo.batch) for rows in blocks]
+
+
+def _blocks(batch: int, count: int) -> list[slice]:
+    """Ranges of images: about `count`, of one size if possible; otherwise large ones first, as threads end together so.
+
+    A part of another size takes a primitive of its own.
+    """
+    even = next((more for more in range(count, 2 * count) if batch % more == 0), min(count, batch))
+    return sorted(cut(batch, even), key=lambda images: images.start - images.stop)
 
 
 def _work(geo: Geometry) -> float:
