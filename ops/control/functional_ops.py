@@ -51,7 +51,10 @@ class _Elements:
         self.static_count: int | None = None
         for tensor in self.tensors:
             self._merge(tensor, what)
-        self.count: Any = shape_of(self.tensors[0])[0] if self.static_count is None else self.static_count
+        first = self.tensors[0]
+        known = first.shape.sizes[0] if first.shape.rank else None
+        # Where only the others' number is known, the first one's may be another: the step finds out.
+        self.count: Any = shape_of(first)[0] if known is None else known
         self._arrays = [TensorArray(tensor.dtype, self.count).unstack(tensor) for tensor in self.tensors]
 
     def _merge(self, tensor: Tensor, what: str) -> None:

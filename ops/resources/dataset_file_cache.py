@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from itertools import islice
 
@@ -31,7 +32,7 @@ class CachedInFile(DatasetValue):
     def open(self, walk: Walk) -> Iterator[Element]:
         if files.exists(self._path):
             return self._read()
-        return _Writing(self._parent.open(walk), self._path)
+        return _Writing(walk, self._parent.open(walk), self._path)
 
     def _read(self) -> Iterator[Element]:
         records = tf_record_iterator(self._path)
@@ -47,33 +48,47 @@ def _array(record: bytes) -> object:
 
 
 class _Writing(Iterator[Element]):
-    """Writes what it gives into a file beside the path, which takes its place at the end."""
+    """Writes what it gives into a file beside the path, which takes its place at the end.
 
-    def __init__(self, parent: Iterator[Element], path: str) -> None:
+    An unfinished pass keeps nothing: its file goes when the walk is closed, or when this object is dropped.
+    """
+
+    def __init__(self, walk: Walk, parent: Iterator[Element], path: str) -> None:
         self._parent = parent
         self._path = path
         self._temporary = files.temporary_path(path)
         self._writer: TFRecordWriter | None = None
         self._is_done = False
+        self._lock = threading.Lock()  # a walk may be closed while a thread of its own makes an element
+        walk.add_line(self)
 
     def __next__(self) -> Element:
-        if self._writer is None and not self._is_done:
-            self._writer = TFRecordWriter(self._temporary)
+        with self._lock:
+            if self._writer is None and not self._is_done:
+                self._writer = TFRecordWriter(self._temporary)
         try:
             element = next(self._parent)
         except StopIteration:
-            if self._writer is not None:
-                self._writer.close()
-                self._writer, self._is_done = None, True
-                files.rename(self._temporary, self._path, overwrite=True)
+            with self._lock:
+                if self._writer is not None:
+                    self._writer.close()
+                    self._writer, self._is_done = None, True
+                    files.rename(self._temporary, self._path, overwrite=True)
             raise
-        if self._writer is not None:
-            for component in element:
-                self._writer.write(make_tensor_proto(np.asarray(component)).SerializeToString())
+        with self._lock:
+            if self._writer is not None:
+                for component in element:
+                    self._writer.write(make_tensor_proto(np.asarray(component)).SerializeToString())
         return element
 
+    def close(self) -> None:
+        """Remove what has been written, unless the end was reached."""
+        with self._lock:
+            writer, self._writer, self._is_done = self._writer, None, True
+            if writer is not None:
+                writer.close()
+                files.remove(self._temporary)
+
     def __del__(self) -> None:
-        writer = getattr(self, "_writer", None)
-        if writer is not None:  # an unfinished pass keeps nothing
-            writer.close()
-            files.remove(self._temporary)
+        if hasattr(self, "_lock"):
+            self.close()

@@ -265,6 +265,7 @@ def test_a_breakpoint_in_the_graph_is_a_prompt():
     assert "(Pdb) (8, 2)" in output and "1 steps in" in output
 
 
+@pytest.mark.skipif(sys.version_info[:3] == (3, 13, 0), reason="pdb of Python 3.13.0 refuses options of programs")
 def test_pdb_stops_in_the_model_function(program):
     line = SCRIPT[: SCRIPT.index("    w = tf.get_variable")].count("\n") + 1
     commands = f"break {program}/script.py:{line}\ncontinue\np x.shape\ncontinue\nquit\n"

@@ -289,6 +289,14 @@ def test_the_hue_of_colours_below_0_is_turned_too():
     np.testing.assert_allclose(dark, bright - 2, atol=1e-6)  # a hue depends on differences of channels only
 
 
+def test_the_number_of_elements_is_that_of_the_first_tensor():
+    x = tf.placeholder(tf.float32, [None, 2])
+    pairs = tf.map_fn(lambda pair: (pair[0], pair[1]), (x, tf.constant([1.0, 2.0, 3.0])))
+    assert [each.tolist() for each in run(pairs, {x: np.ones([3, 2])})] == [[[1, 1]] * 3, [1, 2, 3]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot write element 1: the TensorArray has 1"):
+        run(pairs, {x: np.ones([1, 2])})
+
+
 def test_ids_of_one_tensor_have_one_size_of_their_vocabulary():
     ids = tf.SparseTensor([[0, 0]], np.int64([1]), [1, 1])
     with pytest.raises(TypeError, match=r"vocab_size is \[3\], expected an integer for a tensor of ids"):

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import socket
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -771,6 +772,7 @@ def test_relative_paths_mean_the_drivers_folder(ray_local, tmp_path, monkeypatch
     assert (tmp_path / "folder" / "written.txt").read_text() == "text"
 
 
+@pytest.mark.skipif(sys.version_info[:3] == (3, 13, 0), reason="getattr of Python 3.13.0 fails where no folder is")
 def test_an_actor_where_the_drivers_folder_is_not_there_starts(ray_local, tmp_path, monkeypatch):
     folder = tmp_path / "removed"
     folder.mkdir()
