@@ -185,7 +185,7 @@ def test_what_a_run_has_started_is_ended_with_it(tmp_path):
         open("child", "w").write(str(child.pid))
         hang_in_c()
     """
-    _, code = run(tmp_path, tests)
+    _, code = run(tmp_path, tests, timeout=8)  # a process takes seconds to start on a busy machine
     assert code != 0
     child = int((tmp_path / "child").read_text())
     wait_for(lambda: not is_alive(child))

@@ -122,6 +122,7 @@ class ClusterTraining:
         self._cluster = cluster
         self._checkpoints = checkpoints
         self._summaries = summaries
+        self._state_summary = b""
         self._final: dict[str, Any] = {}
 
     def records(self) -> Generator[StepRecord, None, None]:
@@ -199,7 +200,7 @@ class ClusterTraining:
     def _driven(self, session: Session, driver: ReplicaDriver, began: int) -> Generator[StepRecord, None, None]:
         """Train to the end with one driver. `began`: the number of steps that had ended before training began."""
         checkpoints = self._checkpoints
-        driver.hold(checkpoints.next_step)
+        driver.hold(self._next_hold(session, began))
         with closing(driver.run()) as reports:
             for report in reports:
                 if report is None:  # no step is open
@@ -209,7 +210,7 @@ class ClusterTraining:
                         checkpoints.save(session, driver.state)
                         checkpoints.exit_if_preempted()
                         self._stop_if_lost()
-                    driver.go_on(checkpoints.next_step)
+                    driver.go_on(self._next_hold(session, began))
                     continue
                 yield from self._taken([report], session, began)
                 self.shards.tidy(driver)
@@ -218,6 +219,21 @@ class ClusterTraining:
             checkpoints.save(session, driver.state)
             self._stop_if_lost()
             self._events.ended(checkpoints.step, self._run.steps, began)
+
+    def _next_hold(self, session: Session, began: int) -> int | None:
+        """How many steps end before the next pause, if that is known: for a checkpoint, or for summaries.
+
+        Summaries of variables tell of the values with which their step begins, as in one process. Those of the next
+        step are computed here, while no step is open.
+        """
+        positions = [self._checkpoints.next_step]
+        if self._summaries.of_state is not None:
+            due = self._summaries.next_due(self._checkpoints.step, began + 1)
+            if due is not None and due == self._checkpoints.step + 1:
+                self._state_summary = session.run(self._summaries.of_state)
+                due = self._summaries.next_due(due, began + 1)
+            positions.append(None if due is None else due - 1)
+        return min((position for position in positions if position is not None), default=None)
 
     def _taken(self, reports: Sequence[StepReport], session: Session, began: int) -> Generator[StepRecord, None, None]:
         """The records of steps that have ended."""
@@ -229,7 +245,7 @@ class ClusterTraining:
             # Summaries of the batch come with the step for which they were asked, whatever its position.
             due = summaries.due(report.step, began + 1) if summaries.of_batch is None else record.summary
             if of_state is not None and due:
-                record = replace(record, summary=record.summary + session.run(of_state))
+                record = replace(record, summary=record.summary + self._state_summary)
             self._note_ends(report)
             yield record
 

@@ -2,7 +2,7 @@
 
 In one process they are fetched with a step. On a cluster, summaries that depend on the batch become a branch of the
 replica's graph: a placeholder that the input feeds says whether to take it. The others, of variables and the like, are
-computed where the variables live.
+computed where the variables live, before the step begins.
 """
 
 from __future__ import annotations
@@ -64,6 +64,12 @@ class ModelSummaries:
     def due(self, step: int, first_step: int) -> bool:
         """Whether they are wanted for a step, in a run that begins with `first_step`."""
         return is_due(step, first_step, self.every_steps)
+
+    def next_due(self, step: int, first_step: int) -> int | None:
+        """The first step after `step` for which they are wanted; None for none."""
+        if self.every_steps is None:
+            return None
+        return first_step if step < first_step else (step // self.every_steps + 1) * self.every_steps
 
     def all(self) -> Tensor | None:
         """All of them, merged, to be fetched in this process; None if there are none."""
