@@ -152,7 +152,7 @@ def test_functional_models():
     first = layers.Dense(1, name="first")(layers.add([left, right]))
     second = layers.Dense(2, activation="softmax", name="second")(layers.Dropout(0.5)(joined))
     model = keras.Model([a, b], [first, second])
-    assert [layer.name for layer in model.layers][-2:] == ["dropout", "second"]
+    assert [layer.name for layer in model.layers][-2:] == ["first", "second"]
     assert len(model.trainable_weights) == 8
     model.compile("sgd", ["mse", "categorical_crossentropy"], loss_weights=[1.0, 0.5])
     random = np.random.default_rng(0)

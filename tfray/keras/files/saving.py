@@ -1,7 +1,8 @@
 """Whole Keras models in files: what they are made of, their weights, and how far training has come.
 
-A file is one of NumPy's, ``npz``: the weights by number, those of the optimizer likewise, and the description of the
-model as JSON. TensorFlow writes HDF5 instead, of which weights alone are read (see `hdf5_weights`).
+A file is one of HDF5, as TensorFlow writes it (see `hdf5_models`). Where h5py is not installed, and for models of
+derived classes, it is one of NumPy's, ``npz``: the weights by number, those of the optimizer likewise, and the
+description of the model as JSON.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tfray.errors import AlreadyExistsError, InvalidArgumentError
 from tfray.formats.files import failures_of, given_path
 from tfray.formats.npy import read_npz
 from tfray.framework.call_errors import damage_reported
+from tfray.keras.files import hdf5_models, hdf5_weights
 from tfray.keras.optimizers import of_train
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.platform import logging
@@ -26,8 +28,6 @@ from tfray.training.checkpoints.saver import Saver
 
 _DESCRIPTION: Final = "model"
 _OPTIMIZER: Final = "optimizer_"
-_HDF5: Final = b"\x89HDF\r\n\x1a\n"
-"""With what files of HDF5 begin."""
 
 
 def save_model(
@@ -37,7 +37,8 @@ def save_model(
 
     Args:
         model: The model.
-        filepath: The file, under any name.
+        filepath: The file, under any name. It is one of HDF5, as TensorFlow has it, if h5py is installed (the extra
+            ``hdf5``), and the model is made of layers; otherwise one of a format of tfray's own.
         overwrite: Whether the file may exist.
         include_optimizer: Whether what `compile` was given, and the optimizer's variables, are written too. An
             optimizer of ``tf.train`` is not: such a model has to be compiled again.
@@ -45,12 +46,15 @@ def save_model(
 
     Raises:
         InvalidArgumentError: A part cannot be described, such as a `Lambda` layer with a function without a name; or
-            `save_format` is given.
+            there is no such `save_format`.
     """
     if save_format not in (None, "h5"):
         raise InvalidArgumentError(
-            f"save_format is {save_format!r}: tfray writes a format of its own here; tf.saved_model exports models"
+            f"save_format is {save_format!r}: this writes files of HDF5; tf.saved_model exports models"
         )
+    if hdf5_weights.can_write() and model._can_be_cloned():
+        hdf5_models.write_model(model, given_path(filepath, "filepath"), overwrite, include_optimizer)
+        return
     told = {
         "model": described(model),
         "inputs": [[tensor.shape.as_list()[1:], tensor.dtype.name] for tensor in model.inputs],
@@ -133,7 +137,7 @@ def in_order(found: Mapping[str, Any], prefix: str = "") -> list[Any]:
 
 
 def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, compile: bool = True) -> Any:
-    """Read a model that `save_model`, or a model's `save`, wrote.
+    """Read a model that `save_model`, or a model's `save`, wrote, or TensorFlow or Keras to a file of HDF5.
 
     Args:
         filepath: The file.
@@ -144,15 +148,19 @@ def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, c
         The model. Training goes on where it was when it was saved.
 
     Raises:
-        InvalidArgumentError: It holds weights alone, is a file of HDF5 or a folder, or names what is not in
-            `custom_objects`.
+        InvalidArgumentError: It holds weights alone, is a folder, or names what is not in `custom_objects`. A layer
+            is made of code of Python that stands in the file, which is never executed.
         DataLossError: It is damaged.
+        NotFoundError: It is a file of HDF5, and h5py is not installed.
     """
     filepath = given_path(filepath, "filepath")
     if is_checkpoint(filepath):
         raise InvalidArgumentError(f"{filepath!r} holds weights alone: make the model, and use its load_weights")
     with failures_of(filepath):
-        _refuse_others(filepath)
+        if os.path.isdir(filepath):
+            raise InvalidArgumentError(f"{filepath!r} is a folder: tf.saved_model.load reads saved models")
+        if hdf5_weights.is_hdf5(filepath):
+            return hdf5_models.read_model(filepath, custom_objects, compile)
         found = read_npz(filepath)
     if _DESCRIPTION not in found:
         raise InvalidArgumentError(f"{filepath!r} holds weights alone: make the model, and use its load_weights")
@@ -170,17 +178,6 @@ def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, c
             model._prepare_training(targets)
             model.optimizer.set_weights(in_order(found, _OPTIMIZER))
     return model
-
-
-def _refuse_others(filepath: str) -> None:
-    if os.path.isdir(filepath):
-        raise InvalidArgumentError(f"{filepath!r} is a folder: tf.saved_model.load reads saved models")
-    with open(filepath, "rb") as file:
-        if file.read(len(_HDF5)) == _HDF5:
-            raise InvalidArgumentError(
-                f"{filepath!r} is a file of HDF5, which tfray does not read: write the weights with NumPy where it was "
-                "made, and give them to set_weights of the same model here"
-            )
 
 
 def _example(shape: list[int | None], dtype: str) -> np.ndarray:

@@ -113,6 +113,8 @@ class ConvLSTM2D(RecurrentLayer):
 
 
 class _CuDNNGRUCell(GRUCell):
+    _fixed = ("activation", "recurrent_activation", "use_bias", "reset_after")
+
     def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(units, "tanh", "sigmoid", True, *args, reset_after=True, **kwargs)
 
@@ -125,6 +127,8 @@ class _CuDNNGRUCell(GRUCell):
 
 
 class _CuDNNLSTMCell(LSTMCell):
+    _fixed = ("activation", "recurrent_activation", "use_bias")
+
     def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(units, "tanh", "sigmoid", True, *args, **kwargs)
 

@@ -57,6 +57,10 @@ class TensorFlowOpLayer(Layer):
         return {"name": self.name, "trainable": self.trainable, "graph": written, "places": self._places}
 
     @classmethod
+    def _known_arguments(cls) -> set[str]:
+        return {"name", "trainable", "graph", "places"}
+
+    @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
         """What `get_config` describes, made anew."""
         definition = GraphDef.FromString(base64.b64decode(config["graph"]))

@@ -82,6 +82,7 @@ class Layer(Described):
 
     supports_masking: bool = False
     stateful: bool = False
+    _parameters_end_here: ClassVar[bool] = True
     _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
     _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
     _masks_its_outputs: ClassVar[bool] = False  # the outputs already have the masks that they are to have
@@ -653,7 +654,19 @@ class Layer(Described):
         """The arguments that make an equal layer, with weights of its own."""
         own = {"name": self.name, "trainable": self.trainable}
         given = {key: value for key, value in super().get_config().items() if not key.startswith("_")}
+        for key in ("input_shape", "input_dim", "batch_size"):
+            if key in given and key not in self._parameters():
+                del given[key]
+        if self.batch_input_shape is not None and self._takes("batch_input_shape"):
+            own["batch_input_shape"] = tuple(self.batch_input_shape)
+        if "data_format" in given:
+            own["data_format"] = getattr(self, "data_format", given["data_format"])
+        given.pop("weights", None)
         return {**given, **{key: value for key, value in own.items() if self._takes(key)}}
+
+    @classmethod
+    def _known_arguments(cls) -> set[str]:
+        return {*super()._known_arguments(), *inspect.signature(Layer.__init__).parameters}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
