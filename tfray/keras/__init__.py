@@ -11,6 +11,7 @@ from tfray.lazy_modules import LazyPackage
 if TYPE_CHECKING:
     from tfray.keras import (
         activations,
+        applications,
         backend,
         callbacks,
         constraints,
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
 # fmt: off
 __all__ = [
-    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "constraints", "datasets", "estimator",
-    "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
+    "Input", "Model", "Sequential", "activations", "applications", "backend", "callbacks", "constraints", "datasets",
+    "estimator", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
     "regularizers", "utils",
 ]
 # fmt: on

@@ -54,6 +54,13 @@ class InputLayer(Layer):
         super().__init__(input_shape=input_shape, batch_size=batch_size, dtype=dtype or floatx(), name=name, **kwargs)
         self.input_dtype, self.given = dtype, input_tensor
 
+    def _taken(self, tensor: Tensor) -> Tensor:
+        """A tensor, whose layer this is from now on."""
+        history()[tensor] = (self, None, {})
+        self._recorded_calls.append((tensor, tensor))
+        self.built = True
+        return tensor
+
     def get_config(self) -> dict[str, Any]:
         """What makes an equal input."""
         shape, dtype = self.batch_input_shape, self.dtype.name
@@ -82,8 +89,7 @@ def Input(
     """
     if tensor is not None:
         tensor = convert_to_tensor(tensor)
-        history()[tensor] = (InputLayer(name=name or tensor.op.name.replace("/", "_"), input_tensor=tensor), None, {})
-        return tensor
+        return InputLayer(name=name or tensor.op.name.replace("/", "_"), input_tensor=tensor)._taken(tensor)
     if isinstance(shape, int):
         shape = (shape,)
     if batch_shape is None:
@@ -92,8 +98,7 @@ def Input(
         batch_shape = (batch_size, *shape)
     name = name or f"input_{get_uid('input')}"
     tensor = placeholder(dtype or floatx(), list(batch_shape), name=name)
-    history()[tensor] = (InputLayer(name=name, batch_input_shape=tuple(batch_shape), dtype=dtype), None, {})
-    return tensor
+    return InputLayer(name=name, batch_input_shape=tuple(batch_shape), dtype=dtype)._taken(tensor)
 
 
 class Dense(InKeras, core_layers.Dense):
