@@ -39,8 +39,8 @@ def spatial(shape: Shape) -> tuple[int | None, int | None]:
 
 def channels(x: Tensor) -> int:
     """How many channels images have."""
-    size: int = x.shape.as_list()[channel_axis()]
-    return size
+    size: Any = x.shape.as_list()[channel_axis()]
+    return int(size)
 
 
 def convolved(x: Tensor, filters: int, size: Any, name: str | None = None, **settings: Any) -> Any:

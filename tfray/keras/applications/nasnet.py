@@ -40,7 +40,8 @@ _convolved = partial(convolved, kernel_initializer="he_normal")
 def _separated(x: Tensor, filters: int, size: int, name: str, strides: int = 1) -> Any:
     """Two separable convolutions, the first with these strides."""
     for number in (1, 2):
-        x, settings = rectified(x), {"padding": "same"}
+        settings: dict[str, Any] = {"padding": "same"}
+        x = rectified(x)
         if number == 1 and strides > 1:
             x = ZeroPadding2D(halving_pads(x, size), name=f"separable_conv_1_pad_{name}")(x)
             settings = {"padding": "valid", "strides": strides}
