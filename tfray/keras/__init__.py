@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         preprocessing,
         regularizers,
         utils,
+        wrappers,
     )
     from tfray.keras.layers import Input
     from tfray.keras.models import Model, Sequential
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Input", "Model", "Sequential", "activations", "applications", "backend", "callbacks", "constraints", "datasets",
     "estimator", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
-    "regularizers", "utils",
+    "regularizers", "utils", "wrappers",
 ]
 # fmt: on
 

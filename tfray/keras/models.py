@@ -29,7 +29,14 @@ from tfray.keras.files.networks import (
     restored_input,
     restored_network,
 )
-from tfray.keras.files.saving import clone_model, load_model, model_from_config, model_from_json, save_model
+from tfray.keras.files.saving import (
+    clone_model,
+    load_model,
+    model_from_config,
+    model_from_json,
+    model_from_yaml,
+    save_model,
+)
 from tfray.keras.layers import Input, InputLayer, Layer
 from tfray.keras.settings import floatx
 from tfray.keras.training import Trainable
@@ -39,7 +46,8 @@ from tfray.ops.arrays import array_ops
 
 # fmt: off
 __all__ = [
-    "Model", "Sequential", "clone_model", "load_model", "model_from_config", "model_from_json", "save_model",
+    "Model", "Sequential", "clone_model", "load_model", "model_from_config", "model_from_json",
+    "model_from_yaml", "save_model",
 ]
 # fmt: on
 
@@ -371,6 +379,16 @@ class Model(Trainable, Layer):
 
     # -- descriptions ----------------------------------------------------------------------------
 
+    def _connections(self) -> list[tuple[Any, Any]]:
+        """Pairs of layers, the second of which takes what the first has made."""
+        if not self.__calls:
+            return list(zip(self.layers, self.layers[1:], strict=False))
+        known = history()
+        made_by = {tensor: known[tensor][0] for tensor in self.inputs if tensor in known}
+        made_by.update((tensor, call.layer) for call in self.__calls for tensor in call.outputs)
+        pairs = [(made_by.get(source), call.layer) for call in self.__calls for source in call.sources()]
+        return [pair for pair in dict.fromkeys(pairs) if pair[0] is not None]
+
     def get_config(self) -> dict[str, Any]:
         """What makes an equal model, with weights of its own: the layers, and how they were called.
 
@@ -395,6 +413,10 @@ class Model(Trainable, Layer):
     def to_json(self, **kwargs: Any) -> str:
         """The description of the model as text, for `tf.keras.models.model_from_json`; `kwargs` go to `json.dumps`."""
         return json.dumps(described(self), **kwargs)
+
+    def to_yaml(self, **kwargs: Any) -> str:
+        """Raises `RuntimeError`, as in later versions of TensorFlow: YAML may hold code."""
+        raise RuntimeError(saving.NO_YAML)
 
 
 class Sequential(Model):

@@ -208,6 +208,17 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
     return model_from_config(config, custom_objects)
 
 
+NO_YAML: Final = (
+    "models are not written as YAML or read from it, because that may hold code which is executed: use `to_json` and "
+    "`model_from_json`"
+)
+
+
+def model_from_yaml(yaml_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """Raises `RuntimeError`, as in later versions of TensorFlow: YAML may hold code."""
+    raise RuntimeError(NO_YAML)
+
+
 def clone_model(model: Any, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None) -> Any:
     """A new model like `model`, with weights of its own.
 
