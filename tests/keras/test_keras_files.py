@@ -554,3 +554,40 @@ def test_functions_of_lambda_layers_are_found_by_name(tmp_path):
     )
     model = keras.models.load_model(str(tmp_path / "model.h5"), {"half": half, "squash": tf.tanh})
     np.testing.assert_allclose(model.predict(np.ones((1, 2), np.float32)), np.tanh([[0.5, 0.5]]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("layer", "told"),
+    [
+        (lambda: layers.Conv1D(2, 2, padding="causal"), {"padding": "causal", "kernel_size": 2, "use_bias": True}),
+        (lambda: layers.GRU(2), {"recurrent_activation": "hard_sigmoid", "reset_after": False, "unroll": False}),
+        (lambda: layers.SimpleRNN(2, "relu", False), {"activation": "relu", "use_bias": False}),
+        (lambda: layers.CuDNNLSTM(2), {"units": 2, "unit_forget_bias": True, "activation": None, "unroll": None}),
+        (lambda: layers.SpatialDropout1D(0.5), {"rate": 0.5, "data_format": None}),
+        (lambda: layers.Dense(3, tf.nn.relu6), {"activation": "relu6", "units": 3}),
+        (lambda: layers.Dense(3, kernel_initializer=keras.initializers.Ones()), {"bias_regularizer": None}),
+        (lambda: layers.BatchNormalization(), {"momentum": 0.99, "renorm": None, "fused": None}),
+        (lambda: layers.TimeDistributed(layers.Dense(2)), {"name": "time_distributed"}),
+        (lambda: layers.RNN([layers.LSTMCell(2), layers.GRUCell(3)]), {"return_state": False}),
+    ],
+)
+def test_configurations_are_those_that_keras_takes(tmp_path, layer, told):
+    """All arguments, but for those that other versions refuse; each layer computes the same out of a file."""
+    with tf.Graph().as_default():
+        x = keras.Input((6, 4))
+        model = keras.Model(x, layer()(x))
+        config = model.get_config()["layers"][1]["config"]
+        assert {name: config.get(name) for name in told} == told
+        given = np.random.default_rng(0).normal(size=(2, 6, 4)).astype(np.float32)
+        expected = model.predict(given)
+        model.save(str(tmp_path / "model.h5"))
+    with tf.Graph().as_default():
+        loaded = keras.models.load_model(str(tmp_path / "model.h5"))
+        np.testing.assert_allclose(loaded.predict(given), expected, rtol=1e-5)
+        assert loaded.to_json() == model_text(model)
+
+
+def model_text(model):
+    """The description of a model of another graph."""
+    with model.inputs[0].graph.as_default():
+        return model.to_json()

@@ -317,6 +317,11 @@ class SpatialDropout1D(_SpatialDropout):
     def __init__(self, rate: float, **kwargs: Any) -> None:
         super().__init__(rate, **kwargs)
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer; the order of channels alone if it is not the usual one."""
+        config = super().get_config()
+        return {name: item for name, item in config.items() if (name, item) != ("data_format", "channels_last")}
+
 
 class SpatialDropout2D(_SpatialDropout):
     """Dropout of whole channels of images."""

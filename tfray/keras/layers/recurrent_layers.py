@@ -493,6 +493,8 @@ class RNN(Layer):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer; and how many constants it was called with, if any."""
         own = super().get_config()
+        if "cell" in own:
+            own["cell"] = self.cell  # one, where there was a list of them
         return {**own, "num_constants": self._constant_count} if self._constant_count else own
 
     @classmethod
@@ -566,7 +568,7 @@ class RecurrentLayer(RNN):
 
     @classmethod
     def _parameters(cls) -> dict[str, inspect.Parameter]:
-        of_layers = {name: each for name, each in RNN._parameters().items() if name != "cell"}
+        of_layers = {name: each for name, each in RNN._parameters().items() if name not in ("cell", *cls._cell._fixed)}
         return {**cls._cell._parameters(), **of_layers}
 
     @classmethod

@@ -244,7 +244,8 @@ def described(value: object) -> Any:
 
 def _as_keras_has_it(config: dict[str, Any], is_initializer: bool) -> dict[str, Any]:
     """Names alone of functions that `tf.keras.activations` has; no dtype float32, which later initializers refuse."""
-    known = importlib.import_module(_MODULES["activations"]).__all__
+    known = {*importlib.import_module(_MODULES["activations"]).__all__}
+    known |= {*importlib.import_module("tfray.library.layers.named_activations").OF_NN}
     found = {name: item for name, item in config.items() if not is_initializer or (name, item) != ("dtype", "float32")}
     for name, item in found.items():
         if name.endswith("activation") and isinstance(item, dict) and item.keys() == {"function"}:
