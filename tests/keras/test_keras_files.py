@@ -591,3 +591,61 @@ def model_text(model):
     """The description of a model of another graph."""
     with model.inputs[0].graph.as_default():
         return model.to_json()
+
+
+def with_long_names():
+    return keras.Sequential(
+        [layers.Dense(2, input_shape=(4,), name=f"layer_{number}" + "x" * 2**14) for number in range(4)]
+    )
+
+
+def with_names_within_names():
+    x = keras.Input((4,))
+    return keras.Model(x, layers.Dense(2, name="first")(layers.Dense(3, name="first/second")(x)))
+
+
+def with_a_shared_model(make):
+    def build():
+        x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
+        inner = make()
+        return keras.Model([x, y], layers.Add()([inner(x), inner(y)]))
+
+    return build
+
+
+SHARED = [
+    with_a_shared_model(lambda: keras.Sequential([keras.layers.InputLayer(4), layers.Dense(2)])),
+    with_a_shared_model(lambda: keras.Sequential([layers.Dense(2)])),
+    with_a_shared_model(with_names_within_names),
+    with_a_shared_model(lambda: Small(2)),
+]
+
+
+@pytest.mark.parametrize("build", [with_long_names, with_names_within_names, *SHARED])
+def test_names_and_models_within_models(tmp_path, build):
+    pytest.importorskip("h5py")
+    path = str(tmp_path / "model.h5")
+    model = build()
+    given = [np.ones((2, 4), np.float32) * number for number in range(1, 1 + len(model.inputs))]
+    expected = model.predict(given)
+    model.save(path)
+    for graph in (tf.Graph(), tf.get_default_graph()):
+        with graph.as_default():
+            loaded = keras.models.load_model(path, OWN)
+            np.testing.assert_allclose(loaded.predict(given), expected, rtol=1e-5)
+    model.save_weights(path)
+    model.load_weights(path)
+
+
+def test_files_that_are_open(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    x, y = data(stack)
+    model = stack()
+    metric = keras.metrics.CategoricalCrossentropy(name="smooth", label_smoothing=0.25)
+    model.compile("adam", "mse", metrics=[metric])
+    model.fit(x, y, verbose=0)
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        model.save(file)
+        loaded = keras.models.load_model(file)
+    np.testing.assert_allclose(loaded.predict(x), model.predict(x), rtol=1e-6)
+    np.testing.assert_allclose(loaded.evaluate(x, y, verbose=0), model.evaluate(x, y, verbose=0), rtol=1e-5)

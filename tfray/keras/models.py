@@ -372,7 +372,7 @@ class Model(Trainable, Layer):
         self.set_weights(values)
 
     def save(
-        self, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
+        self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
     ) -> None:
         """Write the whole model to a file; see `tf.keras.models.save_model`."""
         save_model(self, filepath, overwrite, include_optimizer, save_format)

@@ -33,8 +33,10 @@ _ONE_OR_NO_SLOT_EACH: Final = ("SGD", "Adagrad")
 _TWO_SLOTS_EACH: Final = ("Adam", "Adamax")
 
 
-def write_model(model: Any, path: str, overwrite: bool, include_optimizer: bool) -> None:
-    """Write a model that is made of layers. An optimizer of ``tf.train`` is left out, with a warning.
+def write_model(model: Any, path: Any, overwrite: bool, include_optimizer: bool) -> None:
+    """Write a model that is made of layers to a file, which h5py may have open.
+
+    An optimizer of ``tf.train`` is left out, with a warning.
 
     Raises:
         InvalidArgumentError: A part cannot be described.
@@ -54,6 +56,7 @@ def write_model(model: Any, path: str, overwrite: bool, include_optimizer: bool)
             training = json.dumps({**without_modules(settings), "optimizer_config": optimizer})
             of_optimizer = _named_values(model.optimizer)
     with new_file(path, overwrite) as file:
+        file.attrs["backend"], file.attrs["keras_version"] = b"tensorflow", b"2.2.4-tf"
         file.attrs["model_config"] = told.encode()
         put_weights(file.create_group("model_weights"), weights)
         if training is not None:
@@ -74,7 +77,7 @@ def _named_values(optimizer: Any) -> dict[str, Any]:
     return dict(zip(names, optimizer.get_weights(), strict=True)) if names else {}
 
 
-def read_model(path: str, custom_objects: Mapping[str, Any] | None, compile: bool) -> Any:
+def read_model(path: Any, custom_objects: Mapping[str, Any] | None, compile: bool) -> Any:
     """Read a model.
 
     Args:

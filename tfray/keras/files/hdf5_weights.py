@@ -21,6 +21,11 @@ _MOST_BYTES: Final = 64_000
 """Bytes of names in one attribute: HDF5 takes 64 KiB. Keras numbers the attributes when there are more."""
 
 
+def is_open(file: object) -> bool:
+    """Whether it is an open file of h5py."""
+    return hasattr(file, "attrs") and hasattr(file, "create_group")
+
+
 def can_write() -> bool:
     """Whether h5py is installed."""
     return util.find_spec("h5py") is not None
@@ -51,17 +56,18 @@ def stored_weights(model: Any) -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def new_file(path: str, overwrite: bool) -> Iterator[Any]:
-    """A file of HDF5 to write to. Raises `AlreadyExistsError` where it must not exist, and does."""
+def new_file(path: Any, overwrite: bool) -> Iterator[Any]:
+    """A file to write to; one that is open, as it is. Raises `AlreadyExistsError` where it must not exist, and does."""
     import h5py
 
+    if is_open(path):
+        yield path
+        return
     with failures_of(path):
         # Without `overwrite` the file is made here, so that no other is written to.
         with open(path, "wb" if overwrite else "xb"):
             pass
         with h5py.File(path, "w") as file:
-            file.attrs["backend"] = b"tensorflow"
-            file.attrs["keras_version"] = b"2.2.4-tf"
             yield file
 
 
@@ -71,7 +77,7 @@ def put_weights(root: Any, stored: Mapping[str, Mapping[str, Any]]) -> None:
     root.attrs["backend"] = b"tensorflow"
     root.attrs["keras_version"] = b"2.2.4-tf"
     for name, values in stored.items():
-        put_values(root.create_group(name), values)
+        put_values(root.require_group(name), values)  # one name may be the begin of another
 
 
 def put_values(group: Any, values: Mapping[str, Any]) -> None:
@@ -157,7 +163,7 @@ def _weights_of(layer: Any) -> list[Any]:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Any]:
+def opened(path: Any) -> Iterator[Any]:
     """A file of HDF5 to read. Raises `NotFoundError` without h5py, `DataLossError` where it is damaged."""
     try:
         import h5py
@@ -165,6 +171,9 @@ def opened(path: str) -> Iterator[Any]:
         raise NotFoundError(
             f"{path!r} is a file of HDF5, which h5py reads; it is not installed: pip install 'tfray[hdf5]'"
         ) from error
+    if is_open(path):
+        yield path
+        return
     try:
         with h5py.File(path, "r") as file:
             yield file
@@ -188,6 +197,9 @@ def _names(group: Any, attribute: str) -> list[str]:
 
 def _put_names(group: Any, attribute: str, names: list[str]) -> None:
     encoded = np.array([name.encode() for name in names] or [], "S")
-    parts = np.array_split(encoded, -(-encoded.nbytes // _MOST_BYTES)) if encoded.nbytes > _MOST_BYTES else [encoded]
+    parts, count = [encoded], 1
+    while count < len(names) and any(part.nbytes > _MOST_BYTES for part in parts):
+        count += 1
+        parts = np.array_split(encoded, count)
     for number, part in enumerate(parts):
         group.attrs[attribute if len(parts) == 1 else f"{attribute}{number}"] = part

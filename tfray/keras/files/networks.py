@@ -216,7 +216,7 @@ def restored_network(
         InvalidArgumentError: A layer cannot be made, or takes what no other one gives.
     """
     tensors: dict[tuple[str, int, int], Tensor] = {}
-    waiting: list[tuple[Any, int, Any]] = []
+    waiting: list[tuple[str, Any, int, Any]] = []
     for each in config["layers"]:
         name = each.get("name", each["config"].get("name"))
         if each["class_name"] == "InputLayer":
@@ -225,7 +225,7 @@ def restored_network(
         layer = restored({"class_name": each["class_name"], "config": each["config"]}, custom_objects)
         nodes = each["inbound_nodes"]
         first = 0 if nodes and isinstance(nodes[0], dict) and "args" in nodes[0] else _first_call(layer)
-        waiting += [(layer, number, node) for number, node in enumerate(nodes, first)]
+        waiting += [(name, layer, number, node) for number, node in enumerate(nodes, first)]
 
     def found(origin: Any) -> Tensor:
         name, call, place = origin[:3]
@@ -233,16 +233,16 @@ def restored_network(
 
     while waiting:
         later = []
-        for layer, number, node in waiting:
+        for name, layer, number, node in waiting:
             try:
                 inputs, settings = _call_of(node, found, custom_objects)
             except KeyError:
-                later.append((layer, number, node))
+                later.append((name, layer, number, node))
                 continue
             made = nest.flatten(layer(inputs, **settings))
-            tensors.update({(layer.name, number, place): tensor for place, tensor in enumerate(made)})
+            tensors.update({(name, number, place): tensor for place, tensor in enumerate(made)})
         if len(later) == len(waiting):
-            raise InvalidArgumentError(f"layer {later[0][0].name!r} takes what no other layer gives: {later[0][2]}")
+            raise InvalidArgumentError(f"layer {later[0][0]!r} takes what no other layer gives: {later[0][3]}")
         waiting = later
     return [found(each) for each in _origins(config["input_layers"])], [
         found(each) for each in _origins(config["output_layers"])

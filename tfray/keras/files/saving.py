@@ -31,14 +31,14 @@ _OPTIMIZER: Final = "optimizer_"
 
 
 def save_model(
-    model: Any, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
+    model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
 ) -> None:
     """Write a model to a file, for `load_model`: what it is made of, its weights, and the optimizer with its own.
 
     Args:
         model: The model.
-        filepath: The file, under any name. It is one of HDF5, as TensorFlow has it, if h5py is installed (the extra
-            ``hdf5``), and the model is made of layers; otherwise one of a format of tfray's own.
+        filepath: The file, under any name, or one that h5py has open. It is one of HDF5, as TensorFlow has it, if h5py
+            is installed (the extra ``hdf5``), and the model is made of layers; otherwise of a format of tfray's own.
         overwrite: Whether the file may exist.
         include_optimizer: Whether what `compile` was given, and the optimizer's variables, are written too. An
             optimizer of ``tf.train`` is not: such a model has to be compiled again.
@@ -53,7 +53,8 @@ def save_model(
             f"save_format is {save_format!r}: this writes files of HDF5; tf.saved_model exports models"
         )
     if hdf5_weights.can_write() and model._can_be_cloned():
-        hdf5_models.write_model(model, given_path(filepath, "filepath"), overwrite, include_optimizer)
+        path = filepath if hdf5_weights.is_open(filepath) else given_path(filepath, "filepath")
+        hdf5_models.write_model(model, path, overwrite, include_optimizer)
         return
     told = {
         "model": described(model),
@@ -136,7 +137,7 @@ def in_order(found: Mapping[str, Any], prefix: str = "") -> list[Any]:
     return [found[name] for name in sorted(names, key=lambda name: int(name.removeprefix(prefix)))]
 
 
-def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, compile: bool = True) -> Any:
+def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True) -> Any:
     """Read a model that `save_model`, or a model's `save`, wrote, or TensorFlow or Keras to a file of HDF5.
 
     Args:
@@ -153,6 +154,8 @@ def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, c
         DataLossError: It is damaged.
         NotFoundError: It is a file of HDF5, and h5py is not installed.
     """
+    if hdf5_weights.is_open(filepath):
+        return hdf5_models.read_model(filepath, custom_objects, compile)
     filepath = given_path(filepath, "filepath")
     if is_checkpoint(filepath):
         raise InvalidArgumentError(f"{filepath!r} holds weights alone: make the model, and use its load_weights")

@@ -44,14 +44,15 @@ class InputLayer(Layer):
 
     def __init__(
         self,
-        input_shape: Sequence[int | None] | None = None,
+        input_shape: Sequence[int | None] | int | None = None,
         batch_size: int | None = None,
         dtype: DTypeLike | None = None,
         input_tensor: Tensor | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(input_shape=input_shape, batch_size=batch_size, dtype=dtype or floatx(), name=name, **kwargs)
+        shape = (input_shape,) if isinstance(input_shape, int) else input_shape
+        super().__init__(input_shape=shape, batch_size=batch_size, dtype=dtype or floatx(), name=name, **kwargs)
         self.input_dtype, self.given = dtype, input_tensor
 
     def _taken(self, tensor: Tensor) -> Tensor:

@@ -278,13 +278,24 @@ class Layer(Described):
     def first_scope(self, scope: ScopeLike | None) -> VariableScope:
         """The scope of the layer's variables, which the first call decides: `scope`, or one named after the layer."""
         if self._scope is None:
-            if self._reuse:
-                context = variable_scope(self._base_name if scope is None else scope)
-            else:
-                context = variable_scope(scope, default_name=self._base_name)
-            with context as opened:
-                self._scope = opened
+            while self._scope is None:
+                if self._reuse:
+                    context = variable_scope(self._base_name if scope is None else scope)
+                else:
+                    context = variable_scope(scope, default_name=self._base_name)
+                with context as opened:
+                    self._scope = self.__own_scope(opened, scope is None)
         return self._scope
+
+    def __own_scope(self, opened: VariableScope, is_named_here: bool) -> VariableScope | None:
+        """The scope; None if it is that of another layer, as a scope ``a`` makes names in it, ``a/b``, free again."""
+        if self._in_collections or self._reuse or not is_named_here:
+            return opened
+        taken: set[str] = get_default_graph().extra("keras_layer_scopes", set)
+        if opened.name in taken:
+            return None
+        taken.add(opened.name)
+        return opened
 
     def _regularize_activity(self, outputs: TensorLike) -> None:
         if self._activity_regularizer is None:
