@@ -194,6 +194,20 @@ def test_a_model_without_a_training_step_is_compiled_too(tmp_path):
     assert np.isfinite(loaded.train_on_batch(x, y))
 
 
+def test_without_h5py_models_are_in_a_format_of_tfrays_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("tfray.keras.files.hdf5_weights.can_write", lambda: False)
+    x, y = data(branches)
+    model = branches()
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(x, y, verbose=0)
+    model.save(str(tmp_path / "model.h5"))
+    assert zipfile.is_zipfile(tmp_path / "model.h5")
+    continued = [model.train_on_batch(x, y) for _ in range(2)]
+    with tf.Graph().as_default():
+        loaded = keras.models.load_model(str(tmp_path / "model.h5"))
+        np.testing.assert_allclose([loaded.train_on_batch(x, y) for _ in range(2)], continued, rtol=1e-4)
+
+
 def test_models_that_data_have_built(tmp_path):
     x, _ = data(stack)
     for model in (Small(2), keras.Sequential([layers.Dense(2), Scale(2.0)])):
