@@ -65,7 +65,6 @@ NOT_WANTED: Final = {
     r"contrib\.factorization\.(.*\.)?(GMM\w*|gmm\w*)": "contrib.factorization.KMeans, or scikit-learn's mixtures",
     r"contrib\.learn\.SVM|contrib\.linear_optimizer\b.*|(.*\.)?(Linear)?S(DCA|dca)\w*": "tf.train.FtrlOptimizer on a "
     "linear model",
-    r"(python\.)?keras\.models\.model_from_yaml": "tf.keras.models.model_from_json",
     r"LMDBReader": "tf.data.Dataset.from_generator with the package lmdb, or TFRecord files",
     r"experimental\b.*": "tf.function as it is: a session decides how its operations run",
     r"nondifferentiable_batch_function": "tf.train.batch, or put requests together before a session runs them",

@@ -118,6 +118,19 @@ from tensorflow.python.util.all_util import make_all, remove_undocumented
 from tensorflow.python.keras.engine.base_layer import Layer
 from tensorflow.python.keras.preprocessing.sequence import pad_sequences
 from tensorflow.python.keras._impl.keras.layers import Dense
+from tensorflow.keras.applications.vgg16 import VGG16, decode_predictions, preprocess_input
+from tensorflow.keras.datasets.imdb import get_word_index, load_data
+from tensorflow.keras.wrappers.scikit_learn import KerasClassifier, KerasRegressor
+from tensorflow.python.keras.applications.resnet50 import ResNet50
+from tensorflow.python.keras.backend_config import floatx, image_data_format
+from tensorflow.python.keras.engine.input_layer import Input, InputLayer
+from tensorflow.python.keras.engine.input_spec import InputSpec
+from tensorflow.python.keras.optimizer_v2 import adam, gradient_descent, learning_rate_schedule
+from tensorflow.python.keras.optimizer_v2.optimizer_v2 import OptimizerV2
+from tensorflow.python.keras.saving import hdf5_format, model_config, save
+from tensorflow.python.keras.utils.io_utils import HDF5Matrix
+from tensorflow.python.keras.utils.vis_utils import model_to_dot, plot_model
+from tensorflow.python.keras.wrappers.scikit_learn import KerasClassifier
 from tensorflow.contrib.keras.python.keras.layers import Dense
 from tensorflow.contrib.slim.nets import inception, resnet_v1, vgg
 from tensorflow.contrib.slim.python.slim.nets.resnet_v1 import bottleneck, resnet_v1_block

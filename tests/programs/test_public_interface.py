@@ -55,7 +55,6 @@ def test_differences_for_good_are_there(name):
         ("tf.estimator.experimental.LinearSDCA", "FtrlOptimizer"),
         ("tf.contrib.factorization.WALSModel", "matrix_factorization"),
         ("tf.contrib.factorization.GMM", "KMeans"),
-        ("tf.keras.models.model_from_yaml", "model_from_json"),
         ("tf.train.do_quantize_training_on_graphdef", "fake_quant"),
         ("tf.experimental", "tf.function"),
         ("tf.nondifferentiable_batch_function", "tf.train.batch"),

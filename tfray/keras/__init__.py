@@ -11,6 +11,7 @@ from tfray.lazy_modules import LazyPackage
 if TYPE_CHECKING:
     from tfray.keras import (
         activations,
+        applications,
         backend,
         callbacks,
         constraints,
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
         preprocessing,
         regularizers,
         utils,
+        wrappers,
     )
     from tfray.keras.layers import Input
     from tfray.keras.models import Model, Sequential
 
 # fmt: off
 __all__ = [
-    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "constraints", "datasets", "estimator",
-    "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
-    "regularizers", "utils",
+    "Input", "Model", "Sequential", "activations", "applications", "backend", "callbacks", "constraints", "datasets",
+    "estimator", "experimental", "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
+    "regularizers", "utils", "wrappers",
 ]
 # fmt: on
 

@@ -16,14 +16,28 @@ from tfray.errors import InvalidArgumentError
 from tfray.formats.files import given_path
 from tfray.formats.npy import read_npz
 from tfray.framework import nest
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import layers as keras_layers
 from tfray.keras.backend import learning_phase
 from tfray.keras.files import hdf5_weights, saving
-from tfray.keras.files.saving import clone_model, load_model, model_from_config, model_from_json, save_model
+from tfray.keras.files.networks import (
+    Call,
+    calls_between,
+    described_network,
+    exchanged,
+    restored_input,
+    restored_network,
+)
+from tfray.keras.files.saving import (
+    clone_model,
+    load_model,
+    model_from_config,
+    model_from_json,
+    model_from_yaml,
+    save_model,
+)
 from tfray.keras.layers import Input, InputLayer, Layer
-from tfray.keras.layers.operation_layers import TensorFlowOpLayer
 from tfray.keras.settings import floatx
 from tfray.keras.training import Trainable
 from tfray.library.layers.descriptions import described, restored
@@ -32,7 +46,8 @@ from tfray.ops.arrays import array_ops
 
 # fmt: off
 __all__ = [
-    "Model", "Sequential", "clone_model", "load_model", "model_from_config", "model_from_json", "save_model",
+    "Model", "Sequential", "clone_model", "load_model", "model_from_config", "model_from_json",
+    "model_from_yaml", "save_model",
 ]
 # fmt: on
 
@@ -57,13 +72,15 @@ class Model(Trainable, Layer):
 
     supports_masking = True
     _masks_its_outputs = True
+    _parameters_end_here = True
 
     def __init__(self, inputs: Any = None, outputs: Any = None, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         self._init_training()
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
-        self.__nodes: list[tuple[Any, Any, dict[str, Any], Tensor]] = []
+        self.__calls: list[Call] = []
+        self.__order: list[Any] = []
         self.__single = True
         if inputs is not None:
             self._connect_tensors(inputs, outputs)
@@ -75,18 +92,17 @@ class Model(Trainable, Layer):
                 "The list of inputs passed to the model is redundant. All inputs should only appear once. Found: "
                 f"{self.inputs}"
             )
-        self.__single = not isinstance(outputs, (list, tuple))
-        self.__nodes = _between(self.inputs, self.outputs)
+        self.__single = not isinstance(outputs, (list, tuple, dict)) or len(self.outputs) == 1
+        self.__calls, self.__order = calls_between(self.inputs, self.outputs)
         self.built = True
 
     # -- layers and weights ----------------------------------------------------------------------
 
     @property
     def layers(self) -> list[Any]:
-        """The layers, in the order in which they are run."""
-        if self.inputs and self.__nodes:
-            sources = [history()[tensor][0] for tensor in self.inputs if tensor in history()]
-            return list(dict.fromkeys([*sources, *(node[0] for node in self.__nodes)]))
+        """The layers, farthest from the outputs first."""
+        if self.inputs and self.__calls:
+            return list(self.__order)
         return super()._layers_within()
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
@@ -172,7 +188,7 @@ class Model(Trainable, Layer):
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         """Run the layers on other inputs. A derived class defines this."""
-        if not self.__nodes and not self.inputs:
+        if not self.__calls and not self.inputs:
             raise InvalidArgumentError(f"model {self.name!r} has no layers: give inputs and outputs, or define call")
         known = dict(zip(self.inputs, nest.flatten(inputs), strict=True))
         results = self._rerun(known, lambda layer: layer)
@@ -201,11 +217,11 @@ class Model(Trainable, Layer):
 
     def _rerun(self, known: dict[Tensor, Any], layer_like: Callable[[Any], Any]) -> list[Any]:
         """The outputs for other tensors, which `known` has for those of this model."""
-        for layer, arguments, settings, output in self.__nodes:
-            if output not in known:
+        for layer, arguments, settings, made in self.__calls:
+            if any(output not in known for output in made):
                 inner = nest.map_structure(lambda tensor: known.get(tensor, tensor), arguments)
-                results = layer_like(layer)(inner, **_exchanged(settings, known))
-                known.update(zip(_outputs_of(layer, arguments), nest.flatten(results), strict=False))
+                results = layer_like(layer)(inner, **exchanged(settings, known))
+                known.update(zip(made, nest.flatten(results), strict=False))
         return [known[output] for output in self.outputs]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
@@ -224,10 +240,10 @@ class Model(Trainable, Layer):
         if not self.inputs or len(shapes) != len(self.inputs):
             return super().compute_output_shape(input_shape)
         known = dict(zip(self.inputs, map(TensorShape, shapes), strict=True))
-        for layer, arguments, _, output in self.__nodes:
-            if output not in known:
+        for layer, arguments, _, made in self.__calls:
+            if any(output not in known for output in made):
                 found = layer.compute_output_shape(nest.map_structure(known.__getitem__, arguments))
-                known.update(zip(_outputs_of(layer, arguments), nest.flatten(found), strict=False))
+                known.update(zip(made, nest.flatten(found), strict=False))
         results = [known[output] for output in self.outputs]
         return results[0] if self.__single else results
 
@@ -356,12 +372,22 @@ class Model(Trainable, Layer):
         self.set_weights(values)
 
     def save(
-        self, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
+        self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
     ) -> None:
         """Write the whole model to a file; see `tf.keras.models.save_model`."""
         save_model(self, filepath, overwrite, include_optimizer, save_format)
 
     # -- descriptions ----------------------------------------------------------------------------
+
+    def _connections(self) -> list[tuple[Any, Any]]:
+        """Pairs of layers, the second of which takes what the first has made."""
+        if not self.__calls:
+            return list(zip(self.layers, self.layers[1:], strict=False))
+        known = history()
+        made_by = {tensor: known[tensor][0] for tensor in self.inputs if tensor in known}
+        made_by.update((tensor, call.layer) for call in self.__calls for tensor in call.outputs)
+        pairs = [(made_by.get(source), call.layer) for call in self.__calls for source in call.sources()]
+        return [pair for pair in dict.fromkeys(pairs) if pair[0] is not None]
 
     def get_config(self) -> dict[str, Any]:
         """What makes an equal model, with weights of its own: the layers, and how they were called.
@@ -370,47 +396,27 @@ class Model(Trainable, Layer):
         """
         if type(self) is not Model:
             return super().get_config()
-        numbers = {tensor: number for number, tensor in enumerate(self.inputs)}
-        layers = list(dict.fromkeys(layer for layer, *_ in self.__nodes))
-        calls = []
-        for layer, arguments, settings, output in self.__nodes:
-            if output not in numbers:
-                for made in _outputs_of(layer, arguments):
-                    numbers[made] = len(numbers)
-                given = nest.map_structure(numbers.__getitem__, arguments)
-                further = _exchanged(settings, {tensor: {"tensor": number} for tensor, number in numbers.items()})
-                calls.append({"layer": layers.index(layer), "inputs": given, "settings": further})
-        return {
-            "name": self.name,
-            "trainable": self.trainable,
-            "inputs": [_described_input(tensor) for tensor in self.inputs],
-            "layers": described(layers),
-            "calls": described(calls),
-            "outputs": [numbers[output] for output in self.outputs],
-            "single": self.__single,
-        }
+        network = described_network(self.inputs, self.outputs, self.__calls, self.layers)
+        return {"name": self.name, "trainable": self.trainable, **network}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
         """The model that `get_config` describes."""
         if cls is not Model:
             return super().from_config(config)
-        layers = restored(config["layers"], custom_objects)
-        tensors = [Input(**described_input) for described_input in config["inputs"]]
-        inputs = list(tensors)
-        for call in config["calls"]:
-            layer, arguments = layers[call["layer"]], nest.map_structure(tensors.__getitem__, call["inputs"])
-            layer(arguments, **_with_tensors(restored(call["settings"], custom_objects), tensors))
-            tensors += _outputs_of(layer, arguments)
-        outputs = [tensors[number] for number in config["outputs"]]
-        model = cls(inputs, outputs[0] if config["single"] else outputs, name=config["name"])
-        if not config["trainable"]:
+        inputs, outputs = restored_network(config, custom_objects)
+        model = cls(inputs, outputs, name=config.get("name"))
+        if config.get("trainable") is False:
             model.trainable = False
         return model
 
     def to_json(self, **kwargs: Any) -> str:
         """The description of the model as text, for `tf.keras.models.model_from_json`; `kwargs` go to `json.dumps`."""
         return json.dumps(described(self), **kwargs)
+
+    def to_yaml(self, **kwargs: Any) -> str:
+        """Raises `RuntimeError`, as in later versions of TensorFlow: YAML may hold code."""
+        raise RuntimeError(saving.NO_YAML)
 
 
 class Sequential(Model):
@@ -488,17 +494,24 @@ class Sequential(Model):
         """
         if type(self) is not Sequential:
             return super().get_config()
-        source = _described_input(self.inputs[0]) if self.inputs else None
-        return {"name": self.name, "trainable": self.trainable, "input": source, "layers": described(self._stack)}
+        layers = described(self._stack)
+        if self.inputs and getattr(self._stack[0] if self._stack else None, "batch_input_shape", None) is None:
+            layers.insert(0, described(history()[self.inputs[0]][0]))
+        return {"name": self.name, "trainable": self.trainable, "layers": layers}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Self:
+    def from_config(cls, config: Any, custom_objects: Mapping[str, Any] | None = None) -> Self:
         """The model that `get_config` describes."""
         if cls is not Sequential:
             return super().from_config(config, custom_objects)
-        source = [] if config["input"] is None else [Input(**config["input"])]
-        model = cls([*source, *restored(config["layers"], custom_objects)], name=config["name"])
-        if not config["trainable"]:
+        told: dict[str, Any] = {"layers": config} if isinstance(config, list) else dict(config)
+        model = cls(name=told.get("name"))
+        for each in told["layers"]:
+            is_input = each["class_name"] == "InputLayer"
+            model.add(restored_input(each["config"]) if is_input else restored(each, custom_objects))
+        if not model.inputs and told.get("build_input_shape") is not None:
+            model.build(told["build_input_shape"])
+        if told.get("trainable") is False:
             model.trainable = False
         return model
 
@@ -533,76 +546,6 @@ def _is_stateful(layer: Any) -> bool:
     return bool(getattr(layer, "stateful", False)) or any(map(_is_stateful, inner))
 
 
-def _exchanged(settings: dict[str, Any], tensors: Mapping[Tensor, Any]) -> Any:
-    """Further arguments of a call, with others for their tensors, as far as `tensors` has them."""
-    return nest.map_structure(lambda value: tensors.get(value, value) if isinstance(value, Tensor) else value, settings)
-
-
-def _with_tensors(value: Any, tensors: Sequence[Tensor]) -> Any:
-    """Further arguments of a call, with tensors in place of their numbers."""
-    if isinstance(value, list):
-        return [_with_tensors(item, tensors) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"tensor"}:
-        return tensors[value["tensor"]]
-    return {key: _with_tensors(item, tensors) for key, item in value.items()}
-
-
 def _described_input(tensor: Tensor) -> dict[str, Any]:
     name = tensor.op.name.rpartition("/")[2]
     return {"batch_shape": tensor.shape.as_list(), "dtype": tensor.dtype.name, "name": name}
-
-
-def _outputs_of(layer: Any, inputs: Any) -> list[Tensor]:
-    """The outputs of a layer's call with exactly these inputs."""
-    return [output for output, (made_by, made_of, _) in history().items() if made_by is layer and made_of is inputs]
-
-
-def _between(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[tuple[Any, Any, dict[str, Any], Tensor]]:
-    """Calls of layers that lead from inputs to outputs, in an order in which they can be run."""
-    known = history()
-    nodes: list[tuple[Any, Any, dict[str, Any], Tensor]] = []
-    done, apart = set(inputs), set()
-
-    def visit(tensor: Tensor) -> bool:
-        """Whether a tensor depends on the inputs. What it depends on is put before it."""
-        if tensor in done or tensor in apart:
-            return tensor in done
-        if tensor not in known:
-            return visit_operation(tensor.op)
-        layer, arguments, settings = known[tensor]
-        if arguments is None:
-            raise InvalidArgumentError(
-                f"Graph disconnected: cannot obtain value for tensor {tensor} at layer {layer.name!r}: it is an input, "
-                "and not among those of the model"
-            )
-        further = [value for value in nest.flatten(settings) if isinstance(value, Tensor)]
-        depend = [visit(argument) for argument in (*nest.flatten(arguments), *further) if isinstance(argument, Tensor)]
-        if any(depend):
-            done.add(tensor)
-            nodes.append((layer, arguments, settings, tensor))
-        else:
-            apart.add(tensor)
-        return any(depend)
-
-    def visit_operation(op: Operation) -> bool:
-        if op.type == "Placeholder":
-            raise InvalidArgumentError(
-                f"{op.outputs[0].name!r} is neither an input of the model nor made by a layer of tf.keras of one"
-            )
-        places = [place for place, given in enumerate(op.inputs) if visit(given)]
-        if not places:
-            apart.update(op.outputs)
-            return False
-        layer, arguments = TensorFlowOpLayer(op, places), [op.inputs[place] for place in places]
-        for output in op.outputs:
-            known[output] = (layer, arguments, {})
-            done.add(output)
-            nodes.append((layer, arguments, {}, output))
-        return True
-
-    for output in outputs:
-        if not visit(output):
-            raise InvalidArgumentError(f"{output.name!r} is neither an input of the model nor made of one by layers")
-    return nodes

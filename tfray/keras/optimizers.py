@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.gradients import gradients as gradients_of
@@ -14,6 +16,7 @@ from tfray.keras.backend import get_session, set_value
 from tfray.keras.settings import epsilon as small_number
 from tfray.library.layers.descriptions import Described, deserializer, named_object, restored
 from tfray.library.layers.descriptions import serialize as serialize
+from tfray.library.platform import logging
 from tfray.library.variables.clip import clip_by_norm
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
@@ -66,12 +69,17 @@ class Optimizer(Described):
         self._clipvalue = kwargs.get("clipvalue")
         self._begin()
 
+    @classmethod
+    def _known_arguments(cls) -> set[str]:
+        return {*super()._known_arguments(), *_ALLOWED}
+
     def _begin(self) -> None:
         """Forget the variables, which belong to one graph."""
         self._rate_variable: Any = None
         self._iterations: Any = None
         self._optimizer: TrainOptimizer | None = None
         self._updated: list[Any] = []
+        self._kept: Sequence[Any] | None = None
 
     def fresh(self) -> Optimizer:
         """One like this that has made no step."""
@@ -177,6 +185,29 @@ class Optimizer(Described):
         for variable, value in zip(own, weights, strict=True):
             variable.load(value, get_session())
 
+    def restore_weights(self, weights: Sequence[Any]) -> None:
+        """As `set_weights`, but as soon as the variables are there: `iterations` at once, others with the first step.
+
+        Values that do not fit are left out, with a warning.
+        """
+        if self._optimizer is None and weights:
+            self.iterations.load(weights[0], get_session())
+            self._kept = weights
+        else:
+            self.set_weights(weights)
+
+    def _set_kept(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return
+        own = [tuple(variable.shape.as_list()) for variable in self.weights]
+        if own != [np.shape(value) for value in kept]:
+            logging.warning(
+                "the variables of optimizer %r do not fit: it begins anew, but for the count of its steps", self._name
+            )
+        else:
+            self.set_weights(kept)
+
     # -- steps -----------------------------------------------------------------------------------
 
     def get_gradients(self, loss: Tensor, params: Sequence[Any]) -> list[Any]:
@@ -234,6 +265,7 @@ class Optimizer(Described):
             self._optimizer = optimizer
             made = optimizer.apply_gradients(present, self._counted_by(optimizer), name)
         self._updated += [variable for _, variable in present if not any(variable is each for each in self._updated)]
+        self._set_kept()
         return made
 
     def _counted_by(self, optimizer: TrainOptimizer) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -161,6 +162,10 @@ def _kind(name: str, function: Callable[..., Any], words: str) -> Any:
     class Made(MeanMetricWrapper):
         def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
             super().__init__(function, name, dtype, **kwargs)
+
+        @classmethod
+        def _known_arguments(cls) -> set[str]:
+            return {*super()._known_arguments(), *inspect.signature(function).parameters}
 
     Made.__name__ = Made.__qualname__ = name
     Made.__module__, Made.__doc__ = __name__, f"{words} `name` and `dtype` are optional."

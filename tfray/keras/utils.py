@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
+import tarfile
 import time
+import zipfile
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Listed
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import numpy as np
 
@@ -16,6 +21,9 @@ from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of
 from tfray.framework import nest
 from tfray.keras.batch_sources import Sequence
+from tfray.keras.files.hdf5_matrix import HDF5Matrix as HDF5Matrix
+from tfray.keras.files.model_drawing import model_to_dot as model_to_dot
+from tfray.keras.files.model_drawing import plot_model as plot_model
 from tfray.library.layers.descriptions import CustomObjectScope as CustomObjectScope
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.layers.descriptions import get_custom_objects as get_custom_objects
@@ -26,9 +34,10 @@ from tfray.library.layers.layer_history import history
 
 # fmt: off
 __all__ = [
-    "CustomObjectScope", "Progbar", "Sequence", "custom_object_scope", "deserialize_keras_object",
+    "CustomObjectScope", "HDF5Matrix", "Progbar", "Sequence", "custom_object_scope", "deserialize_keras_object",
     "get_custom_objects", "get_file", "get_registered_name", "get_registered_object", "get_source_inputs",
-    "normalize", "register_keras_serializable", "serialize_keras_object", "to_categorical",
+    "model_to_dot", "normalize", "plot_model", "register_keras_serializable", "serialize_keras_object",
+    "to_categorical",
 ]
 # fmt: on
 
@@ -118,36 +127,61 @@ def get_file(
     archive_format: str = "auto",
     cache_dir: str | None = None,
 ) -> str:
-    """The path of a file that lies where Keras keeps what it has loaded. Nothing is downloaded or unpacked.
+    """The path of a file that lies where Keras keeps what it has loaded, or is copied there. Nothing is downloaded.
 
     Args:
         fname: The file's name, or its absolute path.
-        origin: The address that it has come from, for the error.
-        untar: The path is that of the folder ``fname``, into which ``fname.tar.gz`` has been unpacked.
+        origin: The address that it comes from. One that begins with ``file://`` is copied; others stand in the error.
+        untar: The path is that of the folder ``fname``, into which ``fname.tar.gz`` is unpacked.
         md5_hash: Checksum that the file has to have.
         file_hash: The same, by `hash_algorithm`.
         cache_subdir: Folder beneath `cache_dir`.
         hash_algorithm: ``md5``, ``sha256``, or ``auto``, which goes by the length of the checksum.
-        extract: Accepted: files beside this one have been unpacked already.
-        archive_format: Accepted, likewise.
+        extract: Unpack the file beside itself, if it is an archive.
+        archive_format: ``tar``, ``zip``, ``auto`` for both, or None.
         cache_dir: ``~/.keras``, or what the environment variable KERAS_HOME names, when None.
 
     Raises:
         NotFoundError: It does not lie there.
-        DataLossError: Its checksum is another one.
+        DataLossError: Its checksum is another one, or the archive is damaged.
     """
     home = cache_dir or os.environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
-    path = os.path.join(home, cache_subdir, fname)
-    if not os.path.exists(path):
+    folder = os.path.join(home, cache_subdir)
+    path = os.path.join(folder, fname)
+    packed = f"{path}.tar.gz" if untar else path
+    source = urlsplit(origin)
+    if not os.path.exists(packed) and source.scheme == "file":
+        with failures_of(origin):
+            os.makedirs(os.path.dirname(packed), exist_ok=True)
+            shutil.copyfile(url2pathname(source.path), packed)
+    if not os.path.exists(path if not os.path.exists(packed) else packed):
         raise NotFoundError(f"there is no {path}, and tfray downloads nothing: put {origin} there")
     expected = file_hash or md5_hash
-    if expected and not untar:
+    if expected and os.path.exists(packed):
         name = hash_algorithm if hash_algorithm != "auto" else "sha256" if len(expected) == 64 else "md5"
-        with failures_of(path), open(path, "rb") as file:
+        with failures_of(packed), open(packed, "rb") as file:
             found = hashlib.file_digest(file, name).hexdigest()
         if found != expected:
-            raise DataLossError(f"{path} has the {name} checksum {found}, expected {expected}")
+            raise DataLossError(f"{packed} has the {name} checksum {found}, expected {expected}")
+    if untar and not os.path.exists(path):
+        _unpack(packed, folder, ("tar",))
+    elif extract and archive_format is not None:
+        _unpack(packed, folder, ("tar", "zip") if archive_format == "auto" else (archive_format,))
     return path
+
+
+def _unpack(path: str, folder: str, kinds: Iterable[str]) -> None:
+    """Put what is in an archive into a folder, and nothing outside of it. Files of other kinds are left alone."""
+    with failures_of(path):
+        try:
+            if "tar" in kinds and tarfile.is_tarfile(path):
+                with tarfile.open(path) as tar:
+                    tar.extractall(folder, filter="data")
+            elif "zip" in kinds and zipfile.is_zipfile(path):
+                with zipfile.ZipFile(path) as archive:
+                    archive.extractall(folder)
+        except (tarfile.TarError, zipfile.BadZipFile) as error:
+            raise DataLossError(f"{path} cannot be unpacked: {error}") from error
 
 
 class Progbar:

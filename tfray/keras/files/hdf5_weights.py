@@ -21,6 +21,11 @@ _MOST_BYTES: Final = 64_000
 """Bytes of names in one attribute: HDF5 takes 64 KiB. Keras numbers the attributes when there are more."""
 
 
+def is_open(file: object) -> bool:
+    """Whether it is an open file of h5py."""
+    return hasattr(file, "attrs") and hasattr(file, "create_group")
+
+
 def can_write() -> bool:
     """Whether h5py is installed."""
     return util.find_spec("h5py") is not None
@@ -34,24 +39,57 @@ def is_hdf5(path: str) -> bool:
 
 def write_weights(model: Any, path: str, overwrite: bool) -> None:
     """Write the weights of a model. Raises `AlreadyExistsError` where the file must not exist, and does."""
+    stored = stored_weights(model)  # before the file is touched
+    with new_file(path, overwrite) as file:
+        put_weights(file, stored)
+
+
+def stored_weights(model: Any) -> dict[str, dict[str, Any]]:
+    """The values of weights by their names, for the name of each layer."""
+    return {
+        layer.name: {
+            variable.name: value
+            for variable, value in zip(_weights_of(layer), batch_get_value(_weights_of(layer)), strict=True)
+        }
+        for layer in model.layers
+    }
+
+
+@contextmanager
+def new_file(path: Any, overwrite: bool) -> Iterator[Any]:
+    """A file to write to; one that is open, as it is. Raises `AlreadyExistsError` where it must not exist, and does."""
     import h5py
 
-    variables = {layer.name: _weights_of(layer) for layer in model.layers}
-    stored = {name: batch_get_value(each) for name, each in variables.items()}  # before the file is touched
+    if is_open(path):
+        yield path
+        return
     with failures_of(path):
         # Without `overwrite` the file is made here, so that no other is written to.
         with open(path, "wb" if overwrite else "xb"):
             pass
         with h5py.File(path, "w") as file:
-            _put_names(file, "layer_names", list(variables))
-            file.attrs["backend"] = b"tensorflow"
-            file.attrs["keras_version"] = b"2.2.4-tf"
-            for name, values in stored.items():
-                group = file.create_group(name)
-                names = [variable.name for variable in variables[name]]
-                _put_names(group, "weight_names", names)
-                for each, value in zip(names, values, strict=True):
-                    group.create_dataset(each, data=value)
+            yield file
+
+
+def put_weights(root: Any, stored: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write what `stored_weights` gave into a group."""
+    _put_names(root, "layer_names", list(stored))
+    root.attrs["backend"] = b"tensorflow"
+    root.attrs["keras_version"] = b"2.2.4-tf"
+    for name, values in stored.items():
+        put_values(root.require_group(name), values)  # one name may be the begin of another
+
+
+def put_values(group: Any, values: Mapping[str, Any]) -> None:
+    """Write arrays into a group, and their names in order."""
+    _put_names(group, "weight_names", list(values))
+    for name, value in values.items():
+        group.create_dataset(name, data=value)
+
+
+def read_values(group: Any) -> dict[str, Any]:
+    """What `put_values` has written: datasets by their names."""
+    return {name: group[name] for name in _names(group, "weight_names")}
 
 
 def read_weights(model: Any, path: str, by_name: bool) -> None:
@@ -68,12 +106,16 @@ def read_weights(model: Any, path: str, by_name: bool) -> None:
         ValueError: The file holds the weights of another model. None is changed.
         DataLossError: It is damaged.
     """
-    with _opened(path) as file:
-        root = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
-        groups = {name: root[name] for name in _names(root, "layer_names")}
-        stored = {name: [group[each] for each in _names(group, "weight_names")] for name, group in groups.items()}
-        pairs = _by_name(model, stored) if by_name else _in_order(model, stored)
-        batch_set_value([(variable, np.asarray(values[()])) for variable, values in pairs])
+    with opened(path) as file:
+        set_weights(model, file, by_name)
+
+
+def set_weights(model: Any, file: Any, by_name: bool) -> None:
+    """Set the weights of a model to those of an open file."""
+    root = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
+    stored = {name: list(read_values(root[name]).values()) for name in _names(root, "layer_names")}
+    pairs = _by_name(model, stored) if by_name else _in_order(model, stored)
+    batch_set_value([(variable, np.asarray(values[()])) for variable, values in pairs])
 
 
 def _by_name(model: Any, stored: Mapping[str, list[Any]]) -> list[tuple[Any, Any]]:
@@ -121,13 +163,17 @@ def _weights_of(layer: Any) -> list[Any]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Any]:
+def opened(path: Any) -> Iterator[Any]:
+    """A file of HDF5 to read. Raises `NotFoundError` without h5py, `DataLossError` where it is damaged."""
     try:
         import h5py
     except ImportError as error:
         raise NotFoundError(
             f"{path!r} is a file of HDF5, which h5py reads; it is not installed: pip install 'tfray[hdf5]'"
         ) from error
+    if is_open(path):
+        yield path
+        return
     try:
         with h5py.File(path, "r") as file:
             yield file
@@ -151,6 +197,9 @@ def _names(group: Any, attribute: str) -> list[str]:
 
 def _put_names(group: Any, attribute: str, names: list[str]) -> None:
     encoded = np.array([name.encode() for name in names] or [], "S")
-    parts = np.array_split(encoded, -(-encoded.nbytes // _MOST_BYTES)) if encoded.nbytes > _MOST_BYTES else [encoded]
+    parts, count = [encoded], 1
+    while count < len(names) and any(part.nbytes > _MOST_BYTES for part in parts):
+        count += 1
+        parts = np.array_split(encoded, count)
     for number, part in enumerate(parts):
         group.attrs[attribute if len(parts) == 1 else f"{attribute}{number}"] = part

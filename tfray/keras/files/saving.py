@@ -1,7 +1,8 @@
 """Whole Keras models in files: what they are made of, their weights, and how far training has come.
 
-A file is one of NumPy's, ``npz``: the weights by number, those of the optimizer likewise, and the description of the
-model as JSON. TensorFlow writes HDF5 instead, of which weights alone are read (see `hdf5_weights`).
+A file is one of HDF5, as TensorFlow writes it (see `hdf5_models`). Where h5py is not installed, and for models of
+derived classes, it is one of NumPy's, ``npz``: the weights by number, those of the optimizer likewise, and the
+description of the model as JSON.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tfray.errors import AlreadyExistsError, InvalidArgumentError
 from tfray.formats.files import failures_of, given_path
 from tfray.formats.npy import read_npz
 from tfray.framework.call_errors import damage_reported
+from tfray.keras.files import hdf5_models, hdf5_weights
 from tfray.keras.optimizers import of_train
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.platform import logging
@@ -26,18 +28,17 @@ from tfray.training.checkpoints.saver import Saver
 
 _DESCRIPTION: Final = "model"
 _OPTIMIZER: Final = "optimizer_"
-_HDF5: Final = b"\x89HDF\r\n\x1a\n"
-"""With what files of HDF5 begin."""
 
 
 def save_model(
-    model: Any, filepath: str, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
+    model: Any, filepath: Any, overwrite: bool = True, include_optimizer: bool = True, save_format: str | None = None
 ) -> None:
     """Write a model to a file, for `load_model`: what it is made of, its weights, and the optimizer with its own.
 
     Args:
         model: The model.
-        filepath: The file, under any name.
+        filepath: The file, under any name, or one that h5py has open. It is one of HDF5, as TensorFlow has it, if h5py
+            is installed (the extra ``hdf5``), and the model is made of layers; otherwise of a format of tfray's own.
         overwrite: Whether the file may exist.
         include_optimizer: Whether what `compile` was given, and the optimizer's variables, are written too. An
             optimizer of ``tf.train`` is not: such a model has to be compiled again.
@@ -45,12 +46,16 @@ def save_model(
 
     Raises:
         InvalidArgumentError: A part cannot be described, such as a `Lambda` layer with a function without a name; or
-            `save_format` is given.
+            there is no such `save_format`.
     """
     if save_format not in (None, "h5"):
         raise InvalidArgumentError(
-            f"save_format is {save_format!r}: tfray writes a format of its own here; tf.saved_model exports models"
+            f"save_format is {save_format!r}: this writes files of HDF5; tf.saved_model exports models"
         )
+    if hdf5_weights.can_write() and model._can_be_cloned():
+        path = filepath if hdf5_weights.is_open(filepath) else given_path(filepath, "filepath")
+        hdf5_models.write_model(model, path, overwrite, include_optimizer)
+        return
     told = {
         "model": described(model),
         "inputs": [[tensor.shape.as_list()[1:], tensor.dtype.name] for tensor in model.inputs],
@@ -132,8 +137,8 @@ def in_order(found: Mapping[str, Any], prefix: str = "") -> list[Any]:
     return [found[name] for name in sorted(names, key=lambda name: int(name.removeprefix(prefix)))]
 
 
-def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, compile: bool = True) -> Any:
-    """Read a model that `save_model`, or a model's `save`, wrote.
+def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True) -> Any:
+    """Read a model that `save_model`, or a model's `save`, wrote, or TensorFlow or Keras to a file of HDF5.
 
     Args:
         filepath: The file.
@@ -144,15 +149,21 @@ def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, c
         The model. Training goes on where it was when it was saved.
 
     Raises:
-        InvalidArgumentError: It holds weights alone, is a file of HDF5 or a folder, or names what is not in
-            `custom_objects`.
+        InvalidArgumentError: It holds weights alone, is a folder, or names what is not in `custom_objects`. A layer
+            is made of code of Python that stands in the file, which is never executed.
         DataLossError: It is damaged.
+        NotFoundError: It is a file of HDF5, and h5py is not installed.
     """
+    if hdf5_weights.is_open(filepath):
+        return hdf5_models.read_model(filepath, custom_objects, compile)
     filepath = given_path(filepath, "filepath")
     if is_checkpoint(filepath):
         raise InvalidArgumentError(f"{filepath!r} holds weights alone: make the model, and use its load_weights")
     with failures_of(filepath):
-        _refuse_others(filepath)
+        if os.path.isdir(filepath):
+            raise InvalidArgumentError(f"{filepath!r} is a folder: tf.saved_model.load reads saved models")
+        if hdf5_weights.is_hdf5(filepath):
+            return hdf5_models.read_model(filepath, custom_objects, compile)
         found = read_npz(filepath)
     if _DESCRIPTION not in found:
         raise InvalidArgumentError(f"{filepath!r} holds weights alone: make the model, and use its load_weights")
@@ -170,17 +181,6 @@ def load_model(filepath: str, custom_objects: Mapping[str, Any] | None = None, c
             model._prepare_training(targets)
             model.optimizer.set_weights(in_order(found, _OPTIMIZER))
     return model
-
-
-def _refuse_others(filepath: str) -> None:
-    if os.path.isdir(filepath):
-        raise InvalidArgumentError(f"{filepath!r} is a folder: tf.saved_model.load reads saved models")
-    with open(filepath, "rb") as file:
-        if file.read(len(_HDF5)) == _HDF5:
-            raise InvalidArgumentError(
-                f"{filepath!r} is a file of HDF5, which tfray does not read: write the weights with NumPy where it was "
-                "made, and give them to set_weights of the same model here"
-            )
 
 
 def _example(shape: list[int | None], dtype: str) -> np.ndarray:
@@ -209,6 +209,17 @@ def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None =
     with damage_reported("the description of a model"):
         config = json.loads(json_string)
     return model_from_config(config, custom_objects)
+
+
+NO_YAML: Final = (
+    "models are not written as YAML or read from it, because that may hold code which is executed: use `to_json` and "
+    "`model_from_json`"
+)
+
+
+def model_from_yaml(yaml_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """Raises `RuntimeError`, as in later versions of TensorFlow: YAML may hold code."""
+    raise RuntimeError(NO_YAML)
 
 
 def clone_model(model: Any, input_tensors: Any = None, clone_function: Callable[[Any], Any] | None = None) -> Any:

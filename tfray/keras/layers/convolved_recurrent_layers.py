@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras.backend import learning_phase
@@ -112,7 +112,15 @@ class ConvLSTM2D(RecurrentLayer):
     _cell = ConvLSTM2DCell
 
 
+_FIXED: Final = (
+    "activation", "recurrent_activation", "use_bias", "dropout", "recurrent_dropout", "implementation", "unroll",
+)  # fmt: skip
+"""What TensorFlow's layers do not take."""
+
+
 class _CuDNNGRUCell(GRUCell):
+    _fixed = (*_FIXED, "reset_after")
+
     def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(units, "tanh", "sigmoid", True, *args, reset_after=True, **kwargs)
 
@@ -125,6 +133,8 @@ class _CuDNNGRUCell(GRUCell):
 
 
 class _CuDNNLSTMCell(LSTMCell):
+    _fixed = _FIXED
+
     def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
         super().__init__(units, "tanh", "sigmoid", True, *args, **kwargs)
 

@@ -190,6 +190,8 @@ class _Sized(Layer):
         self.data_format = data_format or image_data_format()
 
     def _pairs(self, sizes: Any, what: str) -> list[list[int]]:
+        if sizes is None:
+            raise ValueError(f"`{what}` should be a number, or {self._dimensions} of them, or of pairs. Found: None")
         if self._dimensions == 1 and isinstance(sizes, Sequence):
             sizes = [sizes]
         every = sizes if isinstance(sizes, Sequence) else [sizes] * self._dimensions
@@ -231,10 +233,9 @@ class ZeroPadding3D(_ZeroPadding):
 
 
 class _Cropping(_Sized):
-    def __init__(self, cropping: Any = None, data_format: str | None = None, **kwargs: Any) -> None:
+    def __init__(self, cropping: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        ones = 1 if self._dimensions != 2 else 0
-        self.cropping = self._pairs(ones if cropping is None else cropping, "cropping")
+        self.cropping = self._pairs(cropping, "cropping")
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         whole: list[slice] = [slice(None)] * self._first()
@@ -251,6 +252,9 @@ class Cropping2D(_Cropping):
     """Cuts rows and columns off images; `cropping` as the padding of `ZeroPadding2D`."""
 
     _dimensions = 2
+
+    def __init__(self, cropping: Any = 0, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(cropping, data_format, **kwargs)
 
 
 class Cropping3D(_Cropping):

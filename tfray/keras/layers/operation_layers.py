@@ -15,7 +15,7 @@ from tfray.library.layers.keras_layer import Layer
 from tfray.library.variables.kept_session import get_session
 from tfray.ops.arrays.source_ops import constant, placeholder
 
-__all__ = ["TensorFlowOpLayer"]
+__all__ = ["ScaledSum", "TensorFlowOpLayer"]
 
 
 class TensorFlowOpLayer(Layer):
@@ -57,6 +57,10 @@ class TensorFlowOpLayer(Layer):
         return {"name": self.name, "trainable": self.trainable, "graph": written, "places": self._places}
 
     @classmethod
+    def _known_arguments(cls) -> set[str]:
+        return {"name", "trainable", "graph", "places"}
+
+    @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
         """What `get_config` describes, made anew."""
         definition = GraphDef.FromString(base64.b64decode(config["graph"]))
@@ -66,3 +70,15 @@ class TensorFlowOpLayer(Layer):
 
 
 _NAME: Final = "operation"
+
+
+class ScaledSum(Layer):
+    """The first input, and `scale` times the second."""
+
+    def __init__(self, scale: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.scale = scale
+
+    def call(self, inputs: Any, **kwargs: Any) -> Any:
+        first, second = inputs
+        return first + second * self.scale

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Self
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
@@ -17,6 +17,7 @@ from tfray.keras.backend import get_uid, learning_phase
 from tfray.keras.layers.keras_variants import InKeras
 from tfray.keras.settings import floatx, image_data_format
 from tfray.library.layers import core_layers, feature_column, normalization_layers
+from tfray.library.layers.descriptions import restored
 from tfray.library.layers.keras_layer import Layer
 from tfray.library.layers.layer_history import history
 from tfray.ops.arrays import array_ops
@@ -43,15 +44,30 @@ class InputLayer(Layer):
 
     def __init__(
         self,
-        input_shape: Sequence[int | None] | None = None,
+        input_shape: Sequence[int | None] | int | None = None,
         batch_size: int | None = None,
         dtype: DTypeLike | None = None,
         input_tensor: Tensor | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(input_shape=input_shape, batch_size=batch_size, dtype=dtype, name=name, **kwargs)
+        shape = (input_shape,) if isinstance(input_shape, int) else input_shape
+        super().__init__(input_shape=shape, batch_size=batch_size, dtype=dtype or floatx(), name=name, **kwargs)
         self.input_dtype, self.given = dtype, input_tensor
+
+    def _taken(self, tensor: Tensor) -> Tensor:
+        """A tensor, whose layer this is from now on."""
+        history()[tensor] = (self, None, {})
+        self._recorded_calls.append((tensor, tensor))
+        self.built = True
+        return tensor
+
+    def get_config(self) -> dict[str, Any]:
+        """What makes an equal input."""
+        shape, dtype = self.batch_input_shape, self.dtype.name
+        if self.given is not None:
+            shape, dtype = self.given.shape.as_list(), self.given.dtype.name
+        return {"batch_input_shape": shape, "dtype": dtype, "sparse": False, "name": self.name}
 
 
 def Input(
@@ -74,8 +90,7 @@ def Input(
     """
     if tensor is not None:
         tensor = convert_to_tensor(tensor)
-        history()[tensor] = (InputLayer(name=name or tensor.op.name.replace("/", "_"), input_tensor=tensor), None, {})
-        return tensor
+        return InputLayer(name=name or tensor.op.name.replace("/", "_"), input_tensor=tensor)._taken(tensor)
     if isinstance(shape, int):
         shape = (shape,)
     if batch_shape is None:
@@ -84,8 +99,7 @@ def Input(
         batch_shape = (batch_size, *shape)
     name = name or f"input_{get_uid('input')}"
     tensor = placeholder(dtype or floatx(), list(batch_shape), name=name)
-    history()[tensor] = (InputLayer(name=name), None, {})
-    return tensor
+    return InputLayer(name=name, batch_input_shape=tuple(batch_shape), dtype=dtype)._taken(tensor)
 
 
 class Dense(InKeras, core_layers.Dense):
@@ -303,6 +317,11 @@ class SpatialDropout1D(_SpatialDropout):
 
     def __init__(self, rate: float, **kwargs: Any) -> None:
         super().__init__(rate, **kwargs)
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer; the order of channels alone if it is not the usual one."""
+        config = super().get_config()
+        return {name: item for name, item in config.items() if (name, item) != ("data_format", "channels_last")}
 
 
 class SpatialDropout2D(_SpatialDropout):
@@ -591,6 +610,8 @@ class Lambda(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        if not callable(function):
+            raise InvalidArgumentError(f"{function!r} is no function")
         self.function = function
         self.arguments = arguments or {}
         self.mask = mask
@@ -609,6 +630,30 @@ class Lambda(Layer):
             more["training"] = training
         return self.function(inputs, **more)
 
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """The layer that a configuration describes, such as Keras writes, whose functions are named.
+
+        Raises:
+            InvalidArgumentError: It has a function's code, not its name.
+        """
+        settings = {name: value for name, value in config.items() if name not in _OF_KERAS}
+        for name in ("function", "output_shape", "mask"):
+            is_code = config.get(f"{name}_type") == "lambda" or isinstance(config.get(name), dict)
+            if is_code and not callable(config.get(name)):
+                raise InvalidArgumentError(
+                    f"Lambda layer {config.get('name')!r} has code of Python as its {name}, which is never executed "
+                    "here: build the model by the program that made it, with functions that `def` names, and load the "
+                    "weights of the file by load_weights"
+                )
+            if config.get(f"{name}_type") == "function" and isinstance(config.get(name), str):
+                settings[name] = restored({"function": config[name]})
+        return super().from_config(settings)
+
+    @classmethod
+    def _known_arguments(cls) -> set[str]:
+        return {*super()._known_arguments(), *_OF_KERAS}
+
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The mask that the layer was made with, or what its function gives."""
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
@@ -623,3 +668,7 @@ class Lambda(Layer):
         if isinstance(self._output_shape, list):
             return [batch.concatenate(TensorShape(shape)) for shape in self._output_shape]
         return batch.concatenate(TensorShape(self._output_shape))
+
+
+_OF_KERAS: Final = ("function_type", "module", "output_shape_type", "output_shape_module", "mask_type", "mask_module")
+"""What Keras writes of functions beside their names."""

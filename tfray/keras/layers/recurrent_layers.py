@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -48,7 +48,12 @@ class _RecurrentCell(Layer):
         **kwargs: As for `Layer`.
     """
 
+    _fixed: ClassVar[tuple[str, ...]] = ()  # arguments that a derived class gives itself
     _gates = 1
+
+    @classmethod
+    def _parameters(cls) -> dict[str, inspect.Parameter]:
+        return {name: each for name, each in super()._parameters().items() if name not in cls._fixed}
 
     def __init__(
         self,
@@ -155,6 +160,8 @@ class SimpleRNNCell(_RecurrentCell):
     """The cell of `SimpleRNN`: the activation of inputs and state, each times weights. Arguments: `units`,
     `activation`, `use_bias`, `kernel_initializer`, `recurrent_initializer`, `bias_initializer`.
     """
+
+    _fixed = ("recurrent_activation",)
 
     def __init__(self, units: int, activation: Any = "tanh", use_bias: bool = True, *args: Any, **kwargs: Any) -> None:
         super().__init__(units, activation, None, use_bias, *args, **kwargs)
@@ -486,7 +493,13 @@ class RNN(Layer):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer; and how many constants it was called with, if any."""
         own = super().get_config()
+        if "cell" in own:
+            own["cell"] = self.cell  # one, where there was a list of them
         return {**own, "num_constants": self._constant_count} if self._constant_count else own
+
+    @classmethod
+    def _known_arguments(cls) -> set[str]:
+        return {*super()._known_arguments(), "num_constants"}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
@@ -554,10 +567,14 @@ class RecurrentLayer(RNN):
         super().__init__(self._cell(*args, **kwargs), **of_layers)
 
     @classmethod
+    def _parameters(cls) -> dict[str, inspect.Parameter]:
+        of_layers = {name: each for name, each in RNN._parameters().items() if name not in ("cell", *cls._cell._fixed)}
+        return {**cls._cell._parameters(), **of_layers}
+
+    @classmethod
     def _of_cells(cls) -> frozenset[str]:
         """Attributes of the layer that are those of its cell."""
-        made = (inspect.signature(kind).parameters for kind in cls._cell.__mro__ if issubclass(kind, _RecurrentCell))
-        return frozenset(name for parameters in made for name in parameters) - {"args", "kwargs"}
+        return frozenset(cls._cell._parameters())
 
     def __getattr__(self, name: str) -> Any:
         if "cell" in vars(self) and name in (*self._of_cells(), "kernel", "recurrent_kernel", "bias"):

@@ -1,8 +1,9 @@
 """Layers, optimizers, losses and models as plain data, which JSON can hold, and what that data describes.
 
 What a class of tfray's or of the program's is made with is remembered, so that `get_config` can tell it. Classes and
-functions of tfray are named by their module, ``layers.Dense``; those of a program by their bare names, for which
-`restored` is given a dictionary.
+functions are named as Keras names them, ``Dense``; those of a program too, for which `restored` is given a dictionary.
+What another one of tfray hides, such as a metric that is called like a loss, is named with its module,
+``metrics.MeanSquaredError``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tfray.errors import InvalidArgumentError
 from tfray.framework.call_errors import DAMAGE, reason_of
 from tfray.framework.dtypes import DType
 from tfray.framework.tensor_shape import Dimension, TensorShape
+from tfray.library.variables.initializers import Initializer
 
 _KERAS: Final = "layers models activations initializers regularizers constraints losses metrics optimizers"
 _MODULES: Final = {
@@ -32,6 +34,35 @@ _MODULES: Final = {
 }
 """Modules whose public names may stand in descriptions."""
 
+
+# fmt: off
+_SHORT: Final = (
+    "layers", "models", "initializers", "regularizers", "constraints", "optimizers", "schedules", "losses", "metrics",
+)
+# fmt: on
+"""Those in which names without a module are looked for, in this order."""
+
+_OTHER_NAMES: Final = {
+    "Functional": "models.Model",
+    "BatchNormalizationV1": "layers.BatchNormalization",
+    "BatchNormalizationV2": "layers.BatchNormalization",
+    "GlorotNormal": "initializers.glorot_normal",
+    "GlorotUniform": "initializers.glorot_uniform",
+    "HeNormal": "initializers.he_normal",
+    "HeUniform": "initializers.he_uniform",
+    "LecunNormal": "initializers.lecun_normal",
+    "LecunUniform": "initializers.lecun_uniform",
+    "L1": "regularizers.l1",
+    "L2": "regularizers.l2",
+}
+"""Further names, which files of other versions of Keras have."""
+
+_FURTHER_KEYS: Final = {"module", "registered_name", "build_config", "shared_object_id"}
+"""What Keras 2.12 and later write beside the name of a class and its configuration."""
+
+_WITHOUT_EFFECT: Final = {"groups": 1, "renorm_momentum": 0.99, "ema_momentum": 0.99, "num_cols": 1}
+_ACCEPTED: Final = {"implementation", "jit_compile", "is_legacy_optimizer", "seed", "fn"}
+"""Arguments of other versions of Keras that change nothing where they are not known, whatever their value."""
 
 _custom_objects: Final[dict[str, Any]] = {}
 
@@ -122,6 +153,13 @@ class _SignatureOfInit:
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
+_UNSAID: Final = {
+    "adjustment", "fused", "implementation", "renorm", "renorm_clipping", "renorm_momentum", "time_major",
+    "virtual_batch_size", "zero_output_for_mask",
+}  # fmt: skip
+"""Arguments that stand in no configuration while they have their defaults: not every version of Keras knows them."""
+
+
 class Described:
     """A mixin for classes that are described by the arguments with which they are made."""
 
@@ -135,13 +173,46 @@ class Described:
         return made
 
     def get_config(self) -> dict[str, Any]:
-        """The arguments with which it was made, by name. What has no name is in the list ``args``."""
+        """The arguments with which it was made, by name, and defaults of others. What has no name is in ``args``."""
         args, kwargs = self._made_with
-        parameters = list(inspect.signature(type(self)).parameters.values())
-        named = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        parameters = self._parameters()
+        named = [name for name, parameter in parameters.items() if parameter.kind is not parameter.KEYWORD_ONLY]
         if len(args) > len(named):
             return {"args": list(args), **kwargs}
-        return {**dict(zip(named, args, strict=False)), **kwargs}
+        defaults = {
+            # Some defaults are classes, of which layers make objects.
+            name: parameter.default() if hasattr(parameter.default, "from_config") else parameter.default
+            for name, parameter in parameters.items()
+            if parameter.default is not parameter.empty and name not in _UNSAID
+        }
+        return {**defaults, **dict(zip(named, args, strict=False)), **kwargs}
+
+    @classmethod
+    def _parameters(cls) -> dict[str, inspect.Parameter]:
+        """The parameters, those behind ``*args`` and ``**kwargs`` too; first those that may be given by place."""
+        by_place: dict[str, inspect.Parameter] = {}
+        by_name: dict[str, inspect.Parameter] = {}
+        is_by_place = True
+        for kind in cls.__mro__:
+            if "_parameters_end_here" in vars(kind):
+                break
+            if "__init__" not in vars(kind):
+                continue
+            own = list(inspect.signature(vars(kind)["__init__"]).parameters.values())[1:]
+            for each in own:
+                if each.kind is each.POSITIONAL_OR_KEYWORD and is_by_place and each.name not in by_name:
+                    by_place.setdefault(each.name, each)
+                elif each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY):
+                    by_name.setdefault(each.name, each.replace(kind=each.KEYWORD_ONLY))
+            is_by_place = any(each.kind is each.VAR_POSITIONAL for each in own)
+            if not any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in own):
+                break
+        return {**by_place, **{name: each for name, each in by_name.items() if name not in by_place}}
+
+    @classmethod
+    def _known_arguments(cls) -> set[str]:
+        """What a configuration may have."""
+        return {*cls._parameters(), "args"}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
@@ -176,10 +247,38 @@ def described(value: object) -> Any:
     if isinstance(value, Dimension):
         return value.value
     if not isinstance(value, type) and hasattr(value, "get_config"):
-        return {"class_name": _name_of(type(value)), "config": described(value.get_config())}
+        config = described(value.get_config())
+        if type(value).__module__.startswith("tfray."):
+            config = _as_keras_has_it(config, isinstance(value, Initializer))
+        return {"class_name": _name_of(type(value)), "config": config}
     if isinstance(value, type) or inspect.isroutine(value):
         return {"function": _name_of(value)}
     raise InvalidArgumentError(f"{value!r} cannot be described: numbers, texts, and objects with get_config can be")
+
+
+def _as_keras_has_it(config: dict[str, Any], is_initializer: bool) -> dict[str, Any]:
+    """Names alone of functions that `tf.keras.activations` has; no dtype float32, which later initializers refuse."""
+    known = {*importlib.import_module(_MODULES["activations"]).__all__}
+    known |= {*importlib.import_module("tfray.library.layers.named_activations").OF_NN}
+    found = {name: item for name, item in config.items() if not is_initializer or (name, item) != ("dtype", "float32")}
+    for name, item in found.items():
+        if name.endswith("activation") and isinstance(item, dict) and item.keys() == {"function"}:
+            own = item["function"].rpartition(".")[2]
+            found[name] = own if own in known else item
+    return found
+
+
+def without_modules(value: Any) -> Any:
+    """A description whose functions are names alone, and whose classes are without modules, as Keras has them."""
+    if isinstance(value, list):
+        return [without_modules(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"function"}:
+        return value["function"].rpartition(".")[2]
+    if value.keys() == {"class_name", "config"}:
+        value = {**value, "class_name": value["class_name"].rpartition(".")[2]}
+    return {key: without_modules(item) for key, item in value.items()}
 
 
 def _name_of(value: type | Callable[..., object]) -> str:
@@ -189,7 +288,9 @@ def _name_of(value: type | Callable[..., object]) -> str:
     for short, module_name in _MODULES.items():
         module = importlib.import_module(module_name)
         if name in module.__all__ and getattr(module, name) is value:
-            return f"{short}.{name}"
+            return name if isinstance(value, type) and _public(name) is value else f"{short}.{name}"
+        if getattr(module, _OTHER_NAMES.get(name, "").rpartition(".")[2], None) is value:
+            return name
     if not name.isidentifier():
         raise InvalidArgumentError(
             f"{value!r} cannot be described, because it has no name: use a function that `def` names, and give it as "
@@ -198,34 +299,76 @@ def _name_of(value: type | Callable[..., object]) -> str:
     return str(name)
 
 
-def restored(value: object, custom_objects: Mapping[str, object] | None = None) -> Any:
-    """What `described` gave, as objects again.
+def restored(value: object, custom_objects: Mapping[str, object] | None = None, first: str = "layers") -> Any:
+    """What `described` gave, as objects again; also what versions of Keras describe.
 
     Args:
         value: The description.
         custom_objects: Classes and functions of the program, by name.
+        first: The module of ``tf.keras`` in which names without a module are looked for before others.
 
     Raises:
         InvalidArgumentError: It names what is not there, or describes nothing that can be made.
     """
+    with CustomObjectScope(custom_objects or {}):
+        return _restored(value, first)
+
+
+def _restored(value: object, first: str = "layers") -> Any:
     if isinstance(value, list):
-        return [restored(item, custom_objects) for item in value]
+        return [_restored(item, first) for item in value]
     if not isinstance(value, Mapping):
         return value
     if value.keys() == {"function"}:
-        return _named(value["function"], custom_objects)
-    if value.keys() != {"class_name", "config"}:
-        return {key: restored(item, custom_objects) for key, item in value.items()}
-    found = _named(value["class_name"], custom_objects)
-    config = restored(value["config"], custom_objects)
-    if not isinstance(found, type) or not hasattr(found, "from_config") or not isinstance(config, dict):
+        return _named(value["function"], first)
+    if not {"class_name", "config"} <= value.keys() <= {"class_name", "config", *_FURTHER_KEYS}:
+        return {key: _restored(item, first) for key, item in value.items()}
+    if value["class_name"] == "DTypePolicy":
+        return value["config"]["name"]
+    if value["class_name"] == "function":
+        return _named(value["config"], first)
+    found = _named(value["class_name"], first)
+    is_ours = str(found.__module__).startswith("tfray.")
+    is_network = is_ours and hasattr(found, "_can_be_cloned")  # it restores its layers itself
+    config = value["config"] if is_network else _restored(value["config"])
+    makes = getattr(found, "from_config", None)
+    if makes is None and value["class_name"] in _OTHER_NAMES:
+        makes = _maker(found)
+    if makes is None or not isinstance(config, (dict, list) if is_network else dict):
         raise InvalidArgumentError(f"{value['class_name']!r} is no class that has from_config")
+    if is_ours and not is_network and isinstance(config, dict):
+        config = _understood(found, config)
     try:
-        return found.from_config(config)
+        return makes(config)
     except InvalidArgumentError:
         raise
     except DAMAGE as error:
         raise InvalidArgumentError(f"{value['class_name']!r} cannot be made of {config}: {reason_of(error)}") from error
+
+
+def _maker(function: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
+    """What makes things of configurations by a function that takes these as arguments."""
+
+    def make(config: dict[str, Any]) -> Any:
+        return function(*config.values()) if len(config) == 1 else function(**config)
+
+    return make
+
+
+def _understood(found: Any, config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration without what other versions of Keras have in it, as far as it changes nothing."""
+    if isinstance(found, type) and issubclass(found, Described):
+        known = found._known_arguments()
+    else:
+        known = {*inspect.signature(found).parameters}
+        known |= {*config} if len(config) == 1 and not isinstance(found, type) else set()
+    kept: dict[str, Any] = {}
+    for name, item in config.items():
+        if name in known:
+            kept[name] = item
+        elif item and name not in _ACCEPTED and _WITHOUT_EFFECT.get(name) != item:
+            raise InvalidArgumentError(f"{found.__name__} has no argument {name!r}, for which there is {item!r}")
+    return kept
 
 
 def serialize(value: object) -> Any:
@@ -270,11 +413,25 @@ def named_object(name: str, known: Mapping[str, object], what: str) -> Any:
     return found() if isinstance(found, type) else found
 
 
-def _named(name: object, custom_objects: Mapping[str, object] | None) -> Any:
+def _public(name: str, first: str = "layers") -> Any:
+    """What a name without a module stands for among the public names of `tf.keras`, or None."""
+    for short in (first, *_SHORT):
+        module = importlib.import_module(_MODULES[short])
+        if name in module.__all__:
+            return getattr(module, name)
+    return None
+
+
+def _named(name: object, first: str = "layers") -> Any:
+    name = _OTHER_NAMES.get(str(name), name)
     short, _, own = str(name).rpartition(".")
-    known = {**_custom_objects, **(custom_objects or {})}
+    known = _custom_objects
     if str(name) in _registered_names.values():
         return known[str(name)]
+    if not short and own not in known:
+        found = _public(own.rpartition(">")[2], first)
+        if found is not None:
+            return found
     if not short and own in known:
         return known[own]
     module = importlib.import_module(_MODULES[short]) if short in _MODULES else None

@@ -82,6 +82,7 @@ class Layer(Described):
 
     supports_masking: bool = False
     stateful: bool = False
+    _parameters_end_here: ClassVar[bool] = True
     _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
     _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
     _masks_its_outputs: ClassVar[bool] = False  # the outputs already have the masks that they are to have
@@ -277,13 +278,24 @@ class Layer(Described):
     def first_scope(self, scope: ScopeLike | None) -> VariableScope:
         """The scope of the layer's variables, which the first call decides: `scope`, or one named after the layer."""
         if self._scope is None:
-            if self._reuse:
-                context = variable_scope(self._base_name if scope is None else scope)
-            else:
-                context = variable_scope(scope, default_name=self._base_name)
-            with context as opened:
-                self._scope = opened
+            while self._scope is None:
+                if self._reuse:
+                    context = variable_scope(self._base_name if scope is None else scope)
+                else:
+                    context = variable_scope(scope, default_name=self._base_name)
+                with context as opened:
+                    self._scope = self.__own_scope(opened, scope is None)
         return self._scope
+
+    def __own_scope(self, opened: VariableScope, is_named_here: bool) -> VariableScope | None:
+        """The scope; None if it is that of another layer, as a scope ``a`` makes names in it, ``a/b``, free again."""
+        if self._in_collections or self._reuse or not is_named_here:
+            return opened
+        taken: set[str] = get_default_graph().extra("keras_layer_scopes", set)
+        if opened.name in taken:
+            return None
+        taken.add(opened.name)
+        return opened
 
     def _regularize_activity(self, outputs: TensorLike) -> None:
         if self._activity_regularizer is None:
@@ -653,7 +665,19 @@ class Layer(Described):
         """The arguments that make an equal layer, with weights of its own."""
         own = {"name": self.name, "trainable": self.trainable}
         given = {key: value for key, value in super().get_config().items() if not key.startswith("_")}
+        for key in ("input_shape", "input_dim", "batch_size"):
+            if key in given and key not in self._parameters():
+                del given[key]
+        if self.batch_input_shape is not None and self._takes("batch_input_shape"):
+            own["batch_input_shape"] = tuple(self.batch_input_shape)
+        if "data_format" in given:
+            own["data_format"] = getattr(self, "data_format", given["data_format"])
+        given.pop("weights", None)
         return {**given, **{key: value for key, value in own.items() if self._takes(key)}}
+
+    @classmethod
+    def _known_arguments(cls) -> set[str]:
+        return {*super()._known_arguments(), *inspect.signature(Layer.__init__).parameters}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:

@@ -7,16 +7,18 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
-from tfray.library.layers.descriptions import named_object, restored
+from tfray.library.layers.descriptions import get_custom_objects, named_object, restored
 from tfray.ops.math.arithmetic_ops import exp as exponential
 from tfray.ops.math.rounding_ops import clip_by_value
 from tfray.ops.math.transcendental_ops import sigmoid as sigmoid
 from tfray.ops.math.transcendental_ops import tanh as tanh
 from tfray.ops.nn.activation_ops import elu as elu
+from tfray.ops.nn.activation_ops import leaky_relu, relu6, swish
 from tfray.ops.nn.activation_ops import relu as relu
 from tfray.ops.nn.activation_ops import selu as selu
 from tfray.ops.nn.activation_ops import softplus as softplus
 from tfray.ops.nn.activation_ops import softsign as softsign
+from tfray.ops.nn.cross_entropy_ops import log_softmax
 from tfray.ops.nn.cross_entropy_ops import softmax as softmax
 
 
@@ -35,6 +37,11 @@ _BY_NAME: Final[dict[str, Callable[..., Any]]] = {
     for function in (elu, hard_sigmoid, linear, relu, selu, sigmoid, softmax, softplus, softsign, tanh)
 } | {"exponential": exponential}
 
+OF_NN: Final[dict[str, Callable[..., Any]]] = {
+    function.__name__: function for function in (leaky_relu, log_softmax, relu6, swish)
+}
+"""Functions of ``tf.nn`` that descriptions of layers name, where programs have given these as activations."""
+
 
 def get(identifier: Any) -> Callable[..., Any]:
     """An activation by name, or of its description; a function as it is; the identity for None.
@@ -52,6 +59,8 @@ def get(identifier: Any) -> Callable[..., Any]:
         return identifier if callable(identifier) else get(identifier)
     if not isinstance(identifier, str):
         raise InvalidArgumentError(f"there is no activation {identifier!r}; there are {', '.join(sorted(_BY_NAME))}")
+    if identifier in OF_NN and identifier not in get_custom_objects():
+        return OF_NN[identifier]
     found: Callable[..., Any] = named_object(identifier, _BY_NAME, "activation")
     return found
 

@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tests.support import ROOT
+from tests.support.archives import unpack
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
+
+GOLDEN = ROOT / "tests" / "golden" / "keras_models.tar.xz"
 
 keras = tf.keras
 layers = keras.layers
@@ -190,6 +194,20 @@ def test_a_model_without_a_training_step_is_compiled_too(tmp_path):
     assert np.isfinite(loaded.train_on_batch(x, y))
 
 
+def test_without_h5py_models_are_in_a_format_of_tfrays_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("tfray.keras.files.hdf5_weights.can_write", lambda: False)
+    x, y = data(branches)
+    model = branches()
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(x, y, verbose=0)
+    model.save(str(tmp_path / "model.h5"))
+    assert zipfile.is_zipfile(tmp_path / "model.h5")
+    continued = [model.train_on_batch(x, y) for _ in range(2)]
+    with tf.Graph().as_default():
+        loaded = keras.models.load_model(str(tmp_path / "model.h5"))
+        np.testing.assert_allclose([loaded.train_on_batch(x, y) for _ in range(2)], continued, rtol=1e-4)
+
+
 def test_models_that_data_have_built(tmp_path):
     x, _ = data(stack)
     for model in (Small(2), keras.Sequential([layers.Dense(2), Scale(2.0)])):
@@ -217,7 +235,8 @@ def test_configurations_of_layers():
     layer = layers.Dense(3, "relu", name="first", use_bias=False)
     layer.trainable = False
     config = layer.get_config()
-    assert config == {"units": 3, "activation": "relu", "name": "first", "use_bias": False, "trainable": False}
+    given = {"units": 3, "activation": "relu", "name": "first", "use_bias": False, "trainable": False}
+    assert given.items() <= config.items() and config["bias_regularizer"] is None
     assert not layers.Dense.from_config(config).trainable
     assert keras.models.model_from_config(json.loads(stack().to_json())).get_layer("last").name == "last"
 
@@ -271,7 +290,7 @@ def test_files_that_cannot_be_loaded(tmp_path):
     with pytest.raises(NotFoundError):
         keras.models.load_model(str(tmp_path / "none"))
     path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    with pytest.raises(InvalidArgumentError, match="file of HDF5"):
+    with pytest.raises(DataLossError, match="damaged"):
         keras.models.load_model(str(path))
     path.write_bytes(b"nothing")
     with pytest.raises(DataLossError):
@@ -450,3 +469,197 @@ def test_more_names_than_one_attribute_takes(tmp_path):
     model.load_weights(path, by_name=True)
     for mine, its in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(mine, its)
+
+
+# -- whole models of Keras ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("name", ["stack", "branches"])
+def test_whole_models_of_keras_predict_and_train_on(tmp_path, name, version):
+    """Those that Keras 2 in graph mode and Keras 3 have written (`scripts/golden_keras_models.py`)."""
+    pytest.importorskip("h5py")
+    unpack(GOLDEN, tmp_path)
+    model = keras.models.load_model(str(tmp_path / f"{name}_{version}.h5"))
+    with np.load(tmp_path / f"{name}_{version}.npz") as values:
+        outputs = [values[key] for key in ("y0", "y1") if key in values.files]
+        targets = [values["targets"]] * len(outputs)
+        predicted = model.predict(values["x"])
+        for found, expected in zip(predicted if len(outputs) > 1 else [predicted], outputs, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+        assert keras.backend.get_value(model.optimizer.iterations) == 2
+        losses = [model.train_on_batch(values["x"], targets)[0] for _ in range(3)]
+        np.testing.assert_allclose(losses, values["losses"], rtol=1e-4)
+    assert [layer.name for layer in model.layers][-1] == ("last" if name == "stack" else "second")
+
+
+def test_models_are_written_as_keras_does(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    model = branches()
+    model.compile(keras.optimizers.Adam(0.1), squared, metrics=["mae", keras.metrics.MeanSquaredError()])
+    x, y = data(branches)
+    model.fit(x, y, epochs=1, verbose=0)
+    model.save(str(tmp_path / "model.h5"))
+    with h5py.File(tmp_path / "model.h5") as file:
+        told, training = (json.loads(file.attrs[name]) for name in ("model_config", "training_config"))
+        assert file.attrs["keras_version"] == "2.2.4-tf" and file.attrs["backend"] == "tensorflow"
+        assert list(file["model_weights"].attrs["layer_names"]) == [layer.name.encode() for layer in model.layers]
+        assert len(file["optimizer_weights"].attrs["weight_names"]) == 1 + 2 * len(model.trainable_variables)
+    assert told["class_name"] == "Model" and told["config"]["input_layers"] == [["x", 0, 0]]
+    by_name = {layer["name"]: layer for layer in told["config"]["layers"]}
+    assert by_name["x"]["config"] == {"batch_input_shape": [None, 4], "dtype": "float32", "sparse": False, "name": "x"}
+    assert by_name["shared"]["inbound_nodes"] == [[["x", 0, 0, {}]], [["activation", 0, 0, {}]]]
+    assert by_name["concatenate"]["inbound_nodes"] == [[["shared", 0, 0, {}], ["shared", 1, 0, {}]]]
+    assert by_name["sequential"]["inbound_nodes"] == [[["concatenate", 0, 0, {}]]]
+    assert by_name["add"]["inbound_nodes"] == [[["sequential", 1, 0, {}], ["dense_1", 0, 0, {}]]]
+    assert by_name["shared"]["class_name"] == "Dense" and by_name["activation"]["config"]["activation"] == "tanh"
+    assert training["optimizer_config"]["class_name"] == "Adam" and training["loss"] == "squared"
+    assert training["metrics"][0] == "mae" and training["metrics"][1]["class_name"] == "MeanSquaredError"
+    loaded = keras.models.load_model(str(tmp_path / "model.h5"), OWN)
+    assert isinstance(loaded._compiled_metrics[1], keras.metrics.MeanSquaredError)
+
+
+def in_a_file(path, layers_told):
+    """A file with a description of a model, and no weights."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": layers_told}).encode()
+        file.create_group("model_weights").attrs["layer_names"] = np.array([], "S")
+
+
+LAMBDA = {
+    "name": "own",
+    "function": ["4wEAAAA=", None, None],
+    "function_type": "lambda",
+    "batch_input_shape": [None, 2],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "match"),
+    [
+        ("Lambda", LAMBDA, "code of Python .* never executed .* load_weights"),
+        ("Lambda", {**LAMBDA, "function": {"class_name": "__lambda__", "config": {}}}, "__lambda__|code of Python"),
+        ("Lambda", {**LAMBDA, "function": "system", "function_type": "function"}, "'system', which is not of tfray"),
+        ("Dense", {"units": 2, "batch_input_shape": [None, 2], "low_rank": 3}, "Dense has no argument 'low_rank'"),
+        ("load_model", {"filepath": "other.h5"}, "no class that has from_config"),
+    ],
+)
+def test_what_stands_in_a_file_is_not_executed(tmp_path, kind, config, match):
+    in_a_file(tmp_path / "model.h5", [{"class_name": kind, "config": config}])
+    with pytest.raises(InvalidArgumentError, match=match):
+        keras.models.load_model(str(tmp_path / "model.h5"))
+
+
+def test_functions_of_lambda_layers_are_found_by_name(tmp_path):
+    in_a_file(
+        tmp_path / "model.h5",
+        {
+            "name": "m",
+            "layers": [
+                {
+                    "class_name": "Lambda",
+                    "config": {**LAMBDA, "function": "half", "function_type": "function", "module": "__main__"},
+                },
+                # What other versions of Keras write and changes nothing is passed over.
+                {"class_name": "Activation", "config": {"activation": "squash", "ragged": False}},
+            ],
+        },
+    )
+    model = keras.models.load_model(str(tmp_path / "model.h5"), {"half": half, "squash": tf.tanh})
+    np.testing.assert_allclose(model.predict(np.ones((1, 2), np.float32)), np.tanh([[0.5, 0.5]]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("layer", "told"),
+    [
+        (lambda: layers.Conv1D(2, 2, padding="causal"), {"padding": "causal", "kernel_size": 2, "use_bias": True}),
+        (lambda: layers.GRU(2), {"recurrent_activation": "hard_sigmoid", "reset_after": False, "unroll": False}),
+        (lambda: layers.SimpleRNN(2, "relu", False), {"activation": "relu", "use_bias": False}),
+        (lambda: layers.CuDNNLSTM(2), {"units": 2, "unit_forget_bias": True, "activation": None, "unroll": None}),
+        (lambda: layers.SpatialDropout1D(0.5), {"rate": 0.5, "data_format": None}),
+        (lambda: layers.Dense(3, tf.nn.relu6), {"activation": "relu6", "units": 3}),
+        (lambda: layers.Dense(3, kernel_initializer=keras.initializers.Ones()), {"bias_regularizer": None}),
+        (lambda: layers.BatchNormalization(), {"momentum": 0.99, "renorm": None, "fused": None}),
+        (lambda: layers.TimeDistributed(layers.Dense(2)), {"name": "time_distributed"}),
+        (lambda: layers.RNN([layers.LSTMCell(2), layers.GRUCell(3)]), {"return_state": False}),
+    ],
+)
+def test_configurations_are_those_that_keras_takes(tmp_path, layer, told):
+    """All arguments, but for those that other versions refuse; each layer computes the same out of a file."""
+    with tf.Graph().as_default():
+        x = keras.Input((6, 4))
+        model = keras.Model(x, layer()(x))
+        config = model.get_config()["layers"][1]["config"]
+        assert {name: config.get(name) for name in told} == told
+        given = np.random.default_rng(0).normal(size=(2, 6, 4)).astype(np.float32)
+        expected = model.predict(given)
+        model.save(str(tmp_path / "model.h5"))
+    with tf.Graph().as_default():
+        loaded = keras.models.load_model(str(tmp_path / "model.h5"))
+        np.testing.assert_allclose(loaded.predict(given), expected, rtol=1e-5)
+        assert loaded.to_json() == model_text(model)
+
+
+def model_text(model):
+    """The description of a model of another graph."""
+    with model.inputs[0].graph.as_default():
+        return model.to_json()
+
+
+def with_long_names():
+    return keras.Sequential(
+        [layers.Dense(2, input_shape=(4,), name=f"layer_{number}" + "x" * 2**14) for number in range(4)]
+    )
+
+
+def with_names_within_names():
+    x = keras.Input((4,))
+    return keras.Model(x, layers.Dense(2, name="first")(layers.Dense(3, name="first/second")(x)))
+
+
+def with_a_shared_model(make):
+    def build():
+        x, y = keras.Input((4,), name="x"), keras.Input((4,), name="y")
+        inner = make()
+        return keras.Model([x, y], layers.Add()([inner(x), inner(y)]))
+
+    return build
+
+
+SHARED = [
+    with_a_shared_model(lambda: keras.Sequential([keras.layers.InputLayer(4), layers.Dense(2)])),
+    with_a_shared_model(lambda: keras.Sequential([layers.Dense(2)])),
+    with_a_shared_model(with_names_within_names),
+    with_a_shared_model(lambda: Small(2)),
+]
+
+
+@pytest.mark.parametrize("build", [with_long_names, with_names_within_names, *SHARED])
+def test_names_and_models_within_models(tmp_path, build):
+    pytest.importorskip("h5py")
+    path = str(tmp_path / "model.h5")
+    model = build()
+    given = [np.ones((2, 4), np.float32) * number for number in range(1, 1 + len(model.inputs))]
+    expected = model.predict(given)
+    model.save(path)
+    for graph in (tf.Graph(), tf.get_default_graph()):
+        with graph.as_default():
+            loaded = keras.models.load_model(path, OWN)
+            np.testing.assert_allclose(loaded.predict(given), expected, rtol=1e-5)
+    model.save_weights(path)
+    model.load_weights(path)
+
+
+def test_files_that_are_open(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    x, y = data(stack)
+    model = stack()
+    metric = keras.metrics.CategoricalCrossentropy(name="smooth", label_smoothing=0.25)
+    model.compile("adam", "mse", metrics=[metric])
+    model.fit(x, y, verbose=0)
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        model.save(file)
+        loaded = keras.models.load_model(file)
+    np.testing.assert_allclose(loaded.predict(x), model.predict(x), rtol=1e-6)
+    np.testing.assert_allclose(loaded.evaluate(x, y, verbose=0), model.evaluate(x, y, verbose=0), rtol=1e-5)

@@ -1,0 +1,1 @@
+"""Tests of ``tf.keras``: models, layers, training, files."""
