@@ -87,6 +87,16 @@ def test_a_norm_that_is_not_finite_shows(wrong):
     assert np.isnan(interpret(clipped[1], {x: [1.0, wrong]})).all()
 
 
+@pytest.mark.parametrize(("limit", "expected"), [(-1.0, [3, 4]), (0.0, [0, 0]), (2.5, [1.5, 2]), (10.0, [3, 4])])
+def test_a_limit_below_0_leaves_values_as_they_are(limit, expected):
+    given = constant(limit)
+    (clipped,), _ = clip_by_global_norm([constant([3.0, 4.0])], given)
+    (slope,) = gradients(clipped, given)
+    values, slope = interpret([clipped, slope])
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
+    assert np.isnan(slope) == (limit == 0)
+
+
 def test_global_norm_of_several_dtypes():
     close(interpret(global_norm([constant([2.0]), constant([[1.0], [2.0]])])), 3.0)
     half = constant(np.array([3.0, 4.0], np.float16))

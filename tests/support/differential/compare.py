@@ -377,6 +377,7 @@ DELIBERATE = [
     ("image.resize_images", "1-D int32 Tensor", "sizes may be int64"),
     ("nn.softmax_cross_entropy_with_logits", "Cannot reshape|must be equal|Incompatible", "both broadcast"),
     ("linspace", "a gradient is None", "as in 1.15: later versions make it of operations with gradients"),
+    ("svd", "gradient: at", "singular values that are equal have no gradients of their own"),
     ("linspace", "DataType complex", "as in 1.15: of real numbers"),
     ("sparse.merge sparse.reorder", "is not a shape|is not within", "what is outside of the shape is refused"),
     ("nn.collapse_repeated", "Cast", "a number of strings"),

@@ -131,7 +131,7 @@ def clip_by_global_norm(
     norm = global_norm(t_list) if use_norm is None else convert_to_tensor(use_norm)
     with get_default_graph().name_scope(name or "clip_by_global_norm"):
         limit = convert_to_tensor(clip_norm, norm.dtype)
-        scale = math_ops.divide(limit, math_ops.maximum(norm, limit))
+        scale = math_ops.multiply(limit, math_ops.minimum(math_ops.divide(1, norm), math_ops.divide(1, limit)))
         # An infinite norm would give the scale 0 and hide that something went wrong.
         scale = math_ops.add(scale, math_ops.subtract(norm, norm))
         with get_default_graph().name_scope("clip_by_global_norm"):
