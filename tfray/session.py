@@ -658,6 +658,8 @@ def _parts_of_value(feed: Any, value: Any) -> Sequence[Any]:
     """The values of the tensors that `feed` consists of, given its own."""
     if not _is_composite_feed(feed):
         return [value]
+    if pairs := getattr(feed, "_feed_pairs", None):
+        return [part for _, part in pairs(value)]
     parts = list(value) if isinstance(value, (list, tuple)) else [value]
     if isinstance(feed, tuple):
         if len(parts) != len(feed):

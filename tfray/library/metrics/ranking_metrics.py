@@ -1,8 +1,9 @@
 """Metrics of the k highest predictions.
 
 Labels are the classes that are true of an example, shape ``[..., labels]``, or ``[...]`` for one each; negative ones
-are padding and do not count. Predictions are scores ``[..., classes]``, or for functions "at top k" the numbers of the
-classes with the highest scores, ``[..., k]``. With `class_id` one class alone counts.
+are padding and do not count. They may be a sparse tensor of that shape. Predictions are scores ``[..., classes]``, or
+for functions "at top k" the numbers of the classes with the highest scores, ``[..., k]``. With `class_id` one class
+alone counts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.metric_variables import (
     Metric,
@@ -22,6 +24,7 @@ from tfray.library.metrics.metric_variables import (
 )
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops, search_ops
+from tfray.ops.sparse.sparse_ops import sparse_tensor_to_dense
 
 
 def precision_at_k(
@@ -136,7 +139,24 @@ def average_precision_at_k(
         The value and the update, float64 scalars.
     """
     with metric_scope(name, f"average_precision_at_{k}"):
-        labels, predicted = _as_classes(labels, search_ops.top_k(convert_to_tensor(predictions), k)[1])
+        top = search_ops.top_k(convert_to_tensor(predictions), k)[1]
+        return average_precision_at_top_k(labels, top, weights, metrics_collections, updates_collections)
+
+
+def average_precision_at_top_k(
+    labels: TensorLike,
+    predictions_idx: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
+    name: str | None = None,
+) -> Metric:
+    """`average_precision_at_k` of the predicted classes themselves, ``[..., k]``, the likeliest first."""
+    with get_default_graph().name_scope(name or "average_precision_at_top_k"):
+        labels, predicted = _as_classes(labels, predictions_idx)
+        k = predicted.shape.as_list()[-1]
+        if k is None:
+            raise InvalidArgumentError(f"predictions_idx has shape {predicted.shape}: its last dimension must be known")
         hits = array_ops.cast(_is_among(predicted, labels), dtypes.float64)
         places = array_ops.cast(array_ops.range(1, k + 1), dtypes.float64)
         sums = math_ops.reduce_sum(math_ops.cumsum(hits, -1) / places * hits, -1)
@@ -187,6 +207,9 @@ def _weighted_count(found: Tensor, weights: TensorLike | None) -> Tensor:
 
 
 def _as_classes(labels: TensorLike, predicted: TensorLike) -> tuple[Tensor, Tensor]:
+    given = convert_to_tensor_or_sparse_tensor(labels)
+    if isinstance(given, SparseTensor):
+        labels = sparse_tensor_to_dense(given, -1, validate_indices=False)  # rows of fewer labels end with padding
     labels, predicted = array_ops.to_int64(labels), array_ops.to_int64(predicted)
     if labels.shape.rank is None or predicted.shape.rank is None:
         raise InvalidArgumentError(
