@@ -263,15 +263,15 @@ def test_values_of_all_batches_side_by_side():
 
 
 @pytest.mark.parametrize(
-    "metric", [tf.metrics.recall_at_k, tf.metrics.precision_at_k, tf.metrics.average_precision_at_k]
+    ("metric", "filler"),  # what stands for no label in a dense tensor: a repetition, or a number of no class
+    [(tf.metrics.recall_at_k, 0), (tf.metrics.precision_at_k, 0), (tf.metrics.average_precision_at_k, -1)],
 )
 @pytest.mark.parametrize("is_value", [True, False])
-def test_labels_may_be_sparse(metric, is_value):
+def test_labels_may_be_sparse(metric, filler, is_value):
     labels = tf.SparseTensorValue([[0, 0], [0, 1], [1, 0]], np.array([1, 3, 0], np.int64), [2, 2])
-    dense = [[1, 3], [0, -1]]
     scores = [[0.1, 0.6, 0.2, 0.5], [0.2, 0.7, 0.4, 0.3]]
     given = labels if is_value else tf.SparseTensor(*labels)
-    updates = [metric(tf.constant(dense, tf.int64), scores, k=2)[1], metric(given, scores, k=2)[1]]
+    updates = [metric(tf.constant([[1, 3], [0, filler]], tf.int64), scores, k=2)[1], metric(given, scores, k=2)[1]]
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
         dense, sparse = session.run(updates)
