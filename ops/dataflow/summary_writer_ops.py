@@ -98,7 +98,7 @@ def create_summary_file_writer(
     """Make the file of a writer, unless it has one.
 
     Args:
-        writer: What `summary_writer` returned.
+        writer: What `summary_writer` returned, a resource scalar.
         logdir: Its folder, a string scalar.
         max_queue: How many events may wait to be handed to the file system, an int32 scalar.
         flush_millis: Milliseconds after which they are, an int32 scalar.
@@ -129,7 +129,7 @@ def write_raw_proto_summary(writer: Tensor, step: TensorLike, tensor: TensorLike
     """Write serialised summaries.
 
     Args:
-        writer: What `summary_writer` returned.
+        writer: What `summary_writer` returned, a resource scalar.
         step: The step that they are of, an int64 scalar.
         tensor: Strings of any shape, each a `tf.Summary`.
         name: Name of the operation.
@@ -186,7 +186,12 @@ IMPORT_EVENT = register_use("ImportEvent", on_cpu(_import_event_kernel), ("event
 
 
 def flush_summary_writer(writer: Tensor, name: str | None = None) -> Operation:
-    """Hand what was written to the file system."""
+    """Hand what was written to the file system.
+
+    Args:
+        writer: What `summary_writer` returned, a resource scalar.
+        name: Name of the operation.
+    """
     flushed: Operation = use_resource(FLUSH_SUMMARY_WRITER, writer, name=name)
     return flushed
 
@@ -200,7 +205,12 @@ FLUSH_SUMMARY_WRITER = register_use("FlushSummaryWriter", on_cpu(_flush_summary_
 
 
 def close_summary_writer(writer: Tensor, name: str | None = None) -> Operation:
-    """Finish the file of a writer."""
+    """Finish the file of a writer.
+
+    Args:
+        writer: What `summary_writer` returned, a resource scalar.
+        name: Name of the operation.
+    """
     closed: Operation = use_resource(CLOSE_SUMMARY_WRITER, writer, name=name)
     return closed
 
