@@ -103,11 +103,16 @@ def test_names_of_2_0(tmp_path):
         with step_summaries.record_if(False):
             step_summaries.scalar_v2("b", 1.0, step=2)
         step_summaries.write("c", np.ones([2]), step=3)
+        step_summaries.set_step(4)
+        step_summaries.histogram_v2("d", np.ones([2]))
+        step_summaries.image_v2("e", np.zeros([1, 2, 2, 1], np.float32))
+        step_summaries.audio_v2("f", np.zeros([1, 4], np.float32), 100.0)
+        step_summaries.set_step(None)
     with tf.Session() as session:
         session.run(writer.init())
         session.run(summary.all_summary_ops())
         session.run(writer.flush())
         values = [event.summary.value[0] for event in events_of(tmp_path)]
-    assert [value.tag for value in values] == ["a", "c"]
+    assert [value.tag for value in values] == ["a", "c", "d", "e/image/0", "f/audio/0"]
     assert values[0].metadata.plugin_data.plugin_name == "scalars"
     assert tf.make_ndarray(values[1].tensor).tolist() == [1, 1]

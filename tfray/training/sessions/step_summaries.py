@@ -401,17 +401,62 @@ def write(
     tag: str, tensor: TensorLike, step: TensorLike | None = None, metadata: Any = None, name: str | None = None
 ) -> Any:
     """Write a tensor of any shape and dtype, as `generic`. Raises `ValueError` if no step is given, or `set_step`."""
+    with _usually_recorded(step) as step:
+        return generic(tag, tensor, metadata, step=step)
+
+
+@contextmanager
+def _usually_recorded(step: Any) -> Iterator[Any]:
+    """The step of a summary, in a context that records unless one around it says not to."""
     step = _state.step if step is None else step
     if step is None:
         raise ValueError("No step set: pass step=, or call tf.summary.experimental.set_step")
     with record_if(True if _state.condition is None else _state.condition):
-        return generic(tag, tensor, metadata, step=step)
+        yield step
 
 
 def scalar_v2(name: str, data: TensorLike, step: TensorLike | None = None, description: str | None = None) -> Any:
     """Write a number, as `write`."""
     about = SummaryMetadata(plugin_data=PluginData(plugin_name="scalars"), summary_description=description or "")
     return write(name, cast(data, dtypes.float32), step, about)
+
+
+def histogram_v2(
+    name: str,
+    data: TensorLike,
+    step: TensorLike | None = None,
+    buckets: int | None = None,
+    description: str | None = None,
+) -> Any:
+    """Write how values are distributed, as `histogram`, which chooses the buckets; and as `write`."""
+    with _usually_recorded(step) as step:
+        return histogram(name, data, step=step)
+
+
+def image_v2(
+    name: str,
+    data: TensorLike,
+    step: TensorLike | None = None,
+    max_outputs: int = 3,
+    description: str | None = None,
+) -> Any:
+    """Write images, as `image` and as `write`."""
+    with _usually_recorded(step) as step:
+        return image(name, data, max_images=max_outputs, step=step)
+
+
+def audio_v2(
+    name: str,
+    data: TensorLike,
+    sample_rate: TensorLike,
+    step: TensorLike | None = None,
+    max_outputs: int = 3,
+    encoding: str | None = None,
+    description: str | None = None,
+) -> Any:
+    """Write sounds, as `audio` and as `write`."""
+    with _usually_recorded(step) as step:
+        return audio(name, data, sample_rate, max_outputs, step=step)
 
 
 def set_step(step: Any) -> None:
