@@ -164,6 +164,9 @@ def get_cosine_decay_fn(decay_steps: int, num_periods: float = 0.5, zero_after: 
         decay_steps: After so many steps it stands still.
         num_periods: How many waves until then; with 0.5 it ends at 0.
         zero_after: From so many waves on it is 0.
+
+    Returns:
+        A function whose result is a float32 scalar.
     """
 
     def decayed(global_step: Any) -> Tensor:
@@ -180,6 +183,9 @@ def get_restart_decay_fn(decay_steps: int, num_periods: float = 1, zero_after: f
         decay_steps: As for `get_cosine_decay_fn`.
         num_periods: How often it falls until then.
         zero_after: From so many falls on it is 0.
+
+    Returns:
+        A function whose result is a float32 scalar.
     """
 
     def decayed(global_step: Any) -> Tensor:
