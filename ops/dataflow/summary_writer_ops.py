@@ -8,7 +8,7 @@ import time
 from tfray.errors import InvalidArgumentError, NotFoundError
 from tfray.formats.events import Event, EventFile, Summary
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, on_cpu
+from tfray.framework.op_def import Array, KernelContext, Reach, on_cpu
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.dataflow.queue_ops import named_resource, require_same
 from tfray.ops.dataflow.resource_operations import make_resource, register_handle, register_use, use_resource
@@ -122,6 +122,7 @@ CREATE_SUMMARY_FILE_WRITER = register_use(
     "CreateSummaryFileWriter",
     on_cpu(_create_summary_file_writer_kernel),
     ("logdir: string", "max_queue: int32", "flush_millis: int32", "filename_suffix: string"),
+    reach=Reach("files", path=1),
 )
 
 
