@@ -43,6 +43,7 @@ LAYERS = (
     ("tfray.actors.devices",),
     ("tfray.actors.clusters",),
     ("tfray.actors.replicas", "tfray.actors.launching", "tfray.actors"),
+    ("tfray.session_target",),
     ("tfray.session",),
     ("tfray.library.distributions", "tfray.library.variables"),
     ("tfray.library.input", "tfray.library.metrics", "tfray.library.platform"),

@@ -518,3 +518,26 @@ def test_a_part_that_the_graph_knows_comes_after_what_the_whole_comes_after(part
         with pytest.raises(tf.errors.InvalidArgumentError, match="no"):
             session.run(part(whole))
         assert session.run(tf.shape(whole)[0]) == 2, "of a shape nothing else is computed"
+
+
+def test_a_reset_ends_the_sessions_of_this_process():
+    with tf.container("kept"):
+        variable = tf.Variable(3.0, name="kept")
+    session = tf.Session()
+    session.run(variable.initializer)
+    tf.Session.reset("", ["other"])
+    with pytest.raises(tf.errors.CancelledError):
+        session.run(variable)
+    with tf.Session() as session, pytest.raises(tf.errors.FailedPreconditionError):
+        session.run(variable)
+
+
+def test_variables_of_one_name_in_two_containers_are_two():
+    variables = []
+    for container, value in (("", 1.0), ("a", 2.0), ("b", 3.0)):
+        with tf.container(container):
+            handle = state_ops.variable_handle([], tf.float32, shared_name="same")
+            variables += [state_ops.assign(handle, value), state_ops.read_variable(handle)]
+    with tf.Session() as session:
+        session.run(variables[::2])
+        assert session.run(variables[1::2]) == [1, 2, 3]

@@ -71,7 +71,7 @@ NOT_WANTED: Final = {
     r"profiler\.(advise|AdviceProto|OpLogProto|write_op_log)": "tf.profiler.profile, ordered by micros or bytes",
     r"raw_ops\b.*": "the public functions, such as tf.matmul",
     r"xla\b.*|contrib\.compiler\b.*": "the functions themselves: a session compiles what it runs",
-    r"summary\.(initialize|all_v2_summary_ops)": "tf.summary.FileWriter: there are no writers in the graph",
+    r"summary\.(initialize|all_v2_summary_ops)": "tf.contrib.summary, whose names these are, or tf.summary.FileWriter",
     r"train\.do_quantize_training_on_graphdef": "tf.quantization.fake_quant_with_min_max_vars around values",
     r"train\.sdca_\w+": "tf.train.FtrlOptimizer, or tf.estimator.LinearClassifier",
     r"user_ops\b.*": "an operation in Python: see tfray/docs/guides/operations.md",

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
-import re
 import threading
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tfray.actors.clusters.served_cluster import ServedCluster
 from tfray.config import ConfigProto, OptimizerOptions, RunOptions, get_log_device_placement
 from tfray.errors import ArgumentError, ClosedError, InvalidArgumentError, OpError
 from tfray.formats.step_stats import RunMetadata
@@ -37,12 +33,12 @@ from tfray.placement.pipeline import CompiledStep, compile_step
 from tfray.placement.prune import prune
 from tfray.placement.resource_homes import ResourceHomes
 from tfray.placement.several import several_at_once
-from tfray.runtime.device import cpu_device_count
 from tfray.runtime.local_runner import LocalRunner, LocalStep
 from tfray.runtime.plan import Partition
 from tfray.runtime.runner import RegisteredStep, Runner
 from tfray.runtime.step_report import step_stats
 from tfray.runtime.tracing import Observer
+from tfray.session_target import placer_for, reset_target, runner_for
 
 if TYPE_CHECKING:
     from tfray.placement.cost_placer import CostPlacer
@@ -57,9 +53,6 @@ _MOST_ADAPTATIONS: Final = 3
 """How often a step is placed anew by measured times. Each time costs a recorded run and a compilation."""
 
 _partial_runs: Final = itertools.count()
-
-_homes: WeakKeyDictionary[Any, dict[str, str]] = WeakKeyDictionary()
-"""For each cluster, the device of every variable that its sessions have placed by cost, by the variable's name."""
 
 
 class Session:
@@ -81,13 +74,31 @@ class Session:
         self._graph = graph or get_default_graph()
         self._target = target if isinstance(target, str) else ""
         self._config = config or ConfigProto()
-        self._placer = _placer_for(target, self._config)
-        self._runner: Runner = _runner_for(target, self._config)
+        self._placer = placer_for(target, self._config)
+        self._runner: Runner = runner_for(target, self._config)
         self._steps: dict[tuple[Any, ...], _PreparedStep | _AdaptingStep] = {}
         self._partial_steps: dict[str, _PartialStep] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._entered: list[Any] = []
+
+    @staticmethod
+    @checked
+    def reset(target: Any, containers: Sequence[str] | None = None, config: ConfigProto | None = None) -> None:
+        """Drop the variables and other resources in containers, and end all sessions of a target.
+
+        Steps of sessions that have been ended raise `AbortedError`; in this process, `CancelledError`.
+
+        Args:
+            target: As of `Session`. ``""`` stands for this process, whose sessions keep nothing.
+            containers: Names that the program gives by `tf.container`; the name of a job stands for what its devices
+                have in no container. All containers when None or empty.
+            config: Options, of which only ``device_filters`` count.
+
+        Raises:
+            UnavailableError: A server does not answer.
+        """
+        reset_target(target, containers or (), config or ConfigProto())
 
     @property
     def graph(self) -> Graph:
@@ -339,46 +350,6 @@ class InteractiveSession(Session):
         if not self._closed:
             self._scope.__exit__(None, None, None)
         super().close()
-
-
-def _runner_for(target: Any, config: ConfigProto) -> Runner:
-    if target is None or (isinstance(target, str) and target == ""):
-        return LocalRunner(
-            config.device_count.get("CPU", cpu_device_count()),
-            config.device_count.get("GPU"),
-            config.gpu_options.per_process_gpu_memory_fraction,
-        )
-    text = target.decode() if isinstance(target, bytes) else target
-    if isinstance(text, str) and re.fullmatch(r"grpc(\+\w+)?://.+", text):
-        return ServedCluster(text, config.device_filters).runner()
-    runner = getattr(target, "runner", None)
-    if runner is None:
-        raise ArgumentError(
-            f"{target!r} is not something a session can run on: expected '' for this process, a tfray.Cluster, or the "
-            "target of a tf.train.Server"
-        )
-    return runner()
-
-
-def _placer_for(target: Any, config: ConfigProto) -> ResourceHomes:
-    """The placer: a `CostPlacer` for ``placement="cost"``."""
-    if config.placement == "default":
-        return ResourceHomes()
-    # Few sessions need these, and importing takes time.
-    from tfray.placement.cost import CostModel, Machine
-    from tfray.placement.cost_placer import CostPlacer
-
-    if target is None or target == "":
-        return CostPlacer(CostModel(Machine.one_thread()))
-    if isinstance(target, (str, bytes)):
-        raise InvalidArgumentError(
-            "placement='cost' is for sessions of one process or on a tfray.Cluster: the processes of a tf.train.Server "
-            "would not agree on where variables live"
-        )
-    cluster = getattr(target, "cluster", target)  # of a part of one
-    nodes = {name: cluster.handle(name).address.node for name in getattr(cluster, "devices", ())}
-    machine = Machine(cores=os.cpu_count() or 1, nodes=nodes)
-    return CostPlacer(CostModel(machine), _homes.setdefault(cluster, {}))
 
 
 class TensorHandle:
@@ -687,6 +658,8 @@ def _parts_of_value(feed: Any, value: Any) -> Sequence[Any]:
     """The values of the tensors that `feed` consists of, given its own."""
     if not _is_composite_feed(feed):
         return [value]
+    if pairs := getattr(feed, "_feed_pairs", None):
+        return [part for _, part in pairs(value)]
     parts = list(value) if isinstance(value, (list, tuple)) else [value]
     if isinstance(feed, tuple):
         if len(parts) != len(feed):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from tfray.actors.clusters.ray_runtime import connection, import_ray
 from tfray.errors import CancelledError, UnavailableError
+from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
     from tfray.actors.links.peers import Peer, PeerHandle, Peers
@@ -122,6 +123,18 @@ class ActorDirectory(ABC):
         """Forget a runner that has been closed."""
         if runner in self._runners:
             self._runners.remove(runner)
+
+    def reset(self, containers: Collection[str]) -> None:
+        """End the sessions on the devices, and drop what is in containers; see `tf.Session.reset`."""
+        self._check_open()
+        self.introduce(self.devices)
+        calls = []
+        for device in self.devices:
+            # What names no container is in that of the job, as in TensorFlow.
+            own = DeviceSpec.from_string(device).job
+            names = None if not containers else {"" if name == own else name for name in containers}
+            calls.append(self.actor(device).reset.remote(names))
+        self._ray.get(calls)
 
     def close(self) -> None:
         """End the steps of all sessions, and release the actors."""

@@ -16,7 +16,7 @@ import asyncio
 import importlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final, TypeVar
@@ -210,6 +210,10 @@ class DeviceActor:
     async def abort_all(self, driver: str, reason: str) -> None:
         """End every step of a driver, and drop what still arrives for them."""
         await self._at_once(lambda: self._host.leave(driver, reason))
+
+    async def reset(self, containers: Collection[str] | None) -> None:
+        """Drop the resources of containers, of all when None, and end the sessions that there are."""
+        await self._in_turn(lambda: self._host.reset(containers))
 
     async def lose(self, driver: str, device: str) -> None:
         """Nothing more comes from a device to the steps of a driver."""

@@ -14,7 +14,7 @@ import time
 import traceback
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
@@ -712,6 +712,16 @@ class DeviceHost:
         self.combinations.leave(driver, CancelledError(reason, device=self.device.name))
         if own is not None:
             own.session_state.clear()
+
+    def reset(self, containers: Collection[str] | None) -> None:
+        """Drop the resources of containers, as `ResourceContainer.clear` does, and end the sessions that there are."""
+        with self._lock:
+            sessions = list(self.sessions)
+        error = AbortedError("the session was ended by a reset of this device: make a new one", device=self.device.name)
+        for session in sessions:
+            self.leave(session, error.message)
+            self._failures[session] = ErrorReport.of(error)
+        self.device.resources.clear(containers)
 
     def lose(self, driver: str, device: str) -> None:
         """A device is gone: end what waits for it, also in later steps of a driver."""

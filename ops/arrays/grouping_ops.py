@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tfray.framework.convert import add_op, contains_tensor, convert_to_tensor
@@ -52,7 +52,8 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     """An operation that runs all `inputs`.
 
     Args:
-        *inputs: Operations, tensors of any shape, variables, or nested lists and tuples of these; None is left out.
+        *inputs: Operations, tensors of any shape, variables, or nested lists, tuples and dictionaries of
+            these; None is left out.
         name: Name of the operation.
 
     Examples:
@@ -85,6 +86,8 @@ def _operations(inputs: Iterable[Any]) -> list[Operation]:
     for item in inputs:
         if isinstance(item, (list, tuple)):
             found.extend(_operations(item))
+        elif isinstance(item, Mapping):
+            found.extend(_operations(item.values()))
         elif isinstance(item, IndexedSlices):
             found.extend([item.values.op, item.indices.op])
         elif item is not None:

@@ -58,6 +58,7 @@ def register_use(
     attrs: Sequence[str] = (),
     types: Mapping[str, Sequence[DType]] | None = None,
     waits: bool = False,
+    reach: Reach | None = None,
 ) -> OpDef:
     """Register an operation on a resource, which has no gradient.
 
@@ -70,6 +71,7 @@ def register_use(
         attrs: Names of the attributes.
         types: As of `OpDef`.
         waits: Whether it may have to wait for other operations, and so asks the step to complete it.
+        reach: As of `OpDef`.
     """
     return register(
         OpDef(
@@ -84,6 +86,7 @@ def register_use(
             stateful=True,
             blocking=waits,
             uses_step=waits,
+            reach=reach,
         )
     )
 

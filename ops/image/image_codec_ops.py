@@ -102,12 +102,14 @@ def decode_jpeg(
     """
     if ratio not in (1, 2, 4, 8):
         raise ArgumentError(f"decode_jpeg: ratio is {ratio}, expected 1, 2, 4 or 8")
-    channels = _check_channels("decode_jpeg", channels, (0, 1, 3))
+    channels = _check_channels("decode_jpeg", channels, (0, 1, 3, 4))  # the last is refused when a step runs
     options = _jpeg_options("decode_jpeg", fancy_upscaling, dct_method, try_recover_truncated)
     return add_op(DECODE_JPEG, contents, name=name, channels=channels, ratio=ratio, **options)
 
 
 def _decode_jpeg_kernel(ctx: KernelContext, contents: Array) -> Array:
+    if ctx.attr("channels") == 4:
+        raise InvalidArgumentError("channels must be 0, 1, or 3 for JPEG, got 4")
     return as_dtype_colours(
         image_pixels(ctx, contents, ctx.attr("channels"), ctx.attr("ratio")), np.dtype(np.uint8), False
     )

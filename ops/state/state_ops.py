@@ -45,7 +45,7 @@ def variable_handle(shape: ShapeLike, dtype: DTypeLike, name: str | None = None,
 
 
 def _variable_kernel(ctx: KernelContext) -> Array:
-    return ctx.resources.variable(ctx.attr("shared_name") or ctx.op_name)
+    return ctx.resources.variable(ctx.attr("shared_name") or ctx.op_name, ctx.container)
 
 
 VARIABLE = register(

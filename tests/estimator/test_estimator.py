@@ -211,6 +211,33 @@ def test_a_nan_loss_is_an_error(tmp_path):
         estimator(tmp_path, rate=1e30).train(dataset, steps=50)
 
 
+def test_a_models_own_local_initialisation_is_joined_by_that_of_its_evaluation(tmp_path):
+    def with_table(features, labels, mode, params):
+        spec = line(features, labels, mode, params)
+        if mode != ModeKeys.EVAL:
+            return spec
+        own = tf.Variable(7.0, trainable=False, collections=[tf.GraphKeys.LOCAL_VARIABLES], name="own")
+        scaffold = tf.train.Scaffold(local_init_op=tf.group({"own": own.initializer}))
+        return spec._replace(scaffold=scaffold)
+
+    model = estimator(tmp_path, with_table).train(dataset, steps=2)
+    assert model.evaluate(dataset, steps=2)["global_step"] == 2
+
+
+def test_a_derived_class_makes_the_global_step(tmp_path):
+    class Stepping(tf.estimator.Estimator):
+        def _create_global_step(self, graph):
+            step = tf.train.create_global_step(graph)
+            tf.add_to_collection("made", step)
+            return step
+
+    def looking(features, labels, mode, params):
+        assert tf.get_collection("made") == [tf.train.get_global_step()]
+        return line(features, labels, mode, params)
+
+    Stepping(looking, str(tmp_path), params={"rate": 0.1}).train(dataset, steps=1)
+
+
 class Derived(tf.estimator.Estimator):
     def train(self, *args):
         return None

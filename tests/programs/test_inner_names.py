@@ -8,7 +8,9 @@ import tfray as tf
 from tfray.config import Hints, RewriterConfig
 from tfray.framework.graph import Tensor
 from tfray.library.functions.traced_function import Defun
-from tfray.programs import inplace_rows, internal_names, layer_internals
+from tfray.library.variables import variable_scope
+from tfray.programs import inplace_rows, internal_names, layer_internals, metric_internals
+from tfray.training.checkpoints import meta_graph
 
 
 @tf.RegisterGradient("TestInnerNamesTwice")
@@ -189,3 +191,104 @@ def test_hints_of_functions():
 
     with tf.Session() as session:
         assert session.run(doubled(tf.constant(3.0), compiled=True)) == 6
+
+
+class Twice:
+    """An object that stands for a tensor, and is shown as its double."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+def test_objects_that_stand_for_tensors_are_fetched_and_fed():
+    internal_names.register_session_run_conversion_functions(
+        Twice,
+        lambda each: ([each.tensor], lambda values: 2 * values[0]),
+        lambda each, value: [(each.tensor, value / 2)],
+        lambda each: [each.tensor],
+    )
+    with pytest.raises(ValueError, match="already been registered"):
+        internal_names.register_session_run_conversion_functions(Twice)
+    twice = Twice(tf.placeholder_with_default(3.0, []))
+    with tf.Session() as session:
+        assert session.run([twice, twice.tensor]) == [6, 3]
+        assert session.run({"a": twice}, {twice: 10.0}) == {"a": 10}
+
+
+def test_operators_of_tensors_are_listed():
+    assert {"__add__", "__radd__", "__getitem__", "__matmul__", "__neg__"} <= tf.Tensor.OVERLOADABLE_OPERATORS
+    assert all(hasattr(tf.Tensor, name) for name in tf.Tensor.OVERLOADABLE_OPERATORS)
+
+
+def test_graphs_of_inputs():
+    x, other = tf.constant(1), tf.Graph()
+    assert internal_names.graph_of_inputs([x, 3]) is x.graph is internal_names.graph_of_inputs([])
+    with pytest.raises(ValueError, match="not from the passed-in graph"):
+        internal_names.graph_of_inputs([x], other)
+    assert internal_names.uid() != internal_names.uid()
+
+
+def test_collections_with_messages_of_their_own_are_written_and_read(tmp_path):
+    class Length(str):
+        """A text that a meta graph keeps as a `tf.Summary` of its length."""
+
+    def to_proto(member, export_scope=None):
+        return tf.Summary(value=[tf.Summary.Value(simple_value=len(member))]) if member else None
+
+    register = meta_graph.register_proto_function
+    register("lengths", tf.Summary, to_proto, lambda message, import_scope=None: int(message.value[0].simple_value))
+    with pytest.raises(TypeError, match="to_proto must be callable"):
+        register("lengths", tf.Summary, 3)
+    for text in ("four", "", "sixsix"):
+        tf.add_to_collection("lengths", Length(text))
+    tf.constant(1)
+    made = tf.train.export_meta_graph(str(tmp_path / "graph.meta"))
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(made)
+        assert tf.get_collection("lengths") == [4, 6]
+
+
+def test_scopes_of_variables_without_names_of_operations():
+    with tf.variable_scope("outer") as outer:
+        pass
+    with variable_scope.pure_variable_scope(outer, reuse=tf.AUTO_REUSE) as scope:
+        variable = tf.get_variable("a", [])
+        assert scope.name == "outer" and variable.name == "outer/a:0"
+        assert tf.constant(1).name == "Const:0"
+        with variable_scope.pure_variable_scope("inner"):
+            assert tf.get_variable("b", []).name == "outer/inner/b:0"
+
+
+LABELS, SCORES = [[True], [False], [True]], [0.2, 0.6, 0.8]
+
+
+@pytest.mark.parametrize(
+    ("includes", "expected"),
+    [(None, {"tp": 1, "fn": 1, "tn": 0, "fp": 1}), (("tp", "fp"), {"tp": 1, "fp": 1})],
+)
+def test_parts_of_metrics(includes, expected):
+    values, updates = metric_internals.confusion_matrix_at_thresholds(LABELS, SCORES, [0.5], includes=includes)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert {key: value.tolist() for key, value in session.run(updates).items()} == {
+            key: [value] for key, value in expected.items()
+        }
+        assert session.run(values).keys() == expected.keys()
+    with pytest.raises(ValueError, match="Invalid key"):
+        metric_internals.confusion_matrix_at_thresholds(LABELS, SCORES, [0.5], includes=["of"])
+
+
+def test_weights_are_spread_over_values():
+    values = tf.ones([2, 3], tf.int32)
+    predictions, labels, weights = metric_internals.remove_squeezable_dimensions(SCORES, None, [[1.0]] * 3)
+    assert labels is None and predictions.shape.as_list() == weights.shape.as_list() == [3]
+    total = metric_internals.metric_variable([], tf.float64, name="total")
+    metric_internals.aggregate_variable(total, "sums")
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        spread = metric_internals.broadcast_weights([[1], [2]], values)
+        assert session.run(spread).tolist() == [[1] * 3, [2] * 3]
+        assert session.run(tf.get_collection("sums")) == [0]
+    for wrong in ([1, 2, 3], [[1, 2]]):
+        with pytest.raises(ValueError, match="can not be broadcast to values"):
+            metric_internals.assert_broadcastable(wrong, values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import pickle
@@ -156,6 +157,14 @@ from tensorflow.python.ops.rnn import rnn_cell_impl
 from tensorflow.python.ops.array_ops import math_ops, ops, tensor_shape
 from tensorflow.contrib import cluster_resolver as contrib_cluster_resolver, distribute, eager, summary
 from tensorflow.python.util.tf_export import tf_export as exported
+from tensorflow.python.tpu.ops import tpu_ops
+from tensorflow.contrib.tpu.python.tpu import tpu, tpu_config, tpu_context, tpu_feed
+from tensorflow.python.ops.metrics_impl import _confusion_matrix_at_thresholds, metric_variable
+from tensorflow.python.training.evaluation import _evaluate_once, _StopAfterNEvalsHook
+from tensorflow.python.ops import summary_ops_v2
+from tensorflow_estimator.python.estimator.head.regression_head import RegressionHead
+from tensorflow_estimator.python.estimator import model_fn
+import tensorflow.compat.v2 as tf2
 """.strip().splitlines()
 
 
@@ -200,6 +209,46 @@ def test_what_is_not_there_in_a_module_of_contrib_is_told_when_it_is_used(tf):
 
     with pytest.raises(AttributeError, match=r"tf\.contrib\.cluster_resolver\.TPUClusterResolver .* use CPUs and GPUs"):
         cluster_resolver.TPUClusterResolver("a")
+
+
+def test_tensorflow_2s_names_mean_the_same_or_are_refused(tf):
+    import tensorflow.compat.v2 as tf2
+
+    assert tf.compat.v2 is tf.compat.v1.compat.v2 is tf2
+    assert tf2.reduce_mean is tf2.math.reduce_mean is tfray.reduce_mean
+    assert tf2.keras.layers.Dense is tfray.keras.layers.Dense and tf2.io.gfile.exists is tfray.io.gfile.exists
+    assert tf2.compat.v1.placeholder is tfray.placeholder and tf2.estimator.ModeKeys is tfray.estimator.ModeKeys
+    assert tf2.nn.dropout is importlib.import_module("tfray.programs.newer_names").dropout_v2
+    for name in ("placeholder", "contrib", "Session", "image.resize", "random.poisson"):
+        with pytest.raises(AttributeError, match=rf"tf\.compat\.v2\.{name} does not exist"):
+            functools.reduce(getattr, name.split("."), tf2)
+
+
+def test_modules_for_tpus_are_imported_and_refused_when_they_are_used(tf):
+    from tensorflow.python.tpu import topology, tpu_function
+    from tensorflow.python.tpu.ops import tpu_ops
+
+    assert tpu_function.get_tpu_context().number_of_shards is None
+    with pytest.raises(AttributeError, match="use CPUs and GPUs"):
+        tpu_ops.cross_replica_sum([1.0])
+    with pytest.raises(AttributeError, match="use CPUs and GPUs"):
+        topology.Topology()
+
+
+def test_the_package_of_estimators_is_that_of_tensorflow(tf):
+    import tensorflow_estimator
+
+    assert tensorflow_estimator.estimator.Estimator is tfray.estimator.Estimator
+    assert (
+        importlib.import_module("tensorflow_estimator.python.estimator.estimator").Estimator is tf.estimator.Estimator
+    )
+
+
+def test_nothing_is_converted(tf):
+    function = tf.autograph.experimental.do_not_convert(len)
+    assert function is len and tf.autograph.experimental.do_not_convert()(len) is len
+    with pytest.raises(AttributeError, match="Python's statements are not rewritten"):
+        tf.autograph.to_graph(len)
 
 
 def test_pythons_own_questions_are_answered_at_once(tf, monkeypatch):
@@ -248,7 +297,7 @@ def test_every_entry_of_the_table_resolves(tf):
         ("import tensorflow.nonsense.inner", "tf.nonsense", "nearest"),
         ("from tensorflow import matmull", "tf.matmull", "matmul"),
         ("from tensorflow.contrib.eager import Iterator", "tf.contrib.eager.Iterator", "tf.Session"),
-        ("import tensorflow.compat.v2 as tf", "tf.compat.v2", "v1"),
+        ("import tensorflow.compat.v3 as tf", "tf.compat.v3", "v1"),
         ("from tensorflow import mul", "tf.mul", "tf.multiply"),
     ],
 )

@@ -36,6 +36,8 @@ def test_the_function_behind_has_each_argument(name):
         (lambda: newer.zeros_like_v2(input=ROWS, dtype=tf.int32), [[0, 0, 0]]),
         (lambda: newer.gather_v2(ROWS, [2, 0], None, 1), [[2, 1]]),
         (lambda: newer.substr_v2("tensor", 1, 3, "BYTE"), b"ens"),
+        (lambda: newer.convert_to_tensor_v2([1], dtype_hint=tf.float32), [1.0]),
+        (lambda: newer.while_loop_v2(lambda i: i < 3, lambda i: [i + 1], [0])[0], 3),
     ],
 )
 def test_arguments_stand_as_in_2_0(call, expected):

@@ -55,13 +55,16 @@ __all__ = [
 ALIASES: Final = ("keras", "signal")
 """Modules of TensorFlow 1 that are those of this name in `tf`."""
 
-ELSEWHERE: Final = {"graph_editor": "tfray.programs.graph_editor", "predictor": "tfray.programs.predictor"}
+ELSEWHERE: Final = {
+    "graph_editor": "tfray.programs.graph_editor",
+    "predictor": "tfray.programs.predictor",
+    "summary": "tfray.training.sessions.step_summaries",
+}
 """Modules that lie elsewhere."""
 
 REPLACEMENTS: Final = {
     "quantize": "tf.quantization",
     "saved_model": "tf.saved_model",
-    "summary": "tf.summary",
     "tensorrt": "plain sessions",
 }
 """Modules of TensorFlow 1 that do not exist here, and what to use instead."""

@@ -45,6 +45,11 @@ def batch_and_drop_remainder(batch_size: Any) -> Transformation:
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
+def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding_values: Any = None) -> Transformation:
+    """`Dataset.padded_batch` without a last batch that is not full, for `Dataset.apply`."""
+    return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder=True)
+
+
 # fmt: off
 __all__ = [
     "Counter", "CsvDataset", "Dataset", "FixedLengthRecordDataset", "Iterator", "Optional", "RandomDataset",
@@ -52,7 +57,8 @@ __all__ = [
     "bucket_by_sequence_length", "choose_from_datasets", "copy_to_device", "dense_to_sparse_batch",
     "enumerate_dataset", "get_next_as_optional", "get_single_element", "group_by_reducer", "group_by_window",
     "ignore_errors", "make_batched_features_dataset", "make_csv_dataset", "make_saveable_from_iterator",
-    "map_and_batch", "parallel_interleave", "parse_example_dataset", "prefetch_to_device", "rejection_resample",
+    "map_and_batch", "padded_batch_and_drop_remainder",
+    "parallel_interleave", "parse_example_dataset", "prefetch_to_device", "rejection_resample",
     "sample_from_datasets", "scan", "shuffle_and_repeat", "unbatch", "unique",
 ]
 # fmt: on

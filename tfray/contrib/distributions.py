@@ -1,6 +1,11 @@
 """``tf.contrib.distributions``: the names of `tf.distributions`, of vectors, mixtures, and parameters of any sign."""
 
 from tfray.library.distributions.batch_reshape import BatchReshape
+from tfray.library.distributions.conditional_distributions import (
+    Autoregressive,
+    ConditionalDistribution,
+    ConditionalTransformedDistribution,
+)
 from tfray.library.distributions.continuous_distributions import (
     BetaWithSoftplusConcentration,
     ExponentialWithSoftplusRate,
@@ -26,6 +31,7 @@ from tfray.library.distributions.located_distributions import (
 from tfray.library.distributions.quantized_distribution import QuantizedDistribution
 from tfray.library.distributions.sample_statistics import (
     SeedStream,
+    auto_correlation,
     normal_conjugates_known_scale_posterior,
     normal_conjugates_known_scale_predictive,
     percentile,
@@ -88,8 +94,9 @@ from tfray.library.networks.moving_moments import (
 
 # fmt: off
 __all__ = [
-    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "BatchReshape", "Bernoulli", "Beta",
-    "BetaWithSoftplusConcentration", "Binomial", "Categorical", "Cauchy", "Chi2", "Chi2WithAbsDf", "Deterministic",
+    "FULLY_REPARAMETERIZED", "NOT_REPARAMETERIZED", "Autoregressive", "BatchReshape", "Bernoulli", "Beta",
+    "BetaWithSoftplusConcentration", "Binomial", "Categorical", "Cauchy", "Chi2", "Chi2WithAbsDf",
+    "ConditionalDistribution", "ConditionalTransformedDistribution", "Deterministic",
     "Dirichlet", "DirichletMultinomial", "Distribution", "ExpRelaxedOneHotCategorical", "Exponential",
     "ExponentialWithSoftplusRate", "Gamma", "GammaWithSoftplusConcentrationRate", "Geometric", "HalfNormal",
     "Independent", "InverseGamma", "InverseGammaWithSoftplusConcentrationRate", "Kumaraswamy", "Laplace",
@@ -100,7 +107,7 @@ __all__ = [
     "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReparameterizationType", "SeedStream", "SinhArcsinh",
     "StudentT", "StudentTWithAbsDfSoftplusScale", "TransformedDistribution", "Uniform", "VectorDeterministic",
     "VectorExponentialDiag", "VectorLaplaceDiag", "VectorSinhArcsinhDiag", "WishartCholesky", "WishartFull",
-    "assign_log_moving_mean_exp", "assign_moving_mean_variance", "bijectors", "fill_triangular",
+    "assign_log_moving_mean_exp", "assign_moving_mean_variance", "auto_correlation", "bijectors", "fill_triangular",
     "fill_triangular_inverse", "kl_divergence", "matrix_diag_transform", "moving_mean_variance",
     "normal_conjugates_known_scale_posterior", "normal_conjugates_known_scale_predictive", "percentile",
     "reduce_weighted_logsumexp", "softplus_inverse", "tridiag",

@@ -13,6 +13,7 @@ from tfray.library.layers.arg_scope import (
     has_arg_scope,
 )
 from tfray.library.layers.model_variables import (
+    add_model_variable,
     filter_variables,
     get_local_variables,
     get_model_variables,
@@ -61,7 +62,8 @@ from tfray.training.threads.global_step import (
 
 # fmt: off
 __all__ = [
-    "BoundedTensorSpec", "CriticalSection", "RecordInput", "TensorSpec", "add_arg_scope", "arg_scope",
+    "BoundedTensorSpec", "CriticalSection", "RecordInput", "TensorSpec", "add_arg_scope", "add_model_variable",
+    "arg_scope",
     "arg_scoped_arguments", "argsort", "assert_global_step", "assert_same_float_dtype", "assert_scalar",
     "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn",
     "broadcast_to", "convert_to_tensor_or_sparse_tensor", "create_global_step", "current_arg_scope", "deprecated",

@@ -1,5 +1,6 @@
 """``tf.contrib.rnn``: recurrent cells and loops. Most are also in `tf.nn` and `tf.nn.rnn_cell`."""
 
+from tfray.library.rnn.lstm_variants import GLSTMCell, IntersectionRNNCell, NASCell, PhasedLSTMCell
 from tfray.library.rnn.rnn import common_batch_size as best_effort_input_batch_size
 from tfray.library.rnn.rnn import (
     stack_bidirectional_dynamic_rnn,
@@ -48,9 +49,10 @@ from tfray.library.rnn.unusual_cells import (
 __all__ = [
     "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell",
     "ConvLSTMCell", "CoupledInputForgetGateLSTMCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper",
-    "FusedRNNCellAdaptor", "GRUBlockCell", "GRUBlockCellV2", "GRUCell", "HighwayWrapper", "IndRNNCell",
-    "InputProjectionWrapper", "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell", "LSTMStateTuple",
-    "LayerNormBasicLSTMCell", "LayerRNNCell", "MultiRNNCell", "OutputProjectionWrapper", "RNNCell", "ResidualWrapper",
+    "FusedRNNCellAdaptor", "GLSTMCell", "GRUBlockCell", "GRUBlockCellV2", "GRUCell", "HighwayWrapper", "IndRNNCell",
+    "InputProjectionWrapper", "IntersectionRNNCell", "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell",
+    "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell", "MultiRNNCell", "NASCell", "OutputProjectionWrapper",
+    "PhasedLSTMCell", "RNNCell", "ResidualWrapper",
     "SRUCell", "TimeReversedFusedRNN", "UGRNNCell", "best_effort_input_batch_size", "stack_bidirectional_dynamic_rnn",
     "stack_bidirectional_rnn", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
     "transpose_batch_time",

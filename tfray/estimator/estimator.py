@@ -20,14 +20,17 @@ from tfray.estimator.warm_start import settings_of, warm_start
 from tfray.formats.files import PathLike, as_path
 from tfray.framework.graph import DeviceFunction, Graph, get_default_graph
 from tfray.library.platform import logging
+from tfray.library.variables.variables import local_variables_initializer
+from tfray.ops.arrays.grouping_ops import group
 from tfray.training.checkpoints.checkpoint_management import latest_checkpoint
 from tfray.training.checkpoints.checkpoint_utils import list_variables, load_variable
 from tfray.training.sessions.hooks import StopAtStepHook
 from tfray.training.sessions.hooks_saving import CheckpointSaverListener
 from tfray.training.sessions.monitored_session import ChiefSessionCreator, MonitoredSession
+from tfray.training.sessions.scaffold import Scaffold
 from tfray.training.sessions.session_run_hook import SessionRunHook
 from tfray.training.threads.device_setter import replica_device_setter
-from tfray.training.threads.global_step import assert_global_step, create_global_step
+from tfray.training.threads.global_step import assert_global_step, create_global_step, get_global_step
 
 InputFn = Callable[..., Any]
 """A function that makes the input: of those of ``mode``, ``params`` and ``config`` that it wants. It returns a
@@ -64,7 +67,7 @@ class Estimator:
         params: Any = None,
         warm_start_from: Any = None,
     ) -> None:
-        self._check_overrides()
+        Estimator._assert_members_are_not_overridden(self)
         self._config = _with_folder(config, model_dir)
         self._model_dir: str = self._config.model_dir
         self._session_config = self._config.session_config
@@ -77,9 +80,11 @@ class Estimator:
         self._warm_start = settings_of(warm_start_from)
         logging.info("the estimator's configuration is %r", self._config)
 
-    def _check_overrides(self) -> None:
+    @staticmethod
+    def _assert_members_are_not_overridden(estimator: Estimator) -> None:
+        """Raise `ValueError` if a derived class overrides methods. Programs that do so set this to something else."""
         own = {name for name in vars(Estimator) if not name.startswith("_")} - _OVERRIDABLE
-        for kind in type(self).__mro__:
+        for kind in type(estimator).__mro__:
             if kind is Estimator:
                 return
             changed = own & set(vars(kind))
@@ -230,7 +235,7 @@ class Estimator:
         graph = Graph()
         graph.seed = self._config.tf_random_seed
         with graph.as_default(), graph.device(self._device_fn):
-            global_step = self._create_global_step()
+            global_step = self._create_and_assert_global_step(graph)
             result = call_input_fn(input_fn, ModeKeys.TRAIN, self._params_of(input_fn, ModeKeys.TRAIN), self.config)
             features, labels, input_hooks = features_and_labels(result)
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
@@ -242,7 +247,7 @@ class Estimator:
         """Training by replicas on Ray."""
 
         def build(features: Any, labels: Any) -> EstimatorSpec:
-            self._create_global_step()
+            self._create_and_assert_global_step(get_default_graph())
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
             if self._warm_start is not None:
                 warm_start(self._warm_start)
@@ -251,10 +256,16 @@ class Estimator:
         params = self._params_of(input_fn, ModeKeys.TRAIN)
         return ReplicatedTraining(build, input_fn, params, self._config, on_checkpoint)
 
-    @staticmethod
-    def _create_global_step() -> Any:
-        step = create_global_step()
+    def _create_global_step(self, graph: Graph) -> Any:
+        """Make the global step of a graph. Programs override this."""
+        return create_global_step(graph)
+
+    def _create_and_assert_global_step(self, graph: Graph) -> Any:
+        """The global step of a graph. Raises `ValueError` if a derived class has made another variable than that."""
+        step = self._create_global_step(graph)
         assert_global_step(step)
+        if step is not get_global_step(graph):
+            raise ValueError(f"the estimator's global step is {step!r}, the graph's {get_global_step(graph)!r}")
         return step
 
     def _params_of(self, input_fn: InputFn, mode: str) -> Any:
@@ -317,13 +328,17 @@ class Estimator:
     def _add_evaluation(self, input_fn: InputFn, hooks: Sequence[SessionRunHook]) -> evaluation.Evaluation:
         """Add input, model and metrics to the default graph."""
         get_default_graph().seed = self._config.tf_random_seed
-        self._create_global_step()
+        self._create_and_assert_global_step(get_default_graph())
         result = call_input_fn(input_fn, ModeKeys.EVAL, self._params_of(input_fn, ModeKeys.EVAL), self.config)
         features, labels, input_hooks = features_and_labels(result)
         spec = self._call_model_fn(features, labels, ModeKeys.EVAL, self.config)
         update_op, values = evaluation.add_evaluation(spec.eval_metric_ops, spec.loss)
         all_hooks = (*input_hooks, *hooks, *spec.evaluation_hooks)
-        return evaluation.Evaluation(update_op, values, spec.scaffold, all_hooks)
+        scaffold = spec.scaffold
+        if scaffold.local_init_op is not None:  # the model's own does not know of the variables that are added here
+            local_init_op = group(scaffold.local_init_op, local_variables_initializer())
+            scaffold = Scaffold(local_init_op=local_init_op, copy_from_scaffold=scaffold)
+        return evaluation.Evaluation(update_op, values, scaffold, all_hooks)
 
     def _path_or_newest(self, path: PathLike | None, what: str) -> str | None:
         found = self.latest_checkpoint() if path is None else as_path(path)
@@ -365,7 +380,7 @@ class Estimator:
         graph = Graph()
         graph.seed = self._config.tf_random_seed
         with graph.as_default():
-            self._create_global_step()
+            self._create_and_assert_global_step(get_default_graph())
             result = call_input_fn(input_fn, ModeKeys.PREDICT, self._params_of(input_fn, ModeKeys.PREDICT), self.config)
             features, input_hooks = only_features(result)
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self.config)

@@ -32,6 +32,10 @@ class ConstantContext:
         return self._op.name
 
     @property
+    def container(self) -> str:
+        return self._op.attrs.get("_container", "")
+
+    @property
     def device(self) -> str:
         return "/device:CPU:0"
 

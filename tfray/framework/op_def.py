@@ -78,6 +78,10 @@ class KernelContext(Protocol):
         """Name of the operation in the graph."""
 
     @property
+    def container(self) -> str:
+        """The container that the program gives to the operation's resource, or ``""``: see `tf.container`."""
+
+    @property
     def device(self) -> str:
         """Full name of the device."""
 

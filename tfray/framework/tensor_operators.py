@@ -6,7 +6,7 @@ The modules of `ops` register the function behind each operator, because modules
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec, canonical_name
@@ -41,6 +41,12 @@ def operate(name: str, *operands: Any) -> Any:
     return function(*operands, name=name) if name in _NAMED else function(*operands)
 
 
+_OVERLOADABLE: Final = (
+    "abs add and eq floordiv ge getitem gt invert le lt matmul mod mul ne neg or pow radd rand rfloordiv rmatmul rmod "
+    "rmul ror rpow rsub rtruediv rxor sub truediv xor"
+)
+
+
 class TensorOperators(Generic[ResultT]):
     """Base class that has the Python operators. Each makes an operation and returns its output, a `ResultT`.
 
@@ -49,6 +55,9 @@ class TensorOperators(Generic[ResultT]):
     """
 
     __slots__ = ()
+
+    OVERLOADABLE_OPERATORS: ClassVar = frozenset(f"__{name}__" for name in _OVERLOADABLE.split())
+    """The methods behind the operators, for types that stand for tensors and call these."""
 
     # Any number above 0, that of NumPy's arrays, makes NumPy leave ``array + tensor`` to `__radd__`.
     __array_priority__ = 100

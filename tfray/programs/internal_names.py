@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from abc import ABC
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
+from tfray.absent_names import absent
 from tfray.config import ConfigProto
 from tfray.formats.message import Field, Message
 from tfray.framework import device_spec
@@ -231,3 +233,112 @@ def reduced_shape(input_shape: Any, axes: Any) -> Tensor:
     sizes, axes = cast(input_shape, int32), cast(axes, int32)
     count = size(sizes)
     return dynamic_stitch([range_(count), floormod(axes, count)], [sizes, ones_like(axes)])
+
+
+_converted: Final[list[type]] = []
+
+
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: Callable[[Any], tuple[Sequence[Any], Callable[[list[Any]], Any]]] | None = None,
+    feed_function: Callable[[Any, Any], Sequence[tuple[Any, Any]]] | None = None,
+    feed_function_for_partial_run: Callable[[Any], Sequence[Any]] | None = None,
+) -> None:
+    """Let sessions fetch and feed objects of a type that stand for tensors.
+
+    Args:
+        tensor_type: The type.
+        fetch_function: Gives, of an object, what to fetch and the function from the list of its values to the result.
+        feed_function: Gives, of an object and the value that it is fed, tensors with the values of each.
+        feed_function_for_partial_run: Gives the tensors alone.
+
+    Raises:
+        ValueError: There are such functions of the type, or of one that derives from it.
+    """
+    kinds = [kind for kind in _converted if issubclass(kind, tensor_type)]
+    if kinds:
+        raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    _converted.append(tensor_type)
+    named = (
+        ("_fetch_parts", fetch_function),
+        ("_feed_pairs", feed_function),
+        ("_feed_parts", feed_function_for_partial_run),
+    )
+    for name, function in named:
+        if function is not None:
+            setattr(tensor_type, name, lambda *args, function=function: function(*args))
+
+
+_numbers: Final = itertools.count()
+
+
+def uid() -> int:
+    """A number that this process has not given before."""
+    return next(_numbers)
+
+
+def graph_of_inputs(op_input_list: Iterable[Any], graph: Any = None) -> Any:
+    """The graph of tensors and operations; the default one if there are none.
+
+    Raises:
+        ValueError: They are of several graphs, or not of `graph`.
+    """
+    known = [given for given in op_input_list if getattr(given, "graph", None) is not None]
+    for given in known:
+        if graph is not None and given.graph is not graph:
+            raise ValueError(f"{given!r} is not from the passed-in graph.")
+        if given.graph is not known[0].graph:
+            raise ValueError(f"{given!r} must be from the same graph as {known[0]!r}.")
+    return graph or (known[0].graph if known else get_default_graph())
+
+
+def do_not_convert(func: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """A decorator that changes nothing: nothing converts functions. It is also called for one."""
+    return func if callable(func) else unchanged()
+
+
+STANDARD_PS_OPS: Final = ("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "VarHandleOp")
+"""Operation types that TensorFlow puts on parameter servers, and some of tfray's."""
+
+
+class ControlFlowContext:
+    """The context of a branch, a loop or a compiled cluster: see `no_context`."""
+
+
+class PredictionKeys:
+    """What the predictions of ready-made estimators are called."""
+
+    CLASSES = "classes"
+    CLASS_IDS = "class_ids"
+    LOGISTIC = "logistic"
+    LOGITS = "logits"
+    PREDICTIONS = "predictions"
+    PROBABILITIES = "probabilities"
+    TOP_K = "top_k"
+
+
+class OneReplica:
+    """The strategy of a program that has none, and its context: one replica, which does what it is told."""
+
+    num_replicas_in_sync = 1
+    replica_id_in_sync_group = 0
+
+    def merge_call(self, merge_fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        """What a function of the strategy, and of what each replica gives, returns."""
+        return merge_fn(self, *args, **(kwargs or {}))
+
+    def scope(self) -> Any:
+        """A context in which nothing is different."""
+        return nothing()
+
+    @property
+    def strategy(self) -> OneReplica:
+        """The strategy."""
+        return self
+
+
+class NoTPU:
+    """A class for TPUs: programs may import it. Raises `AttributeError` when one is made."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise absent("tpu.Topology", [])

@@ -44,6 +44,7 @@ ARGUMENTS: Final = {
         "input, filters, output_shape, strides, padding, data_format, dilations, name",
     ),
     "conv3d_v2": ("nn.conv3d", "input, filters, strides, padding, data_format, dilations, name"),
+    "convert_to_tensor_v2": ("convert_to_tensor", "value, dtype, dtype_hint/preferred_dtype, name"),
     "convolution_v2": ("nn.convolution", "input, filters, strides, padding='VALID', data_format, dilations, name"),
     "count_nonzero_v2": ("count_nonzero", "input, axis, keepdims, dtype, name"),
     "crelu_v2": ("nn.crelu", "features, axis, name"),
@@ -91,11 +92,17 @@ ARGUMENTS: Final = {
     "substr_v2": ("strings.substr", "input, pos, len, unit, name"),
     "sufficient_statistics_v2": ("nn.sufficient_statistics", "x, axes, shift, keepdims, name"),
     "transpose_v2": ("transpose", "a, perm, conjugate, name"),
+    "tuple_v2": ("tuple", "tensors, control_inputs, name"),
     "weighted_cross_entropy_with_logits_v2": (
         "nn.weighted_cross_entropy_with_logits",
         "labels, logits, pos_weight, name",
     ),
     "weighted_moments_v2": ("nn.weighted_moments", "x, axes, frequency_weights, keepdims, name"),
+    "while_loop_v2": (
+        "while_loop",
+        "cond, body, loop_vars, shape_invariants, parallel_iterations, back_prop, swap_memory, maximum_iterations, "
+        "name, return_same_structure=True",
+    ),
     "zeros_like_v2": ("zeros_like", "input/tensor, dtype, name"),
 }
 """The function of each name, and the arguments in their order.

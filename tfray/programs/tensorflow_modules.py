@@ -41,6 +41,9 @@ _IMPORTED: Final = ("framework", "ops", "training", "util", "platform", "client"
 _SAME: Final = "compat.v1"
 """The path that leads back to the root."""
 
+_ESTIMATOR: Final = "tensorflow_estimator"
+"""The package that holds what TensorFlow has as ``tensorflow.estimator`` and ``tensorflow.python.estimator``."""
+
 
 @functools.cache
 def table() -> Mapping[str, Mapping[str, str]]:
@@ -203,9 +206,12 @@ class TensorFlow(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """A module below `tensorflow`. Raises `ModuleNotFoundError` for one that does not exist."""
-        if not fullname.startswith(f"{ROOT}."):
+        if fullname == _ESTIMATOR:
+            return ModuleSpec(fullname, self, is_package=True)
+        root, _, path_below = fullname.partition(".")
+        if root not in (ROOT, _ESTIMATOR) or not path_below:
             return None
-        inner = _without_same(fullname.removeprefix(f"{ROOT}."))
+        inner = _without_same(path_below)
         if inner and not self.has(inner):
             parent = inner.rpartition(".")[0]
             entries = table().get(parent, {})
@@ -217,9 +223,9 @@ class TensorFlow(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module: a new one, or the one that it is by a shorter path."""
-        path = spec.name.removeprefix(f"{ROOT}.")
+        root, _, path = spec.name.partition(".")
         inner = _without_same(path)
-        if inner == path:
+        if inner == path and root == ROOT:
             older = self._older.get(path)
             return older if isinstance(older, ModuleType) else TensorFlowModule(path, self)
         module = importlib.import_module(f"{ROOT}.{inner}") if inner else sys.modules[ROOT]
@@ -303,5 +309,5 @@ def install(version: str | None = None) -> ModuleType:
 def _forget() -> None:
     """Take `tensorflow` out of this process."""
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, TensorFlow)]
-    for name in [name for name in sys.modules if name == ROOT or name.startswith(f"{ROOT}.")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in (ROOT, _ESTIMATOR)]:
         del sys.modules[name]

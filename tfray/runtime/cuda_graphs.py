@@ -98,7 +98,8 @@ class ReplayedFunction:
     def __init__(self, function: Function, body: Body, device: Device) -> None:
         self._function = function
         self._device = device
-        self._names = [resource_name(op) for op in body.ops if op.type == "Variable"]
+        variables = [op for op in body.ops if op.type == "Variable"]
+        self._names = [(resource_name(op), op.attrs.get("_container", "")) for op in variables]
         self._updates = any(op.op_def.access == "update" for op in body.ops)
         self._captured: _Captured | None = None
         self._forms: list[Any] = []
@@ -124,14 +125,14 @@ class ReplayedFunction:
         return all(isinstance(value, self._device.xp.ndarray) for value in inputs)
 
     def _variables(self) -> list[tuple[Any, Any]]:
-        found = [self._device.resources.variable(name) for name in self._names]
+        found = [self._device.resources.variable(*name) for name in self._names]
         return [(resource, resource.array) for resource in found]
 
     def _is_valid(self, captured: _Captured) -> bool:
         """Whether every variable is the one that was captured, and lies where it did."""
         variable = self._device.resources.variable
         return all(
-            variable(name) is resource and resource.array is array
+            variable(*name) is resource and resource.array is array
             for name, (resource, array) in zip(self._names, captured.variables, strict=True)
         )
 

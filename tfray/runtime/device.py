@@ -176,8 +176,8 @@ class OpContext:
     """The `KernelContext` of one operation on one device, shared by all steps of a plan."""
 
     __slots__ = (
-        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "device", "op_name", "resources",
-        "session_state", "step", "xp",
+        "_attrs", "_device", "_output_dtypes", "_over_batch", "_regions", "container", "device", "op_name",
+        "resources", "session_state", "step", "xp",
     )  # fmt: skip
 
     def __init__(
@@ -189,6 +189,7 @@ class OpContext:
     ) -> None:
         self.xp = device.xp
         self.op_name = op.name
+        self.container: str = op.attrs.get("_container", "")
         self.device = device.name
         self.resources = device.resources
         self.session_state = device.session_state
@@ -221,7 +222,7 @@ class OpContext:
         """This context within a running step."""
         bound = OpContext.__new__(OpContext)  # copy.copy takes ten times as long
         bound.xp, bound.op_name, bound.device = self.xp, self.op_name, self.device
-        bound.resources, bound.session_state = self.resources, self.session_state
+        bound.resources, bound.session_state, bound.container = self.resources, self.session_state, self.container
         bound._attrs, bound._device, bound._regions = self._attrs, self._device, self._regions
         bound._output_dtypes, bound._over_batch = self._output_dtypes, self._over_batch
         bound.step = step

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
+from weakref import WeakSet
 
 import numpy as np
 
@@ -28,6 +29,15 @@ from tfray.runtime.tracing import HARDWARE_TRACE, DeviceRecord, DeviceTrace, Obs
 CLOSED: Final = "the session was closed while the step ran"
 
 _step_ids = itertools.count(1)
+
+_runners: Final[WeakSet[LocalRunner]] = WeakSet()
+"""Those of this process's sessions."""
+
+
+def close_all() -> None:
+    """End the sessions of this process that run in it."""
+    for runner in list(_runners):
+        runner.close()
 
 
 class _LocalRendezvous:
@@ -80,6 +90,7 @@ class LocalRunner:
                 device.limit_memory(gpu_memory)
         self._closed = False
         self._steps: set[Step] = set()
+        _runners.add(self)
 
     @property
     def devices(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Any, TypeVar
 
 from tfray.errors import FailedPreconditionError
@@ -28,9 +28,9 @@ class ResourceContainer:
                     found = self._resources[key] = factory()
         return found
 
-    def variable(self, name: str) -> VariableResource:
-        """The variable of that name. It is made if there is none, and then has no value yet."""
-        key = ("variable", name)
+    def variable(self, name: str, container: str = "") -> VariableResource:
+        """The variable of that name in a container. It is made if there is none, and then has no value yet."""
+        key = ("variable", name, container) if container else ("variable", name)
         # Steps call this often, so look first: only a new variable needs a factory.
         return self._resources.get(key) or self.lookup_or_create(key, lambda: VariableResource(name))
 
@@ -47,15 +47,27 @@ class ResourceContainer:
         with self._lock:
             self._resources.pop(key, None)
 
-    def clear(self) -> None:
-        """Drop every resource. Those with threads of their own have a method `release`, which ends the threads."""
+    def clear(self, containers: Collection[str] | None = None) -> None:
+        """Drop resources. Those with threads of their own have a method `release`, which ends the threads.
+
+        Args:
+            containers: Those whose resources to drop, ``""`` for what is in none; all resources when None.
+        """
         with self._lock:
-            resources = list(self._resources.values())
-            self._resources.clear()
+            dropped = [key for key in self._resources if containers is None or _container(key) in containers]
+            resources = [self._resources.pop(key) for key in dropped]
         for resource in resources:
             release = getattr(resource, "release", None)
             if release is not None:
                 release()
+
+
+def _container(key: Hashable) -> str:
+    """The container of a resource, by its key."""
+    match key:
+        case ("variable", _, container) | ("shared", container, _):
+            return str(container)
+    return ""
 
 
 class VariableResource:

@@ -14,6 +14,7 @@ from tfray.actors.clusters import ray_runtime
 from tfray.actors.clusters import server as server_module
 from tfray.actors.clusters.served_cluster import WAIT_VARIABLE
 from tfray.errors import (
+    AbortedError,
     AlreadyExistsError,
     FailedPreconditionError,
     InvalidArgumentError,
@@ -232,3 +233,34 @@ def test_without_ray_servers_say_what_to_do(ray_stopped, monkeypatch):
     monkeypatch.setattr(ray_runtime, "connect", no_ray)
     with pytest.raises(UnavailableError, match="start them by `tfray launch`"):
         tf.train.Server(addresses(ps=1, worker=1), "worker", 0)
+
+
+def test_a_reset_clears_containers_and_ends_sessions(tasks):
+    target = tasks["worker", 0].target
+    with tf.Graph().as_default(), tf.device("/job:ps/task:0"):
+        plain = tf.Variable(1.0, name="held")
+        held = [plain]
+        for container in ("one", "other"):
+            with tf.container(container):
+                held.append(tf.Variable(2.0, name="held", use_resource=True))
+        sessions = [tf.Session(target) for _ in range(2)]
+        sessions[0].run(tf.global_variables_initializer())
+        assert sessions[1].run(held) == [1, 2, 2]
+        tf.Session.reset(target, ["one"])
+        for session in sessions:
+            with pytest.raises(AbortedError, match="reset"):
+                session.run(held)
+            with pytest.raises(AbortedError, match="reset"):
+                session.run(plain + 1)
+        with tf.Session(target) as session:
+            with pytest.raises(FailedPreconditionError):
+                session.run(held[1])
+            assert session.run([held[0], held[2]]) == [1, 2]
+            tf.Session.reset(target, ["ps"])
+        with tf.Session(target) as session:
+            with pytest.raises(FailedPreconditionError):
+                session.run(held[0])
+            assert session.run(held[2]) == 2
+        tf.Session.reset(target)
+        with tf.Session(target) as session, pytest.raises(FailedPreconditionError):
+            session.run(held[2])

@@ -111,12 +111,12 @@ def test_unknown_shapes():
     np.testing.assert_allclose(results[2], 1.0, atol=1e-4)
 
 
-def test_repeated_and_padding_labels_count_once():
+def test_repeated_labels_count_once():
     recall = tf.metrics.recall_at_k(tf.constant([[1, 1, -1], [0, 2, -1]], tf.int64), [[0.1, 0.9, 0.0]] * 2, 1)
     precision = tf.metrics.precision_at_top_k(tf.constant([[1], [0]], tf.int64), tf.constant([[1, 2], [1, 2]]))
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
-        np.testing.assert_allclose(session.run([recall[1], precision[1]]), [1 / 3, 1 / 4])
+        np.testing.assert_allclose(session.run([recall[1], precision[1]]), [1 / 5, 1 / 4])
 
 
 @pytest.mark.parametrize(
@@ -260,3 +260,52 @@ def test_values_of_all_batches_side_by_side():
         tf.contrib.metrics.streaming_concat(tf.placeholder(tf.float32, [2, None]))
     with pytest.raises(ValueError, match="axis 2"):
         tf.contrib.metrics.streaming_concat(rows, axis=2)
+
+
+@pytest.mark.parametrize(
+    ("metric", "filler"),  # what stands for no label in a dense tensor: a repetition, or a number of no class
+    [(tf.metrics.recall_at_k, 0), (tf.metrics.precision_at_k, 0), (tf.metrics.average_precision_at_k, -1)],
+)
+@pytest.mark.parametrize("is_value", [True, False])
+def test_labels_may_be_sparse(metric, filler, is_value):
+    labels = tf.SparseTensorValue([[0, 0], [0, 1], [1, 0]], np.array([1, 3, 0], np.int64), [2, 2])
+    scores = [[0.1, 0.6, 0.2, 0.5], [0.2, 0.7, 0.4, 0.3]]
+    given = labels if is_value else tf.SparseTensor(*labels)
+    updates = [metric(tf.constant([[1, 3], [0, filler]], tf.int64), scores, k=2)[1], metric(given, scores, k=2)[1]]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        dense, sparse = session.run(updates)
+    assert dense == sparse > 0
+
+
+FOUR_SCORES = [[0.1, 0.3, 0.6, 0.2]]
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "options", "expected"),
+    [  # TensorFlow 2.21's results
+        (tf.metrics.precision_at_k, [2], {"k": 1, "class_id": 3}, np.nan),
+        (tf.metrics.recall_at_k, [2], {"k": 1, "class_id": 3}, np.nan),
+        (tf.metrics.precision_at_k, [2, -1, 10], {"k": 1, "weights": 0.0}, np.nan),
+        (tf.metrics.recall_at_k, [2, -1, 10], {"k": 1}, 1 / 3),
+        (tf.metrics.average_precision_at_k, [2, -1, 10], {"k": 2}, 1.0),
+        (tf.metrics.average_precision_at_k, [2, 2, 10], {"k": 3}, 0.5),
+        (tf.metrics.average_precision_at_k, [2, 2, 10], {"k": 3, "weights": 0.0}, 0.0),
+    ],
+)
+def test_labels_without_a_class_and_nothing_to_count(metric, labels, options, expected):
+    value, update = metric(tf.constant([labels], tf.int64), FOUR_SCORES, **options)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        np.testing.assert_allclose([session.run(update), session.run(value)], [expected] * 2)
+
+
+@pytest.mark.parametrize("weights", [np.float32(3), np.float32([100, 1, 1]), np.float32([[100], [1], [1]])])
+def test_weights_whose_rank_shows_in_a_step_fit(weights):
+    given = tf.placeholder(tf.float32)
+    accuracies = [
+        tf.metrics.accuracy([[1], [0], [0]], [[1.0], [1.0], [1.0]], each)[1] for each in (given, tf.constant(weights))
+    ]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        np.testing.assert_allclose(*session.run(accuracies, {given: weights}))

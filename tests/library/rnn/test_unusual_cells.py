@@ -45,6 +45,87 @@ def coupled(v):
     return np.clip(output, -0.5, 0.5), new
 
 
+def searched(v):
+    x = np.split(X @ v["kernel"], 8, 1)
+    h = np.split(H @ v["recurrent_kernel"] + v["bias"], 8, 1)
+    first = np.tanh(sigmoid(x[0] + h[0]) * np.maximum(x[1] + h[1], 0))
+    second = np.tanh(sigmoid(x[2] + h[2]) + np.maximum(x[3] * h[3], 0))
+    third = np.tanh(np.tanh(x[4] + h[4]) * sigmoid(x[5] + h[5]))
+    fourth = sigmoid(np.tanh(x[6] + h[6]) + sigmoid(x[7] + h[7]))
+    new = np.tanh(first + C) * second
+    return np.tanh(new * np.tanh(third + fourth)) @ v["projection_weights"], new
+
+
+def crossing(v):
+    inputs = X @ v["in_projection/kernel"] + v["in_projection/bias"]
+    time, h, depth, y = np.split(np.concatenate([inputs, H], 1) @ v["kernel"] + v["bias"], 4, 1)
+    time, depth = sigmoid(time + 1), sigmoid(depth + 1)
+    return depth * inputs + (1 - depth) * np.maximum(y, 0), time * H + (1 - time) * np.tanh(h)
+
+
+def grouped(v):
+    kernels = [v["group0/kernel"], v["group1/kernel"]]
+    seen = [np.concatenate([H[:, part], C[:, part]], 1) for part in (slice(0, 2), slice(2, 4))]
+    parts = [np.split(x @ kernel, 4, 1) for x, kernel in zip(seen, kernels, strict=True)]
+    enter, made, forget, leave = (
+        np.concatenate(each, 1) + v[f"bias_{name}"] for name, each in zip("ijfo", zip(*parts, strict=True), strict=True)
+    )
+    new = sigmoid(forget + 1) * H + sigmoid(enter) * np.tanh(made)
+    return sigmoid(leave) * np.tanh(new) @ v["projection/kernel"], new
+
+
+@pytest.mark.parametrize(
+    ("cell", "inputs", "state", "expected"),
+    [
+        (lambda: rnn.NASCell(4, 4, use_bias=True, dtype=tf.float64), X, rnn.LSTMStateTuple(C, H), searched),
+        (lambda: rnn.IntersectionRNNCell(4, 4), X, H, crossing),
+        (lambda: rnn.GLSTMCell(4, num_proj=4, number_of_groups=2), H, rnn.LSTMStateTuple(H, C), grouped),
+    ],
+)
+def test_a_step_of_cells_of_several_parts(session, cell, inputs, state, expected):
+    output, new = cell()(tf.constant(inputs), tf.contrib.framework.nest.map_structure(tf.constant, state))
+    values = {name.partition("/")[2]: value for name, value in randomized(session).items()}
+    wanted = expected(values)
+    got_output, got_state = session.run([output, new])
+    np.testing.assert_allclose(got_output, wanted[0], rtol=1e-9)
+    np.testing.assert_allclose(got_state[0] if isinstance(state, tuple) else got_state, wanted[1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("peepholes", [False, True])
+def test_units_open_by_time(session, peepholes):
+    cell = rnn.PhasedLSTMCell(4, peepholes, leak=0.25, ratio_on=0.5, period_init_min=2.0, period_init_max=8.0)
+    x, h, c = (each.astype(np.float32) for each in (X, H, C))
+    times = np.array([[3.0], [10.0]])
+    output, new = cell((tf.constant(times), tf.constant(x)), rnn.LSTMStateTuple(tf.constant(c), tf.constant(h)))
+    session.run(tf.global_variables_initializer())
+    v = {variable.op.name.partition("/")[2]: value for variable, value in held(session)}
+    assert np.all((v["period"] >= 2) & (v["period"] <= 8) & (v["phase"] >= 0) & (v["phase"] <= v["period"]))
+    gates = [x, h, c] if peepholes else [x, h]
+    masks = np.concatenate(gates, 1) @ v["mask_gates/kernel"] + v["mask_gates/bias"]
+    enter, forget = np.split(sigmoid(masks), 2, 1)
+    made = np.tanh(np.concatenate([x, h], 1) @ v["new_input/kernel"] + v["new_input/bias"])
+    next_c = c * forget + enter * made
+    gates = [x, h, next_c] if peepholes else [x, h]
+    leave = sigmoid(np.concatenate(gates, 1) @ v["output_gate/kernel"] + v["output_gate/bias"])
+    share = np.mod(times - v["phase"], v["period"]) / v["period"]
+    k = np.where(share < 0.25, 4 * share, np.where(share < 0.5, 2 - 4 * share, 0.25 * share))
+    got_output, got_state = session.run([output, new])
+    np.testing.assert_allclose(got_state[0], k * next_c + (1 - k) * c, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(got_output, k * np.tanh(next_c) * leave + (1 - k) * h, rtol=1e-4, atol=1e-5)
+
+
+def held(session):
+    variables = tf.global_variables()
+    return zip(variables, session.run(variables), strict=True)
+
+
+def test_sizes_that_do_not_fit():
+    with pytest.raises(ValueError, match="num_proj must be divisible"):
+        rnn.GLSTMCell(4, num_proj=3, number_of_groups=2)
+    with pytest.raises(ValueError, match="num_in_proj"):
+        rnn.IntersectionRNNCell(4)(tf.constant(X), tf.constant(H))
+
+
 @pytest.mark.parametrize(
     ("cell", "state", "expected"),
     [

@@ -90,6 +90,19 @@ TESTED_ELSEWHERE |= dict.fromkeys(
     ["Mutex", "MutexLock", "ConsumeMutexLock"], "operations of locks: test_critical_section.py"
 )
 
+TESTED_ELSEWHERE |= dict.fromkeys(
+    [
+        "SummaryWriter",
+        "CreateSummaryFileWriter",
+        "WriteRawProtoSummary",
+        "WriteGraphSummary",
+        "ImportEvent",
+        "FlushSummaryWriter",
+        "CloseSummaryWriter",
+    ],
+    "writers of event files: test_step_summaries.py",
+)
+
 TESTED_ELSEWHERE |= {
     name: "tests/library/input/test_data.py"
     for name in registered_ops()

@@ -18,9 +18,61 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.arrays.matrix_ops import matrix_diag
 from tfray.ops.checks.check_ops import assert_greater_equal, assert_less_equal
+from tfray.ops.linalg.fft_ops import fft, ifft
 from tfray.ops.math import math_ops
 from tfray.ops.math.math_ops import exp, log, reduce_logsumexp, reduce_max, reduce_sum, sign, sqrt, square
 from tfray.ops.math.sorting_ops import sort
+
+
+def auto_correlation(
+    x: TensorLike,
+    axis: int = -1,
+    max_lags: int | None = None,
+    center: bool = True,
+    normalize: bool = True,
+    name: str = "auto_correlation",
+) -> Tensor:
+    """How far elements go with those that come later in the same row.
+
+    Args:
+        x: Floats or complex numbers.
+        axis: The dimension of the rows, of a known size.
+        max_lags: By how many places at most; as far as the row goes when None.
+        center: Take the mean of each row away first.
+        normalize: Divide by the value at 0 places.
+        name: Name scope of the operations.
+
+    Returns:
+        The shape of `x`, with ``max_lags + 1`` elements along `axis`: the mean products of an element, conjugate, and
+        the one so many places later.
+
+    Raises:
+        ValueError: The size of `axis` is not known, or `max_lags` is below 0.
+    """
+    with get_default_graph().name_scope(name):
+        x = convert_to_tensor(x, name="x")
+        rank = x.shape.rank
+        size = None if rank is None else x.shape.as_list()[axis]
+        if rank is None or size is None:
+            raise ValueError(f"auto_correlation needs a known size of axis {axis}, not that of {x.shape}")
+        if max_lags is not None and max_lags < 0:
+            raise ValueError(f"max_lags must be 0 or more, not {max_lags}")
+        order = list(range(rank))
+        order.append(order.pop(axis % rank))
+        rows = array_ops.transpose(x, order)
+        lags = size if max_lags is None else min(max_lags + 1, size)
+        if center:
+            rows = rows - math_ops.reduce_mean(rows, -1, keepdims=True)
+        is_double = x.dtype in (dtypes.float64, dtypes.complex128)
+        waves = array_ops.cast(rows, dtypes.complex128 if is_double else dtypes.complex64)
+        # With as many zeros behind a row, it does not meet its own beginning.
+        waves = fft(array_ops.pad(waves, [[0, 0]] * (rank - 1) + [[0, size]]))
+        products = ifft(waves * math_ops.conj(waves))[..., :lags]
+        found = products if x.dtype.is_complex else array_ops.cast(math_ops.real(products), x.dtype)
+        found = found / array_ops.cast(np.arange(size, size - lags, -1), x.dtype)
+        if normalize:
+            found = found / found[..., :1]
+        return array_ops.transpose(found, np.argsort(order).tolist())
 
 
 def percentile(

@@ -51,7 +51,7 @@ def as_shape_list(shapes: Any, count: int, partial: bool = False) -> list[Tensor
     for shape in result:
         if shape.rank is None or not (partial or shape.is_fully_defined()):
             hint = "" if partial else "; only PaddingFIFOQueue takes elements that differ in size"
-            raise ValueError(f"the shapes of components must be fully known, got {shape}{hint}")
+            raise ValueError(f"shapes must be fully defined, got {shape}{hint}")
     return result
 
 

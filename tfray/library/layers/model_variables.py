@@ -82,6 +82,13 @@ def model_variable(
     return variable(name, shape, dtype, initializer, regularizer, trainable, where, **kwargs)
 
 
+def add_model_variable(var: Any) -> None:
+    """Add a variable to ``GraphKeys.MODEL_VARIABLES``, once."""
+    known = get_collection(GraphKeys.MODEL_VARIABLES)
+    if all(other is not var for other in known):
+        get_default_graph().add_to_collection(GraphKeys.MODEL_VARIABLES, var)
+
+
 def get_variables(
     scope: str | VariableScope | None = None,
     suffix: str | None = None,

@@ -133,12 +133,13 @@ class BatchNormalization(Layer):
         shape = TensorShape(input_shape)
         rank = shape.rank
         if rank is None or not -rank <= self.axis < rank:
-            raise InvalidArgumentError(f"{self.name}: the input has shape {shape}, which has no axis {self.axis}")
+            which = "undefined rank" if rank is None else f"no axis {self.axis}"
+            raise InvalidArgumentError(f"{self.name}: the input has shape {shape}, which has {which}")
         self.axis %= rank
         channels = shape.as_list()[self.axis]
         if channels is None:
             raise InvalidArgumentError(
-                f"{self.name}: the input has shape {shape}, its size along {self.axis} is unknown"
+                f"{self.name}: the input has shape {shape}, its size along {self.axis} is undefined"
             )
         can_fuse = rank == 4 and self.axis in (1, 3) and self._is_plain
         if self.fused and not can_fuse:

@@ -100,8 +100,10 @@ def fitting_weights(weights: TensorLike | None, values: Tensor) -> Tensor | None
         return None
     weights = convert_to_tensor(weights)
     rank, wanted = weights.shape.rank, values.shape.rank
-    if not rank or wanted is None:
+    if rank == 0:
         return weights
+    if rank is None or wanted is None:
+        return _fitted_in_a_step(weights, values)
     if rank == wanted + 1 and weights.shape.as_list()[-1] in (1, None):
         weights = array_ops.squeeze(weights, [-1])
     elif rank == wanted - 1:
@@ -112,6 +114,18 @@ def fitting_weights(weights: TensorLike | None, values: Tensor) -> Tensor | None
             f"weights can not be broadcast to values. values.shape={values.shape}. weights.shape={weights.shape}."
         )
     return weights
+
+
+def _fitted_in_a_step(weights: Tensor, values: Tensor) -> Tensor:
+    """`fitting_weights` where a rank is only known when a step runs."""
+    sizes = array_ops.shape(weights)
+    rank = array_ops.size(sizes)
+    beyond = rank - array_ops.rank(values)
+    dropped = array_ops.cast(math_ops.equal(beyond, 1), dtypes.int32)
+    added = array_ops.cast(math_ops.logical_and(math_ops.equal(beyond, -1), math_ops.greater(rank, 0)), dtypes.int32)
+    return array_ops.reshape(
+        weights, array_ops.concat([sizes[: rank - dropped], array_ops.ones([added], dtypes.int32)], 0)
+    )
 
 
 def spread(weights: TensorLike, values: Tensor) -> Tensor:

@@ -1,16 +1,22 @@
 """Metrics of the k highest predictions.
 
-Labels are the classes that are true of an example, shape ``[..., labels]``, or ``[...]`` for one each; negative ones
-are padding and do not count. Predictions are scores ``[..., classes]``, or for functions "at top k" the numbers of the
-classes with the highest scores, ``[..., k]``. With `class_id` one class alone counts.
+Labels are the classes that are true of an example, shape ``[..., labels]``, or ``[...]`` for one each. They may be a
+sparse tensor of that shape. Predictions are scores ``[..., classes]``, or
+for functions "at top k" the numbers of the classes with the highest scores, ``[..., k]``. With `class_id` one class
+alone counts.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.metric_variables import (
     Metric,
@@ -22,6 +28,10 @@ from tfray.library.metrics.metric_variables import (
 )
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops, search_ops
+from tfray.ops.sparse.sparse_ops import sparse_tensor_to_dense
+
+_PADDING: Final = int(np.iinfo(np.int64).min)
+"""Fills the rows of sparse labels that have fewer of them than others."""
 
 
 def precision_at_k(
@@ -136,11 +146,34 @@ def average_precision_at_k(
         The value and the update, float64 scalars.
     """
     with metric_scope(name, f"average_precision_at_{k}"):
-        labels, predicted = _as_classes(labels, search_ops.top_k(convert_to_tensor(predictions), k)[1])
+        scores = convert_to_tensor(predictions)
+        top = search_ops.top_k(scores, k)[1]
+        count = array_ops.to_int64(array_ops.shape(scores)[-1])
+        found, _ = _as_classes(labels, top)
+        # There are no classes of these numbers.
+        outside = math_ops.greater_equal(found, count)
+        labels = array_ops.where(outside, array_ops.fill(array_ops.shape(found), np.int64(-1)), found)
+        return average_precision_at_top_k(labels, top, weights, metrics_collections, updates_collections)
+
+
+def average_precision_at_top_k(
+    labels: TensorLike,
+    predictions_idx: TensorLike,
+    weights: TensorLike | None = None,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
+    name: str | None = None,
+) -> Metric:
+    """`average_precision_at_k` of the predicted classes themselves, ``[..., k]``, the likeliest first."""
+    with get_default_graph().name_scope(name or "average_precision_at_top_k"):
+        labels, predicted = _as_classes(labels, predictions_idx)
+        k = predicted.shape.as_list()[-1]
+        if k is None:
+            raise InvalidArgumentError(f"predictions_idx has shape {predicted.shape}: its last dimension must be known")
         hits = array_ops.cast(_is_among(predicted, labels), dtypes.float64)
         places = array_ops.cast(array_ops.range(1, k + 1), dtypes.float64)
         sums = math_ops.reduce_sum(math_ops.cumsum(hits, -1) / places * hits, -1)
-        true = math_ops.reduce_sum(array_ops.cast(_is_first_of_its_kind(labels), dtypes.float64), -1)
+        true = math_ops.reduce_sum(array_ops.cast(math_ops.greater_equal(labels, 0), dtypes.float64), -1)
         averages = quotient(sums, math_ops.minimum(true, float(k)), "average_precision")
         number = array_ops.ones_like(averages)
         if weights is not None:
@@ -175,8 +208,9 @@ def _share(
         new_right, new_wrong = (
             variable.assign_add(_weighted_count(found, weights)) for variable, found in ((right, hits), (wrong, misses))
         )
-        value = quotient(right.value(), right.value() + wrong.value(), "value")
-        return Metric(value, quotient(new_right, new_right + new_wrong, "update"))
+        # Not a number if none counts.
+        value = math_ops.truediv(right.value(), right.value() + wrong.value(), "value")
+        return Metric(value, math_ops.truediv(new_right, new_right + new_wrong, "update"))
 
 
 def _weighted_count(found: Tensor, weights: TensorLike | None) -> Tensor:
@@ -187,6 +221,10 @@ def _weighted_count(found: Tensor, weights: TensorLike | None) -> Tensor:
 
 
 def _as_classes(labels: TensorLike, predicted: TensorLike) -> tuple[Tensor, Tensor]:
+    given = convert_to_tensor_or_sparse_tensor(labels)
+    if isinstance(given, SparseTensor):
+        labels = SparseTensor(given.indices, array_ops.to_int64(given.values), given.dense_shape)
+        labels = sparse_tensor_to_dense(labels, _PADDING, validate_indices=False)
     labels, predicted = array_ops.to_int64(labels), array_ops.to_int64(predicted)
     if labels.shape.rank is None or predicted.shape.rank is None:
         raise InvalidArgumentError(
@@ -206,7 +244,7 @@ def _is_among(classes: Tensor, others: Tensor) -> Tensor:
 def _only(class_id: int | None, classes: Tensor) -> Tensor:
     """Which classes count."""
     if class_id is None:
-        return math_ops.greater_equal(classes, 0)
+        return math_ops.not_equal(classes, _PADDING)
     return math_ops.equal(classes, class_id)
 
 
@@ -217,4 +255,4 @@ def _is_first_of_its_kind(labels: Tensor) -> Tensor:
     earlier = math_ops.less(array_ops.expand_dims(place, 0), array_ops.expand_dims(place, 1))
     same = math_ops.equal(array_ops.expand_dims(labels, -1), array_ops.expand_dims(labels, -2))
     repeated = math_ops.reduce_any(math_ops.logical_and(same, earlier), -1)
-    return math_ops.logical_and(math_ops.greater_equal(labels, 0), math_ops.logical_not(repeated))
+    return math_ops.logical_and(math_ops.not_equal(labels, _PADDING), math_ops.logical_not(repeated))

@@ -1,6 +1,7 @@
 """``tf.contrib.distributions.bijectors``: differentiable maps with inverses, for `TransformedDistribution`."""
 
 from tfray.library.distributions.bijector import Bijector, Chain, Identity, Inline, Invert
+from tfray.library.distributions.conditional_distributions import ConditionalBijector
 from tfray.library.distributions.elementwise_bijectors import (
     AbsoluteValue,
     AffineScalar,
@@ -37,7 +38,8 @@ from tfray.library.networks.flow_layers import (
 
 # fmt: off
 __all__ = [
-    "AbsoluteValue", "Affine", "AffineScalar", "Bijector", "Chain", "CholeskyOuterProduct", "Exp", "FillTriangular",
+    "AbsoluteValue", "Affine", "AffineScalar", "Bijector", "Chain", "CholeskyOuterProduct",
+    "ConditionalBijector", "Exp", "FillTriangular",
     "Gumbel", "Identity", "Inline", "Invert", "Kumaraswamy", "MaskedAutoregressiveFlow", "MatrixInverseTriL",
     "Ordered", "Permute", "PowerTransform", "RealNVP", "Reshape", "ScaleTriL", "Sigmoid", "SinhArcsinh",
     "SoftmaxCentered", "Softplus", "Softsign", "Square", "TransformDiagonal", "Weibull",

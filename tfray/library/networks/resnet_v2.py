@@ -9,6 +9,7 @@ from tfray.framework.type_aliases import CollectionNames
 from tfray.library.layers import slim_utils
 from tfray.library.layers.arg_scope import add_arg_scope, arg_scope
 from tfray.library.layers.slim_layers import batch_norm, conv2d
+from tfray.library.networks import resnet_utils
 from tfray.library.networks.resnet_utils import (
     block_maker,
     conv2d_same,
@@ -24,6 +25,7 @@ from tfray.ops.nn.activation_ops import relu
 __all__ = [
     "bottleneck",
     "resnet_arg_scope",
+    "resnet_utils",
     "resnet_v2",
     "resnet_v2_50",
     "resnet_v2_101",

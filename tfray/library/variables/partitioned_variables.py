@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tfray.framework.arguments import Count, Positive, checked
 from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
@@ -22,29 +22,6 @@ _CUT_FROM: Final = 1.25
 
 Partitioner = Callable[..., Sequence[int]]
 """``partitioner(shape=, dtype=)``: the number of parts along each dimension, at most one of them above 1."""
-
-
-class SaveSliceInfo(NamedTuple):
-    """Describes the part of a partitioned variable that one variable holds.
-
-    Attributes:
-        full_name: Name of the whole.
-        full_shape: Shape of the whole.
-        var_offset: Where the part begins in each dimension.
-        var_shape: Shape of the part.
-    """
-
-    full_name: str
-    full_shape: list[int]
-    var_offset: list[int]
-    var_shape: list[int]
-
-    @property
-    def spec(self) -> str:
-        """Shape, place and size in one text, as checkpoints name parts."""
-        sizes = " ".join(map(str, self.full_shape))
-        extents = ":".join(f"{offset},{size}" for offset, size in zip(self.var_offset, self.var_shape, strict=True))
-        return f"{sizes} {extents}"
 
 
 class PartitionedVariable:

@@ -322,6 +322,37 @@ def variable_scope(
 
 
 @contextmanager
+def pure_variable_scope(
+    name_or_scope: str | VariableScope,
+    reuse: Reuse | None = None,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
+    caching_device: DeviceLike | None = None,
+    partitioner: Partitioner | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    old_name_scope: str | None = None,
+    dtype: DTypeLike | None = None,
+    use_resource: bool | None = None,
+    constraint: Constraint | None = None,
+) -> Iterator[VariableScope]:
+    """`variable_scope` without a name scope. `old_name_scope` is what its `original_name_scope` is to be."""
+    settings = {
+        "initializer": initializer,
+        "regularizer": regularizer,
+        "caching_device": caching_device,
+        "partitioner": partitioner,
+        "custom_getter": custom_getter,
+        "dtype": None if dtype is None else as_dtype(dtype),
+        "constraint": constraint,
+    }
+    given = name_or_scope if isinstance(name_or_scope, str) else name_or_scope.original_name_scope
+    with _entered(
+        _scopes(get_default_graph()), name_or_scope, old_name_scope or given, reuse or None, settings
+    ) as scope:
+        yield scope
+
+
+@contextmanager
 def _name_scope(graph: Graph, name: str, auxiliary: bool) -> Iterator[str]:
     if not auxiliary or not name:
         current = graph.get_name_scope()

@@ -17,10 +17,15 @@ from tfray.library.variables import initializers
 from tfray.library.variables.partitioned_variables import (
     PartitionedVariable,
     Partitioner,
-    SaveSliceInfo,
     slices_of,
 )
-from tfray.library.variables.variables import Constraint, Variable, VariableAggregation, VariableSynchronization
+from tfray.library.variables.variables import (
+    Constraint,
+    SaveSliceInfo,
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+)
 from tfray.ops.arrays import array_ops
 
 

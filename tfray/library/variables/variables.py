@@ -7,7 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tfray.formats.meta_graph_proto import SaveSliceInfoDef, VariableDef
 from tfray.framework.convert import (
@@ -110,6 +110,29 @@ class _VariableClass(type):
         return create(**{name: value for name, value in given.arguments.items() if name != "self"})
 
 
+class SaveSliceInfo(NamedTuple):
+    """Describes the part of a partitioned variable that one variable holds.
+
+    Attributes:
+        full_name: Name of the whole.
+        full_shape: Shape of the whole.
+        var_offset: Where the part begins in each dimension.
+        var_shape: Shape of the part.
+    """
+
+    full_name: str
+    full_shape: list[int]
+    var_offset: list[int]
+    var_shape: list[int]
+
+    @property
+    def spec(self) -> str:
+        """Shape, place and size in one text, as checkpoints name parts."""
+        sizes = " ".join(map(str, self.full_shape))
+        extents = ":".join(f"{offset},{size}" for offset, size in zip(self.var_offset, self.var_shape, strict=True))
+        return f"{sizes} {extents}"
+
+
 class Variable(VariableInnerNames, metaclass=_VariableClass):
     """State that lives between steps: a tensor that operations update in place.
 
@@ -138,6 +161,8 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         ValueError: There is no initial value, or its shape is unknown although it is to be validated; or
             `synchronization` or `aggregation` is not one of those.
     """
+
+    SaveSliceInfo = SaveSliceInfo
 
     # NumPy must leave ``array + variable`` to Variable.__radd__.
     __array_priority__ = 100

@@ -19,9 +19,8 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.importer import as_text, given_tensors, import_graph_def, tensor_name
 from tfray.framework.plain_graph import PlainGraph, messages
 from tfray.library.platform import logging
-from tfray.library.variables.partitioned_variables import SaveSliceInfo
-from tfray.library.variables.variables import Variable
-from tfray.training.checkpoints.meta_graph import UNBOUND, VARIABLES, clear_devices_of
+from tfray.library.variables.variables import SaveSliceInfo, Variable
+from tfray.training.checkpoints.meta_graph import UNBOUND, VARIABLES, clear_devices_of, registered_member
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.threads.queue_runner import QueueRunner
 
@@ -149,6 +148,9 @@ class _Members:
             if collection.WhichOneof("kind") != "node_list":
                 read = _READERS.get(name, _raw)
                 values = collection.bytes_list.value or collection.int64_list.value or collection.float_list.value
+                made = [registered_member(name, value, self._prefix) for value in collection.bytes_list.value]
+                if any(member is not None for member in made):
+                    return made
                 return [read(self, value) if isinstance(value, bytes) else value for value in values]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataLossError(f"collection {name!r} of the meta graph cannot be read: {error}") from error

@@ -192,6 +192,39 @@ def clear_devices_of(nodes: Iterable[PlainNode]) -> None:
 # -- collections ---------------------------------------------------------------------------------------
 
 
+_FORMS: Final[dict[str, tuple[Any, Callable[..., Any] | None, Callable[..., Any] | None]]] = {}
+"""By collection: the type of its members' messages, and the functions that `register_proto_function` was given."""
+
+
+def register_proto_function(
+    collection_name: str,
+    proto_type: Any = None,
+    to_proto: Callable[..., Any] | None = None,
+    from_proto: Callable[..., Any] | None = None,
+) -> None:
+    """Say how members of a collection are written into meta graphs and read from them.
+
+    Args:
+        collection_name: Name of the collection.
+        proto_type: The class of their messages.
+        to_proto: Function from a member, and ``export_scope``, to its message, or None to leave it out.
+        from_proto: Function from a message, and ``import_scope``, to the member.
+
+    Raises:
+        TypeError: A function cannot be called.
+    """
+    for name, function in (("to_proto", to_proto), ("from_proto", from_proto)):
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} must be callable.")
+    _FORMS[collection_name] = (proto_type, to_proto, from_proto)
+
+
+def registered_member(collection: str, data: bytes, scope: str) -> Any:
+    """The member of a collection with registered functions that a message stands for; None if there is none."""
+    kind, _, from_proto = _FORMS.get(collection, (None, None, None))
+    return None if from_proto is None else from_proto(kind.FromString(data), import_scope=scope.rstrip("/"))
+
+
 def add_collection(message: MetaGraphDef, name: str, members: Iterable[Any], prefix: str = "") -> None:
     """Add a collection to a meta graph: those members that are of the kind of the first, and within a scope."""
     found = [each for member in members if (each := _message_of(member, prefix, name)) is not None]
@@ -202,6 +235,9 @@ def add_collection(message: MetaGraphDef, name: str, members: Iterable[Any], pre
 
 def _message_of(member: Any, prefix: str, collection: str) -> tuple[str, Any] | None:
     """The list for a member of a collection and its form there; None for one that has none, or is out of scope."""
+    if to_proto := _FORMS.get(collection, (None, None, None))[1]:
+        written = to_proto(member, export_scope=prefix.rstrip("/"))
+        return None if written is None else ("bytes_list", written.SerializeToString())
     if isinstance(member, (Tensor, Operation, Variable)) and not member.name.startswith(prefix):
         return None
     if isinstance(member, Tensor) and member.op.op_def.access == "update":

@@ -56,9 +56,11 @@ class MomentumOptimizer(Optimizer):
         self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
         self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
 
+    def _rate_for(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Tensor:
+        return self._scalar_for(self._learning_rate_tensor, var)
+
     def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
-        hyperparameters = (self._learning_rate_tensor, self._momentum_tensor)
-        rate, momentum = (self._scalar_for(scalar, var) for scalar in hyperparameters)
+        rate, momentum = self._rate_for(var, gradient, indices), self._scalar_for(self._momentum_tensor, var)
         slot, use_nesterov = self.get_slot(var, "momentum"), self._use_nesterov
         return add_either(
             training_ops.MOMENTUM, var, [slot], [rate], gradient, indices, after=[momentum], use_nesterov=use_nesterov

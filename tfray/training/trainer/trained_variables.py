@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.library.variables import variables as variables_lib
-from tfray.library.variables.partitioned_variables import SaveSliceInfo
+from tfray.library.variables.variables import SaveSliceInfo
 from tfray.session import Session
 from tfray.training.trainer.model import BuiltModel
 
