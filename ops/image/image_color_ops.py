@@ -39,7 +39,7 @@ from tfray.ops.math.arithmetic_ops import maximum, multiply, pow, rsqrt, sqrt, t
 from tfray.ops.math.comparison_ops import greater_equal
 from tfray.ops.math.conversion_ops import saturate_cast
 from tfray.ops.math.linalg_ops import tensordot
-from tfray.ops.math.reduction_ops import reduce_mean, reduce_prod, reduce_sum, reduce_variance
+from tfray.ops.math.reduction_ops import reduce_mean, reduce_prod, reduce_variance
 from tfray.ops.math.rounding_ops import floordiv
 from tfray.ops.random.random_ops import random_uniform
 
@@ -116,10 +116,10 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
                 [0.2989    ]]], dtype=float32)
     """
     images = _with_channels("rgb_to_grayscale", images, 3)
-    weights = np.array([0.2989, 0.5870, 0.1140], np.float32)
+    weights = np.array([[0.2989], [0.5870], [0.1140]], np.float32)
     with get_default_graph().name_scope(name or "rgb_to_grayscale"):
         colors = convert_image_dtype(images, dtypes.float32)
-        return convert_image_dtype(reduce_sum(multiply(colors, weights), -1, keepdims=True), images.dtype)
+        return convert_image_dtype(tensordot(colors, weights, [[-1], [0]]), images.dtype)
 
 
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:

@@ -289,6 +289,14 @@ def test_the_hue_of_colours_below_0_is_turned_too():
     np.testing.assert_allclose(dark, bright - 2, atol=1e-6)  # a hue depends on differences of channels only
 
 
+@pytest.mark.parametrize("sizes", [[None], [None, None], None])
+def test_what_is_made_grey_has_three_channels(sizes):
+    colours = tf.placeholder(tf.float32, sizes)
+    value = np.ones([1] * (1 if sizes is None else len(sizes)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"inner dimensions|cannot multiply"):
+        run(tf.image.rgb_to_grayscale(colours), {colours: value})
+
+
 def test_the_number_of_elements_is_that_of_the_first_tensor():
     x = tf.placeholder(tf.float32, [None, 2])
     pairs = tf.map_fn(lambda pair: (pair[0], pair[1]), (x, tf.constant([1.0, 2.0, 3.0])))

@@ -96,6 +96,17 @@ def test_products_of_few_rows_are_computed_by_onednn():
     np.testing.assert_allclose(result, a.astype(float) @ b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("left", "right"), [((3000, 70), (70, 1)), ((3, 900, 200), (3, 200, 1))])
+@pytest.mark.parametrize("turned", [False, True])
+def test_columns_are_multiplied_by_blas(left, right, turned):
+    random = np.random.default_rng(0)
+    a, b = (random.normal(size=shape).astype(np.float32) for shape in (left, right))
+    if turned:
+        a = np.ascontiguousarray(np.swapaxes(a, -1, -2)).swapaxes(-1, -2)
+    assert fast_products.fast_product(a, b, None) is None
+    np.testing.assert_allclose(matrix_product(np, a, b), a.astype(float) @ b, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.skipif(onednn.library() is None or not can_compile(), reason="the extra `fast` is not installed")
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("shapes", [((256, 300), (300, 512)), ((6, 130, 200), (6, 200, 257))])
