@@ -18,6 +18,7 @@ import numpy as np
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, STEP_ELEMENTS, CompiledKernel, can_compile
+from tfray.ops.kernels.copies import copy
 from tfray.ops.kernels.cpu_threads import parallel_for, scratch
 from tfray.ops.kernels.element_loops import Assignment, Input, element_loop
 from tfray.ops.kernels.native.onednn import (
@@ -72,7 +73,8 @@ _REORDER_BYTES: Final = 1 << 18
 """Least bytes of filters that a thread copies at a time: some tens of microseconds."""
 
 _LEAST_CHANNELS: Final = 8
-"""Channels of images whose gradient the library computes well."""
+"""Channels of images whose gradient the library computes well. For fewer it takes up to a thousand times as long, so
+that others are added whose filters are 0: that takes a tenth of the time of products of matrices."""
 
 Form = Literal["forward", "biased", "images", "filters"]
 """What is computed: the outputs, alone or with a bias; the gradient of the images, or that of the filters."""
@@ -150,11 +152,12 @@ def can_convolve(xp: ArrayModule, form: Form, geo: Geometry, *arrays: Array) -> 
 def _is_possible(form: Form, geo: Geometry) -> bool:
     if library() is None or geo.is_empty:
         return False
-    if form == "images":
-        if geo.channels < _LEAST_CHANNELS:
-            return False  # the library takes up to a thousand times as long for so few
-        if geo.batch == 1 and _work(geo) >= 2 * _PART_FLOPS:
-            return False  # the rows of one image cannot be divided: their windows overlap
+    if form == "images" and geo.channels < _LEAST_CHANNELS:
+        if geo.channels == 1 or geo.groups > 1:
+            return False
+        geo = _widened(geo)
+    elif form == "images" and geo.batch == 1 and _work(geo) >= 2 * _PART_FLOPS:
+        return False  # the rows of one image cannot be divided: their windows overlap
     return all(_convolution(form, part.geo, *_sizes(geo)) is not None for part in _parts(form, geo))
 
 
@@ -190,8 +193,19 @@ def convolve(
     return _written(target, out)
 
 
+def _widened(geo: Geometry) -> Geometry:
+    """A convolution of images with more channels."""
+    return geo._replace(channels=_LEAST_CHANNELS)
+
+
 def convolve_backward_images(d_outputs: Array, filters: Array, geo: Geometry, out: Array) -> Array:
     """See `convolution.convolve_backward_images`."""
+    if geo.channels < _LEAST_CHANNELS:
+        wide = np.zeros((*filters.shape[:2], _LEAST_CHANNELS, geo.filters), np.float32)
+        wide[:, :, : geo.channels] = filters
+        made = scratch("images", _widened(geo).images_shape, np.dtype(np.float32))
+        copy(out, convolve_backward_images(d_outputs, wide, _widened(geo), made)[..., : geo.channels])
+        return out
     d_outputs, filters, target = map(np.ascontiguousarray, (d_outputs, filters, out))
     parts = _parts("images", geo)
 

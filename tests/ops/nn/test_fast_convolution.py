@@ -64,6 +64,12 @@ CASES = {
         (3, 3, 96, 208),
         WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME")),
     ),
+    "few channels": ((3, 14, 14, 6), (5, 5, 6, 16), WindowAttrs("NHWC", (1, 1), (1, 1), ("VALID", "SAME"))),
+    "a large image of few channels": (
+        (1, 160, 160, 3),
+        (3, 3, 3, 32),
+        WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME")),
+    ),
     "a stem": ((4, 101, 101, 3), (11, 11, 3, 64), WindowAttrs("NHWC", (4, 4), (1, 1), ("VALID", "VALID"))),
 }
 
