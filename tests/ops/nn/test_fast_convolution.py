@@ -64,7 +64,7 @@ CASES = {
         (3, 3, 96, 208),
         WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME")),
     ),
-    "few channels": ((3, 14, 14, 6), (5, 5, 6, 16), WindowAttrs("NHWC", (1, 1), (1, 1), ("VALID", "SAME"))),
+    "few channels": ((32, 28, 28, 6), (5, 5, 6, 16), WindowAttrs("NHWC", (1, 1), (1, 1), ("VALID", "SAME"))),
     "a large image of few channels": (
         (1, 160, 160, 3),
         (3, 3, 3, 32),
