@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache, wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -328,11 +328,33 @@ def _matrix_triangular_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Arra
         return xp.zeros(batch + rhs.shape[-2:], rhs.dtype)
     matrices = xp.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:])
     sides = xp.broadcast_to(rhs, batch + rhs.shape[-2:]).reshape(-1, *rhs.shape[-2:])
+    if xp is np and 2 * matrix.shape[-1] <= min(len(sides), _LARGEST_SUBSTITUTED):
+        return _substituted(matrices, sides, lower, ctx.attr("adjoint")).reshape(batch + rhs.shape[-2:])
     result = xp.empty(sides.shape, sides.dtype)
     with one_scipy_thread() if xp is np else nullcontext():
         for i in range(len(result)):
             result[i] = solve(matrices[i], sides[i], trans=trans, lower=lower, check_finite=False)
     return result.reshape(batch + rhs.shape[-2:])
+
+
+_LARGEST_SUBSTITUTED: Final = 64
+"""Twice the rows of the largest matrices of which many are solved at once: of larger ones LAPACK solves one by one."""
+
+
+def _substituted(matrices: Array, sides: Array, lower: bool, adjoint: bool) -> Array:
+    """The solutions for many small matrices, row by row for all at once."""
+    if adjoint:
+        matrices, lower = _adjoint_array(matrices), not lower
+    size = matrices.shape[-1]
+    diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
+    if not diagonal.all():
+        raise np.linalg.LinAlgError("a matrix is singular: 0 on its diagonal")
+    result = np.empty(sides.shape, sides.dtype)
+    for i in range(size) if lower else reversed(range(size)):
+        solved = slice(0, i) if lower else slice(i + 1, size)
+        known = np.matmul(matrices[:, i : i + 1, solved], result[:, solved])[:, 0]
+        result[:, i] = (sides[:, i] - known) / diagonal[:, i, None]
+    return result
 
 
 def _matrix_triangular_solve_gradient(op: Operation, d_x: Tensor) -> list[Tensor | None]:
