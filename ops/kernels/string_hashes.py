@@ -190,37 +190,40 @@ def murmur64(string: bytes, seed: int = 0xDECAFCAFFE) -> int:
     return value ^ value >> 47
 
 
-def siphash(string: bytes, key: Sequence[int]) -> int:
-    """SipHash-2-4 under a key of two 64-bit numbers: what ``string_to_hash_bucket_strong`` is made of."""
+def siphash(strings: Sequence[bytes], key: Sequence[int]) -> Words:
+    """SipHash-2-4 of each string, under a key of two 64-bit numbers: what ``string_to_hash_bucket_strong`` is made of."""
+    counts = np.fromiter((len(string) // 8 + 1 for string in strings), np.int64, len(strings))
+    padded = [string + bytes(7 - len(string) % 8) + bytes([len(string) & 0xFF]) for string in strings]
+    words = np.frombuffer(b"".join(padded), "<u8").astype(np.uint64)
+    order = np.argsort(-counts, kind="stable")  # those with a word at a place come before those without
+    starts = (np.cumsum(counts) - counts)[order]
     k0, k1 = key[0] & _BITS, key[1] & _BITS
-    state = [k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573]
-    size = len(string)
-    padded = string + bytes(7 - size % 8) + bytes([size & 0xFF])
-    for at in range(0, len(padded), 8):
-        word = int.from_bytes(padded[at : at + 8], "little")
-        state[3] ^= word
-        _sip_rounds(state, 2)
-        state[0] ^= word
-    state[2] ^= 0xFF
+    numbers = k0 ^ 0x736F6D6570736575, k1 ^ 0x646F72616E646F6D, k0 ^ 0x6C7967656E657261, k1 ^ 0x7465646279746573
+    state = np.repeat(np.array(numbers, np.uint64)[:, None], len(strings), 1)
+    for place in range(counts.max(initial=0)):
+        known = state[:, : np.count_nonzero(counts > place)]
+        word = words[starts[: known.shape[1]] + place]
+        known[3] ^= word
+        _sip_rounds(known, 2)
+        known[0] ^= word
+    state[2] ^= np.uint64(0xFF)
     _sip_rounds(state, 4)
-    return state[0] ^ state[1] ^ state[2] ^ state[3]
+    result = np.empty(len(strings), np.uint64)
+    result[order] = state[0] ^ state[1] ^ state[2] ^ state[3]
+    return result
 
 
-def _sip_rounds(state: list[int], count: int) -> None:
+def _sip_rounds(state: Words, count: int) -> None:
     a, b, c, d = state
     for _ in range(count):
-        a = (a + b) & _BITS
-        b = _left(b, 13) ^ a
-        a = _left(a, 32)
-        c = (c + d) & _BITS
-        d = _left(d, 16) ^ c
-        a = (a + d) & _BITS
-        d = _left(d, 21) ^ a
-        c = (c + b) & _BITS
-        b = _left(b, 17) ^ c
-        c = _left(c, 32)
+        a = a + b
+        b = _rotated(b, 64 - 13) ^ a
+        a = _rotated(a, 32)
+        c = c + d
+        d = _rotated(d, 64 - 16) ^ c
+        a = a + d
+        d = _rotated(d, 64 - 21) ^ a
+        c = c + b
+        b = _rotated(b, 64 - 17) ^ c
+        c = _rotated(c, 32)
     state[:] = a, b, c, d
-
-
-def _left(word: int, bits: int) -> int:
-    return (word << bits | word >> (64 - bits)) & _BITS

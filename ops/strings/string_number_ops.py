@@ -226,8 +226,8 @@ def string_to_hash_bucket_strong(
 
 def _strong_kernel(ctx: KernelContext, strings: Array) -> Array:
     strings, key, count = as_strings(strings), ctx.attr("key"), ctx.attr("num_buckets")
-    buckets = [string_hashes.siphash(string, key) % count for string in strings.reshape(-1).tolist()]
-    return np.array(buckets, np.int64).reshape(strings.shape)
+    hashes = string_hashes.siphash(strings.reshape(-1).tolist(), key)
+    return (hashes % np.uint64(count)).astype(np.int64).reshape(strings.shape)
 
 
 STRING_TO_HASH_BUCKET_STRONG = register(
