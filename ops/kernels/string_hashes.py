@@ -191,7 +191,7 @@ def murmur64(string: bytes, seed: int = 0xDECAFCAFFE) -> int:
 
 
 def siphash(strings: Sequence[bytes], key: Sequence[int]) -> Words:
-    """SipHash-2-4 of each string, under a key of two 64-bit numbers: what ``string_to_hash_bucket_strong`` is made of."""
+    """SipHash-2-4 of each string, under a key of two 64-bit numbers: for ``string_to_hash_bucket_strong``."""
     counts = np.fromiter((len(string) // 8 + 1 for string in strings), np.int64, len(strings))
     padded = [string + bytes(7 - len(string) % 8) + bytes([len(string) & 0xFF]) for string in strings]
     words = np.frombuffer(b"".join(padded), "<u8").astype(np.uint64)
