@@ -138,6 +138,11 @@ def free_helpers() -> int | None:
     return max(0, threads - 1 - (_pool.busy() if _pool is not None else 0))
 
 
+def is_helper() -> bool:
+    """Whether the calling thread is a helper: one that makes calls aside, and takes part when it has none."""
+    return getattr(_alone, "is_helper", False)
+
+
 def note_wait(begun: float, done: float, now: float) -> None:
     """Note that a caller of helpers waited from `done` to `now`, after work since `begun`; see `_Pause`."""
     _pause.note(done - begun, done, now)
@@ -350,6 +355,7 @@ class _Pool:
         return sum(self._is_busy)
 
     def _help(self, number: int) -> None:
+        _alone.is_helper = True
         while True:
             task = self._tasks.get()
             self._is_busy[number] = True

@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any, Final
 
-from tfray.ops.kernels.cpu_threads import note_wait, when_idle
+from tfray.ops.kernels.cpu_threads import is_helper, note_wait, when_idle
 
 _SLOT_BYTES: Final = 128
 _SEMAPHORES: Final = (24, 56)
@@ -90,7 +90,9 @@ class Helpers:
         own = ctypes.create_string_buffer(_SHARE.size)
         report = ctypes.addressof(own) + _REPORT_AT
         job = entry.address, ctypes.addressof(block)
-        helpers = self._functions, self._slots, self._count, wanted, self._count
+        # A call aside must leave the slots of those that join in later to its caller: it may itself be the one to join.
+        awake = 0 if is_helper() else self._count
+        helpers = self._functions, self._slots, self._count, wanted, awake
         _SHARE.pack_into(own, 0, 0, 0, 1, 1, *helpers, *job, report, 0, 0, 0)
         begun = time.perf_counter()
         self._share(own)

@@ -112,6 +112,26 @@ def test_a_thread_joins_in_when_its_call_aside_is_made(note_threads):
         assert time.monotonic() < end
 
 
+def test_a_thread_joins_in_when_its_call_aside_has_shared_out_work_itself(note_threads):
+    seen = []
+    for _ in range(20):
+        begun = threading.Barrier(2)
+
+        def call(begun=begun):
+            begun.wait(60)
+            assert cpu_threads.is_helper()
+            return note_threads(LONG)
+
+        with cpu_threads.Lane() as lane:
+            aside = lane.start(call)
+            begun.wait(60)
+            time.sleep(1e-4)  # most of the time, the call aside is in its kernel then
+            seen.append(note_threads(8 * LONG))
+            aside.result()
+    assert not cpu_threads.is_helper()
+    assert any(len(threads) > 1 for threads in seen)
+
+
 @pytest.mark.parametrize("work", [SHORT, LONG])
 def test_many_callers_share_the_helpers(note_threads, work):
     failures = []
