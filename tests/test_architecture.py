@@ -91,10 +91,8 @@ HEAVY = (
     "onnx",
     "h5py",
 )
-IMPORT_BUDGET = 1.4 if sys.version_info < (3, 13) else 1.9
-"""What `import tfray` may call besides its packages, in imports of NumPy. It takes about 2.3 times NumPy's time.
-
-NumPy's import makes a quarter fewer calls from Python 3.13 on, tfray's as many as before."""
+IMPORT_BUDGET = 1.4
+"""What `import tfray` may call besides its packages, in imports of NumPy. It takes about 2.3 times NumPy's time."""
 
 
 def source_files() -> dict[str, Path]:

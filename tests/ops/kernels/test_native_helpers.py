@@ -43,8 +43,8 @@ def note_threads():
     """Runs the kernel above over `ITEMS` items; which thread has computed each. Each is computed once."""
     loop = kernel_of_source("import numpy as np\n" + NOTE_THREADS, "note_threads")
 
-    def run(work, is_large=True):
-        counts, threads = np.zeros(ITEMS, np.int64), np.full(ITEMS, -1)
+    def run(work, is_large=True, counts=None):
+        counts, threads = np.zeros(ITEMS, np.int64) if counts is None else counts, np.full(ITEMS, -1)
         x = np.zeros(ITEMS, np.float32)
         loop.run(ITEMS, 1, work, counts, threads, x, is_large=is_large)
         assert (counts == 1).all()
@@ -113,19 +113,18 @@ def test_a_thread_joins_in_when_its_call_aside_is_made(note_threads):
 
 
 def test_a_thread_joins_in_when_its_call_aside_has_shared_out_work_itself(note_threads):
-    seen = []
+    seen, end = [], time.monotonic() + 60
     for _ in range(20):
-        begun = threading.Barrier(2)
+        counts = np.zeros(ITEMS, np.int64)
 
-        def call(begun=begun):
-            begun.wait(60)
+        def call(counts=counts):
             assert cpu_threads.is_helper()
-            return note_threads(LONG)
+            return note_threads(LONG, counts=counts)
 
         with cpu_threads.Lane() as lane:
             aside = lane.start(call)
-            begun.wait(60)
-            time.sleep(1e-4)  # most of the time, the call aside is in its kernel then
+            while not counts.any():  # until the call aside is in its kernel
+                assert time.monotonic() < end
             seen.append(note_threads(8 * LONG))
             aside.result()
     assert not cpu_threads.is_helper()
