@@ -363,6 +363,26 @@ def argument(context: object, block: object, index: object, kind: Any) -> Any:
     return wanted(block, types.int64, kind), write
 
 
+def turned(channels: int) -> Callable[..., Any]:
+    """The function that puts the pixels of a vector, each of so many neighbouring numbers, into reverse order.
+
+    A vector has ``16 // channels`` pixels; the numbers behind the last one stay in their places.
+    """
+    pixels = LANES // channels
+    lanes = [(pixels - 1 - i // channels) * channels + i % channels for i in range(pixels * channels)]
+    mask = ir.Constant(ir.VectorType(_INT, LANES), [*lanes, *range(len(lanes), LANES)])
+
+    @intrinsic
+    def turn(context: Any, vector: Any) -> Any:
+        def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+            return builder.shuffle_vector(arguments[0], ir.Constant(vector.llvm, ir.Undefined), mask)
+
+        return vector(vector), write
+
+    turn_vector: Callable[..., Any] = turn
+    return turn_vector
+
+
 QUAD: Final = 4
 """Numbers that `mix_quads` computes at a time: a pixel of up to 4 channels, and what comes behind it."""
 

@@ -320,8 +320,11 @@ def open_file(path: PathLike, mode: str = "rb") -> BinaryIO:
 
 def read_bytes(path: PathLike) -> bytes:
     """The contents of a file. Raises as `open_file`."""
-    with open_file(path) as file, failures_of(path):
-        return file.read()
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        # What is read whole needs no buffer.
+        with open(inner, "rb", 0) if isinstance(store, LocalStore) else store.open(inner, "rb") as file:
+            return file.read()
 
 
 def write_bytes(path: PathLike, *contents: bytes) -> None:
