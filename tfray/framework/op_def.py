@@ -10,6 +10,7 @@ import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from threading import Lock
 from types import MappingProxyType, ModuleType
 from typing import Any, Final, NamedTuple, Protocol
@@ -266,6 +267,7 @@ class Argument:
     count: str | None
 
     @classmethod
+    @cache  # many operations declare the same
     def parse(cls, text: str) -> Argument:
         match = re.fullmatch(r"(\w+): (\w+)(?:(\*)(\w*))?", text)
         if match is None:
