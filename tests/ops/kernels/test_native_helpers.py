@@ -113,8 +113,9 @@ def test_a_thread_joins_in_when_its_call_aside_is_made(note_threads):
 
 
 def test_a_thread_joins_in_when_its_call_aside_has_shared_out_work_itself(note_threads):
-    seen, end = [], time.monotonic() + 60
-    for _ in range(20):
+    end = time.monotonic() + 60
+    seen = set()
+    while max(seen, default=0) == 0:  # on a busy machine the thread may come too late, again and again
         counts = np.zeros(ITEMS, np.int64)
 
         def call(counts=counts):
@@ -125,10 +126,10 @@ def test_a_thread_joins_in_when_its_call_aside_has_shared_out_work_itself(note_t
             aside = lane.start(call)
             while not counts.any():  # until the call aside is in its kernel
                 assert time.monotonic() < end
-            seen.append(note_threads(8 * LONG))
+            seen |= note_threads(8 * LONG)
             aside.result()
+        assert time.monotonic() < end
     assert not cpu_threads.is_helper()
-    assert any(len(threads) > 1 for threads in seen)
 
 
 @pytest.mark.parametrize("work", [SHORT, LONG])
