@@ -68,6 +68,13 @@ class ParallelMapped(DatasetValue):
         return self._function.has_batch_form()
 
 
+_MOST_AT_ONCE: Final = 256
+"""Elements that a reader gets at a time: what calls take that have begun stays in memory until they end."""
+
+_MOST_ROW_BYTES: Final = 1 << 28
+"""256 MiB: larger arrays are not made for a batch ahead. It may end early, or be meant to hold all that there is."""
+
+
 class _ParallelIterator(Elements):
     """Calls that run ahead of the reader: some for each thread, and as many as it asks for at once.
 
@@ -93,6 +100,7 @@ class _ParallelIterator(Elements):
         return self._pending.popleft().future.result()
 
     def take(self, count: int) -> Columns:
+        count = min(count, _MOST_AT_ONCE)
         self._begin(count)
         wanted = min(count, len(self._pending))
         if wanted:
@@ -200,7 +208,9 @@ class _Rows:
 
     def _room_for(self, value: Any) -> Array | None:
         is_numbers = isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind != "O"
-        return np.empty((self._count, *value.shape), value.dtype) if is_numbers else None
+        if not is_numbers or self._count * value.nbytes > _MOST_ROW_BYTES:
+            return None
+        return np.empty((self._count, *value.shape), value.dtype)
 
     def columns(self, elements: Sequence[Element]) -> Columns:
         """The columns of the first elements: the arrays where all of them are rows."""

@@ -352,3 +352,22 @@ def test_batches_of_parallel_calls_are_those_of_calls_one_by_one(bad, then, grow
 
 def _first_line(outcome):
     return outcome.partition("\n")[0] if isinstance(outcome, str) else outcome
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 257, 700, 1 << 40])
+def test_batches_of_parallel_calls_may_be_of_any_size(size):
+    def matrix(x):
+        (made,) = tf.py_func(lambda x: [np.full((30, 20), float(x))], [x], [tf.float64])
+        return made
+
+    batches = Dataset.range(600).map(matrix, num_parallel_calls=2).batch(size)
+    following = batches.make_one_shot_iterator().get_next()
+    first = 0
+    with tf.Session() as session:
+        while first < 600:
+            batch = session.run(following)
+            numbers = np.arange(first, min(first + size, 600), dtype=float)
+            np.testing.assert_array_equal(batch, np.broadcast_to(numbers[:, None, None], (len(numbers), 30, 20)))
+            first += len(numbers)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(following)
