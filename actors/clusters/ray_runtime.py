@@ -204,7 +204,7 @@ def _check_reachable(address: str) -> None:
 
     If the cluster asks for a token, it gets the one from the place where Ray looks, unless RAY_AUTH_MODE forbids that.
     """
-    from tfray.actors.clusters.gcs_probe import Answer, probe
+    from tfray.actors.clusters.gcs_probe import Answer, probe  # sockets: most programs join no cluster
 
     try:
         answer = probe(address)

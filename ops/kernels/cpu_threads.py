@@ -92,8 +92,8 @@ def core_count() -> int:
 
 
 _MOST_CACHE_BYTES: Final = 1 << 24
-"""16 MiB for each core, of the largest cache: no CPU has more. What a virtual machine reports beyond it is other
-machines'."""
+"""16 MiB for each core, of the largest cache: few CPUs have more. Beyond it, what is reported is other processes': a
+virtual machine names the whole cache of its host."""
 
 
 @cache

@@ -358,7 +358,7 @@ def _refuse_singular(matrices: Array) -> None:
 
 
 _LARGEST_SUBSTITUTED: Final = 64
-"""Twice the rows of the largest matrices of which many are solved at once: of larger ones LAPACK solves one by one."""
+"""Twice the rows of the largest matrices of which many are solved at once: larger ones BLAS solves one by one."""
 
 
 def _substituted(matrices: Array, sides: Array, lower: bool, adjoint: bool) -> Array:
