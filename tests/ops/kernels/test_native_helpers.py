@@ -31,11 +31,13 @@ LONG, SHORT = 20_000, 10
 
 
 @pytest.fixture(autouse=True)
-def no_pause(monkeypatch):
-    """Helpers are never left out, however busy the machine is."""
+def usual_helpers(monkeypatch):
+    """As many helpers as there are other cores. They are never left out, however busy the machine is."""
     fresh = cpu_threads._Pause()
     monkeypatch.setattr(fresh, "note", lambda *times: None)
     monkeypatch.setattr(cpu_threads, "_pause", fresh)
+    # A test with more threads than cores may have left more threads than can join in.
+    monkeypatch.setattr(cpu_threads, "_pool", None)
 
 
 @pytest.fixture(scope="module")
