@@ -27,7 +27,7 @@ from tfray.framework.tensor_shape import TensorShape
 def _examples(node: Node) -> Sequence[Imported]:
     (serialized,) = node.arg("serialized")
     rank = _rank(node, serialized, 0 if node.op == "ParseSingleExample" else 1 if node.op == "ParseExample" else None)
-    attrs, defaults = _features(node, "", "")
+    attrs, defaults = _features(node, "")
     op = "ParseExample" if rank else "ParseSingleExample"
     return list(node.make(op, [serialized, *defaults], **attrs).outputs)
 
@@ -40,7 +40,7 @@ def _sequences(node: Node) -> Sequence[Imported]:
     (serialized,) = node.arg("serialized")
     single = node.op == "ParseSingleSequenceExample"
     rank = _rank(node, serialized, 0 if single else 1 if node.op == "ParseSequenceExample" else None)
-    attrs, defaults = _features(node, "context_", "")
+    attrs, defaults = _features(node, "context_")
     lists = _list_features(node)
     types = lists["list_dense_types"]
     more = [node.known(b"" if dtype is dtypes.string else 0, dtype) for dtype in types]
@@ -76,7 +76,7 @@ def _keys(node: Node, name: str) -> list[str]:
     return [key.decode() if isinstance(key, bytes) else str(key) for key in found]
 
 
-def _features(node: Node, there: str, here: str) -> tuple[dict[str, Any], list[Tensor]]:
+def _features(node: Node, there: str) -> tuple[dict[str, Any], list[Tensor]]:
     """The attributes of features, and their defaults."""
     if node.attrs.get(f"{there}ragged_value_types") or node.attrs.get("ragged_value_types"):
         raise UnimplementedError(f"{node.op} {node.name!r} parses ragged features, which tfray does not have")
@@ -106,7 +106,7 @@ def _features(node: Node, there: str, here: str) -> tuple[dict[str, Any], list[T
         "sequences": sequences,
         "may_miss": may_miss,
     }
-    return {f"{here}{key}": value for key, value in attrs.items()}, defaults
+    return attrs, defaults
 
 
 def _list_features(node: Node) -> dict[str, Any]:

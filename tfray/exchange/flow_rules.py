@@ -234,8 +234,8 @@ def _origin(node: Node) -> Tensor:
 # -- lists of tensors ----------------------------------------------------------------------------------
 
 
-def _element_shape(node: Node, name: str = "element_shape") -> TensorShape:
-    found = node.constant(name)
+def _element_shape(node: Node) -> TensorShape:
+    found = node.constant("element_shape")
     if found is None or found.ndim == 0:
         return TensorShape(None)
     return TensorShape([None if size < 0 else size for size in found.tolist()])
