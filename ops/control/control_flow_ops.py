@@ -243,14 +243,7 @@ def _cond_kernel(ctx: KernelContext, pred: Array, *inputs: Array) -> Any:
 
 def _cond_shape(op: Operation) -> list[TensorShape]:
     then, orelse = op.attrs["then"], op.attrs["orelse"]
-    return [common_shape(a.shape, b.shape) for a, b in zip(then.outputs, orelse.outputs, strict=True)]
-
-
-def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
-    """The most exact static shape that both `a` and `b` fit: sizes in which they differ are None."""
-    if a.rank is None or a.rank != b.rank:
-        return UNKNOWN
-    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
+    return [a.shape.most_specific_compatible_shape(b.shape) for a, b in zip(then.outputs, orelse.outputs, strict=True)]
 
 
 COND = register(
