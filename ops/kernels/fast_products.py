@@ -18,7 +18,7 @@ from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import can_compile
 from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.native.onednn import Primitive, Unsupported, library
-from tfray.ops.kernels.native.primitive_batches import Place, PrimitiveBatch
+from tfray.ops.kernels.native.primitive_batches import Call, Place, PrimitiveBatch
 
 _LEAST_WORK: Final = 4e6
 """Below so many operations, some tens of microseconds, calling the library takes longer than it saves."""
@@ -139,7 +139,7 @@ def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides
     if can_compile():
         strides_of = [strides for _, strides in layouts]
         places = [list(map(Place, range(3), map(_offset, part, strides_of))) for part in parts]
-        batch = PrimitiveBatch(dnnl, [[call] for call in zip(primitives, places, strict=True)], len(layouts))
+        batch = PrimitiveBatch(dnnl, [[Call(*each)] for each in zip(primitives, places, strict=True)], len(layouts))
     return _Product(parts, primitives, batch)
 
 
