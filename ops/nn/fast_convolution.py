@@ -34,7 +34,7 @@ from tfray.ops.kernels.native.onednn import (
     reorder,
 )
 from tfray.ops.kernels.native.primitive_batches import MORE_SCRATCH, SCRATCH, Call, Place, PrimitiveBatch
-from tfray.ops.kernels.tiles import cut
+from tfray.ops.kernels.tiles import cut, even
 from tfray.ops.nn.conv_geometry import Geometry
 
 _DIRECT: Final = 1
@@ -365,7 +365,7 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
     if form == "filters":
         windows = geo.batch * geo.height.steps * geo.width.steps
         count = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
-    count = _even(count)
+    count = even(count)
     height = geo.height
     see_pixels = height.before < height.extent and (height.steps - 1) * height.stride - height.before < height.size
     if count <= geo.batch or form == "images" or not see_pixels:
@@ -373,11 +373,6 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
         return [_part(geo, images, whole) for images in _blocks(geo.batch, count)]
     blocks = cut(geo.height.steps, min(geo.height.steps, -(-count // geo.batch)))
     return [_part(geo, slice(image, image + 1), rows) for image in range(geo.batch) for rows in blocks]
-
-
-def _even(count: int) -> int:
-    """So many parts, or fewer, that two threads, or four, end together."""
-    return 1 << max(count, 1).bit_length() - 1
 
 
 def _blocks(batch: int, count: int) -> list[slice]:
@@ -417,7 +412,7 @@ def _parts_of_channels(form: Form, geo: Geometry) -> list[_Part] | None:
     elements = geo.depth * geo.filters
     copied = prod(geo.images_shape if form == "images" else geo.outputs_shape)
     work = geo.flops + _FLOPS_PER_BYTE * 4 * 2 * elements
-    count = _even(min(_MOST_SUMS, channels // _CHANNELS_PER_PART, int(work / _PART_FLOPS)))
+    count = even(min(_MOST_SUMS, channels // _CHANNELS_PER_PART, int(work / _PART_FLOPS)))
     if geo.groups > 1 or count < 2 or elements < copied:
         return None
     whole = _part(geo, slice(0, geo.batch), slice(0, geo.height.steps))
