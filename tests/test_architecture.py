@@ -23,7 +23,7 @@ MAPPED = ("ops", "actors", "placement")
 """Top-level folders that import as ``tfray.<folder>``."""
 
 LAYERS = (
-    ("tfray.absent_names", "tfray.bulk", "tfray.early_interrupts", "tfray.errors"),
+    ("tfray.absent_names", "tfray.bulk", "tfray.early_interrupts", "tfray.errors", "tfray.once"),
     ("tfray.framework",),
     ("tfray.formats",),
     ("tfray.config",),

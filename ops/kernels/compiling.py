@@ -29,6 +29,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tfray.once import once
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.cpu_threads import MOST_THREADS, free_helpers, thread_count
 from tfray.ops.kernels.native.native_helpers import Entry, Helpers
@@ -324,7 +325,7 @@ class _Engine:
         return address
 
 
-@cache
+@once
 def _engine() -> _Engine:
     return _Engine()
 

@@ -16,7 +16,6 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import c_float, c_int, c_int64, c_void_p
-from functools import cache
 from importlib import util
 from math import prod
 from pathlib import Path
@@ -26,6 +25,7 @@ import numpy as np
 
 from tfray.errors import UnknownError
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
+from tfray.once import once
 from tfray.ops.kernels.native.onednn import PATHS_VARIABLE
 
 _FILE: Final = "libcudnn.so.9"
@@ -270,7 +270,7 @@ def _array(kind: int, value: Any) -> Any:
     return (_C_TYPES.get(kind, c_int) * len(values))(*values)
 
 
-@cache
+@once
 def library() -> Library | None:
     """The library; None where it is not installed, not wanted, or cannot be loaded, of which a warning tells."""
     if os.environ.get(PATHS_VARIABLE) == "numpy" or util.find_spec(_PACKAGE.partition(".")[0]) is None:

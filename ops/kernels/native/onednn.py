@@ -16,10 +16,10 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_int, c_int64, c_size_t, c_void_p
-from functools import cache
 from typing import Any, Final
 
 from tfray.errors import UnknownError
+from tfray.once import once
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.cpu_threads import kept_bytes
 
@@ -187,7 +187,7 @@ def check(status: int) -> None:
         raise UnknownError(f"oneDNN failed with status {status}")
 
 
-@cache
+@once
 def library() -> Library | None:
     """The library; None where it is not installed, not wanted, or cannot be loaded, of which a warning tells."""
     if os.environ.get(PATHS_VARIABLE) == "numpy":

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import unittest
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 from unittest import mock as mock
 
@@ -28,6 +27,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.gradients import gradients
 from tfray.library.platform.benchmark import Benchmark, benchmark_config, run_benchmarks
 from tfray.library.platform.test_case import TestCase, assert_equal_graph_def
+from tfray.once import once
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.runtime.device import gpu_count
 from tfray.session import Session
@@ -143,7 +143,7 @@ def _free_ports(count: int) -> list[int]:
 # -- the surroundings ----------------------------------------------------------------------------------
 
 
-@cache
+@once
 def get_temp_dir() -> str:
     """A folder of this process, removed at its end."""
     folder = tempfile.mkdtemp()
