@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from tfray.formats.step_stats import NodeExecStats, RunMetadata
+from tfray.formats.step_stats import RunMetadata
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import access_of
@@ -124,7 +124,8 @@ class Measured:
         for device in metadata.step_stats.dev_stats:
             own: dict[str, float] = {}
             for node in device.node_stats:
-                if not node.node_name.startswith("_") and not _is_holding(node):
+                is_run = not node.memory_stats.persistent_memory_size  # otherwise it tells of memory that is held
+                if is_run and not node.node_name.startswith("_"):
                     seconds = max(node.op_end_rel_nanos - node.op_start_rel_nanos, 0) * 1e-9
                     own[node.node_name] = own.get(node.node_name, 0.0) + seconds  # a loop runs it several times
                     for output in node.output:
@@ -142,11 +143,6 @@ class Measured:
         for metadata in steps:
             measured.add(metadata)
         return measured
-
-
-def _is_holding(node: NodeExecStats) -> bool:
-    """Whether an entry describes memory that is held throughout the step, not a run of an operation."""
-    return bool(node.memory_stats.persistent_memory_size)
 
 
 @dataclass

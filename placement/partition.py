@@ -139,10 +139,10 @@ class _Partitioner:
 
     def _on(self, device: str) -> Partition:
         if device not in self._partitions:
-            self._partitions[device] = Partition(device, self._new_graph(device), optimize=self._optimize)
+            self._partitions[device] = Partition(device, self._new_graph(), optimize=self._optimize)
         return self._partitions[device]
 
-    def _new_graph(self, device: str) -> Graph:
+    def _new_graph(self) -> Graph:
         return Graph()
 
     def _add(self, op: Operation) -> None:
@@ -417,7 +417,7 @@ class _RegionPartitioner(_Partitioner):
         self._wanted = wanted
         self._cut([op for op in self._region.get_operations() if op not in self._captured], wanted)
 
-    def _new_graph(self, device: str) -> Graph:
+    def _new_graph(self) -> Graph:
         return Region(self._region.outer)
 
     def _is_everywhere(self, op: Operation) -> bool:

@@ -143,7 +143,7 @@ class _Simplifier:
         passed = [index for index in kept.inputs if index not in known]
         attrs = dict(op.attrs)
         for name in op.op_def.regions:
-            attrs[name] = self._simplified_region(op, name, kept, known, passed)
+            attrs[name] = self._simplified_region(op, name, kept, known)
         attrs.update(kept.attrs)
         taken = [*range(kept.leading), *passed]
         made = self._result.graph.add_operation(
@@ -162,7 +162,7 @@ class _Simplifier:
         return made, outputs
 
     def _simplified_region(
-        self, op: Operation, name: str, kept: KeptParts, known: Mapping[int, np.ndarray[Any, Any]], passed: list[int]
+        self, op: Operation, name: str, kept: KeptParts, known: Mapping[int, np.ndarray[Any, Any]]
     ) -> Region:
         region: Region = op.attrs[name]
         wanted = [region.outputs[index] for index in kept.region_outputs[name]]

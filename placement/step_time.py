@@ -86,7 +86,7 @@ def simulate(tasks: Sequence[Task], machine: Machine) -> StepTime:
                     simulation.ready(later)
         if not simulation.events or simulation.events[0][0] > now:
             simulation.start()
-    return _summary(tasks, simulation, machine)
+    return _summary(simulation, machine)
 
 
 _END, _ARRIVAL = 0, 1  # kinds of events: a task ends; a message arrives for a task
@@ -152,7 +152,7 @@ class _Simulation:
         self.busy_s[task.device] = self.busy_s.get(task.device, 0.0) + task.seconds
 
 
-def _summary(tasks: Sequence[Task], simulation: _Simulation, machine: Machine) -> StepTime:
+def _summary(simulation: _Simulation, machine: Machine) -> StepTime:
     own_s = machine.step_s + machine.device_s * len(simulation.busy_s)
     bounds = {f"work on {device}": busy for device, busy in simulation.busy_s.items()}
     by_node: dict[str, float] = {}

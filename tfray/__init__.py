@@ -122,34 +122,11 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
     )
     from tfray.gradients import NotDifferentiable as NoGradient
     from tfray.gradients import NotDifferentiable as no_gradient
-    from tfray.library.functions.critical_section import CriticalSection
     from tfray.library.functions.immediate_function import py_function
     from tfray.library.functions.traced_function import function, wrap_function
-    from tfray.library.input.accumulators import (
-        ConditionalAccumulator,
-        ConditionalAccumulatorBase,
-        SparseConditionalAccumulator,
-    )
     from tfray.library.input.lookup import initialize_all_tables, tables_initializer
     from tfray.library.input.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
-    from tfray.library.input.readers import (
-        FixedLengthRecordReader,
-        IdentityReader,
-        ReaderBase,
-        TextLineReader,
-        TFRecordReader,
-        WholeFileReader,
-    )
-    from tfray.library.inspect.summaries import (
-        audio_summary,
-        histogram_summary,
-        image_summary,
-        merge_all_summaries,
-        merge_summary,
-        scalar_summary,
-    )
     from tfray.library.metrics.confusion import confusion_matrix
-    from tfray.library.namespaces import initializers, math, nn, random
     from tfray.library.platform.loading import LazyLoader, load_file_system_library, load_library, load_op_library
     from tfray.library.platform.logging import get_logger
     from tfray.library.platform.version import (
@@ -467,7 +444,6 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
         quantize,
         quantize_v2,
     )
-    from tfray.ops.quantized.quantized_ops import quantized_concat
     from tfray.ops.random.random_ops import (
         categorical,
         multinomial,
@@ -566,8 +542,30 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
 
 if _typing.TYPE_CHECKING:
     from tfray import contrib, estimator, keras, onnx
+    from tfray.library.functions.critical_section import CriticalSection
+    from tfray.library.input.accumulators import (
+        ConditionalAccumulator,
+        ConditionalAccumulatorBase,
+        SparseConditionalAccumulator,
+    )
     from tfray.library.input.dataset_optional import OptionalSpec
+    from tfray.library.input.readers import (
+        FixedLengthRecordReader,
+        IdentityReader,
+        ReaderBase,
+        TextLineReader,
+        TFRecordReader,
+        WholeFileReader,
+    )
     from tfray.library.inspect import debug, graph_util, profiler, timeline
+    from tfray.library.inspect.summaries import (
+        audio_summary,
+        histogram_summary,
+        image_summary,
+        merge_all_summaries,
+        merge_summary,
+        scalar_summary,
+    )
     from tfray.library.layers import feature_column, losses
     from tfray.library.namespaces import (
         app,
@@ -578,16 +576,20 @@ if _typing.TYPE_CHECKING:
         distributions,
         dtypes,
         image,
+        initializers,
         io,
         layers,
         linalg,
         lookup,
         manip,
+        math,
         metrics,
         nest,
+        nn,
         python_io,
         quantization,
         queue,
+        random,
         sets,
         signal,
         sparse,
@@ -598,6 +600,7 @@ if _typing.TYPE_CHECKING:
     from tfray.library.platform import flags, gfile, logging, resource_loader, sysconfig, version
     from tfray.library.platform import testing as test
     from tfray.library.variables import regularizers
+    from tfray.ops.quantized.quantized_ops import quantized_concat
     from tfray.training import api as train
     from tfray.training.checkpoints import saved_model
     from tfray.training.optimizers import cross_shard as tpu

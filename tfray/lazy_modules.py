@@ -28,6 +28,7 @@ LAZY: Final = {
     "gfile": "tfray.library.platform.gfile",
     "graph_util": "tfray.library.inspect.graph_util",
     "image": "tfray.library.namespaces.image",
+    "initializers": "tfray.library.namespaces.initializers",
     "io": "tfray.library.namespaces.io",
     "keras": "tfray.keras",
     "layers": "tfray.library.namespaces.layers",
@@ -36,13 +37,16 @@ LAZY: Final = {
     "lookup": "tfray.library.namespaces.lookup",
     "losses": "tfray.library.layers.losses",
     "manip": "tfray.library.namespaces.manip",
+    "math": "tfray.library.namespaces.math",
     "metrics": "tfray.library.namespaces.metrics",
     "nest": "tfray.library.namespaces.nest",
+    "nn": "tfray.library.namespaces.nn",
     "onnx": "tfray.onnx",
     "profiler": "tfray.library.inspect.profiler",
     "python_io": "tfray.library.namespaces.python_io",
     "quantization": "tfray.library.namespaces.quantization",
     "queue": "tfray.library.namespaces.queue",
+    "random": "tfray.library.namespaces.random",
     "regularizers": "tfray.library.variables.regularizers",
     "resource_loader": "tfray.library.platform.resource_loader",
     "saved_model": "tfray.training.checkpoints.saved_model",
@@ -62,27 +66,56 @@ LAZY: Final = {
 }
 """Modules by their names in the facade."""
 
-_LAZY_CLASSES: Final = {"OptionalSpec": "tfray.library.input.dataset_optional"}
-"""Classes of the facade that are loaded late, and their modules."""
+_LATE: Final = {
+    "tfray.library.functions.critical_section": ("CriticalSection",),
+    "tfray.library.input.accumulators": (
+        "ConditionalAccumulator",
+        "ConditionalAccumulatorBase",
+        "SparseConditionalAccumulator",
+    ),
+    "tfray.library.input.dataset_optional": ("OptionalSpec",),
+    "tfray.library.input.readers": (
+        "FixedLengthRecordReader",
+        "IdentityReader",
+        "ReaderBase",
+        "TextLineReader",
+        "TFRecordReader",
+        "WholeFileReader",
+    ),
+    "tfray.library.inspect.summaries": (
+        "audio_summary",
+        "histogram_summary",
+        "image_summary",
+        "merge_all_summaries",
+        "merge_summary",
+        "scalar_summary",
+    ),
+    "tfray.ops.quantized.quantized_ops": ("quantized_concat",),
+}
+"""Modules that few programs use, and what the facade has of them."""
+
+_HOMES: Final = {name: module for module, names in _LATE.items() for name in names}
 
 
 def load(facade: str, name: str) -> Any:
-    """The module or class that the facade calls `name`.
+    """The module, class or function that the facade calls `name`.
 
     Raises:
         AttributeError: There is none.
     """
-    if name in _LAZY_CLASSES:
-        found = getattr(importlib.import_module(_LAZY_CLASSES[name]), name)
-        setattr(sys.modules[facade], name, found)
-        return found
+    namespace = sys.modules[facade]
+    if name in _HOMES:
+        home = importlib.import_module(_HOMES[name])
+        vars(namespace).update({each: vars(home)[each] for each in _LATE[home.__name__]})
+        explain_calls(namespace)
+        return vars(namespace)[name]
     if name.startswith("__"):  # asked for by tools, of every module
         raise AttributeError(f"module {facade!r} has no attribute {name!r}")
     if name not in LAZY:
-        raise absent(name, sys.modules[facade].__all__)
+        raise absent(name, namespace.__all__)
     module = importlib.import_module(LAZY[name])
     publish(module, name)
-    setattr(sys.modules[facade], name, module)
+    setattr(namespace, name, module)
     return module
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import secrets
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -139,7 +138,7 @@ class Cluster(ActorDirectory):
         self._jobs = {job: spec if isinstance(spec, JobSpec) else JobSpec(spec) for job, spec in jobs.items()}
         self._tasks = {job: list(range(spec.count)) for job, spec in self._jobs.items()}
         self._op_modules = tuple(op_modules)
-        self._name = f"tfray/{name or 'cluster'}-{secrets.token_hex(4)}"
+        self._name = f"tfray/{name or 'cluster'}-{os.urandom(4).hex()}"
         self._made: Counter[str] = Counter()
         """By device: how many actors have been started."""
         self._key = os.urandom(32)

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from tfray.actors.clusters.gcs_probe import Answer, probe
 from tfray.actors.links.interrupts import InterruptedAfterwards
 from tfray.actors.links.notices import notice
 from tfray.errors import InvalidArgumentError, NotFoundError, UnauthenticatedError, UnavailableError
@@ -205,6 +204,8 @@ def _check_reachable(address: str) -> None:
 
     If the cluster asks for a token, it gets the one from the place where Ray looks, unless RAY_AUTH_MODE forbids that.
     """
+    from tfray.actors.clusters.gcs_probe import Answer, probe  # sockets: most programs join no cluster
+
     try:
         answer = probe(address)
         if answer is Answer.REFUSED and os.environ.get(AUTH_MODE, "token").lower() in ("token", "disabled"):
@@ -223,6 +224,8 @@ def _check_reachable(address: str) -> None:
 
 def _use_token(address: str) -> None:
     """Make Ray use its token. Raises `UnauthenticatedError` if there is none, or the cluster asks for another."""
+    from tfray.actors.clusters.gcs_probe import Answer, probe
+
     asks = f"the Ray cluster at {address} asks for a token"
     mode = os.environ.get(AUTH_MODE)
     if mode is not None and mode.lower() == "disabled":

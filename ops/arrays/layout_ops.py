@@ -29,7 +29,7 @@ from tfray.ops.arrays.shape_ops import (
 )
 from tfray.ops.arrays.shape_ops import shape as shape_of
 from tfray.ops.arrays.slice_ops import empty_or, getitem, slice_
-from tfray.ops.kernels.copies import copy
+from tfray.ops.kernels.copies import copy, mirrored
 
 # -- tile ----------------------------------------------------------------------------------------------
 
@@ -360,7 +360,11 @@ def _reverse_kernel(ctx: KernelContext, tensor: Array) -> Array:
     if len(axes) < len(ctx.attr("axis")):
         raise InvalidArgumentError(_twice(ctx.attr("axis"), tensor.ndim))
     reversed_view = tensor[tuple(slice(None, None, -1 if i in axes else None) for i in range(tensor.ndim))]
-    if ctx.xp is not np or tensor.ndim - 2 not in axes or not 1 < tensor.shape[-1] <= _FEW_CHANNELS:
+    if ctx.xp is not np:
+        return reversed_view
+    if len(axes) == 1 and (copied := mirrored(tensor, *axes)) is not None:
+        return copied
+    if tensor.ndim - 2 not in axes or not 1 < tensor.shape[-1] <= _FEW_CHANNELS:
         return reversed_view
     # Pixels in reverse order: every loop over them would be as short as a pixel. Loops over one channel are long.
     pixels = np.empty(tensor.shape, tensor.dtype)

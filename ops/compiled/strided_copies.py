@@ -1,14 +1,29 @@
-"""Copies between arrays of other memory layouts: runs of words that are contiguous in both, and transposed matrices.
+"""Copies between arrays of other memory layouts: runs of words that are contiguous in both, transposed matrices, and
+rows of pixels in reverse order.
 
 The outer axes of both arrays are walked alike. `sizes` has their sizes; `target_strides` and `source_strides` say how
 many numbers lie between two neighbours along each.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from numba import njit
 
-from tfray.ops.compiled.vectors import Int, Ints, Longs, load, load_part, prefetch, store, store_part, transpose_block
+from tfray.ops.compiled.vectors import (
+    LANES,
+    Int,
+    Ints,
+    Longs,
+    Octets,
+    load,
+    load_part,
+    prefetch,
+    store,
+    store_part,
+    transpose_block,
+    turned,
+)
 
 BAND = 64
 """Rows of a transposed matrix that are written side by side: reads of a source row take whole cache lines."""
@@ -178,3 +193,66 @@ def transpose_pairs(
         x,
         out,
     )
+
+
+# -- rows in reverse order -----------------------------------------------------------------------------
+
+
+def _mirror(channels: int) -> Callable[..., None]:
+    turn = turned(channels)
+    span = LANES // channels * channels
+
+    @njit(inline="always")
+    def mirror(first: Any, last: Any, width: Any, x: Any, out: Any) -> None:
+        for begin in range(first * width, last * width, width):
+            done = 0
+            while done + span <= width:
+                source, target = begin + width - done - span, begin + done
+                if done > 0 and done + LANES <= width:  # what is written behind the pixels is written anew
+                    store(out, target, turn(load(x, source)))
+                else:
+                    store_part(out, target, turn(load_part(x, source, span, 0)), span)
+                done += span
+            for pixel in range(done, width, channels):
+                for channel in range(channels):
+                    out[begin + pixel + channel] = x[begin + width - pixel - channels + channel]
+
+    mirrored: Callable[..., None] = mirror
+    return mirrored
+
+
+_mirror_1: Final = _mirror(1)
+_mirror_2: Final = _mirror(2)
+_mirror_3: Final = _mirror(3)
+_mirror_4: Final = _mirror(4)
+
+
+@njit(inline="always")
+def _mirror_rows(first: Any, last: Any, width: Any, channels: Any, x: Any, out: Any) -> None:
+    if channels == 1:
+        _mirror_1(first, last, width, x, out)
+    elif channels == 2:
+        _mirror_2(first, last, width, x, out)
+    elif channels == 3:
+        _mirror_3(first, last, width, x, out)
+    else:
+        _mirror_4(first, last, width, x, out)
+
+
+def mirror_words(first: Int, last: Int, width: Int, channels: Int, x: Ints, out: Ints) -> None:
+    """Copy rows, the pixels of each in reverse order; an item is a row.
+
+    Args:
+        first: First item.
+        last: End of the range of items.
+        width: Numbers in a row.
+        channels: Numbers in a pixel, 1 to 4.
+        x: The array to read, ``[rows, width]``.
+        out: The array to write, of the same shape.
+    """
+    _mirror_rows(first, last, width, channels, x, out)
+
+
+def mirror_octets(first: Int, last: Int, width: Int, channels: Int, x: Octets, out: Octets) -> None:
+    """As `mirror_words`, of bytes."""
+    _mirror_rows(first, last, width, channels, x, out)

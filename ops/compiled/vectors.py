@@ -103,14 +103,14 @@ _OCTETS: Final = Vector(types.uint8)
 # -- what the compiler writes ----------------------------------------------------------------------------
 
 
-def _constant(kind: ir.VectorType, number: float) -> ir.Constant:
-    return ir.Constant(kind, [number] * LANES)
+def _zeros(kind: ir.VectorType) -> ir.Constant:
+    return ir.Constant(kind, [0] * LANES)
 
 
 def _spread(builder: ir.IRBuilder, number: ir.Value, kind: ir.VectorType) -> ir.Value:
     undefined = ir.Constant(kind, ir.Undefined)
     first = builder.insert_element(undefined, number, ir.Constant(_INT, 0))
-    return builder.shuffle_vector(first, undefined, _constant(ir.VectorType(_INT, LANES), 0))
+    return builder.shuffle_vector(first, undefined, _zeros(ir.VectorType(_INT, LANES)))
 
 
 def _call(builder: ir.IRBuilder, name: str, result: ir.Type, arguments: list[ir.Value]) -> ir.Value:
@@ -142,7 +142,7 @@ def _memory_name(kind: Vector) -> str:
 
 
 def _from_memory(builder: ir.IRBuilder, value: ir.Value, kind: Vector) -> ir.Value:
-    return builder.icmp_unsigned("!=", value, _constant(value.type, 0)) if kind == _BITS else value
+    return builder.icmp_unsigned("!=", value, _zeros(value.type)) if kind == _BITS else value
 
 
 def _to_memory(builder: ir.IRBuilder, value: ir.Value, kind: Vector) -> ir.Value:
@@ -361,6 +361,26 @@ def argument(context: object, block: object, index: object, kind: Any) -> Any:
         return builder.bitcast(word, ir.DoubleType()) if wanted == types.float64 else word
 
     return wanted(block, types.int64, kind), write
+
+
+def turned(channels: int) -> Callable[..., Any]:
+    """The function that puts the pixels of a vector, each of so many neighbouring numbers, into reverse order.
+
+    A vector has ``16 // channels`` pixels; the numbers behind the last one stay in their places.
+    """
+    pixels = LANES // channels
+    lanes = [(pixels - 1 - i // channels) * channels + i % channels for i in range(pixels * channels)]
+    mask = ir.Constant(ir.VectorType(_INT, LANES), [*lanes, *range(len(lanes), LANES)])
+
+    @intrinsic
+    def turn(context: Any, vector: Any) -> Any:
+        def write(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> ir.Value:
+            return builder.shuffle_vector(arguments[0], ir.Constant(vector.llvm, ir.Undefined), mask)
+
+        return vector(vector), write
+
+    turn_vector: Callable[..., Any] = turn
+    return turn_vector
 
 
 QUAD: Final = 4

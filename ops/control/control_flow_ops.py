@@ -243,14 +243,7 @@ def _cond_kernel(ctx: KernelContext, pred: Array, *inputs: Array) -> Any:
 
 def _cond_shape(op: Operation) -> list[TensorShape]:
     then, orelse = op.attrs["then"], op.attrs["orelse"]
-    return [common_shape(a.shape, b.shape) for a, b in zip(then.outputs, orelse.outputs, strict=True)]
-
-
-def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
-    """The most exact static shape that both `a` and `b` fit: sizes in which they differ are None."""
-    if a.rank is None or a.rank != b.rank:
-        return UNKNOWN
-    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
+    return [a.shape.most_specific_compatible_shape(b.shape) for a, b in zip(then.outputs, orelse.outputs, strict=True)]
 
 
 COND = register(
@@ -500,7 +493,7 @@ class _Loop:
         self._body = body
         self._structure = nest.map_structure(_as_initial, loop_vars)
         self._initial: list[Tensor] = nest.flatten(self._structure, expand_composites=True)
-        self._shapes = self._invariant_shapes(loop_vars, invariants)
+        self._shapes = self._invariant_shapes(invariants)
         self._limit = None if maximum is None else _whole_turns(maximum)
         if self._limit is not None and self._limit.shape.rank not in (None, 0):
             raise InvalidArgumentError(f"while_loop: maximum_iterations is {maximum!r}, expected a scalar")
@@ -508,7 +501,7 @@ class _Loop:
             self._initial = [convert_to_tensor(0, dtypes.int32, "iteration_counter"), *self._initial]
             self._shapes = [TensorShape([]), *self._shapes]
 
-    def _invariant_shapes(self, loop_vars: Structure, invariants: Any) -> list[TensorShape]:
+    def _invariant_shapes(self, invariants: Any) -> list[TensorShape]:
         values = nest.flatten(self._structure)
         given = [None] * len(values) if invariants is None else nest.flatten_up_to(self._structure, invariants)
         shapes = [

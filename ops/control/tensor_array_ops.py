@@ -657,12 +657,9 @@ def _read_or_zeros_kernel(ctx: KernelContext, flow: TensorList, index: Array, sh
     return ctx.asarray(found)
 
 
-def _shape_from(position: int) -> Any:
-    def shape(op: Operation) -> list[TensorShape]:
-        value = constant_value(op.inputs[position])
-        return [UNKNOWN if value is None else TensorShape([int(size) for size in value])]
-
-    return shape
+def _shape_of_zeros(op: Operation) -> list[TensorShape]:
+    value = constant_value(op.inputs[2])
+    return [UNKNOWN if value is None else TensorShape([int(size) for size in value])]
 
 
 def _read_or_zeros_gradient(op: Operation, d_value: Tensor | None) -> list[Tensor | None]:
@@ -678,7 +675,7 @@ READ_OR_ZEROS = register(
         outputs=("value: dtype",),
         host_inputs=("index", "shape"),
         types={"dtype": dtypes.INEXACT},
-        shape=_shape_from(2),
+        shape=_shape_of_zeros,
         kernels=on_every_device(_read_or_zeros_kernel),
         gradient=_read_or_zeros_gradient,
     )
@@ -718,7 +715,7 @@ def _gather_or_zeros_kernel(ctx: KernelContext, flow: TensorList, indices: Array
 
 
 def _gather_or_zeros_shape(op: Operation) -> list[TensorShape]:
-    rest = _shape_from(2)(op)[0]
+    rest = _shape_of_zeros(op)[0]
     count = op.inputs[1].shape.sizes[0] if op.inputs[1].shape.rank else None
     return [UNKNOWN if rest.rank is None else TensorShape([count, *rest.sizes])]
 

@@ -78,13 +78,15 @@ _draws: Final[WeakKeyDictionary[Region, bool]] = WeakKeyDictionary()
 """A cache: whether a function has random operations."""
 
 
-def _function(ctx: KernelContext, captures: Sequence[Array], name: str = "function") -> ElementFunction:
-    region: Region = ctx.attr(name)
+def _function(ctx: KernelContext, captures: Sequence[Array]) -> ElementFunction:
+    region: Region = ctx.attr("function")
     draws = _draws.get(region)
     if draws is None:
         ops = [inner for op in region.get_operations() for inner in ops_within(op)]
         draws = _draws[region] = any("seed2" in op.attrs for op in ops)
-    return ElementFunction(lambda: ctx.region(name), tuple(captures), draws, lambda: ctx.region_over_batch(name))
+    return ElementFunction(
+        lambda: ctx.region("function"), tuple(captures), draws, lambda: ctx.region_over_batch("function")
+    )
 
 
 # -- sources -------------------------------------------------------------------------------------------

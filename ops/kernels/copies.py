@@ -121,6 +121,27 @@ def contiguous(source: Array) -> Array:
     return target
 
 
+_MIRRORS: Final = {1: "mirror_octets", 4: "mirror_words"}
+"""Kernels that turn rows around, by the bytes of a number."""
+
+_MOST_CHANNELS: Final = 4
+"""Of the pixels that these kernels know."""
+
+
+def mirrored(source: Array, axis: int) -> Array | None:
+    """A copy whose elements along one of the last two axes are in reverse order; None where NumPy makes it."""
+    channels = prod(source.shape[axis + 1 :])
+    name = _MIRRORS.get(source.dtype.itemsize) if source.dtype.kind in "biuf" else None
+    is_plain = source.size >= LEAST_ELEMENTS and source.flags.c_contiguous
+    if name is None or not is_plain or channels > _MOST_CHANNELS or axis < source.ndim - 2 or not can_compile():
+        return None
+    target = np.empty(source.shape, source.dtype)
+    width = source.shape[axis] * channels
+    step, is_large = max(1, STEP_ELEMENTS // width), source.size >= LARGE_ELEMENTS
+    _kernel(name).run(source.size // width, step, width, channels, source, target, is_large=is_large)
+    return target
+
+
 @lru_cache(maxsize=1024)
 def _way(shape: tuple[int, ...], target: tuple[int, ...], source: tuple[int, ...], itemsize: int) -> _Copy | None:
     """How to copy between arrays of that shape and these strides; None if NumPy does it."""

@@ -91,11 +91,17 @@ def core_count() -> int:
     return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
 
+_MOST_CACHE_BYTES: Final = 1 << 24
+"""16 MiB for each core, of the largest cache: few CPUs have more. Beyond it, what is reported is other processes': a
+virtual machine names the whole cache of its host."""
+
+
 @cache
 def last_cache_bytes() -> int:
-    """Bytes of the largest cache of the first core, as Linux names it; 32 MiB where it does not."""
+    """Bytes of the largest cache that are this process's: of the first core, as Linux names it, else 32 MiB."""
     sizes = [file.read_text().strip() for file in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
-    return max((int(size[:-1]) << 10 for size in sizes if size[:-1].isdigit() and size[-1] == "K"), default=1 << 25)
+    found = max((int(size[:-1]) << 10 for size in sizes if size[:-1].isdigit() and size[-1] == "K"), default=1 << 25)
+    return min(found, core_count() * _MOST_CACHE_BYTES)
 
 
 def _openblas_thread_functions(module: str | None) -> tuple[Any, Any]:

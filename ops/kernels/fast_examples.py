@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from tfray.framework.op_def import Array
+from tfray.framework.op_def import Array, NumpyDTypeLike
 from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, can_compile, kernel
 
 LEAST_BYTES: Final = LEAST_ELEMENTS
@@ -72,7 +71,7 @@ class CompiledBatch:
         """How many values each example has: int64, -1 where the feature is missing."""
         return self._counts[:, column].copy()
 
-    def _read(self, name: str, column: int, dtype: DTypeLike, each: int) -> Array:
+    def _read(self, name: str, column: int, dtype: NumpyDTypeLike, each: int) -> Array:
         places = np.zeros(self._count + 1, np.int64)
         np.maximum(self._counts[:, column], 0).cumsum(out=places[1:])
         out = np.empty(each * int(places[-1]), dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import lru_cache, wraps
 from importlib import import_module
 from typing import Any, Final
@@ -314,31 +313,52 @@ def matrix_triangular_solve(
     return add_op(MATRIX_TRIANGULAR_SOLVE, *convert_alike(matrix, rhs), name=name, lower=bool(lower), adjoint=adjoint)
 
 
-@lru_cache(maxsize=2)
-def _triangular_solver(name: str) -> Any:
-    return import_module("scipy.linalg" if name == "numpy" else "cupyx.scipy.linalg").solve_triangular
-
-
 @refuses_bad_matrices("Input matrix is not invertible.")
 def _matrix_triangular_solve_kernel(ctx: KernelContext, matrix: Array, rhs: Array) -> Array:
-    xp, lower = ctx.xp, ctx.attr("lower")
-    solve, trans = _triangular_solver(xp.__name__), "C" if ctx.attr("adjoint") else "N"
+    xp, lower, is_adjoint = ctx.xp, ctx.attr("lower"), ctx.attr("adjoint")
     batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     if not rhs.size or not matrix.size:
         return xp.zeros(batch + rhs.shape[-2:], rhs.dtype)
     matrices = xp.broadcast_to(matrix, batch + matrix.shape[-2:]).reshape(-1, *matrix.shape[-2:])
     sides = xp.broadcast_to(rhs, batch + rhs.shape[-2:]).reshape(-1, *rhs.shape[-2:])
     if xp is np and 2 * matrix.shape[-1] <= min(len(sides), _LARGEST_SUBSTITUTED):
-        return _substituted(matrices, sides, lower, ctx.attr("adjoint")).reshape(batch + rhs.shape[-2:])
-    result = xp.empty(sides.shape, sides.dtype)
-    with one_scipy_thread() if xp is np else nullcontext():
+        return _substituted(matrices, sides, lower, is_adjoint).reshape(batch + rhs.shape[-2:])
+    result = xp.array(sides, order="C", copy=True)
+    if xp is np:
+        _solve_in_place(matrices, result, lower, is_adjoint)
+    else:
+        solve = import_module("cupyx.scipy.linalg").solve_triangular
         for i in range(len(result)):
-            result[i] = solve(matrices[i], sides[i], trans=trans, lower=lower, check_finite=False)
+            result[i] = solve(matrices[i], sides[i], trans="C" if is_adjoint else "N", lower=lower, check_finite=False)
     return result.reshape(batch + rhs.shape[-2:])
 
 
+def _solve_in_place(matrices: Array, sides: Array, lower: bool, adjoint: bool) -> None:
+    """Put solutions in the place of right-hand sides.
+
+    BLAS reads matrices column by column: to it, these are their transposes, and the unknowns stand on the left. It
+    knows no matrix that is only conjugated: then the conjugates of the solutions are solved for.
+    """
+    _refuse_singular(matrices)
+    is_conjugated = adjoint and sides.dtype.kind == "c"
+    if is_conjugated:
+        np.conj(sides, out=sides)
+    solve = import_module("scipy.linalg").get_blas_funcs("trsm", dtype=sides.dtype)
+    with one_scipy_thread():
+        for matrix, side in zip(matrices, sides, strict=True):
+            side[...] = solve(1, matrix.T, side.T, side=1, lower=not lower, trans_a=int(adjoint), overwrite_b=1).T
+    if is_conjugated:
+        np.conj(sides, out=sides)
+
+
+def _refuse_singular(matrices: Array) -> None:
+    """Raise `LinAlgError` if a triangular matrix has a 0 on its diagonal."""
+    if not np.diagonal(matrices, axis1=-2, axis2=-1).all():
+        raise np.linalg.LinAlgError("a matrix is singular: 0 on its diagonal")
+
+
 _LARGEST_SUBSTITUTED: Final = 64
-"""Twice the rows of the largest matrices of which many are solved at once: of larger ones LAPACK solves one by one."""
+"""Twice the rows of the largest matrices of which many are solved at once: larger ones BLAS solves one by one."""
 
 
 def _substituted(matrices: Array, sides: Array, lower: bool, adjoint: bool) -> Array:
@@ -346,9 +366,8 @@ def _substituted(matrices: Array, sides: Array, lower: bool, adjoint: bool) -> A
     if adjoint:
         matrices, lower = _adjoint_array(matrices), not lower
     size = matrices.shape[-1]
+    _refuse_singular(matrices)
     diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)
-    if not diagonal.all():
-        raise np.linalg.LinAlgError("a matrix is singular: 0 on its diagonal")
     result = np.empty(sides.shape, sides.dtype)
     for i in range(size) if lower else reversed(range(size)):
         solved = slice(0, i) if lower else slice(i + 1, size)

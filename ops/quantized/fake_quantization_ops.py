@@ -271,7 +271,7 @@ def _vars_gradient_kernel(
     return d_inputs, d_low, d_high
 
 
-def _check_bounds(op: Operation, inputs: TensorShape, bounds: list[Tensor], per_channel: bool) -> TensorShape:
+def _check_bounds(inputs: TensorShape, bounds: list[Tensor], per_channel: bool) -> TensorShape:
     if not per_channel:
         for bound in bounds:
             bound.shape.assert_has_rank(0)
@@ -285,14 +285,14 @@ def _check_bounds(op: Operation, inputs: TensorShape, bounds: list[Tensor], per_
 
 def _vars_shape(op: Operation) -> list[TensorShape]:
     per_channel = op.type.endswith("PerChannel")
-    return [_check_bounds(op, op.inputs[0].shape, list(op.inputs[1:]), per_channel)]
+    return [_check_bounds(op.inputs[0].shape, list(op.inputs[1:]), per_channel)]
 
 
 def _vars_gradient_shape(op: Operation) -> list[TensorShape]:
     per_channel = op.type.endswith("PerChannelGradient")
     inputs = op.inputs[0].shape.merge_with(op.inputs[1].shape)
     bounds = op.inputs[2].shape.merge_with(op.inputs[3].shape)
-    return [_check_bounds(op, inputs, list(op.inputs[2:]), per_channel), bounds, bounds]
+    return [_check_bounds(inputs, list(op.inputs[2:]), per_channel), bounds, bounds]
 
 
 def _bits_of(op: Operation) -> dict[str, Any]:

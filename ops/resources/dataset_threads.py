@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError as FutureCancelledError
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tfray.errors import CancelledError, OutOfRangeError, UnknownError
+from tfray.framework.op_def import Array
 from tfray.ops.kernels.cpu_threads import thread_count, work_alone
-from tfray.ops.resources.dataset_columns import MappedElements
+from tfray.ops.resources.dataset_columns import Column, Columns, Elements, MappedElements
 from tfray.ops.resources.dataset_values import (
     AUTOTUNE,
     LOOK_S,
@@ -66,21 +68,60 @@ class ParallelMapped(DatasetValue):
         return self._function.has_batch_form()
 
 
-class _ParallelIterator(Iterator[Element]):
+_MOST_AT_ONCE: Final = 256
+"""Elements that a reader gets at a time: what calls take that have begun stays in memory until they end."""
+
+_MOST_ROW_BYTES: Final = 1 << 28
+"""256 MiB: larger arrays are not made for a batch ahead. It may end early, or be meant to hold all that there is."""
+
+
+class _ParallelIterator(Elements):
+    """Calls that run ahead of the reader: some for each thread, and as many as it asks for at once.
+
+    A reader of many waits for the last of them only, so that threads which always have a next call neither sleep nor
+    wake anybody in between.
+    """
+
     def __init__(self, walk: Walk, parent: Iterator[Element], function: ElementFunction, workers: int) -> None:
         self._walk = walk
         self._parent: Iterator[Element] | None = parent
         self._functions = _Functions(walk, function)
-        self._limit = 2 * workers
+        self._ahead = 2 * workers
         # As many elements at once as there are cores: a second thread for one of them would only be in the way.
         self._pool = ThreadPoolExecutor(workers, "tfray-map", work_alone if workers >= thread_count() else None)
         # When the iterator is dropped, its threads end and calls that have not started are cancelled.
         weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
-        self._pending: deque[Future[Element]] = deque()
+        self._pending: deque[_Call] = deque()
+        self._rows = _Rows(0)
 
     def __next__(self) -> Element:
+        self._begin(1)
+        self._check_first()
+        return self._pending.popleft().future.result()
+
+    def take(self, count: int) -> Columns:
+        count = min(count, _MOST_AT_ONCE)
+        self._begin(count)
+        wanted = min(count, len(self._pending))
+        if wanted:
+            self._await(self._pending[wanted - 1].future)
+        self._check_first()
+        calls: list[_Call] = []
+        for call in islice(self._pending, wanted):
+            self._await(call.future)
+            if call.future.exception() is not None:
+                break
+            calls.append(call)
+        for _ in calls:
+            self._pending.popleft()
+        elements, first = [call.future.result() for call in calls], calls[0]
+        is_whole = first.row == 0 and len(calls) > 1 and all(call.rows is first.rows for call in calls)
+        return first.rows.columns(elements) if is_whole else [*zip(*elements, strict=True)]
+
+    def _begin(self, count: int) -> None:
+        """Begin so many calls, and those ahead of them; what has begun counts."""
         pending = self._pending
-        while self._parent is not None and len(pending) <= self._limit:
+        while self._parent is not None and len(pending) < count + self._ahead:
             try:
                 element = next(self._parent)
             except StopIteration:
@@ -89,30 +130,104 @@ class _ParallelIterator(Iterator[Element]):
             except Exception as error:  # noqa: BLE001 (raised in its turn)
                 failed: Future[Element] = Future()
                 failed.set_exception(error)
-                pending.append(failed)
+                pending.append(_Call(failed, _Rows(0), 0))
             else:
-                pending.append(self._pool.submit(self._functions.call, element))
-        if not pending:
-            raise StopIteration
-        first = pending[0]
-        while not first.done():
+                if self._rows.is_full():
+                    self._rows = _Rows(count)
+                rows, row = self._rows, self._rows.next_row()
+                pending.append(_Call(self._pool.submit(self._functions.call, element, rows, row), rows, row))
+
+    def _await(self, future: Future[Element]) -> None:
+        while not future.done():
             remaining = self._walk.remaining_s()
             try:
-                first.exception(LOOK_S if remaining is None else min(LOOK_S, remaining))
+                future.exception(LOOK_S if remaining is None else min(LOOK_S, remaining))
             except TimeoutError:
                 self._walk.raise_if_ended()
             except FutureCancelledError:
                 raise Interrupted(CancelledError(_CLOSED)) from None
-        pending.popleft()
-        raised = first.exception()
+
+    def _check_first(self) -> None:
+        """Raise what the next element raises."""
+        pending = self._pending
+        if not pending:
+            raise StopIteration
+        self._await(pending[0].future)
+        raised = pending[0].future.exception()
         if isinstance(raised, OutOfRangeError):  # by which the function ends the dataset
             self._parent = None
             pending.clear()
             self._pool.shutdown(wait=False, cancel_futures=True)
             raise StopIteration
         if raised is not None:
+            pending.popleft()
             raise _as_exception(raised)
-        return first.result()
+
+
+class _Call(NamedTuple):
+    """A call of the function, and the place of its results."""
+
+    future: Future[Element]
+    rows: _Rows
+    row: int
+
+
+class _Rows:
+    """The arrays of a batch. The thread that has an element's results copies them there, out of its core's cache.
+
+    Args:
+        count: Number of rows. With less than two, results stay where they are.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count if count > 1 else 0
+        self._used = 0
+        self._lock = threading.Lock()
+        self._arrays: list[Array | None] = []
+
+    def is_full(self) -> bool:
+        """Whether every row is some element's."""
+        return self._used >= self._count
+
+    def next_row(self) -> int:
+        """A row for the next element."""
+        self._used += 1
+        return self._used - 1
+
+    def put(self, row: int, element: Element) -> Element:
+        """The element, whose components are now rows where they are arrays like the first element's."""
+        if not self._count:
+            return element
+        with self._lock:
+            if not self._arrays:
+                self._arrays = [self._room_for(value) for value in element]
+        return tuple(
+            value if array is None else _copied(value, array, row)
+            for value, array in zip(element, self._arrays, strict=True)
+        )
+
+    def _room_for(self, value: Any) -> Array | None:
+        is_numbers = isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind != "O"
+        if not is_numbers or self._count * value.nbytes > _MOST_ROW_BYTES:
+            return None
+        return np.empty((self._count, *value.shape), value.dtype)
+
+    def columns(self, elements: Sequence[Element]) -> Columns:
+        """The columns of the first elements: the arrays where all of them are rows."""
+        columns: list[Column] = []
+        for values, array in zip(zip(*elements, strict=True), self._arrays, strict=True):
+            if array is None or any(value.base is not array for value in values):
+                columns.append(values)
+            else:  # a view would be copied where a session hands the batch out
+                columns.append(array if len(values) == len(array) else array[: len(values)])
+        return columns
+
+
+def _copied(value: Any, array: Array, row: int) -> Any:
+    if np.shape(value) != array.shape[1:] or value.dtype != array.dtype:
+        return value
+    array[row] = value
+    return array[row]
 
 
 class _Functions:
@@ -123,8 +238,8 @@ class _Functions:
         self._function = function
         self._idle: list[OpenedFunction] = []
 
-    def call(self, element: Element) -> Element:
-        """The result for an element."""
+    def call(self, element: Element, rows: _Rows, row: int) -> Element:
+        """The result for an element, in its row."""
         self._walk.raise_if_ended()
         try:
             function = self._idle.pop()
@@ -133,7 +248,7 @@ class _Functions:
         with np.errstate(all="ignore"):
             result = function.call(*element)
         self._idle.append(function)
-        return result
+        return rows.put(row, result)
 
 
 # -- elements ahead ------------------------------------------------------------------------------------
@@ -190,6 +305,7 @@ def _produce(elements: Iterator[Element], line: _Line) -> None:
                 goes_on = line.put(None, _as_exception(error)) and not isinstance(error, Interrupted)
             else:
                 goes_on = line.put(element, None)
+                del element  # a session copies what somebody else holds
 
 
 _FIRST_SIZE: Final = 2

@@ -394,7 +394,7 @@ class PaddingQueue(Queue):
         if not column or None not in sizes:
             return super()._stack(column, dtype, sizes)
         largest = tuple(max(extents) for extents in zip(*(value.shape for value in column), strict=True))
-        out = np.zeros((len(column), *largest), dtype) if dtype.kind != "O" else _empty_strings((len(column), *largest))
+        out = np.full((len(column), *largest), b"" if dtype.kind == "O" else 0, dtype)
         for row, value in zip(out, column, strict=True):
             row[tuple(map(slice, value.shape))] = value
         return out
@@ -501,7 +501,3 @@ def _as_array(value: Array) -> Array:
         array[()] = value
         return array
     return value
-
-
-def _empty_strings(shape: tuple[int, ...]) -> Array:
-    return np.full(shape, b"", object)

@@ -307,8 +307,8 @@ def _csv_column(fields: list[bytes], column: int, default: Array, na_value: byte
 _KINDS: Final = {"float32": "float", "float64": "double"}
 """How TensorFlow's errors call the dtypes."""
 
-_HEXADECIMAL: Final = re.compile(rb"\s*[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?\d+)?\s*")
-_NAN: Final = re.compile(rb"\s*[+-]?nan\(\w*\)\s*", re.IGNORECASE)
+_HEXADECIMAL: Final = rb"\s*[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?\d+)?\s*"
+_NAN: Final = rb"(?i)\s*[+-]?nan\(\w*\)\s*"
 """Floats that Python does not read and C does."""
 
 
@@ -319,9 +319,9 @@ def _float_parser(name: str) -> Callable[[bytes], float]:
                 return float(text)
             except ValueError:
                 pass
-            if _HEXADECIMAL.fullmatch(text):
+            if re.fullmatch(_HEXADECIMAL, text):
                 return float.fromhex(text.decode())
-            if _NAN.fullmatch(text):
+            if re.fullmatch(_NAN, text):
                 return float("nan")
         raise ValueError(f"{text!r} is not a {name}")
 

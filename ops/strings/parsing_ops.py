@@ -282,7 +282,7 @@ def _parse(definition: OpDef, serialized: TensorLike, features: Mapping[str, Any
 
 
 def _parse_kernel(ctx: KernelContext, serialized: Array, *defaults: Array) -> list[Array]:
-    return _parse_features(ctx, "", serialized, defaults, _columns_of_examples)
+    return _parse_features(ctx, serialized, defaults, _columns_of_examples)
 
 
 def _columns_of_examples(serialized: Array, columns: Sequence[Column]) -> list[ColumnValues]:
@@ -294,18 +294,18 @@ def _columns_of(keys: tuple[str, ...], types: tuple[DType, ...]) -> list[Column]
     return [Column.of(key, dtype) for key, dtype in zip(keys, types, strict=True)]
 
 
-def _parse_features(ctx: KernelContext, prefix: str, source: Any, defaults: Sequence[Array], read: Any) -> list[Array]:
+def _parse_features(ctx: KernelContext, source: Any, defaults: Sequence[Array], read: Any) -> list[Array]:
     """Sparse indices, values and shapes, then dense values: read by ``read(source, columns)``."""
-    sparse_keys, dense_keys = ctx.attr(f"{prefix}sparse_keys"), ctx.attr(f"{prefix}dense_keys")
-    types = *ctx.attr(f"{prefix}sparse_types"), *ctx.attr(f"{prefix}dense_types")
+    sparse_keys, dense_keys = ctx.attr("sparse_keys"), ctx.attr("dense_keys")
+    types = *ctx.attr("sparse_types"), *ctx.attr("dense_types")
     found = read(source, _columns_of((*sparse_keys, *dense_keys), types))
     sparse = [example_parsing.sparse_column(column) for column in found[: len(sparse_keys)]]
     dense = []
     for index, column in enumerate(found[len(sparse_keys) :]):
         key = dense_keys[index]
-        shape = ctx.attr(f"{prefix}dense_shapes")[index].sizes
-        default = defaults[index] if ctx.attr(f"{prefix}may_miss")[index] else None
-        if ctx.attr(f"{prefix}sequences")[index]:
+        shape = ctx.attr("dense_shapes")[index].sizes
+        default = defaults[index] if ctx.attr("may_miss")[index] else None
+        if ctx.attr("sequences")[index]:
             _require(column.lengths < 0, default, key)
             dense.append(example_parsing.padded_column(column, shape, defaults[index], f"Key: {key}"))
         else:
@@ -617,7 +617,7 @@ def _parse_sequences_kernel(ctx: KernelContext, serialized: Array, *defaults: Ar
     try:
         sequences = [_open_sequence(data) for data in serialized.tolist()]
         split = len(ctx.attr("dense_keys"))
-        context = _parse_features(ctx, "", sequences, defaults[:split], _columns_of_contexts)
+        context = _parse_features(ctx, sequences, defaults[:split], _columns_of_contexts)
         return context + _parse_lists(ctx, sequences, defaults[split:])
     except DataLossError as error:
         raise InvalidArgumentError(f"a sequence example is malformed: {error.message}") from error

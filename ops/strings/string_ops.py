@@ -372,12 +372,11 @@ _POSIX: Final = {
 }
 
 
-_PARTS: Final = re.compile(
+_PARTS: Final = (
     r"(?P<category>\\(?P<case>[pP])(?:(?P<letter>[CLMNPSZ])|\{(?P<negated>\^?)(?P<name>[CLMNPSZ][a-z]?)\}))"
     r"|\\x\{(?P<code>[0-9A-Fa-f]+)\}|\\Q(?P<literal>.*?)(?:\\E|$)"
     r"|(?P<end>\\z)|(?P<foreign>\\[1-9]|\(\?<?[=!])|\[:(?P<posix>\w+):\]"
-    r"|(?P<opens>\[\^?\]?)|(?P<closes>\])|\\.|.",
-    re.DOTALL,
+    r"|(?P<opens>\[\^?\]?)|(?P<closes>\])|\\.|."
 )
 """The parts of a pattern of RE2 that Python writes in another way, or has and RE2 has not: what looks around."""
 
@@ -394,8 +393,9 @@ def _compiled(pattern: bytes) -> re.Pattern[str]:
 
 def _for_python(text: str) -> str:
     """A pattern of RE2 as Python writes it. Raises `re.error` for what RE2 has not."""
+    pattern = re.compile(_PARTS, re.DOTALL)
     parts, is_in_class, at = [], False, 0
-    while match := _PARTS.match(text, at):
+    while match := pattern.match(text, at):
         part = match[0]
         at = match.end()
         if match["category"]:

@@ -133,6 +133,14 @@ def packed(tmp_path):
     return tmp_path
 
 
+@pytest.fixture(params=[True, False], ids=["filters", "3.11.3"])
+def _tar_filters(request, monkeypatch):
+    """Archives are unpacked as by this Python, and as by one that has no filters."""
+    if not request.param:
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+
+
+@pytest.mark.usefixtures("_tar_filters")
 def test_files_are_copied_and_unpacked(packed):
     cache = str(packed / "cache")
     path = keras.utils.get_file("folder", (packed / "folder.tar.gz").as_uri(), untar=True, cache_dir=cache)
@@ -152,10 +160,16 @@ def test_files_are_copied_and_unpacked(packed):
         keras.utils.get_file("other", (packed / "other").as_uri(), cache_dir=cache)
 
 
-def test_nothing_is_unpacked_elsewhere(tmp_path):
+@pytest.mark.usefixtures("_tar_filters")
+@pytest.mark.parametrize("link", [None, "../..", "/"])
+def test_nothing_is_unpacked_elsewhere(tmp_path, link):
     (tmp_path / "text.txt").write_text("words")
     with tarfile.open(tmp_path / "bad.tar", "w") as archive:
-        archive.add(tmp_path / "text.txt", "../../escaped.txt")
+        if link:
+            member = tarfile.TarInfo("folder")
+            member.type, member.linkname = tarfile.SYMTYPE, link
+            archive.addfile(member)
+        archive.add(tmp_path / "text.txt", "folder/escaped.txt" if link else "../../escaped.txt")
     with pytest.raises(DataLossError, match="cannot be unpacked"):
         keras.utils.get_file(
             "bad.tar", (tmp_path / "bad.tar").as_uri(), extract=True, cache_dir=str(tmp_path / "a" / "cache")

@@ -16,7 +16,6 @@ from tfray.exchange.exports import Body, export
 from tfray.exchange.node import Imported, Node, rule
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
-from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.tensor_shape import TensorShape
 
@@ -27,7 +26,7 @@ from tfray.framework.tensor_shape import TensorShape
 def _examples(node: Node) -> Sequence[Imported]:
     (serialized,) = node.arg("serialized")
     rank = _rank(node, serialized, 0 if node.op == "ParseSingleExample" else 1 if node.op == "ParseExample" else None)
-    attrs, defaults = _features(node, "", "")
+    attrs, defaults = _features(node, "")
     op = "ParseExample" if rank else "ParseSingleExample"
     return list(node.make(op, [serialized, *defaults], **attrs).outputs)
 
@@ -40,7 +39,7 @@ def _sequences(node: Node) -> Sequence[Imported]:
     (serialized,) = node.arg("serialized")
     single = node.op == "ParseSingleSequenceExample"
     rank = _rank(node, serialized, 0 if single else 1 if node.op == "ParseSequenceExample" else None)
-    attrs, defaults = _features(node, "context_", "")
+    attrs, defaults = _features(node, "context_")
     lists = _list_features(node)
     types = lists["list_dense_types"]
     more = [node.known(b"" if dtype is dtypes.string else 0, dtype) for dtype in types]
@@ -76,7 +75,7 @@ def _keys(node: Node, name: str) -> list[str]:
     return [key.decode() if isinstance(key, bytes) else str(key) for key in found]
 
 
-def _features(node: Node, there: str, here: str) -> tuple[dict[str, Any], list[Tensor]]:
+def _features(node: Node, there: str) -> tuple[dict[str, Any], list[Tensor]]:
     """The attributes of features, and their defaults."""
     if node.attrs.get(f"{there}ragged_value_types") or node.attrs.get("ragged_value_types"):
         raise UnimplementedError(f"{node.op} {node.name!r} parses ragged features, which tfray does not have")
@@ -106,7 +105,7 @@ def _features(node: Node, there: str, here: str) -> tuple[dict[str, Any], list[T
         "sequences": sequences,
         "may_miss": may_miss,
     }
-    return {f"{here}{key}": value for key, value in attrs.items()}, defaults
+    return attrs, defaults
 
 
 def _list_features(node: Node) -> dict[str, Any]:
@@ -140,8 +139,12 @@ def _list_features(node: Node) -> dict[str, Any]:
 def _write_examples(body: Body, op: Operation) -> None:
     attrs = {"Nsparse": op.attrs["num_sparse"], "Ndense": len(op.attrs["dense_keys"])}
     attrs |= {"sparse_types": op.attrs["sparse_types"], "Tdense": op.attrs["dense_types"], "dense_shapes": _shapes(op)}
-    keys = [_text(body, op, key) for name in ("sparse_keys", "dense_keys") for key in op.attrs[name]]
-    inputs = [body.text(op.inputs[0]), _texts(body, op, "names", []), *keys, *_defaults(body, op)]
+    keys = [
+        body.constant(op, "key", key.encode(), dtypes.string)
+        for name in ("sparse_keys", "dense_keys")
+        for key in op.attrs[name]
+    ]
+    inputs = [body.text(op.inputs[0]), body.constant(op, "names", [], dtypes.string), *keys, *_defaults(body, op)]
     _give(body, op, inputs, attrs)
 
 
@@ -172,14 +175,14 @@ def _write_sequences(body: Body, op: Operation) -> None:
     defaults = _defaults(body, op)[:count]
     if op.type == "ParseSequenceExample":
         attrs |= keys | {"feature_list_dense_missing_assumed_empty": empty}
-        inputs = [body.text(op.inputs[0]), _texts(body, op, "debug_name", []), *defaults]
+        inputs = [body.text(op.inputs[0]), body.constant(op, "debug_name", [], dtypes.string), *defaults]
         _give(body, op, inputs, attrs)
         return
     if any(tensor.consumers() for tensor in op.outputs[len(op.outputs) - op.attrs["num_lengths"] :]):
         raise UnimplementedError(f"{op.name!r} gives the lengths of sequences, which TensorFlow's does not")
-    names = [_text(body, op, key) for each in keys.values() for key in each]
-    missing = _texts(body, op, "missing", empty)
-    inputs = [body.text(op.inputs[0]), missing, *names, *defaults, _text(body, op, "")]
+    names = [body.constant(op, "key", key.encode(), dtypes.string) for each in keys.values() for key in each]
+    missing = body.constant(op, "missing", [text.encode() for text in empty], dtypes.string)
+    inputs = [body.text(op.inputs[0]), missing, *names, *defaults, body.constant(op, "key", b"", dtypes.string)]
     _give(body, op, inputs, attrs)
 
 
@@ -198,19 +201,7 @@ def _shapes(op: Operation) -> list[TensorShape]:
 
 def _defaults(body: Body, op: Operation) -> list[str]:
     kept = zip(op.inputs[1:], op.attrs["may_miss"], strict=False)
-    found = [body.text(tensor) if may_miss else _nothing(body, op, tensor.dtype) for tensor, may_miss in kept]
-    return found
-
-
-def _nothing(body: Body, op: Operation, dtype: DType) -> str:
-    return body.part(op, "no_default", "Const", [], value=np.zeros(0, dtype.numpy), dtype=dtype)
-
-
-def _text(body: Body, op: Operation, text: str) -> str:
-    return body.part(op, "key", "Const", [], value=np.array(text.encode(), object), dtype=dtypes.string)
-
-
-def _texts(body: Body, op: Operation, name: str, texts: Sequence[str]) -> str:
-    value = np.empty(len(texts), object)
-    value[:] = [text.encode() for text in texts]
-    return body.part(op, name, "Const", [], value=value, dtype=dtypes.string)
+    return [
+        body.text(tensor) if may_miss else body.constant(op, "no_default", [], tensor.dtype)
+        for tensor, may_miss in kept
+    ]

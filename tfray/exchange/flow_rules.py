@@ -18,7 +18,7 @@ from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
 from tfray.gradients import gradients
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.control.control_flow_ops import add_cond, add_while, common_shape
+from tfray.ops.control.control_flow_ops import add_cond, add_while
 
 # -- functions -----------------------------------------------------------------------------------------
 
@@ -175,7 +175,10 @@ def _loop_body(node: Node, variables: Sequence[int]) -> tuple[dict[int, TensorSh
             shapes = dict.fromkeys(variables, TensorShape(None))  # what changes may not fit the first shape
             continue
         body.outputs = [node.value(outputs[i]) for i in variables]
-        kept = {i: common_shape(shapes[i], end.shape) for i, end in zip(variables, body.outputs, strict=True)}
+        kept = {
+            i: shapes[i].most_specific_compatible_shape(end.shape)
+            for i, end in zip(variables, body.outputs, strict=True)
+        }
         if declared or kept == shapes:
             return shapes, body
         shapes = kept
@@ -212,7 +215,7 @@ def _stack(node: Node) -> Sequence[Imported]:
 def _push_on_stack(node: Node) -> Sequence[Imported]:
     stack, value = _origin(node), node.inputs[1]
     known = node.body.pushed.get(stack, value.shape)
-    node.body.pushed[stack] = common_shape(known, value.shape)
+    node.body.pushed[stack] = known.most_specific_compatible_shape(value.shape)
     return [node.make("StackPushV2", node.inputs).outputs[0]]
 
 
@@ -234,8 +237,8 @@ def _origin(node: Node) -> Tensor:
 # -- lists of tensors ----------------------------------------------------------------------------------
 
 
-def _element_shape(node: Node, name: str = "element_shape") -> TensorShape:
-    found = node.constant(name)
+def _element_shape(node: Node) -> TensorShape:
+    found = node.constant("element_shape")
     if found is None or found.ndim == 0:
         return TensorShape(None)
     return TensorShape([None if size < 0 else size for size in found.tolist()])

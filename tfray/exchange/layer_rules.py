@@ -147,7 +147,7 @@ def _blocks(node: Node) -> Sequence[Imported]:
 
 @rule("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
 def _suppress(node: Node) -> Sequence[Imported]:
-    inputs = [_single(tensor) if tensor.dtype is dtypes.float16 else tensor for tensor in node.inputs]
+    inputs = [cast(tensor, dtypes.float32) if tensor.dtype is dtypes.float16 else tensor for tensor in node.inputs]
     more = [node.attrs["iou_threshold"]] if node.op == "NonMaxSuppression" else []
     return through(node, image_box_ops.non_max_suppression, *inputs, *more)
 
@@ -170,10 +170,6 @@ def _suppress_softly(node: Node) -> Sequence[Imported]:
         return [indices, kept, size(indices)]
 
     return through(node, selected)
-
-
-def _single(tensor: Tensor) -> Tensor:
-    return cast(tensor, dtypes.float32)
 
 
 @rule("DrawBoundingBoxes")

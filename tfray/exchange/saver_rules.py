@@ -50,9 +50,7 @@ def _restore(node: Node) -> Sequence[Imported]:
 
 
 def _texts(body: Body, op: Operation, name: str, texts: Sequence[str]) -> str:
-    value = np.empty(len(texts), object)
-    value[:] = [text.encode() for text in texts]
-    return body.part(op, name, "Const", [], value=value, dtype=dtypes.string)
+    return body.constant(op, name, [text.encode() for text in texts], dtypes.string)
 
 
 def is_table(handle: Tensor) -> bool:

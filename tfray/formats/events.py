@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
+import platform
 import time
 from collections.abc import Iterator
 from types import TracebackType
@@ -204,7 +204,7 @@ class EventFile:
 
 def _free_path(folder: str, suffix: str, prefix: str) -> str:
     """A path of the form that TensorBoard looks for, where no file is: another writer may have taken this second's."""
-    start = f"{folder.rstrip('/') or '/'}/{prefix}.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}"
+    start = f"{folder.rstrip('/') or '/'}/{prefix}.out.tfevents.{int(time.time()):010d}.{platform.node()}"
     path, number = f"{start}{suffix}", 0
     while files.exists(path):
         number += 1

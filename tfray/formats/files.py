@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol, cast
-from uuid import uuid4
 
 from tfray.errors import (
     AlreadyExistsError,
@@ -35,9 +34,9 @@ PathLike = str | bytes | os.PathLike[Any]
 
 CHUNK_BYTES: Final = 1 << 20
 """1 MiB: the buffer of a file in a store, and the part of a file that is copied at a time."""
-WILDCARDS: Final = re.compile(r"[*?\[]")
-_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_TEMPORARY: Final = re.compile(r"(.+)\.tfray-tmp-[0-9a-f]{12}", re.DOTALL)
+_WILDCARDS: Final = r"[*?\[]"
+_SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]+://"
+_TEMPORARY: Final = r"(?s)(.+)\.tfray-tmp-[0-9a-f]{12}"
 
 
 class FileStatistics(NamedTuple):
@@ -137,7 +136,7 @@ class ArrowStore:
 
     def glob(self, pattern: str) -> list[str]:
         parts = pattern.split("/")
-        first = next((i for i, part in enumerate(parts) if WILDCARDS.search(part)), len(parts) - 1)
+        first = next((i for i, part in enumerate(parts) if re.search(_WILDCARDS, part)), len(parts) - 1)
         folder = "/".join(parts[:first]) or ("/" if pattern.startswith("/") else "")
         try:
             found = [entry.path for entry in self._entries(folder, recursive=first < len(parts) - 1)]
@@ -206,7 +205,7 @@ def current_folder() -> str | None:
 
 def absolute(path: str) -> str:
     """The same path for processes whose current folder may be another. One with a scheme is returned as it is."""
-    return path if _SCHEME.match(path) else os.path.abspath(path)
+    return path if re.match(_SCHEME, path) else os.path.abspath(path)
 
 
 def locate(path: PathLike) -> tuple[Store, str, str]:
@@ -218,7 +217,7 @@ def locate(path: PathLike) -> tuple[Store, str, str]:
     text = as_path(path)
     if not text.strip():
         raise NotFoundError(f"the path is empty ({text!r}): no file or folder has it")
-    if not _SCHEME.match(text):
+    if not re.match(_SCHEME, text):
         return _LOCAL, text, ""
     if text.startswith("file://"):
         return _LOCAL, text.removeprefix("file://"), "file://"
@@ -246,7 +245,7 @@ def register_file_system(scheme: str, file_system: Any) -> None:
     Raises:
         InvalidArgumentError: That is no scheme, or ``file``.
     """
-    if not _SCHEME.fullmatch(f"{scheme}://") or scheme == "file":
+    if not re.fullmatch(_SCHEME, f"{scheme}://") or scheme == "file":
         raise InvalidArgumentError(f"{scheme!r} cannot be a scheme: take letters, digits, '+', '.' and '-'")
     _REGISTERED[scheme] = ArrowStore(file_system)
 
@@ -320,8 +319,11 @@ def open_file(path: PathLike, mode: str = "rb") -> BinaryIO:
 
 def read_bytes(path: PathLike) -> bytes:
     """The contents of a file. Raises as `open_file`."""
-    with open_file(path) as file, failures_of(path):
-        return file.read()
+    with failures_of(path):
+        store, inner, _ = locate(path)
+        # What is read whole needs no buffer.
+        with open(inner, "rb", 0) if isinstance(store, LocalStore) else store.open(inner, "rb") as file:
+            return file.read()
 
 
 def write_bytes(path: PathLike, *contents: bytes) -> None:
@@ -350,12 +352,12 @@ def create_empty(path: PathLike) -> None:
 
 def temporary_path(path: PathLike) -> str:
     """A path beside `path` that nobody else uses, for what is to be renamed to it."""
-    return f"{as_path(path)}.tfray-tmp-{uuid4().hex[:12]}"
+    return f"{as_path(path)}.tfray-tmp-{os.urandom(6).hex()}"
 
 
 def temporary_target(name: str) -> str | None:
     """The name to which a temporary file is to be renamed; None if `temporary_path` gives no such names."""
-    match = _TEMPORARY.fullmatch(name)
+    match = re.fullmatch(_TEMPORARY, name)
     return None if match is None else match[1]
 
 

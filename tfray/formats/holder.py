@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import socket
+import platform
 import time
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -46,7 +46,7 @@ class Holder:
         token = uuid4().hex[:12]
         _ACTIVE.add(token)
         number = os.getpid()
-        return cls(socket.gethostname(), number, _space(), _started(number) or 0, token, time.time())
+        return cls(platform.node(), number, _space(), _started(number) or 0, token, time.time())
 
     def end(self) -> None:
         """Note that it is no longer in use."""
@@ -103,7 +103,7 @@ def _space() -> str:
             boot = file.read().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
     except OSError:  # not Linux: a machine has one space
-        return socket.gethostname()
+        return platform.node()
 
 
 def _started(process: int) -> int | None:

@@ -361,26 +361,26 @@ def _read(declared: MessageType, data: bytes) -> Any:
 
 _BEGINNING_BYTES: Final = 64 << 10
 
-_FIRST_FIELD: Final = re.compile(rb"(?:\s|#[^\n]*\n)*([a-z_0-9]+)\s*[:{<]")
+_FIRST_FIELD: Final = rb"(?:\s|#[^\n]*\n)*([a-z_0-9]+)\s*[:{<]"
 
 
 def is_text_of(declared: MessageType, contents: bytes | FileOctets) -> bool:
     """Whether bytes begin as the text of a message does: with the name of one of its fields."""
-    found = _FIRST_FIELD.match(contents[:_BEGINNING_BYTES])
+    found = re.match(_FIRST_FIELD, contents[:_BEGINNING_BYTES])
     return found is not None and found[1].decode() in {field.name for field in declared.FIELDS}
 
 
-_ESCAPED: Final = re.compile(r"\\(?:[abfnrtvxuUX\\'\"?]|(?![4-7][0-7]{2})[0-7])")
-_STRING_OR_COMMENT: Final = re.compile(r"""#[^\n]*|"([^"\n]*)"?|'([^'\n]*)'?""")
-_NO_ESCAPE: Final = re.compile(r"\\(?:[4-7][0-7]{2}|.)")
+_ESCAPED: Final = r"\\(?:[abfnrtvxuUX\\'\"?]|(?![4-7][0-7]{2})[0-7])"
+_STRING_OR_COMMENT: Final = r"""#[^\n]*|"([^"\n]*)"?|'([^'\n]*)'?"""
+_NO_ESCAPE: Final = r"\\(?:[4-7][0-7]{2}|.)"
 """Strings, and a backslash that no character follows from or one above 255: where all others have been taken out."""
 
 
 def _check_escapes(declared: MessageType, text: str) -> None:
     """Raise `DataLossError` for an escape sequence that means nothing. Protobuf's library would only warn of it."""
-    text = _ESCAPED.sub("", text)
-    for piece in _STRING_OR_COMMENT.finditer(text):
-        found = _NO_ESCAPE.search(piece[1] or piece[2] or "")
+    text = re.sub(_ESCAPED, "", text)
+    for piece in re.finditer(_STRING_OR_COMMENT, text):
+        found = re.search(_NO_ESCAPE, piece[1] or piece[2] or "")
         if found is not None:
             line = text.count("\n", 0, piece.start()) + 1
             raise DataLossError(

@@ -17,7 +17,7 @@ KINDS: Final = ("files", "python")
 """What can be allowed: to read and write files; to call Python functions of this process."""
 
 _USES: Final = {"files": "uses files", "python": "calls Python functions"}
-_SUFFIX: Final = re.compile(rb"_temp[_0-9a-f]*/part|\.part")
+_SUFFIX: Final = rb"_temp[_0-9a-f]*/part|\.part"
 """What TensorFlow's savers add to the path that they are given."""
 
 _PLACEHOLDERS: Final = ("Placeholder", "PlaceholderWithDefault")
@@ -116,7 +116,7 @@ def _is_suffix(name: str, by_name: Mapping[str, PlainNode]) -> bool:
     if node.op == "Select":
         return all(_is_suffix(text, by_name) for text in node.input[1:3])
     value = np.asarray(node.attr.get("value")).reshape(-1) if node.op == "Const" else [None]
-    return all(isinstance(text, bytes) and _SUFFIX.fullmatch(text) for text in value)
+    return all(isinstance(text, bytes) and re.fullmatch(_SUFFIX, text) for text in value)
 
 
 def reach_of(node: PlainNode) -> Reach | None:

@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any, Final, Literal
 
@@ -57,44 +58,45 @@ def explain_calls(namespace: ModuleType) -> None:
 
 
 def _explain_namespace(namespace: ModuleType, seen: set[str]) -> None:
-    for name, value in list(vars(namespace).items()):
-        if isinstance(value, ModuleType) and value.__name__.startswith(_NAMESPACES) and value.__name__ not in seen:
-            seen.add(value.__name__)
-            _explain_namespace(value, seen)
-        if name.startswith("_") or not _is_explained(value):
-            continue
-        if isinstance(value, FunctionType):
-            setattr(namespace, name, _explained_function(value))
-        elif isinstance(value, type) and not value.__module__.startswith(_OF_THE_GRAPH):
-            for kind in filter(_is_explained, value.__mro__):
+    names = vars(namespace)
+    for name, value in list(names.items()):
+        if type(value) is FunctionType:
+            if name[0] != "_" and _is_explained(value.__module__):
+                names[name] = _explained_function(value)
+        elif isinstance(value, ModuleType):
+            if value.__name__.startswith(_NAMESPACES) and value.__name__ not in seen:
+                seen.add(value.__name__)
+                _explain_namespace(value, seen)
+        elif isinstance(value, type) and name[0] != "_" and _is_explained(value.__module__):
+            kinds = () if value.__module__.startswith(_OF_THE_GRAPH) else value.__mro__
+            for kind in kinds:
                 _explain_class(kind)
 
 
-def _is_explained(value: Any) -> bool:
-    module = getattr(value, "__module__", None)
-    return isinstance(module, str) and module.startswith("tfray.") and not module.startswith(_LEFT_ALONE)
+@cache
+def _is_explained(module: str | None) -> bool:
+    return module is not None and module.startswith("tfray.") and not module.startswith(_LEFT_ALONE)
 
 
 def _explained_function(function: FunctionType) -> Any:
-    if hasattr(function, _EXPLAINED):
-        return getattr(function, _EXPLAINED)
+    if _EXPLAINED in function.__dict__:
+        return function.__dict__[_EXPLAINED]
     explained = _explaining(function, f"{function.__name__}()")
-    setattr(function, _EXPLAINED, explained)
-    setattr(explained, _EXPLAINED, explained)
-    home = sys.modules[function.__module__]
-    if getattr(home, function.__name__, None) is function:
-        setattr(home, function.__name__, explained)  # pickle finds a function by module and name
+    function.__dict__[_EXPLAINED] = explained.__dict__[_EXPLAINED] = explained
+    home = sys.modules[function.__module__].__dict__
+    if home.get(function.__name__) is function:
+        home[function.__name__] = explained  # pickle finds a function by module and name
     return explained
 
 
 def _explain_class(kind: type) -> None:
-    if _EXPLAINED in vars(kind) or issubclass(kind, BaseException):
+    if _EXPLAINED in kind.__dict__ or not _is_explained(kind.__module__) or issubclass(kind, BaseException):
         return
     for name, value in list(vars(kind).items()):
-        if name.startswith("_") and name != "__init__":
+        if name[0] == "_" and name != "__init__":
             continue
-        function = getattr(value, "__func__", value)
-        if isinstance(function, FunctionType):
+        function = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        if type(function) is FunctionType:
             explained = _explaining(function, "" if name == "__init__" else f"{kind.__name__}.{name}()")
             setattr(kind, name, explained if function is value else type(value)(explained))
     setattr(kind, _EXPLAINED, True)
@@ -119,7 +121,9 @@ def _explaining(function: FunctionType, shown: str) -> Any:
     # What `functools.wraps` does, in a tenth of its calls: `import tfray` wraps a thousand functions.
     call.__module__, call.__name__, call.__qualname__ = function.__module__, function.__name__, function.__qualname__
     call.__doc__, call.__annotations__ = function.__doc__, function.__annotations__
-    call.__dict__.update(function.__dict__, __wrapped__=function)
+    if function.__dict__:
+        call.__dict__.update(function.__dict__)
+    call.__dict__["__wrapped__"] = function
     return call
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import linecache
+import os
 import sys
-import sysconfig
 import traceback
 from pathlib import Path
 from types import FrameType
@@ -26,7 +26,7 @@ _OWN_FOLDERS: Final = tuple(
 _LIBRARIES: Final = frozenset(("numpy", "scipy", "cupy", "cupyx", "ml_dtypes", "pyarrow", "PIL", "matplotlib", "ray"))
 """Libraries that tfray calls, or that call tfray. Their frames count as the user's only below a frame of the user's."""
 
-_PYTHONS_OWN: Final = f"{sysconfig.get_path('stdlib')}/"
+_PYTHONS_OWN: Final = f"{os.path.dirname(os.__file__)}/"
 
 
 def user_site() -> str:

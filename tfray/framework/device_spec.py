@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from tfray.framework.arguments import Count, checked
 
-_PART = re.compile(
+_PART: Final = (
     r"(?:job:(?P<job>[\w.\-]+)|replica:(?P<replica>\d+|\*)|task:(?P<task>\d+|\*)"
     r"|device:(?P<type>[A-Za-z]\w*|\*)(?::(?P<index>\d+|\*))?|(?P<old_type>[cCgG][pP][uU])(?::(?P<old_index>\d+|\*))?)?"
 )
@@ -47,7 +47,7 @@ class DeviceSpec:
         """
         spec = cls()
         for part in name.split("/"):
-            match = _PART.fullmatch(part)
+            match = re.fullmatch(_PART, part)
             if match is None:
                 raise ValueError(
                     f"{name!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, found {part!r}"

@@ -10,6 +10,7 @@ import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from threading import Lock
 from types import MappingProxyType, ModuleType
 from typing import Any, Final, NamedTuple, Protocol
@@ -266,6 +267,7 @@ class Argument:
     count: str | None
 
     @classmethod
+    @cache  # many operations declare the same
     def parse(cls, text: str) -> Argument:
         match = re.fullmatch(r"(\w+): (\w+)(?:(\*)(\w*))?", text)
         if match is None:
@@ -559,13 +561,11 @@ def _common_shapes(definition: OpDef, op: Any) -> list[TensorShape]:
         except ValueError as error:
             refusal = error
             continue
-        common = [_common(*pair) for pair in zip(common, shapes, strict=True)] if common else list(shapes)
+        common = (
+            [a.most_specific_compatible_shape(b) for a, b in zip(common, shapes, strict=True)]
+            if common
+            else list(shapes)
+        )
     if refusal is not None and not common:
         raise refusal
     return common or [UNKNOWN] * len(op.outputs)
-
-
-def _common(first: TensorShape, second: TensorShape) -> TensorShape:
-    if first.rank is None or first.rank != second.rank:
-        return UNKNOWN
-    return TensorShape([a if a == b else None for a, b in zip(first.sizes, second.sizes, strict=True)])

@@ -155,13 +155,13 @@ def _for_users(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value.as_proto() if isinstance(value, TensorShape) else value
 
 
-_FLOW_PART: Final = re.compile(r"(.*/)?(Switch|switch_[tf]|Merge|Enter|Exit|NextIteration|LoopCond)(_\d+)?")
+_FLOW_PART: Final = r"(.*/)?(Switch|switch_[tf]|Merge|Enter|Exit|NextIteration|LoopCond)(_\d+)?"
 """Names of operations of TensorFlow 1's control flow."""
 
 
 def instead_of(name: str, known: Iterable[Any]) -> str:
     """What an error says about the name of an operation that is not among the `known` ones."""
-    if _FLOW_PART.fullmatch(name):
+    if re.fullmatch(_FLOW_PART, name):
         return (
             "; TensorFlow 1 makes such operations of branches and loops, which are one operation each here: "
             "use their results, such as cond/Merge and while/Exit"

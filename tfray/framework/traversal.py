@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation
@@ -74,6 +74,10 @@ def topological_order(
     return order
 
 
-def _some_names(ops: Iterable[Operation], limit: int = 5) -> str:
+_NAMED: Final = 5
+"""Operations that an error names."""
+
+
+def _some_names(ops: Iterable[Operation]) -> str:
     names: Sequence[str] = sorted(op.name for op in ops)
-    return ", ".join(names[:limit]) + (", ..." if len(names) > limit else "")
+    return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")

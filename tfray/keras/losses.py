@@ -251,10 +251,10 @@ class _OfFunction(Loss):
         return self.function(y_true, y_pred, **self.settings)
 
 
-def _class_of(name: str, function: Callable[..., Tensor], default: str | None = None) -> Any:
+def _class_of(name: str, function: Callable[..., Tensor]) -> Any:
     """The class of a loss without arguments of its own."""
 
-    def __init__(self: Any, reduction: str = Reduction.AUTO, name: str | None = default) -> None:
+    def __init__(self: Any, reduction: str = Reduction.AUTO, name: str | None = None) -> None:
         _OfFunction.__init__(self, function, reduction, name)
 
     words = f"The mean of `{function.__name__}`; arguments as for `Loss`."

@@ -107,14 +107,7 @@ def _looped(
         (convert_to_tensor(0, name="time"), arrays, first, states),
         parallel_iterations=32,
     )
-    return nest.map_structure(_stacked, arrays), states
-
-
-def _stacked(array: TensorArray) -> Tensor:
-    stacked = array.stack()
-    if array.element_shape.rank is not None:
-        stacked.set_shape(TensorShape([None]).concatenate(array.element_shape))
-    return stacked
+    return nest.map_structure(TensorArray.stack, arrays), states
 
 
 def _result(outputs: Any, states: Any, time_major: bool) -> tuple[Any, Any, list[Any]]:

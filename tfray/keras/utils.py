@@ -176,12 +176,25 @@ def _unpack(path: str, folder: str, kinds: Iterable[str]) -> None:
         try:
             if "tar" in kinds and tarfile.is_tarfile(path):
                 with tarfile.open(path) as tar:
-                    tar.extractall(folder, filter="data")
+                    _unpack_tar(tar, folder)
             elif "zip" in kinds and zipfile.is_zipfile(path):
                 with zipfile.ZipFile(path) as archive:
                     archive.extractall(folder)
         except (tarfile.TarError, zipfile.BadZipFile) as error:
             raise DataLossError(f"{path} cannot be unpacked: {error}") from error
+
+
+def _unpack_tar(tar: tarfile.TarFile, folder: str) -> None:
+    if hasattr(tarfile, "data_filter"):
+        tar.extractall(folder, filter="data")
+        return
+    # Python 3.11 has filters from 3.11.4 on. Without them links are refused: with none, names say where files go.
+    root = os.path.realpath(folder)
+    for member in tar:
+        place = os.path.realpath(os.path.join(root, member.name))
+        if not (member.isfile() or member.isdir()) or os.path.commonpath([root, place]) != root:
+            raise tarfile.ExtractError(f"{member.name!r} is no file or folder within {folder}")
+        tar.extract(member, root, set_attrs=False)
 
 
 class Progbar:

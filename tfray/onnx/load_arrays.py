@@ -255,7 +255,7 @@ def _pad(node: Node) -> Tensor:
         places = np.ravel(axes) % rank
         pairs = array_ops.scatter_nd(number(places.reshape(-1, 1), dtypes.int64), pairs, [rank, 2])
     if mode == "edge":
-        return _edge_padded(node, x, np.asarray(node.value(pairs, "the padding")))
+        return _edge_padded(x, np.asarray(node.value(pairs, "the padding")))
     known = constant_value(pairs)
     if known is not None and (known < 0).any():
         inner = tuple(slice(max(0, -b), -max(0, -e) or None) for b, e in known.tolist())
@@ -264,7 +264,7 @@ def _pad(node: Node) -> Tensor:
     return array_ops.pad(x, pairs, mode="REFLECT" if mode == "reflect" else "CONSTANT", constant_values=filled)
 
 
-def _edge_padded(node: Node, x: Tensor, pairs: Any) -> Tensor:
+def _edge_padded(x: Tensor, pairs: Any) -> Tensor:
     for axis, (before, after) in enumerate(pairs.tolist()):
         if before or after:
             size = array_ops.shape(x)[axis]

@@ -151,15 +151,8 @@ def _shapes_within(step: Step, variables: Sequence[Tensor]) -> tuple[list[Tensor
             turn = region.add_input(dtypes.int64, TensorShape([]), "turn")
             given = [region.add_input(each.dtype, shape, "v") for each, shape in zip(variables, shapes, strict=True)]
             following, rows = step(turn, *given)
-        wider = [_common(old, new.shape) for old, new in zip(shapes, following, strict=True)]
+        wider = [old.most_specific_compatible_shape(new.shape) for old, new in zip(shapes, following, strict=True)]
         if shapes == wider:
             break
         shapes = wider if trial < _MAX_TRIALS else [UNKNOWN] * len(shapes)
     return shapes, [(row.dtype, row.shape) for row in rows]
-
-
-def _common(first: TensorShape, second: TensorShape) -> TensorShape:
-    """The shape that admits all that two shapes admit."""
-    if first.rank is None or first.rank != second.rank:
-        return UNKNOWN
-    return TensorShape([a if a == b else None for a, b in zip(first.sizes, second.sizes, strict=True)])

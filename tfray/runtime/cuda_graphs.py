@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -36,8 +35,8 @@ _PLAIN_RUNS: Final = 3
 _MOST_CAPTURES: Final = 4
 """A body whose variables have moved this often is not captured again."""
 
-_COPY_NODE: Final = re.compile(r"memcpy", re.IGNORECASE)
-_ON_DEVICE: Final = re.compile(r"device to device", re.IGNORECASE)
+_COPY_NODE: Final = "memcpy"
+_ON_DEVICE: Final = "device to device"
 
 _log = logging.getLogger(__name__)
 
@@ -182,5 +181,5 @@ class ReplayedFunction:
 def _meets_host(graph: Any, runtime: Any) -> bool:
     """Whether a graph copies between host and device: from memory that may be something else's when it is launched."""
     text = graph.debug_dot_str(runtime.cudaGraphDebugDotFlagsMemcpyNodeParams)
-    nodes = [node for node in text.split("];") if _COPY_NODE.search(node)]
-    return any(not _ON_DEVICE.search(node) for node in nodes)
+    nodes = [node for node in text.split("];") if _COPY_NODE in node.lower()]
+    return any(_ON_DEVICE not in node.lower() for node in nodes)

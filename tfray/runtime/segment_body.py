@@ -138,16 +138,12 @@ def _invariant_shapes(
     """
     while True:
         outputs = _specialized_region(body, scratch, shapes, known).outputs[:variables]
-        wider = [_common(shape, tensor.shape) for shape, tensor in zip(shapes, outputs, strict=False)]
+        wider = [
+            shape.most_specific_compatible_shape(tensor.shape) for shape, tensor in zip(shapes, outputs, strict=False)
+        ]
         if wider == shapes[:variables]:
             return shapes
         shapes = [*wider, *shapes[variables:]]
-
-
-def _common(a: TensorShape, b: TensorShape) -> TensorShape:
-    if a.rank is None or a.rank != b.rank:
-        return TensorShape(None)
-    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
 
 
 def _specialized_region(region: Region, scratch: Graph, shapes: Sequence[TensorShape], known: Sequence[Any]) -> Region:

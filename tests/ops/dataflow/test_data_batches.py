@@ -313,3 +313,61 @@ def compare(sample):
                 )
                 assert repr(outcomes(found)) == repr(outcomes(expected)), sample  # as texts: NaN differs from itself
     return together
+
+
+@pytest.mark.parametrize("then", ["batch", "drop", "padded", "prefetch", "shuffle"])
+@pytest.mark.parametrize("bad", [(), (0,), (5,), (7, 8), (9, 10, 11), tuple(range(17))], ids=str)
+@pytest.mark.parametrize("grows", [False, True])
+def test_batches_of_parallel_calls_are_those_of_calls_one_by_one(bad, then, grows):
+    """Threads copy their results into the batch: rows, errors and their places are as without threads."""
+
+    def function(x):
+        def checked(x):
+            if int(x) in bad:
+                raise ValueError("bad")
+            side = 3 + int(x) // 6 if grows else 3
+            return np.full([2, side], float(x)), x, b"%d" % x
+
+        # What a Python function computes is not computed for many elements at once.
+        matrix, number, text = tf.py_func(checked, [x], [tf.float64, tf.int64, tf.string])
+        matrix.set_shape([2, None])
+        number.set_shape([])
+        text.set_shape([])
+        return matrix, number, text
+
+    transformations = {
+        "batch": lambda data: data.batch(4),
+        "drop": lambda data: data.batch(4, drop_remainder=True),
+        "padded": lambda data: data.padded_batch(4, ([2, None], [], [])),
+        "prefetch": lambda data: data.prefetch(2).batch(5).prefetch(1),
+        "shuffle": lambda data: data.shuffle(3, seed=1).batch(5),
+    }
+    expected, found = (
+        outcomes(transformations[then](Dataset.range(17).map(function, num_parallel_calls=calls)))
+        for calls in (None, 3)
+    )
+    # Of errors the first line: the others name the operation, of which there are two.
+    assert [*map(_first_line, found)] == [*map(_first_line, expected)]
+
+
+def _first_line(outcome):
+    return outcome.partition("\n")[0] if isinstance(outcome, str) else outcome
+
+
+@pytest.mark.parametrize("size", [1, 255, 256, 257, 700, 1 << 40])
+def test_batches_of_parallel_calls_may_be_of_any_size(size):
+    def matrix(x):
+        (made,) = tf.py_func(lambda x: [np.full((30, 20), float(x))], [x], [tf.float64])
+        return made
+
+    batches = Dataset.range(600).map(matrix, num_parallel_calls=2).batch(size)
+    following = batches.make_one_shot_iterator().get_next()
+    first = 0
+    with tf.Session() as session:
+        while first < 600:
+            batch = session.run(following)
+            numbers = np.arange(first, min(first + size, 600), dtype=float)
+            np.testing.assert_array_equal(batch, np.broadcast_to(numbers[:, None, None], (len(numbers), 30, 20)))
+            first += len(numbers)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(following)

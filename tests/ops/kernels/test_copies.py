@@ -149,3 +149,24 @@ def test_strings_are_filled():
     target = np.empty((64, 64), object)
     copies.fill(target, b"")
     assert np.all(target == b"")
+
+
+@pytest.mark.usefixtures("threads", "_compiled")
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "int32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        *[((50, 350 // channels, channels), 1) for channels in (1, 2, 3, 4, 5)],
+        *[((20000 // width, width, 3), 1) for width in (1, 4, 5, 6, 11)],
+        ((17001,), 0),
+        ((150, 113), 1),
+        ((150, 113), 0),
+        ((4, 64, 65, 3), 2),
+        ((3, 4), 1),
+    ],
+)
+def test_rows_of_pixels_are_turned_around(shape, axis, dtype):
+    pixels = np.random.default_rng(0).integers(0, 200, shape).astype(dtype)
+    with tf.Graph().as_default(), tf.Session() as session:
+        turned = session.run(tf.reverse(tf.placeholder_with_default(pixels, shape), [axis]))
+    np.testing.assert_array_equal(turned, np.flip(pixels, axis))

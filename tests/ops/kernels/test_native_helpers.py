@@ -31,11 +31,13 @@ LONG, SHORT = 20_000, 10
 
 
 @pytest.fixture(autouse=True)
-def no_pause(monkeypatch):
-    """Helpers are never left out, however busy the machine is."""
+def usual_helpers(monkeypatch):
+    """As many helpers as there are other cores. They are never left out, however busy the machine is."""
     fresh = cpu_threads._Pause()
     monkeypatch.setattr(fresh, "note", lambda *times: None)
     monkeypatch.setattr(cpu_threads, "_pause", fresh)
+    # A test with more threads than cores may have left more threads than can join in.
+    monkeypatch.setattr(cpu_threads, "_pool", None)
 
 
 @pytest.fixture(scope="module")
@@ -119,13 +121,13 @@ def test_a_thread_joins_in_when_its_call_aside_has_shared_out_work_itself(note_t
 
         def call(counts=counts):
             assert cpu_threads.is_helper()
-            return note_threads(LONG, counts=counts)
+            return note_threads(8 * LONG, counts=counts)
 
         with cpu_threads.Lane() as lane:
             aside = lane.start(call)
             while not counts.any():  # until the call aside is in its kernel
                 assert time.monotonic() < end
-            seen.append(note_threads(8 * LONG))
+            seen.append(note_threads(32 * LONG))
             aside.result()
     assert not cpu_threads.is_helper()
     assert any(len(threads) > 1 for threads in seen)

@@ -204,12 +204,6 @@ def static_size(size: Tensor) -> int | None:
     return None if value is None else int(value)
 
 
-def common_shape(a: TensorShape, b: TensorShape) -> TensorShape:
-    if a.rank is None or a.rank != b.rank:
-        return TensorShape(None)
-    return TensorShape([x if x == y else None for x, y in zip(a.sizes, b.sizes, strict=True)])
-
-
 def _vector(sizes: Any) -> list[Any]:
     """Sizes as a list. Raises `ValueError` when they are nested."""
     listed = list(sizes) if isinstance(sizes, (list, tuple, np.ndarray)) else [sizes]

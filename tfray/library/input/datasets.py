@@ -38,7 +38,6 @@ from tfray.library.input.dataset_structure import (
     carriers_of,
     check_same_kinds,
     class_of,
-    common_shape,
     count_of,
     flag_of,
     flat_like,
@@ -312,7 +311,7 @@ class Dataset:
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of another, which have the same structure and dtypes."""
         check_same_kinds(self._kinds, dataset._kinds, "two datasets to concatenate")
-        shapes = [common_shape(a, b) for a, b in zip(self._shapes, dataset._shapes, strict=True)]
+        shapes = [a.most_specific_compatible_shape(b) for a, b in zip(self._shapes, dataset._shapes, strict=True)]
         variant = add_op(dataset_ops.CONCATENATE, [self._variant_tensor, dataset._variant_tensor])
         return Dataset(variant, self._kinds, nest.pack_sequence_as(self._kinds, shapes), [self, dataset])
 
@@ -331,7 +330,7 @@ class Dataset:
                 )
         shapes = first._shapes
         for other in datasets[1:]:
-            shapes = [common_shape(a, b) for a, b in zip(shapes, other._shapes, strict=True)]
+            shapes = [a.most_specific_compatible_shape(b) for a, b in zip(shapes, other._shapes, strict=True)]
         variant = add_op(dataset_ops.CHOOSE, choices._variant_tensor, [dataset._variant_tensor for dataset in datasets])
         return Dataset(variant, first._kinds, nest.pack_sequence_as(first._kinds, shapes), [choices, *datasets])
 
@@ -549,7 +548,9 @@ class Dataset:
                     f"{types_of(kinds)!r}, got {types_of(kinds_after)!r}."
                 )
             flat = nest.flatten(shapes)
-            common = [common_shape(a, b) for a, b in zip(flat, nest.flatten(shapes_after), strict=True)]
+            common = [
+                a.most_specific_compatible_shape(b) for a, b in zip(flat, nest.flatten(shapes_after), strict=True)
+            ]
             if common == flat:
                 return traced, shapes
             shapes = nest.pack_sequence_as(kinds, common)

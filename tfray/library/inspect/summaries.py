@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.formats.events import PluginData, SummaryDescription, SummaryMetadata
@@ -17,7 +18,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.library.platform import logging
 from tfray.ops.system import summary_ops
 
-_UNFIT = re.compile(r"[^-/\w.]", re.ASCII)
+_UNFIT: Final = r"(?a)[^-/\w.]"
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def summary_scope(name: str, family: str | None = None) -> Iterator[tuple[str, s
 
 
 def _clean(name: str) -> str:
-    clean = _UNFIT.sub("_", str(name)).lstrip("/")
+    clean = re.sub(_UNFIT, "_", str(name)).lstrip("/")
     if not clean:
         raise InvalidArgumentError(f"{name!r} is not a name of a summary")
     if clean != name:

@@ -91,7 +91,7 @@ def compute_weighted_loss(
         dtype = losses.dtype
         losses = array_ops.cast(losses, dtypes.float32)
         weighted = losses
-        if not _is_number(weights, 1):
+        if not _is_one(weights):
             weights = array_ops.cast(weights, dtypes.float32)
             _check_weights(weights, losses)
             weighted = math_ops.multiply(losses, weights)
@@ -100,8 +100,8 @@ def compute_weighted_loss(
         return loss
 
 
-def _is_number(value: TensorLike, number: float) -> bool:
-    return isinstance(value, (int, float)) and value == number
+def _is_one(value: TensorLike) -> bool:
+    return isinstance(value, (int, float)) and value == 1
 
 
 def _check_weights(weights: Tensor, losses: Tensor) -> None:
@@ -134,7 +134,7 @@ def _reduced(weighted: Tensor, losses: Tensor, weights: TensorLike, reduction: s
 
 def _number_present(losses: Tensor, weights: TensorLike, per_example: bool = False) -> Tensor:
     """How many losses have a weight other than 0. With `per_example`, for each example: ``[batch, 1, ..., 1]``."""
-    if not per_example and _is_number(weights, 1):
+    if not per_example and _is_one(weights):
         return array_ops.cast(array_ops.size(losses), dtypes.float32)
     with get_default_graph().name_scope("num_present"):
         present = array_ops.cast(math_ops.not_equal(array_ops.cast(weights, dtypes.float32), 0.0), dtypes.float32)

@@ -1,6 +1,6 @@
 """``tf.version``: which tfray this is."""
 
-import platform
+import sys
 
 from tfray.formats.graph_proto import PRODUCER
 
@@ -18,7 +18,7 @@ __all__ = [
 VERSION = "0.1.0"
 GIT_VERSION = f"v{VERSION}"
 
-COMPILER_VERSION = platform.python_compiler()
+COMPILER_VERSION = sys.version.rpartition("[")[2].rstrip("]")
 """The compiler of the Python interpreter: tfray itself is not compiled."""
 
 CXX11_ABI_FLAG = 0

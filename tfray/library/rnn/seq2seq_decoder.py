@@ -202,7 +202,7 @@ class _Decoding:
             maximum_iterations=self._limit,
             swap_memory=swap_memory,
         )
-        return nest.map_structure(_stacked, results[1]), results[2], results[5]
+        return nest.map_structure(TensorArray.stack, results[1]), results[2], results[5]
 
     def _arrays(self) -> Any:
         batch = self._decoder.batch_size
@@ -240,10 +240,3 @@ def _kept(finished: Tensor, old: Any, new: Any) -> Any:
     kept = array_ops.where(finished, old, new)
     kept.set_shape(new.shape)
     return kept
-
-
-def _stacked(array: TensorArray) -> Tensor:
-    stacked = array.stack()
-    if array.element_shape.rank is not None:
-        stacked.set_shape(TensorShape([None]).concatenate(array.element_shape))
-    return stacked

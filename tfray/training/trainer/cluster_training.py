@@ -190,7 +190,7 @@ class ClusterTraining:
                 parted = driver.settle(error)
                 if parted is None:
                     raise
-            yield from self._taken(driver.take_reports(), session, began)
+            yield from self._taken(driver.take_reports(), began)
             checkpoints.give_up_save()
             self.shards.take_over(session, parted)
             ended, batches = driver.ended
@@ -212,7 +212,7 @@ class ClusterTraining:
                         self._stop_if_lost()
                     driver.go_on(self._next_hold(session, began))
                     continue
-                yield from self._taken([report], session, began)
+                yield from self._taken([report], began)
                 self.shards.tidy(driver)
                 if checkpoints.is_due() or self._must_stop or self.shards.is_due():
                     driver.hold()
@@ -235,7 +235,7 @@ class ClusterTraining:
             positions.append(None if due is None else due - 1)
         return min((position for position in positions if position is not None), default=None)
 
-    def _taken(self, reports: Sequence[StepReport], session: Session, began: int) -> Generator[StepRecord, None, None]:
+    def _taken(self, reports: Sequence[StepReport], began: int) -> Generator[StepRecord, None, None]:
         """The records of steps that have ended."""
         summaries, of_state = self._summaries, self._summaries.of_state
         for report in reports:
