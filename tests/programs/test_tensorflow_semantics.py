@@ -70,6 +70,11 @@ def test_blocks_of_images_take_images_only(session, function):
         (lambda: tf.decode_csv(['1,"a"b"'], [[1], [""]])[0], "Quote inside a string has to be escaped"),
         (lambda: tf.decode_csv(["1"], [[1], [2]], select_cols=[0])[0], "select_cols and record_defaults do not match"),
         (lambda: tf.decode_csv(["1"], [[1], [2]], select_cols=[1, 0])[0], "select_cols is not strictly increasing"),
+        (lambda: tf.dynamic_partition([[0, 1, 2]], [[0, 1, 99]], 4)[0], r"partitions\[0,2\] = 99 is not in \[0, 4\)"),
+        (
+            lambda: tf.sparse_tensor_dense_matmul(tf.SparseTensor([[1, 10]], [1.0], [2, 3]), tf.ones([3, 1])),
+            "indices.* is out of bounds",
+        ),
         (lambda: tf.nn.top_k([[0.1, 0.2]], -7)[0], "Need k >= 0, got -7"),
         (lambda: tf.nn.top_k([[0.1, 0.2]], 4)[0], "must have at least k columns"),
     ],
