@@ -297,15 +297,12 @@ def _csv_column(fields: list[bytes], column: int, default: Array, na_value: byte
             values = parse_numbers(texts, dtype)
         except BadNumber as error:
             place = f"Field {column} in record{_which(error.index, of_file)}"
-            kind, text = _KINDS.get(dtype.name, dtype.name), as_text(texts[error.index])
+            kind, text = dtypes.name_in_c(dtype.name), as_text(texts[error.index])
             raise InvalidArgumentError(f"{place} is not a valid {kind}: {text} ({error})") from error
     if missing:
         values[missing] = default[0]
     return values
 
-
-_KINDS: Final = {"float32": "float", "float64": "double"}
-"""How TensorFlow's errors call the dtypes."""
 
 _HEXADECIMAL: Final = rb"\s*[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?\d+)?\s*"
 _NAN: Final = rb"(?i)\s*[+-]?nan\(\w*\)\s*"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.contrib import slim
 from tfray.errors import InvalidArgumentError
 
 
@@ -52,6 +53,98 @@ def test_gradients_of_tensors_are_computed_but_not_applied(session):
     assert session.run(gradient) == 6.0
     with pytest.raises(NotImplementedError, match="is a tensor"):
         optimizer.apply_gradients([(gradient, x)])
+
+
+def test_variables_that_are_not_trained_are_saved_or_not(session):
+    kept, local = tf.contrib.framework.global_variable(42), tf.contrib.framework.local_variable([1, 2], name="a")
+    assert (tf.global_variables(), tf.local_variables(), tf.trainable_variables()) == ([kept], [local], [])
+    session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+    assert session.run(tf.contrib.framework.zero_initializer(local)).tolist() == [0, 0]
+    assert session.run(kept) == 42 and not session.run(local).any()
+
+
+@pytest.mark.parametrize(
+    ("options", "devices"),
+    [
+        ({"num_tasks": 2}, ["/job:ps/task:0/device:CPU:0", "/job:ps/task:1/device:CPU:0"] * 2),
+        ({"num_tasks": 1, "replica": 3, "job_name": "a"}, ["/job:a/replica:3/task:0/device:CPU:0"] * 4),
+        ({"device_type": "GPU"}, ["/device:GPU:0"] * 4),
+    ],
+)
+def test_variables_are_spread_over_tasks(options, devices):
+    variable = tf.contrib.framework.variable
+    with tf.contrib.framework.arg_scope([variable], device=tf.contrib.framework.VariableDeviceChooser(**options)):
+        made = [variable(f"v{index}", [2]) for index in range(4)]
+        assert variable("own", [2], device="cpu:12").device == "/device:CPU:12"
+    assert [each.device for each in made] == devices
+    assert all(each.initializer.device == each.device for each in made)
+
+
+def test_values_of_a_checkpoint_are_assigned_to_what_fits(session, tmp_path):
+    x, y = tf.Variable([1.0, 2.0], name="x"), tf.Variable([[0.0], [0.0]], name="y")
+    session.run(tf.global_variables_initializer())
+    path = tf.train.Saver([x]).save(session, str(tmp_path / "model"))
+    assign = tf.contrib.framework.assign_from_checkpoint
+    with pytest.raises(ValueError, match=r"Checkpoint is missing variable \[z\]"):
+        assign(path, {"z": x})
+    with pytest.raises(ValueError, match="Total size of new array must be unchanged for x"):
+        assign(path, {"x": y})
+    session.run(x.assign([5.0, 5.0]))
+    operation, feeds = assign(path, {"x": x, "z": y}, ignore_missing_vars=True)
+    session.run(operation, feeds)
+    assert session.run(x).tolist() == [1, 2]
+
+
+def test_a_rate_that_falls_and_starts_again(session):
+    step = tf.placeholder(tf.int32, [])
+    rate = tf.contrib.training.sgdr_decay(0.1, step, 10, t_mul=3, m_mul=0.9)
+    found = [session.run(rate, {step: at}) for at in (0, 5, 10, 40, 130)]
+    np.testing.assert_allclose(found, [0.1, 0.05, 0.09, 0.081, 0.0729], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("first", "match"),
+    [(tf.int32, "Expected output types .* got dataset with output types"), (tf.int64, "dataset with output shapes")],
+)
+def test_an_iterator_says_what_it_expected(first, match):
+    iterator = tf.data.Iterator.from_structure((tf.int64, tf.float64), ([None], []))
+    dataset = tf.data.Dataset.from_tensors((tf.constant([[1]], first), tf.constant(4.0, tf.float64)))
+    with pytest.raises(TypeError, match=match):
+        iterator.make_initializer(dataset)
+
+
+@pytest.mark.parametrize(
+    ("shape", "match"), [(None, "double:"), ([], r"double and shape \[\]"), ([None, 10], r"double and shape \[\?,10\]")]
+)
+def test_a_placeholder_without_a_value_is_described(session, shape, match):
+    fed = tf.placeholder(tf.float64, shape, "fed")
+    with pytest.raises(
+        InvalidArgumentError, match=f"must feed a value for placeholder tensor 'fed' with dtype {match}"
+    ):
+        session.run(tf.identity(fed))
+
+
+def placeholder(*shape):
+    return tf.placeholder(tf.float32, shape)
+
+
+@pytest.mark.parametrize(
+    ("build", "match"),
+    [
+        (lambda: slim.instance_norm(tf.placeholder(tf.float32)), "undefined rank"),
+        (lambda: slim.instance_norm(placeholder(2, 5, 5), data_format="NHCW"), "has to be either NCHW or NHWC"),
+        (lambda: slim.instance_norm(placeholder(3, 4, None)), "undefined channels dimension"),
+        (lambda: slim.group_norm(tf.placeholder(tf.float32)), "undefined rank"),
+        (lambda: slim.group_norm(placeholder(1, 2, 4, 5), channels_axis=5), "Axis is out of bounds"),
+        (lambda: slim.group_norm(placeholder(1, 8, 8, 8), 2, -2, [-2]), "mutually exclusive"),
+        (lambda: slim.group_norm(placeholder(1, 3, 4, None)), "undefined channel dimension"),
+        (lambda: slim.group_norm(placeholder(5, 2, 9, 9), 10, -3, [-2, -1]), "Invalid groups 10 for 2 channels"),
+        (lambda: slim.group_norm(placeholder(5, 4, 9, 9), 3, -3, [-2, -1]), "4 channels is not commensurate with 3"),
+    ],
+)
+def test_normalizations_say_what_is_wrong(build, match):
+    with pytest.raises(ValueError, match=match):
+        build()
 
 
 @pytest.mark.parametrize("function", [tf.space_to_batch, tf.batch_to_space])

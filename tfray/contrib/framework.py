@@ -13,6 +13,7 @@ from tfray.library.layers.arg_scope import (
     has_arg_scope,
 )
 from tfray.library.layers.model_variables import (
+    VariableDeviceChooser,
     add_model_variable,
     filter_variables,
     get_local_variables,
@@ -23,8 +24,11 @@ from tfray.library.layers.model_variables import (
     get_variables_by_name,
     get_variables_by_suffix,
     get_variables_to_restore,
+    global_variable,
+    local_variable,
     model_variable,
     variable,
+    zero_initializer,
 )
 from tfray.ops.arrays.broadcast_ops import broadcast_to
 from tfray.ops.checks.check_ops import (
@@ -62,16 +66,16 @@ from tfray.training.threads.global_step import (
 
 # fmt: off
 __all__ = [
-    "BoundedTensorSpec", "CriticalSection", "RecordInput", "TensorSpec", "add_arg_scope", "add_model_variable",
-    "arg_scope",
-    "arg_scoped_arguments", "argsort", "assert_global_step", "assert_same_float_dtype", "assert_scalar",
-    "assign_from_checkpoint", "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn",
-    "broadcast_to", "convert_to_tensor_or_sparse_tensor", "create_global_step", "current_arg_scope", "deprecated",
-    "deprecated_arg_values", "deprecated_args", "filter_variables", "get_global_step", "get_local_variables",
-    "get_model_variables", "get_name_scope", "get_or_create_global_step", "get_trainable_variables",
-    "get_unique_variable", "get_variables", "get_variables_by_name", "get_variables_by_suffix",
-    "get_variables_to_restore", "has_arg_scope", "init_from_checkpoint", "is_non_decreasing", "is_numeric_tensor",
-    "is_strictly_increasing", "is_tensor", "list_variables", "load_checkpoint", "load_variable", "model_variable",
-    "nest", "print_op", "smart_cond", "sort", "variable",
+    "BoundedTensorSpec", "CriticalSection", "RecordInput", "TensorSpec", "VariableDeviceChooser", "add_arg_scope",
+    "add_model_variable", "arg_scope", "arg_scoped_arguments", "argsort", "assert_global_step",
+    "assert_same_float_dtype", "assert_scalar", "assign_from_checkpoint", "assign_from_checkpoint_fn",
+    "assign_from_values", "assign_from_values_fn", "broadcast_to", "convert_to_tensor_or_sparse_tensor",
+    "create_global_step", "current_arg_scope", "deprecated", "deprecated_arg_values", "deprecated_args",
+    "filter_variables", "get_global_step", "get_local_variables", "get_model_variables", "get_name_scope",
+    "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
+    "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "global_variable", "has_arg_scope",
+    "init_from_checkpoint", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
+    "list_variables", "load_checkpoint", "load_variable", "local_variable", "model_variable", "nest", "print_op",
+    "smart_cond", "sort", "variable", "zero_initializer",
 ]
 # fmt: on

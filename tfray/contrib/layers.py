@@ -67,11 +67,17 @@ from tfray.library.variables.regularizers import (
     sum_regularizer,
 )
 from tfray.ops.nn.embedding_bag_ops import safe_embedding_lookup_sparse
-from tfray.training.sessions.optimize_loss import OPTIMIZER_CLS_NAMES, optimize_loss
+from tfray.training.sessions.optimize_loss import (
+    OPTIMIZER_CLS_NAMES,
+    OPTIMIZER_SUMMARIES,
+    adaptive_clipping_fn,
+    optimize_loss,
+)
 
 # fmt: off
 __all__ = [
-    "OPTIMIZER_CLS_NAMES", "apply_regularization", "avg_pool2d", "avg_pool3d", "batch_norm", "bias_add",
+    "OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "adaptive_clipping_fn", "apply_regularization", "avg_pool2d",
+    "avg_pool3d", "batch_norm", "bias_add",
     "bucketized_column", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "convolution1d", "convolution2d",
     "convolution2d_transpose", "convolution3d", "crossed_column", "dense_to_sparse", "dropout", "elu",
     "embed_sequence", "embedding_column", "flatten", "fully_connected", "group_norm", "input_from_feature_columns",

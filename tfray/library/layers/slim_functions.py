@@ -307,10 +307,14 @@ def instance_norm(
     with variable_scope(scope, "InstanceNorm", reuse=reuse):
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.rank
-        axis = 1 if data_format.startswith("NC") else -1
-        channels = None if rank is None else inputs.shape.as_list()[axis]
-        if rank is None or channels is None:
-            raise InvalidArgumentError(f"instance_norm: the input has shape {inputs.shape}, its channels must be known")
+        if rank is None:
+            raise InvalidArgumentError(f"instance_norm: inputs has undefined rank: {inputs!r}")
+        if data_format not in ("NCHW", "NHWC"):
+            raise InvalidArgumentError(f"data_format has to be either NCHW or NHWC., not {data_format!r}")
+        axis = 1 if data_format == "NCHW" else -1
+        channels = inputs.shape.as_list()[axis]
+        if channels is None:
+            raise InvalidArgumentError(f"instance_norm: inputs has undefined channels dimension: {inputs.shape}")
 
         def parameter(name: str, default: Any) -> Tensor:
             """The variable `name`, in a shape that broadcasts to the inputs."""
@@ -324,7 +328,9 @@ def instance_norm(
         gamma = parameter("gamma", initializers.Ones()) if scale else None
         spatial_axes = [index for index in range(1, rank) if index != axis % rank]
         mean, variance = normalization_ops.moments(inputs, spatial_axes, keep_dims=True)
-        outputs = normalization_ops.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+        outputs = normalization_ops.batch_normalization(
+            inputs, mean, variance, beta, gamma, epsilon, name="instancenorm"
+        )
         return collect(outputs_collections, outputs if activation_fn is None else activation_fn(outputs))
 
 
