@@ -95,6 +95,58 @@ def test_values_of_a_checkpoint_are_assigned_to_what_fits(session, tmp_path):
     assert session.run(x).tolist() == [1, 2]
 
 
+def test_functions_of_nested_structures(session):
+    def swapped(pair, factor):
+        return {"left": pair["b"] * factor, "right": [pair["a"]]}
+
+    pair = {"a": tf.constant(b"text"), "b": tf.constant([1, 2])}
+    types = {"left": tf.int32, "right": [tf.string]}
+    found = tf.contrib.framework.py_func(
+        swapped, [pair], {"factor": tf.constant(3)}, types, {"left": [None], "right": [[]]}
+    )
+    assert found["left"].shape.as_list() == [None] and found["right"][0].shape.as_list() == []
+    found = session.run(found)
+    assert found["left"].tolist() == [3, 6] and found["right"] == [b"text"]
+    same = tf.contrib.framework.py_func(lambda x: (x, x + 1), [1.5], None, (tf.float64, tf.float64), tf.TensorShape([]))
+    assert [each.shape.as_list() for each in same] == [[], []]
+    seen = []
+    session.run(tf.contrib.framework.py_func(seen.append, [tf.constant(7)]))
+    assert seen == [7]
+
+
+def test_rows_are_looked_up_once(session):
+    table, ids = np.arange(12.0).reshape(4, 3), np.array([[3, 0, 3], [1, 1, 3]])
+    for params, strategy in ((table, "mod"), ([table[:2], table[2:]], "div")):
+        found = tf.contrib.layers.embedding_lookup_unique(params, tf.constant(ids), strategy)
+        assert found.shape.as_list() == [2, 3, 3]
+        assert session.run(found).tolist() == table[ids].tolist()
+
+
+def test_what_belongs_to_a_sequence_follows_each_step(session):
+    concatenate = tf.contrib.feature_column.concatenate_context_input
+    sequence, context = np.arange(12, dtype=np.float32).reshape(2, 3, 2), np.array([[10], [20]], np.float32)
+    expected = [[[0, 1, 10], [2, 3, 10], [4, 5, 10]], [[6, 7, 20], [8, 9, 20], [10, 11, 20]]]
+    assert session.run(concatenate(context, sequence)).tolist() == expected
+    for wrong, match in (((context, context), "sequence_input must have rank 3"), ((sequence, sequence), "rank 2")):
+        with pytest.raises(ValueError, match=match):
+            concatenate(*wrong)
+    with pytest.raises(TypeError, match="context_input must have dtype float32"):
+        concatenate(context.astype(int), sequence)
+
+
+@pytest.mark.parametrize(
+    ("cell", "names"),
+    [
+        ("GRUBlockCell", ["w_ru", "b_ru", "w_c", "b_c"]),
+        ("GRUBlockCellV2", ["gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias"]),
+        ("GRUCell", ["gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias"]),
+    ],
+)
+def test_names_of_variables_of_gated_cells(cell, names):
+    getattr(tf.contrib.rnn, cell)(3)(tf.zeros([2, 4]), tf.zeros([2, 3]))
+    assert [variable.op.name for variable in tf.global_variables()] == [f"gru_cell/{name}" for name in names]
+
+
 def test_a_rate_that_falls_and_starts_again(session):
     step = tf.placeholder(tf.int32, [])
     rate = tf.contrib.training.sgdr_decay(0.1, step, 10, t_mul=3, m_mul=0.9)

@@ -334,6 +334,30 @@ def instance_norm(
         return collect(outputs_collections, outputs if activation_fn is None else activation_fn(outputs))
 
 
+def embedding_lookup_unique(
+    params: Any, ids: TensorLike, partition_strategy: str = "mod", name: str | None = None
+) -> Tensor:
+    """`tf.nn.embedding_lookup` that looks each row up once, however often it is asked for.
+
+    Args:
+        params: The table, shape ``[rows, ...]``, or a list of shards of it.
+        ids: Integers of any shape.
+        partition_strategy: How rows are spread over shards.
+        name: Name scope of the operations.
+
+    Returns:
+        Shape ``ids.shape + [...]``.
+    """
+    with name_scope(name or "EmbeddingLookupUnique"):
+        ids = convert_to_tensor(ids)
+        unique, places = array_ops.unique(array_ops.reshape(ids, [-1]))
+        rows = embedding_ops.embedding_lookup(params, unique, partition_strategy)
+        shape = array_ops.concat([array_ops.shape(ids), array_ops.shape(rows)[1:]], 0)
+        found = array_ops.reshape(array_ops.gather(rows, places), shape)
+        found.set_shape(ids.shape.concatenate(rows.shape[1:]))
+        return found
+
+
 @add_arg_scope
 def embed_sequence(
     ids: TensorLike,

@@ -470,6 +470,47 @@ def auc(
     )
 
 
+def streaming_curve_points(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    num_thresholds: int = 200,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
+    curve: str = "ROC",
+    name: str | None = None,
+) -> Metric:
+    """The points of the curve whose area `auc` gives: of true and false positive rates, or of precision and recall.
+
+    Args:
+        labels: As for `auc`, like the arguments that are not named here.
+        predictions: Scores.
+        weights: What each counts.
+        num_thresholds: Number of points.
+        metrics_collections: Collections for the value.
+        updates_collections: Collections for the update.
+        curve: ``"ROC"`` or ``"PR"``.
+        name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float32 ``[num_thresholds, 2]``.
+
+    Raises:
+        InvalidArgumentError: The curve is not known.
+    """
+    if curve not in ("ROC", "PR"):
+        raise InvalidArgumentError(f"curve must be either ROC or PR, {curve!r} unknown")
+    return _computed_at_thresholds(
+        "curve_points",
+        _thresholds(num_thresholds),
+        list(_OUTCOMES),
+        lambda counts, last: array_ops.stack(_curve(curve, counts), 1, name=last),
+        (labels, predictions, weights),
+        (metrics_collections, updates_collections),
+        name,
+    )
+
+
 def _curve(curve: str, counts: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     # As TensorFlow, add a small number to counts: the rates are then defined even if nothing was counted.
     epsilon = 1e-6
