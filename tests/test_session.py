@@ -145,8 +145,8 @@ def test_values_are_converted(session, dtype, shape, value, expected):
 @pytest.mark.parametrize(
     ("dtype", "shape", "value", "message"),
     [
-        (tf.float32, [2], [1, 2, 3], r"shape \(3,\), expected \(2,\)"),
-        (tf.float32, [None, 2], [1, 2], r"shape \(2,\), expected \(\?, 2\)"),
+        (tf.float32, [2], [1, 2, 3], r"shape \(3,\) for Tensor '.*', which has shape '\(2,\)'"),
+        (tf.float32, [None, 2], [1, 2], r"shape \(2,\) for Tensor '.*', which has shape '\(\?, 2\)'"),
         (tf.float32, [], 1j, "no array of float32"),
         (tf.int32, [], np.nan, "no array of int32"),
         (tf.int32, [2], np.array([1.0, np.nan]), "no array of int32"),

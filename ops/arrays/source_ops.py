@@ -122,7 +122,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 
 
 def _placeholder_kernel(ctx: KernelContext) -> Array:
-    shape, kind = ctx.attr("shape"), dtypes.name_in_c(ctx.output_dtype().name)
+    shape, kind = ctx.attr("shape"), dtypes.name_in_c(as_dtype(ctx.output_dtype()).name)
     sizes = "" if shape.rank is None else f" and shape [{','.join('?' if n is None else str(n) for n in shape.sizes)}]"
     raise InvalidArgumentError(
         f"You must feed a value for placeholder tensor {ctx.op_name!r} with dtype {kind}{sizes}: "

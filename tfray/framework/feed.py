@@ -45,7 +45,8 @@ class Feed:
             array = self._cast(value)
         sizes = self._shape._sizes
         if sizes is not None and sizes != array.shape and not self._shape.is_compatible_with(array.shape):
-            raise self._refusal(f"the value fed for {self._name} has shape {array.shape}, expected {self._shape}")
+            wanted = f"Tensor {self._name!r}, which has shape '{self._shape}'"
+            raise self._refusal(f"Cannot feed value of shape {array.shape} for {wanted}")
         return array[()] if self._scalar else array
 
     def _cast(self, value: Any) -> Any:

@@ -73,3 +73,24 @@ def test_points_of_curves(curve):
     np.testing.assert_allclose(points, expected, rtol=1e-5, atol=1e-5)
     with pytest.raises(InvalidArgumentError, match="curve must be either ROC or PR"):
         tf.contrib.metrics.streaming_curve_points([True], [0.5], curve="XY")
+
+
+def test_the_best_harmonic_mean():
+    found = in_two_batches(lambda labels, scores: tf.contrib.metrics.f1_score(labels, scores, num_thresholds=11))
+    yes = np.linspace(0, 1, 11, dtype=np.float32)[:, None] < SCORES
+    yes[0] = True
+    tp = (yes & LABELS).sum(1)
+    np.testing.assert_allclose(found, (2 * tp / (yes.sum(1) + LABELS.sum())).max(), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "labels", "match"),
+    [
+        ([1.0], [1.0], "Labels should have bool, integer, or string dtype"),
+        ([1], [True], "Dtypes of predictions and labels should match"),
+        ([1, 2], [1], "incompatible"),
+    ],
+)
+def test_accuracy_compares_classes(predictions, labels, match):
+    with pytest.raises(ValueError, match=match):
+        tf.contrib.metrics.accuracy(predictions, labels)

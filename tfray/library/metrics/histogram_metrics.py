@@ -61,7 +61,7 @@ def precision_recall_at_equal_thresholds(
         name: Name of the variable scope.
 
     Returns:
-        A `PrecisionRecallData`, and the operation that adds a batch.
+        A `PrecisionRecallData` with ``[num_thresholds]`` values of each kind, and the operation that adds a batch.
 
     Raises:
         InvalidArgumentError: There are fewer than 2 thresholds; at run time, a prediction is outside ``[0, 1]``.
