@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from numba import types
+from numba import njit, types
 
 from tfray.ops.compiled.vectors import Int, Longs, Thread, argument, call
 
 FLOATS = types.CPointer(types.float32)
+
+
+@njit(inline="always")
+def _address(place: Int, first: Int, arrays: Longs, offsets: Longs, bases: Longs, own: Longs) -> int:
+    """Where the data of a memory begin. The thread's own buffers are the `first` of `own` and those behind."""
+    array = arrays[place]
+    return own[first - 1 - array] if array < 0 else bases[array] + offsets[place]
 
 
 def execute(
@@ -49,25 +56,25 @@ def execute(
         buffers: Number of buffers that a thread has.
         own: Where these lie, for all threads.
         streams: The stream of each thread.
-        results: For each item, the memory of floats of which negative ones become 0 at the end.
-        lengths: How many these are, or 0.
+        results: For each primitive, the memory of its result.
+        lengths: Of how many floats there the negative ones become 0, while they are in the cache.
         room: A number for each thread.
         status: Where to write.
     """
     call(functions[0], 1, 0, 0, 0)
+    mine = thread * buffers
     for item in range(first, last):
         for index in range(items[item], items[item + 1]):
             for place in range(places[index], places[index + 1]):
-                array = arrays[place]
-                data = own[thread * buffers - 1 - array] if array < 0 else bases[array] + offsets[place]
+                data = _address(place, mine, arrays, offsets, bases, own)
                 call(functions[1], memories[place], data, 0, 0)
             count = places[index + 1] - places[index]
             result = call(functions[2], primitives[index], streams[thread], count, arguments[index])
             if result != 0:
                 status[0] = result
-        if lengths[item] > 0:
-            room[thread] = bases[arrays[results[item]]] + offsets[results[item]]
-            x = argument(room, thread, FLOATS)
-            for i in range(lengths[item]):
-                if x[i] < 0:
-                    x[i] = 0
+            if lengths[index] > 0:
+                room[thread] = _address(results[index], mine, arrays, offsets, bases, own)
+                x = argument(room, thread, FLOATS)
+                for i in range(lengths[index]):
+                    if x[i] < 0:
+                        x[i] = 0

@@ -9,16 +9,16 @@ from __future__ import annotations
 import itertools
 from functools import lru_cache
 from math import prod
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from tfray.framework.op_def import Array
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import can_compile
-from tfray.ops.kernels.cpu_threads import parallel_for
 from tfray.ops.kernels.native.onednn import Primitive, Unsupported, library
-from tfray.ops.kernels.native.primitive_batches import Place, PrimitiveBatch
+from tfray.ops.kernels.native.primitive_batches import Call, Place, PrimitiveBatch
+from tfray.ops.kernels.tiles import even
 
 _LEAST_WORK: Final = 4e6
 """Below so many operations, some tens of microseconds, calling the library takes longer than it saves."""
@@ -45,20 +45,6 @@ _GRAIN: Final = 64
 Shape = tuple[int, ...]
 
 
-class _Product(NamedTuple):
-    """How a product is cut.
-
-    Attributes:
-        parts: Of each part, the slices of the left matrix, of the right one and of the result.
-        primitives: One for each part.
-        batch: The same, for compiled code; None where there is none.
-    """
-
-    parts: list[tuple[tuple[slice, ...], tuple[slice, ...], tuple[slice, ...]]]
-    primitives: list[Primitive]
-    batch: PrimitiveBatch | None
-
-
 def fast_product(a: Array, b: Array, out: Array | None) -> Array | None:
     """The product of two matrices, or of two batches of them; None where oneDNN does not compute it.
 
@@ -81,16 +67,7 @@ def fast_product(a: Array, b: Array, out: Array | None) -> Array | None:
     if product is None:
         return None
     result = np.empty(shape, np.float32) if out is None else out
-
-    if product.batch is not None:
-        product.batch.run(address_of(a), address_of(b), address_of(result))
-        return result
-
-    def work(index: int) -> None:
-        left, right, target = product.parts[index]
-        product.primitives[index].run(address_of(a[left]), address_of(b[right]), address_of(result[target]))
-
-    parallel_for(work, len(product.parts))
+    product.run(address_of(a), address_of(b), address_of(result))
     return result
 
 
@@ -105,9 +82,12 @@ def _strides(array: Array) -> Shape:
 
 
 @lru_cache(maxsize=1024)
-def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides: Shape | None) -> _Product | None:
+def _product(
+    a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides: Shape | None
+) -> PrimitiveBatch | None:
+    """How to compute a product, from the two matrices and the result; None where oneDNN does not."""
     dnnl = library()
-    if dnnl is None or a[:-2] != b[:-2] or a[-1] != b[-2]:
+    if dnnl is None or not can_compile() or a[:-2] != b[:-2] or a[-1] != b[-2]:
         return None
     shape = (*a[:-1], b[-1])
     work = _work(a, b, shape)
@@ -135,12 +115,9 @@ def _product(a: Shape, a_strides: Shape, b: Shape, b_strides: Shape, out_strides
             primitives.append(made[sizes])
     except Unsupported:
         return None
-    batch = None
-    if can_compile():
-        strides_of = [strides for _, strides in layouts]
-        places = [list(map(Place, range(3), map(_offset, part, strides_of))) for part in parts]
-        batch = PrimitiveBatch(dnnl, [[call] for call in zip(primitives, places, strict=True)], len(layouts))
-    return _Product(parts, primitives, batch)
+    strides_of = [strides for _, strides in layouts]
+    places = [list(map(Place, range(3), map(_offset, part, strides_of))) for part in parts]
+    return PrimitiveBatch(dnnl, [[Call(*each)] for each in zip(primitives, places, strict=True)], len(layouts))
 
 
 def _offset(part: tuple[slice, ...], strides: Shape) -> int:
@@ -150,7 +127,7 @@ def _offset(part: tuple[slice, ...], strides: Shape) -> int:
 
 def _part_count(work: float) -> int:
     few, many = min(_FEW_PARTS, int(work / _PART_WORK)), min(_MOST_PARTS, int(work / _LARGE_PART_WORK))
-    return max(2 if work >= _TWO_PARTS_WORK else 1, few, many)
+    return even(max(2 if work >= _TWO_PARTS_WORK else 1, few, many))
 
 
 def _contiguous(shape: Shape) -> Shape:

@@ -56,6 +56,11 @@ def cut(size: int, parts: int) -> list[slice]:
     return [slice(first, last) for first, last in pairwise(bounds)]
 
 
+def even(count: int) -> int:
+    """So many parts, or fewer, that two threads, or four, end together: a power of two, 1 at least."""
+    return 1 << max(count, 1).bit_length() - 1
+
+
 def cut_tiles(batch: int, rows: int, row_bytes: int, tile_bytes: float, shares: int) -> list[Tile]:
     """The rows of a batch of images as tiles of about equal size, in order; none for an empty batch.
 

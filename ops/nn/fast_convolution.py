@@ -7,7 +7,7 @@ does not change a result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from math import prod
@@ -19,7 +19,7 @@ from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, STEP_ELEMENTS, CompiledKernel, can_compile
 from tfray.ops.kernels.copies import copy
-from tfray.ops.kernels.cpu_threads import parallel_for, scratch
+from tfray.ops.kernels.cpu_threads import scratch
 from tfray.ops.kernels.element_loops import Assignment, Input, element_loop
 from tfray.ops.kernels.native.onednn import (
     FORWARD,
@@ -33,8 +33,8 @@ from tfray.ops.kernels.native.onednn import (
     library,
     reorder,
 )
-from tfray.ops.kernels.native.primitive_batches import SCRATCH, Call, Place, PrimitiveBatch
-from tfray.ops.kernels.tiles import cut
+from tfray.ops.kernels.native.primitive_batches import MORE_SCRATCH, SCRATCH, Call, Place, PrimitiveBatch
+from tfray.ops.kernels.tiles import cut, even
 from tfray.ops.nn.conv_geometry import Geometry
 
 _DIRECT: Final = 1
@@ -103,16 +103,17 @@ class _Convolution(NamedTuple):
 
     Attributes:
         primitive: Takes addresses in the order of `_ARGUMENTS`.
-        reorder: Copies filters to the layout that the primitive takes, or their gradient from it; None if none is
-            needed.
-        filters_bytes: Size of the filters in that layout.
-        reorder_parts: The same for some of the filters each, for compiled code; None where there is none.
+        plain: The layout of the filters, or of their gradient, in arrays.
+        taken: Their layout for the primitive.
+        reorder: Copies filters from the first to the second, or their gradient back; None where these are the same.
+        filters_bytes: Size of the filters in the layout for the primitive.
     """
 
     primitive: Primitive
+    plain: Handle
+    taken: object
     reorder: Primitive | None
     filters_bytes: int
-    reorder_parts: PrimitiveBatch | None
 
 
 class _Part(NamedTuple):
@@ -132,14 +133,6 @@ class _Part(NamedTuple):
     geo: Geometry
     made: slice = slice(None)
 
-    def of_images(self, images: Array) -> int:
-        """Where the images of this part begin."""
-        return address_of(images[self.images, self.inputs])
-
-    def of_outputs(self, outputs: Array) -> int:
-        """Where the outputs of this part begin."""
-        return address_of(outputs[self.images, self.outputs])
-
 
 def can_convolve(xp: ArrayModule, form: Form, geo: Geometry, *arrays: Array) -> bool:
     """Whether oneDNN computes this form of a convolution of these arrays."""
@@ -150,7 +143,7 @@ def can_convolve(xp: ArrayModule, form: Form, geo: Geometry, *arrays: Array) -> 
 
 @lru_cache(maxsize=1024)
 def _is_possible(form: Form, geo: Geometry) -> bool:
-    if library() is None or geo.is_empty:
+    if library() is None or geo.is_empty or not can_compile():
         return False
     if form == "images" and geo.channels < _LEAST_CHANNELS:
         if geo.channels == 1 or geo.groups > 1:
@@ -165,31 +158,9 @@ def convolve(
     images: Array, filters: Array, geo: Geometry, out: Array, bias: Array | None = None, *, rectified: bool = False
 ) -> Array:
     """See `convolution.convolve` and `convolution.convolve_biased`."""
-    images, filters, target = map(np.ascontiguousarray, (images, filters, out))
-    form: Form = "forward" if bias is None else "biased"
-    parts = _parts(form, geo)
-    biases = None if bias is None else np.ascontiguousarray(bias)
-
-    def compute(part: _Part, primitive: Primitive, filters_address: int, outputs: Array) -> None:
-        added = () if biases is None else (address_of(biases[part.made]),)
-        primitive.run(part.of_images(images), filters_address, *added, address_of(outputs))
-        if rectified:  # while it is in the cache; the library's own would make 0 of NaN
-            _rectify(outputs)
-
-    if parts[0].geo.filters < geo.filters:
-        _make_channels(form, geo, parts, filters, target, compute)
-        return _written(target, out)
-    ready = _ready_filters(form, filters, parts)
-    if can_compile():
-        added = () if biases is None else (biases,)
-        _batch(form, geo, rectified).run(*map(address_of, (images, *added, target)), *_addresses(ready))
-        return _written(target, out)
-
-    def work(index: int) -> None:
-        part = parts[index]
-        compute(part, *ready[part.geo], target[part.images, part.outputs])
-
-    parallel_for(work, len(parts))
+    images, target = map(np.ascontiguousarray, (images, out))
+    biases = [] if bias is None else [np.ascontiguousarray(bias)]
+    _compute("biased" if biases else "forward", geo, [images, *biases, target], filters, rectified)
     return _written(target, out)
 
 
@@ -206,85 +177,9 @@ def convolve_backward_images(d_outputs: Array, filters: Array, geo: Geometry, ou
         made = scratch("images", _widened(geo).images_shape, np.dtype(np.float32))
         copy(out, convolve_backward_images(d_outputs, wide, _widened(geo), made)[..., : geo.channels])
         return out
-    d_outputs, filters, target = map(np.ascontiguousarray, (d_outputs, filters, out))
-    parts = _parts("images", geo)
-
-    def compute(part: _Part, primitive: Primitive, filters_address: int, d_images: Array) -> None:
-        primitive.run(part.of_outputs(d_outputs), filters_address, address_of(d_images))
-
-    if parts[0].geo.channels < geo.channels:
-        _make_channels("images", geo, parts, filters, target, compute)
-        return _written(target, out)
-    ready = _ready_filters("images", filters, parts)
-    if can_compile():
-        _batch("images", geo).run(address_of(d_outputs), address_of(target), *_addresses(ready))
-        return _written(target, out)
-
-    def work(index: int) -> None:
-        part = parts[index]
-        compute(part, *ready[part.geo], target[part.images, part.inputs])
-
-    parallel_for(work, len(parts))
+    d_outputs, target = map(np.ascontiguousarray, (d_outputs, out))
+    _compute("images", geo, [d_outputs, target], filters)
     return _written(target, out)
-
-
-def _make_channels(
-    form: Form,
-    geo: Geometry,
-    parts: Sequence[_Part],
-    filters: Array,
-    target: Array,
-    compute: Callable[[_Part, Primitive, int, Array], None],
-) -> None:
-    """Fill `target` some channels at a time, each by filters of its own.
-
-    The library is slow on images that are not contiguous, so that parts are copied.
-    """
-
-    def work(index: int) -> None:
-        part = parts[index]
-        some = filters[:, :, part.made] if form == "images" else filters[..., part.made]
-        primitive, to_chosen, size_bytes, _ = _needed(form, part.geo, geo)
-        address = address_of(some)
-        if to_chosen is not None:
-            address = aligned_scratch("filters", size_bytes)
-            to_chosen.run(address_of(some), address)
-        made = scratch("channels", (*target.shape[:3], part.made.stop - part.made.start), np.dtype(np.float32))
-        compute(part, primitive, address, made)
-        target[..., part.made] = made
-
-    parallel_for(work, len(parts))
-
-
-def _rectify(outputs: Array) -> None:
-    """Make negative numbers of a contiguous array 0, in place, on the calling thread."""
-    loop = _rectifier()
-    if loop is None:
-        np.maximum(outputs, np.float32(0), out=outputs)
-    else:
-        loop.run(outputs.size, outputs.size, outputs, outputs)
-
-
-@cache
-def _rectifier() -> CompiledKernel | None:
-    float32 = np.dtype(np.float32)
-    return element_loop({"x": Input(float32)}, [Assignment("y", "maximum({0}, 0)", ("x",), float32)], ["y"])
-
-
-def _ready_filters(form: Form, filters: Array, parts: Sequence[_Part]) -> dict[Geometry, tuple[Primitive, int]]:
-    """For the sizes of each part: the primitive, and where the filters lie in the layout that it takes.
-
-    That may be where `filters`, a contiguous array, lie: the caller keeps them.
-    """
-    ready: dict[Geometry, tuple[Primitive, int]] = {}
-    for geo in dict.fromkeys(part.geo for part in parts):
-        primitive, to_chosen, size_bytes, parts_of_copy = _needed(form, geo, geo)
-        address = address_of(filters)
-        if to_chosen is not None:
-            address = aligned_scratch(f"filters{len(ready)}", size_bytes)
-            (parts_of_copy or to_chosen).run(address_of(filters), address)
-        ready[geo] = primitive, address
-    return ready
 
 
 def _written(target: Array, out: Array) -> Array:
@@ -293,44 +188,55 @@ def _written(target: Array, out: Array) -> Array:
     return out
 
 
+def _compute(form: Form, geo: Geometry, arrays: Sequence[Array], filters: Array, rectified: bool = False) -> None:
+    """Compute a form that takes filters: from the first of these contiguous arrays to the last."""
+    filters = np.ascontiguousarray(filters)
+    places = [address_of(filters)]
+    parts = _parts(form, geo)
+    if parts[0].made == slice(None):  # otherwise each part copies its own
+        places = [_ready_filters(form, each, filters, number) for number, each in enumerate(_sizes_of(parts))]
+    _batch(form, geo, rectified).run(*map(address_of, arrays), *places)
+
+
+def _ready_filters(form: Form, geo: Geometry, filters: Array, number: int) -> int:
+    """Where filters lie in the layout that parts of this size take. That may be where `filters` do."""
+    copies = _copies(form, geo)
+    if copies is None:
+        return address_of(filters)
+    address = aligned_scratch(f"filters{number}", _needed(form, geo, geo).filters_bytes)
+    copies.run(address_of(filters), address)
+    return address
+
+
 def convolve_backward_filters(images: Array, d_outputs: Array, geo: Geometry, out: Array) -> Array:
     """See `convolution.convolve_backward_filters`."""
-    images, d_outputs = np.ascontiguousarray(images), np.ascontiguousarray(d_outputs)
-    parts = _parts("filters", geo)
-    count = 1 if parts[0].geo.filters < geo.filters else len(parts)
-    is_direct = count == 1 and out.flags.c_contiguous
-    sums = out[None] if is_direct else scratch("sums", (count, *out.shape), np.dtype(np.float32))
-    if can_compile() and parts[0].geo.filters == geo.filters:
-        _batch("filters", geo).run(*map(address_of, (images, d_outputs, sums)))
-        return _added(sums, out)
-
-    def work(index: int) -> None:
-        part = parts[index]
-        primitive, to_plain, size_bytes, _ = _needed("filters", part.geo, geo)
-        result = address_of(sums[index if count > 1 else 0][..., part.made])
-        address = result if to_plain is None else aligned_scratch("filters", size_bytes)
-        # The library is slow on outputs that are not contiguous.
-        some = d_outputs if part.geo.filters == geo.filters else np.ascontiguousarray(d_outputs[..., part.made])
-        primitive.run(part.of_images(images), part.of_outputs(some), address)
-        if to_plain is not None:
-            to_plain.run(address, result)
-
-    parallel_for(work, len(parts))
-    return _added(sums, out)
+    images, d_outputs, target = map(np.ascontiguousarray, (images, d_outputs, out))
+    batch, parts = _batch("filters", geo), _parts("filters", geo)
+    ends = address_of(images), address_of(d_outputs)
+    if len(parts) == 1 or parts[0].made != slice(None):
+        batch.run(*ends, address_of(target))
+        return _written(target, out)
+    in_layout = _is_summed_in_layout(geo)
+    size = _needed("filters", parts[0].geo, geo).filters_bytes // 4 if in_layout else target.size
+    sums = scratch("sums", (len(parts), size), np.dtype(np.float32))
+    batch.run(*ends, address_of(sums))
+    if in_layout and (copies := _copies("filters", parts[0].geo)) is not None:
+        _add(sums, sums[0])
+        copies.run(address_of(sums), address_of(target))
+    else:
+        _add(sums, target.reshape(-1))
+    return _written(target, out)
 
 
-def _added(sums: Array, out: Array) -> Array:
-    """Fill `out` with the sum over the first dimension, unless it is what was summed."""
-    if np.may_share_memory(sums, out):
-        return out
+def _add(sums: Array, out: Array) -> None:
+    """Fill `out`, which may be the first row, with the sum of all rows."""
     loop = _adder(len(sums))
-    if loop is not None and out.flags.c_contiguous and out.size >= LEAST_ELEMENTS:
+    if loop is not None and out.size >= LEAST_ELEMENTS:
         loop.run(out.size, STEP_ELEMENTS, *sums, out, is_large=sums.size >= LARGE_ELEMENTS)
-        return out
+        return
     for each in sums[1:]:
         np.add(sums[0], each, out=sums[0])
     out[...] = sums[0]
-    return out
 
 
 @cache
@@ -343,39 +249,108 @@ def _adder(count: int) -> CompiledKernel | None:
 
 @lru_cache(maxsize=1024)
 def _batch(form: Form, geo: Geometry, rectified: bool = False) -> PrimitiveBatch:
-    """All parts of a convolution, none of which makes only some of the channels.
+    """All parts of a convolution.
 
-    It takes the addresses of the arrays in the order of `_ARGUMENTS`, but for the filters; behind them that of the
-    filters for each size of part (see `_ready_filters`). Of a filters' gradient, each part makes a sum of its own.
+    It takes the addresses of the arrays in the order of `_ARGUMENTS`, but for the filters, which follow: as they are
+    where parts make some of the channels, else for each size of part in its layout. Of a filters' gradient, each part
+    of several makes a sum of its own, in the library's layout where `_is_summed_in_layout`.
     """
     dnnl = library()
     assert dnnl is not None  # `can_convolve` has asked
     parts = _parts(form, geo)
-    sizes = list(dict.fromkeys(part.geo for part in parts))
-    needed = [_needed(form, part.geo, geo) for part in parts]
-    row, output_row = (4 * prod(shape[2:]) for shape in (geo.images_shape, geo.outputs_shape))
+    sizes = _sizes_of(parts)
+    last = {"forward": 1, "biased": 2, "images": 1, "filters": 2}[form]
     items: list[list[Call]] = []
-    for number, (part, (primitive, to_plain, *_)) in enumerate(zip(parts, needed, strict=True)):
-        of_images = row * (part.images.start * geo.height.size + part.inputs.start)
-        of_outputs = output_row * (part.images.start * geo.height.steps + part.outputs.start)
-        if form == "filters":
-            total = Place(2, 4 * number * geo.depth * geo.filters)
-            between = [Place(0, of_images), Place(1, of_outputs), total if to_plain is None else Place(SCRATCH)]
-            items.append([(primitive, between), *([] if to_plain is None else [(to_plain, [Place(SCRATCH), total])])])
+    scratch_bytes = [0, 0]
+    for number, part in enumerate(parts):
+        needed = _needed(form, part.geo, geo)
+        if part.made != slice(None):
+            items.append(_calls_for_channels(dnnl, form, geo, part, needed, rectified))
+            made = part.geo.images_shape if form == "images" else part.geo.outputs_shape
+            scratch_bytes = list(map(max, scratch_bytes, (needed.filters_bytes, 4 * prod(made))))
             continue
-        ends = [Place(0, of_images), Place(1 if form == "forward" else 2, of_outputs)]
-        if form == "images":
-            ends = [Place(0, of_outputs), Place(1, of_images)]
+        ends = _places(form, geo, part)
+        if form == "filters":
+            items.append(_calls_for_sum(geo, needed, ends, number if len(parts) > 1 else None))
+            scratch_bytes[0] = max(scratch_bytes[0], needed.filters_bytes)
+            continue
         biases = [Place(1)] if form == "biased" else []
-        first = 2 + len(biases)
-        items.append([(primitive, [ends[0], Place(first + sizes.index(part.geo)), *biases, ends[1]])])
-    lengths = [prod(part.geo.outputs_shape) if rectified else 0 for part in parts]
-    between_bytes = max(each.filters_bytes for each in needed) if form == "filters" else 0
-    return PrimitiveBatch(dnnl, items, 3 if form == "filters" else first + len(sizes), between_bytes, lengths)
+        taken = [ends[0], Place(last + 1 + sizes.index(part.geo)), *biases, ends[1]]
+        items.append([Call(needed.primitive, taken, prod(part.geo.outputs_shape) if rectified else 0)])
+    arrays = last + 1
+    if form != "filters":
+        arrays += 1 if parts[0].made != slice(None) else len(sizes)
+    return PrimitiveBatch(dnnl, items, arrays, (scratch_bytes[0], scratch_bytes[1]))
 
 
-def _addresses(ready: Mapping[Geometry, tuple[Primitive, int]]) -> list[int]:
-    return [address for _, address in ready.values()]
+def _places(form: Form, geo: Geometry, part: _Part) -> tuple[Place, Place]:
+    """Where what a part reads begins, and what it makes; of a filters' gradient, where the two that it reads do."""
+    row, output_row = (4 * prod(shape[2:]) for shape in (geo.images_shape, geo.outputs_shape))
+    of_images = row * (part.images.start * geo.height.size + part.inputs.start)
+    of_outputs = output_row * (part.images.start * geo.height.steps + part.outputs.start)
+    if form == "images":
+        return Place(0, of_outputs), Place(1, of_images)
+    return Place(0, of_images), Place(2 if form == "biased" else 1, of_outputs)
+
+
+def _calls_for_sum(geo: Geometry, needed: _Convolution, ends: tuple[Place, Place], number: int | None) -> list[Call]:
+    """A part of a filters' gradient, the sum with that number; None for all of it."""
+    to_plain = needed.reorder
+    if number is not None and _is_summed_in_layout(geo):
+        return [Call(needed.primitive, [*ends, Place(2, number * needed.filters_bytes)])]
+    total = Place(2, 4 * (number or 0) * geo.depth * geo.filters)
+    if to_plain is None:
+        return [Call(needed.primitive, [*ends, total])]
+    return [Call(needed.primitive, [*ends, Place(SCRATCH)]), Call(to_plain, [Place(SCRATCH), total])]
+
+
+def _calls_for_channels(
+    dnnl: Library, form: Form, geo: Geometry, part: _Part, needed: _Convolution, rectified: bool
+) -> list[Call]:
+    """A part that makes some of the channels, or the gradient of some of the filters.
+
+    The library is slow on images that are not contiguous, so that these are copied.
+    """
+    first = 4 * part.made.start
+    of_images = form == "images"
+    batch, height, width, channels = geo.images_shape if of_images else geo.outputs_shape
+    count = part.made.stop - part.made.start
+    some = images_layout(dnnl, batch, height, width, count)
+    within = images_layout(dnnl, batch, height, width, count, channels)
+    if form == "filters":
+        to_some = reorder(dnnl, within, some)
+        assert to_some is not None
+        taken = Place(2, first) if needed.reorder is None else Place(SCRATCH)
+        calls = [
+            Call(to_some, [Place(1, first), Place(MORE_SCRATCH)]),
+            Call(needed.primitive, [Place(0), Place(MORE_SCRATCH), taken]),
+        ]
+        return calls if needed.reorder is None else [*calls, Call(needed.reorder, [taken, Place(2, first)])]
+    from_some = reorder(dnnl, some, within)
+    assert from_some is not None
+    biases = [Place(1, first)] if form == "biased" else []
+    result = 1 + len(biases)
+    filters = Place(result + 1, first * (geo.filters if of_images else 1))
+    taken = filters if needed.reorder is None else Place(SCRATCH)
+    elements = prod(part.geo.outputs_shape) if rectified else 0
+    return [
+        *([] if needed.reorder is None else [Call(needed.reorder, [filters, taken])]),
+        Call(needed.primitive, [Place(0), taken, *biases, Place(MORE_SCRATCH)], elements),
+        Call(from_some, [Place(MORE_SCRATCH), Place(result, first)]),
+    ]
+
+
+@lru_cache(maxsize=1024)
+def _is_summed_in_layout(geo: Geometry) -> bool:
+    """Whether all parts of a filters' gradient are in one layout of the library, in which they are added."""
+    dnnl = library()
+    assert dnnl is not None
+    needed = [_needed("filters", each, geo) for each in _sizes_of(_parts("filters", geo))]
+    return all(dnnl.are_equal(each.taken, needed[0].taken) for each in needed)
+
+
+def _sizes_of(parts: Sequence[_Part]) -> list[Geometry]:
+    return list(dict.fromkeys(part.geo for part in parts))
 
 
 @lru_cache(maxsize=1024)
@@ -390,11 +365,12 @@ def _parts(form: Form, geo: Geometry) -> list[_Part]:
     if form == "filters":
         windows = geo.batch * geo.height.steps * geo.width.steps
         count = min(count, _MOST_SUMS, windows // _WINDOWS_PER_SUM)
+    count = even(count)
     height = geo.height
     see_pixels = height.before < height.extent and (height.steps - 1) * height.stride - height.before < height.size
     if count <= geo.batch or form == "images" or not see_pixels:
         whole = slice(0, geo.height.steps)
-        return [_part(geo, images, whole) for images in _blocks(geo.batch, max(count, 1))]
+        return [_part(geo, images, whole) for images in _blocks(geo.batch, count)]
     blocks = cut(geo.height.steps, min(geo.height.steps, -(-count // geo.batch)))
     return [_part(geo, slice(image, image + 1), rows) for image in range(geo.batch) for rows in blocks]
 
@@ -436,7 +412,7 @@ def _parts_of_channels(form: Form, geo: Geometry) -> list[_Part] | None:
     elements = geo.depth * geo.filters
     copied = prod(geo.images_shape if form == "images" else geo.outputs_shape)
     work = geo.flops + _FLOPS_PER_BYTE * 4 * 2 * elements
-    count = min(_MOST_SUMS, channels // _CHANNELS_PER_PART, int(work / _PART_FLOPS))
+    count = even(min(_MOST_SUMS, channels // _CHANNELS_PER_PART, int(work / _PART_FLOPS)))
     if geo.groups > 1 or count < 2 or elements < copied:
         return None
     whole = _part(geo, slice(0, geo.batch), slice(0, geo.height.steps))
@@ -508,27 +484,29 @@ def _made(dnnl: Library, form: Form, geo: Geometry, all_inputs: int, all_filters
     primitive = Primitive(dnnl, _NAMES[form], arguments, list(zip(_ARGUMENTS[form], layouts[form], strict=True)))
     taken = primitive.layouts[layouts[form].index(query)]
     ends = (taken, plain) if form == "filters" else (plain, taken)
-    whole = reorder(dnnl, *ends)
-    parts = None if whole is None or form == "filters" else _reorder_parts(dnnl, plain, taken, filter_sizes)
-    return _Convolution(primitive, whole, dnnl.size(taken), parts)
+    return _Convolution(primitive, plain, taken, reorder(dnnl, *ends), dnnl.size(taken))
 
 
-def _reorder_parts(dnnl: Library, plain: Handle, taken: object, sizes: Sequence[int]) -> PrimitiveBatch | None:
-    """A copy of filters from one layout to another, some of the filters at a time; None where it is not worth it."""
-    count = min(_MOST_SUMS, sizes[0] // _REORDER_GRAIN, 4 * prod(sizes) // _REORDER_BYTES)
-    if count < 2 or not can_compile():
+@lru_cache(maxsize=1024)
+def _copies(form: Form, geo: Geometry) -> PrimitiveBatch | None:
+    """Copies filters as `_Convolution.reorder` does, some of them at a time where that is worth it."""
+    dnnl, needed = library(), _needed(form, geo, geo)
+    assert dnnl is not None
+    if needed.reorder is None:
         return None
+    ends = (needed.taken, needed.plain) if form == "filters" else (needed.plain, needed.taken)
+    groups = [] if geo.groups == 1 else [geo.groups]
+    sizes = *groups, geo.filters // geo.groups, geo.channels // geo.groups, geo.height.window, geo.width.window
+    count = min(_MOST_SUMS, sizes[0] // _REORDER_GRAIN, 4 * prod(sizes) // _REORDER_BYTES)
     calls: list[list[Call]] = []
     try:
-        for blocks in cut(sizes[0] // _REORDER_GRAIN, count):
+        for blocks in cut(sizes[0] // _REORDER_GRAIN, count) if count > 1 else ():
             first = blocks.start * _REORDER_GRAIN
             last = sizes[0] if len(calls) == count - 1 else blocks.stop * _REORDER_GRAIN
-            place = [first] + [0] * (len(sizes) - 1), [last - first, *sizes[1:]]
-            ends = [dnnl.part_of(layout, place[1], place[0]) for layout in (plain, taken)]
-            copy = reorder(dnnl, *ends)
-            if copy is None:
-                return None
-            calls.append([(copy, [Place(0), Place(1)])])
+            place = [last - first, *sizes[1:]], [first] + [0] * (len(sizes) - 1)
+            some = reorder(dnnl, *(dnnl.part_of(layout, *place) for layout in ends))
+            assert some is not None  # the layouts differ
+            calls.append([Call(some, [Place(0), Place(1)])])
     except Unsupported:
-        return None
-    return PrimitiveBatch(dnnl, calls, 2)
+        calls = []
+    return PrimitiveBatch(dnnl, calls or [[Call(needed.reorder, [Place(0), Place(1)])]], 2)

@@ -10,23 +10,23 @@ import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.addresses import address_of
-from tfray.ops.kernels.cpu_threads import parallel_for
+from tfray.ops.kernels.compiling import can_compile
 from tfray.ops.kernels.native.onednn import (
     FORWARD,
     Primitive,
     Sizes,
     Unsupported,
-    aligned_scratch,
     images_layout,
     library,
 )
-from tfray.ops.kernels.tiles import cut
+from tfray.ops.kernels.native.primitive_batches import MORE_SCRATCH, SCRATCH, Call, Place, PrimitiveBatch
+from tfray.ops.kernels.tiles import cut, even
 from tfray.ops.nn.pooling import Pooling
 
-_PART_BYTES: Final = 3 << 20
-"""Least memory of a part: about a third of a millisecond on one core."""
+_PART_BYTES: Final = 3 << 19
+"""Least memory of a part: about a sixth of a millisecond on one core."""
 
-_PART_PIXELS: Final = 1 << 20
+_PART_PIXELS: Final = 1 << 19
 """Least pixels that the windows of a part look at, each as often as windows see it: about as long."""
 
 _MOST_PARTS: Final = 64
@@ -66,7 +66,7 @@ def can_pool(xp: ArrayModule, kind: Kind, pool: Pooling, *arrays: Array) -> bool
 
 @lru_cache(maxsize=1024)
 def _is_possible(kind: Kind, pool: Pooling) -> bool:
-    if library() is None or not prod(pool.images_shape) or not prod(pool.outputs_shape):
+    if library() is None or not can_compile() or not prod(pool.images_shape) or not prod(pool.outputs_shape):
         return False
     sizes = {part.stop - part.start for part in _parts(pool)}
     return all(_primitives(kind, pool._replace(batch=size)) is not None for size in sizes)
@@ -89,16 +89,9 @@ def pooled(kind: Kind, images: Array, pool: Pooling, out: Array, places: Array |
         out: Where to write.
         places: A byte for each output, to note where its maximum was; see `can_note`.
     """
-    images, target = np.ascontiguousarray(images), np.ascontiguousarray(out)
-    parts = _parts(pool)
-
-    def work(index: int) -> None:
-        part = parts[index]
-        primitives = _needed(kind, pool._replace(batch=part.stop - part.start))
-        workspace = _workspace(primitives) if places is None else (address_of(places[part]),)
-        primitives.forward.run(address_of(images[part]), address_of(target[part]), *workspace)
-
-    parallel_for(work, len(parts))
+    images, target = map(np.ascontiguousarray, (images, out))
+    noted = [] if places is None else [places]
+    _batch("forward", kind, pool, bool(noted)).run(*map(address_of, (images, target, *noted)))
     return _written(target, out)
 
 
@@ -115,24 +108,38 @@ def pooled_backward(
         out: Where to write.
         places: What `pooled` has noted.
     """
-    images, d_outputs, target = np.ascontiguousarray(images), np.ascontiguousarray(d_outputs), np.ascontiguousarray(out)
-    parts = _parts(pool)
-
-    def work(index: int) -> None:
-        part = parts[index]
-        primitives = _needed(kind, pool._replace(batch=part.stop - part.start))
-        workspace = _workspace(primitives) if places is None else (address_of(places[part]),)
-        if workspace and places is None:  # where each maximum was is found again
-            outputs = aligned_scratch("outputs", primitives.outputs_bytes)
-            primitives.forward.run(address_of(images[part]), outputs, *workspace)
-        primitives.backward.run(address_of(d_outputs[part]), *workspace, address_of(target[part]))
-
-    parallel_for(work, len(parts))
+    d_outputs, target = map(np.ascontiguousarray, (d_outputs, out))
+    known = np.ascontiguousarray(images) if places is None else places
+    _batch("backward", kind, pool, places is not None).run(*map(address_of, (d_outputs, target, known)))
     return _written(target, out)
 
 
-def _workspace(primitives: _Primitives) -> tuple[int, ...]:
-    return (aligned_scratch("workspace", primitives.workspace_bytes),) if primitives.workspace_bytes else ()
+@lru_cache(maxsize=1024)
+def _batch(direction: Literal["forward", "backward"], kind: Kind, pool: Pooling, is_noted: bool) -> PrimitiveBatch:
+    """All parts. Forward it takes images and outputs, backward the gradients of outputs and images.
+
+    A third array is where maxima were, where that is noted; else, backward, the images, in which they are found again.
+    """
+    dnnl = library()
+    assert dnnl is not None  # `can_pool` has asked
+    image, output = (prod(shape[1:]) for shape in (pool.images_shape, pool.outputs_shape))
+    items = []
+    scratch_bytes = 0, 0
+    for part in _parts(pool):
+        needed = _needed(kind, pool._replace(batch=part.stop - part.start))
+        of_images, of_outputs = 4 * part.start * image, 4 * part.start * output
+        noted = Place(2, part.start * output) if is_noted else Place(SCRATCH)
+        workspace = [noted] if needed.workspace_bytes else []
+        calls = [Call(needed.forward, [Place(0, of_images), Place(1, of_outputs), *workspace])]
+        if direction == "backward":
+            calls = [Call(needed.backward, [Place(0, of_outputs), *workspace, Place(1, of_images)])]
+            if workspace and not is_noted:
+                calls.insert(0, Call(needed.forward, [Place(2, of_images), Place(MORE_SCRATCH), *workspace]))
+        items.append(calls)
+        if not is_noted:
+            again = needed.outputs_bytes if len(calls) > 1 else 0
+            scratch_bytes = max(scratch_bytes[0], needed.workspace_bytes), max(scratch_bytes[1], again)
+    return PrimitiveBatch(dnnl, items, 2 if direction == "forward" and not is_noted else 3, scratch_bytes)
 
 
 def _written(target: Array, out: Array) -> Array:
@@ -147,7 +154,7 @@ def _parts(pool: Pooling) -> list[slice]:
     size_bytes = 4 * (prod(pool.images_shape) + prod(pool.outputs_shape))
     looked_at = prod(pool.outputs_shape) * pool.height.window * pool.width.window
     count = max(size_bytes // _PART_BYTES, looked_at // _PART_PIXELS)
-    return cut(pool.batch, max(1, min(pool.batch, _MOST_PARTS, count)))
+    return cut(pool.batch, even(min(pool.batch, _MOST_PARTS, count)))
 
 
 def _needed(kind: Kind, pool: Pooling) -> _Primitives:

@@ -295,9 +295,15 @@ class Bound:
         self.address = ctypes.addressof(self._arguments)
 
 
-def images_layout(dnnl: Library, batch: int, height: int, width: int, channels: int) -> Handle:
-    """The layout of images in NHWC, in the library's order of sizes: batch, channels, height, width."""
-    return dnnl.layout((batch, channels, height, width), (height * width * channels, 1, width * channels, channels))
+def images_layout(
+    dnnl: Library, batch: int, height: int, width: int, channels: int, all_channels: int | None = None
+) -> Handle:
+    """The layout of images in NHWC, in the library's order of sizes: batch, channels, height, width.
+
+    `channels` may be some of those that a pixel has: of `all_channels`.
+    """
+    pixel = all_channels or channels
+    return dnnl.layout((batch, channels, height, width), (height * width * pixel, 1, width * pixel, pixel))
 
 
 def reorder(dnnl: Library, source: Any, target: Any) -> Primitive | None:

@@ -17,11 +17,14 @@ from tfray.ops.kernels.native.onednn import Library, Primitive, aligned_scratch,
 SCRATCH: Final = -1
 """In place of an array's number: a buffer of the thread that computes, for what one primitive hands to the next."""
 
-_SCRATCHPAD: Final = -2
+MORE_SCRATCH: Final = -2
+"""Another such buffer."""
+
+_SCRATCHPAD: Final = -3
 """Likewise the library's own scratchpad."""
 
-_BUFFERS: Final = 2
-"""Buffers of a thread: `SCRATCH`, and the scratchpad."""
+_BUFFERS: Final = 3
+"""Buffers of a thread: these."""
 
 _local = threading.local()
 
@@ -42,7 +45,7 @@ class Place(NamedTuple):
     """Where an argument of a primitive lies.
 
     Attributes:
-        array: Which of the arrays that `PrimitiveBatch.run` is given, or `SCRATCH`.
+        array: Which of the arrays that `PrimitiveBatch.run` is given, or `SCRATCH`, or `MORE_SCRATCH`.
         offset: Bytes from its begin.
     """
 
@@ -50,8 +53,19 @@ class Place(NamedTuple):
     offset: int = 0
 
 
-Call = tuple[Primitive, Sequence[Place]]
-"""A primitive, and where each of its arguments lies."""
+class Call(NamedTuple):
+    """A call of a primitive.
+
+    Attributes:
+        primitive: The primitive.
+        places: Where each of its arguments lies.
+        rectified: Floats of its result, the last argument, of which negative ones become 0 while they are in the
+            cache; 0 for none. The library's own way would make 0 of NaN too.
+    """
+
+    primitive: Primitive
+    places: Sequence[Place]
+    rectified: int = 0
 
 
 class PrimitiveBatch:
@@ -61,9 +75,7 @@ class PrimitiveBatch:
         dnnl: The library.
         items: The calls of each item, in order.
         arrays: Number of arrays that `run` is given.
-        between_bytes: Size of `SCRATCH`.
-        rectified: Floats of each item's last result, of which negative ones become 0 while they are in the cache; 0 for
-            none. The library's own way would make 0 of NaN too.
+        scratch_bytes: Sizes of `SCRATCH` and `MORE_SCRATCH`.
     """
 
     def __init__(
@@ -71,16 +83,15 @@ class PrimitiveBatch:
         dnnl: Library,
         items: Sequence[Sequence[Call]],
         arrays: int,
-        between_bytes: int = 0,
-        rectified: Sequence[int] = (),
+        scratch_bytes: tuple[int, int] = (0, 0),
     ) -> None:
         self._dnnl = dnnl
         calls = [call for item in items for call in item]
-        self._primitives = [primitive for primitive, _ in calls]
-        self._own_bytes = between_bytes, max(primitive.scratch_bytes for primitive in self._primitives)
+        self._primitives = [each.primitive for each in calls]
+        self._own_bytes = *scratch_bytes, max(primitive.scratch_bytes for primitive in self._primitives)
         flat: list[Place] = []
         bounds, results = [0], []
-        for primitive, taken in calls:
+        for primitive, taken, _ in calls:
             flat += taken
             results.append(len(flat) - 1)
             if primitive.scratch_bytes:
@@ -92,7 +103,7 @@ class PrimitiveBatch:
         self._threads = min(len(items), MOST_THREADS)
         self._fixed = np.array(dnnl.native_functions()), items_at, np.array(bounds), handles
         self._places = tuple(np.array(flat).T.copy())
-        self._results = np.array(results)[items_at[1:] - 1], np.array(rectified or [0] * len(items))
+        self._results = np.array(results), np.array([each.rectified for each in calls])
         self._bound = threading.local()
 
     def run(self, *arrays: int, is_large: bool = True) -> None:

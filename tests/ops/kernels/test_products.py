@@ -130,18 +130,20 @@ def test_says_that_shapes_do_not_meet(small_parts):
 
 
 @pytest.mark.skipif(thread_count() < 2, reason="this process may use one core")
-@pytest.mark.parametrize("module", [products, fast_products])
-def test_large_products_are_cut(module, monkeypatch):
-    if module is products:
-        monkeypatch.setattr(products, "fast_product", lambda a, b, out: None)
-    elif onednn.library() is None:
-        pytest.skip("the extra `fast` is not installed")
-    else:  # as where numba is not installed
-        monkeypatch.setattr(fast_products, "can_compile", lambda: False)
-        monkeypatch.setattr(fast_products, "_product", fast_products._product.__wrapped__)
+@pytest.mark.parametrize("by", ["numpy", "fast"])
+def test_large_products_are_cut(by, monkeypatch):
     counts = []
-    cut = module.parallel_for
-    monkeypatch.setattr(module, "parallel_for", lambda work, count: counts.append(count) or cut(work, count))
+    if by == "numpy":
+        monkeypatch.setattr(products, "fast_product", lambda a, b, out: None)
+        cut = products.parallel_for
+        monkeypatch.setattr(products, "parallel_for", lambda work, count: counts.append(count) or cut(work, count))
+    elif onednn.library() is None or not can_compile():
+        pytest.skip("the extra `fast` is not installed")
+    else:
+        batch = fast_products.PrimitiveBatch
+        made = lambda dnnl, items, arrays: counts.append(len(items)) or batch(dnnl, items, arrays)  # noqa: E731
+        monkeypatch.setattr(fast_products, "PrimitiveBatch", made)
+        monkeypatch.setattr(fast_products, "_product", fast_products._product.__wrapped__)
     a, b = np.ones((16, 2000), np.float32), np.ones((2000, 2000), np.float32)
     np.testing.assert_array_equal(matrix_product(np, a, b), np.full((16, 2000), 2000, np.float32))
     assert counts and counts[0] > 1
