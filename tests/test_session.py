@@ -89,7 +89,7 @@ def test_sparse_gradients_are_fetched_in_their_parts(session):
 )
 def test_what_cannot_be_fetched(session, fetch):
     tf.constant(1, name="a")
-    with pytest.raises(InvalidArgumentError, match="cannot fetch"):
+    with pytest.raises(InvalidArgumentError, match=r"^Fetch argument .* (has invalid type|cannot be interpreted)"):
         session.run(fetch)
 
 
@@ -228,9 +228,9 @@ def test_feeds_that_cannot_be(session):
         session.run(x, {x: 1, "x:0": 2})
     with pytest.raises(InvalidArgumentError, match="may not be fed"):
         session.run(x, {x: 1, queue.queue_ref: 2})
-    with pytest.raises(InvalidArgumentError, match="cannot feed"):
+    with pytest.raises(InvalidArgumentError, match="Cannot interpret feed_dict key as Tensor"):
         session.run(x, {x.op: 1})
-    with pytest.raises(TypeError, match="cannot feed 'nowhere:0'"):
+    with pytest.raises(TypeError, match="as Tensor: The name 'nowhere:0' refers to a Tensor which does not"):
         session.run(x, {"nowhere:0": 1})
     with pytest.raises(InvalidArgumentError, match="run the tensor first"):
         session.run(x, {x: tf.constant(1.0)})
@@ -325,7 +325,7 @@ def test_placement_is_logged(capsys):
 
 def test_default_sessions_nest():
     x = tf.constant(3)
-    with pytest.raises(ValueError, match="no default session"):
+    with pytest.raises(ValueError, match="No default session"):
         x.eval()
     with tf.Session() as outer:
         assert tf.get_default_session() is outer
@@ -336,7 +336,7 @@ def test_default_sessions_nest():
         other = tf.Graph()
         with other.as_default():
             y = tf.constant(4)
-        with pytest.raises(ValueError, match="another graph"):
+        with pytest.raises(ValueError, match="the tensor's graph is different from the session's graph"):
             y.eval()
         assert y.eval(session=tf.Session(graph=other)) == 4
     assert tf.get_default_session() is None

@@ -227,3 +227,43 @@ def test_blocks_of_images_take_images_only(session, function):
 def test_errors_say_what_those_of_tensorflow_say(session, build, match):
     with pytest.raises(InvalidArgumentError, match=match):
         session.run(build())
+
+
+def foreign():
+    with tf.Graph().as_default():
+        return tf.constant(1.0)
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "match"),
+    [
+        (lambda s: s.run(None), TypeError, "Fetch argument None has invalid type"),
+        (
+            lambda s: s.run(3),
+            TypeError,
+            "Can not convert a int into a Tensor or Operation",
+        ),
+        (lambda s: s.run("q:0"), ValueError, "Fetch argument 'q:0' cannot be interpreted as a Tensor"),
+        (lambda s: s.run(foreign()), ValueError, "is not an element of this graph"),
+        (lambda s: s.run([], {None: 1}), TypeError, "Cannot interpret feed_dict key as Tensor"),
+        (
+            lambda s: s.run([], {tf.zeros([]): tf.zeros([])}),
+            TypeError,
+            "value of a feed cannot be a tf.Tensor object",
+        ),
+        (lambda s: tf.zeros([]).eval(), ValueError, r"Cannot evaluate tensor using `eval\(\)`: No default session"),
+        (lambda s: tf.no_op().run(), ValueError, r"Cannot execute operation using `run\(\)`: No default session"),
+        (
+            lambda s: foreign().eval(session=s),
+            ValueError,
+            "Cannot use the given session to evaluate tensor",
+        ),
+        (lambda s: bool(tf.zeros([])), TypeError, "Using a `tf.Tensor` as a Python `bool` is not allowed"),
+        (lambda s: len(tf.zeros([2])), TypeError, "len is not well defined for symbolic Tensors"),
+    ],
+)
+def test_sessions_and_tensors_refuse_as_those_of_tensorflow(build, error, match):
+    tf.constant(0)
+    session = tf.Session()
+    with pytest.raises(error, match=match):
+        build(session)

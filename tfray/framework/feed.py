@@ -54,9 +54,8 @@ class Feed:
         if hasattr(value, "_fed_value"):
             value = value._fed_value()  # of a `TensorHandle`
         if isinstance(value, (Tensor, Operation)):
-            raise self._refusal(
-                f"the value fed for {name} is {value!r}: feed NumPy values; run the tensor first", ArgumentError
-            )
+            what = f"The value of a feed cannot be a tf.Tensor object: {value!r} for {name}"
+            raise self._refusal(f"{what}; run the tensor first", ArgumentError)
         try:
             if dtype is dtypes.string:
                 return make_array(value, dtype)
