@@ -100,10 +100,8 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self!r} has no truth value until it is run; use "
-            "`is not None`, or tf.cond for a choice in the graph"
-        )
+        what = f"{self!r} has no truth value until it is run; use `is not None`, or tf.cond for a choice in the graph"
+        raise TypeError(f"Using a `tf.Tensor` as a Python `bool` is not allowed: {what}")
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._shape.rank is None or self._shape.rank == 0 or self._shape.sizes[0] is None:
@@ -371,20 +369,16 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
         if colon and not index.isdigit():
             raise ValueError(f"The name {name!r} looks a like a Tensor name, but is not a valid one. {form}")
         op = self.find_operation(op_name)
-        near = "" if op is not None else instead_of(op_name, self._ops_within())
-        if not colon:
-            if not allow_operation:
-                what = "looks like an (invalid) Operation name" if op is None else "refers to an Operation"
-                raise ValueError(f"The name {name!r} {what}, not a Tensor. {form}")
-            if op is None:
-                raise KeyError(f"The name {name!r} refers to an Operation not in the graph.{near}")
-            return op
+        if not colon and not allow_operation:
+            what = "looks like an (invalid) Operation name" if op is None else "refers to an Operation"
+            raise ValueError(f"The name {name!r} {what}, not a Tensor. {form}")
         missing = f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r},"
         if op is None:
-            raise KeyError(f"{missing} does not exist in the graph.{near}")
-        if int(index) >= len(op.outputs):
+            said = f"{missing} does not exist" if colon else f"The name {name!r} refers to an Operation not"
+            raise KeyError(f"{said} in the graph.{instead_of(op_name, self._ops_within())}")
+        if colon and int(index) >= len(op.outputs):
             raise KeyError(f"{missing} exists but only has {len(op.outputs)} outputs.")
-        return op.outputs[int(index)]
+        return op.outputs[int(index)] if colon else op
 
     def is_feedable(self, tensor: Tensor | Operation) -> bool:
         """Whether a value may be fed for `tensor`: not for a handle, nor for what stands within a branch or a loop."""
