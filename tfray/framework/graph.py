@@ -375,7 +375,7 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
         missing = f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r},"
         if op is None:
             said = f"{missing} does not exist" if colon else f"The name {name!r} refers to an Operation not"
-            raise KeyError(f"{said} in the graph.{instead_of(op_name, self._ops_within())}")
+            raise KeyError(f"{said} in the graph{instead_of(op_name, self._ops_within())}")
         if colon and int(index) >= len(op.outputs):
             raise KeyError(f"{missing} exists but only has {len(op.outputs)} outputs.")
         return op.outputs[int(index)] if colon else op
