@@ -303,7 +303,7 @@ def test_hparams():
     hparams.del_hparam("more")
     assert "more" not in hparams
     for wrong in ("nothing=1", "steps=1.5", "deep=maybe", "rate", "name=[a]"):
-        with pytest.raises(ValueError, match=r"hyperparameter|cannot read"):
+        with pytest.raises(ValueError, match=r"Unknown hyperparameter|Could not parse|Malformed|Must not pass a list"):
             hparams.parse(wrong)
     with pytest.raises(ValueError, match="exists already"):
         hparams.add_hparam("rate", 1)
@@ -356,7 +356,7 @@ def test_constraints():
 
 
 def test_nothing_to_minimise():
-    with pytest.raises(InvalidArgumentError, match="no variables"):
+    with pytest.raises(InvalidArgumentError, match="No variables"):
         tf.contrib.opt.ScipyOptimizerInterface(tf.constant(1.0))
     tf.Variable(1.0)
     with pytest.raises(InvalidArgumentError, match="depends on none"):

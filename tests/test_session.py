@@ -89,7 +89,7 @@ def test_sparse_gradients_are_fetched_in_their_parts(session):
 )
 def test_what_cannot_be_fetched(session, fetch):
     tf.constant(1, name="a")
-    with pytest.raises(InvalidArgumentError, match="cannot fetch"):
+    with pytest.raises(InvalidArgumentError, match=r"^Fetch argument .* (has invalid type|cannot be interpreted)"):
         session.run(fetch)
 
 
@@ -145,8 +145,8 @@ def test_values_are_converted(session, dtype, shape, value, expected):
 @pytest.mark.parametrize(
     ("dtype", "shape", "value", "message"),
     [
-        (tf.float32, [2], [1, 2, 3], r"shape \(3,\), expected \(2,\)"),
-        (tf.float32, [None, 2], [1, 2], r"shape \(2,\), expected \(\?, 2\)"),
+        (tf.float32, [2], [1, 2, 3], r"shape \(3,\) for Tensor '.*', which has shape '\(2,\)'"),
+        (tf.float32, [None, 2], [1, 2], r"shape \(2,\) for Tensor '.*', which has shape '\(\?, 2\)'"),
         (tf.float32, [], 1j, "no array of float32"),
         (tf.int32, [], np.nan, "no array of int32"),
         (tf.int32, [2], np.array([1.0, np.nan]), "no array of int32"),
@@ -228,9 +228,9 @@ def test_feeds_that_cannot_be(session):
         session.run(x, {x: 1, "x:0": 2})
     with pytest.raises(InvalidArgumentError, match="may not be fed"):
         session.run(x, {x: 1, queue.queue_ref: 2})
-    with pytest.raises(InvalidArgumentError, match="cannot feed"):
+    with pytest.raises(InvalidArgumentError, match="Cannot interpret feed_dict key as Tensor"):
         session.run(x, {x.op: 1})
-    with pytest.raises(TypeError, match="cannot feed 'nowhere:0'"):
+    with pytest.raises(TypeError, match="as Tensor: The name 'nowhere:0' refers to a Tensor which does not"):
         session.run(x, {"nowhere:0": 1})
     with pytest.raises(InvalidArgumentError, match="run the tensor first"):
         session.run(x, {x: tf.constant(1.0)})
@@ -238,7 +238,9 @@ def test_feeds_that_cannot_be(session):
 
 def test_a_missing_feed_is_named(session):
     x = tf.placeholder(tf.float32, [], name="forgotten")
-    with pytest.raises(InvalidArgumentError, match=r"'forgotten' has no value: pass feed_dict") as caught:
+    with pytest.raises(
+        InvalidArgumentError, match=r"placeholder tensor 'forgotten' with dtype float and shape \[\]: pass feed_dict"
+    ) as caught:
         session.run(x * 2)
     assert caught.value.op_name == "forgotten" and __file__ in caught.value.site
 
@@ -323,7 +325,7 @@ def test_placement_is_logged(capsys):
 
 def test_default_sessions_nest():
     x = tf.constant(3)
-    with pytest.raises(ValueError, match="no default session"):
+    with pytest.raises(ValueError, match="No default session"):
         x.eval()
     with tf.Session() as outer:
         assert tf.get_default_session() is outer
@@ -334,7 +336,7 @@ def test_default_sessions_nest():
         other = tf.Graph()
         with other.as_default():
             y = tf.constant(4)
-        with pytest.raises(ValueError, match="another graph"):
+        with pytest.raises(ValueError, match="the tensor's graph is different from the session's graph"):
             y.eval()
         assert y.eval(session=tf.Session(graph=other)) == 4
     assert tf.get_default_session() is None

@@ -659,7 +659,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             names = ", ".join(variable.op.name for variable in variables)
             raise TypeError(
                 f"{getattr(f, '__name__', f)} uses the variables {names}: the gradient function that it returns must "
-                "take the keyword argument `variables` and return their gradients too"
+                "accept keyword argument 'variables' and return their gradients too"
             )
         gradient = _CustomGradient(grad_fn, len(results), len(inputs), variables)
         graph = get_default_graph()

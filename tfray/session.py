@@ -690,7 +690,7 @@ def _fed_tensor(graph: Graph, feed: Any) -> Tensor:
     try:
         tensor = graph.as_graph_element(feed, allow_operation=False)
     except (KeyError, TypeError, ValueError) as error:
-        raise ArgumentError(f"cannot feed {feed!r}: {error.args[0]}") from error
+        raise ArgumentError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from error
     assert isinstance(tensor, Tensor)
     tensor = graph.value_of(tensor)
     if not graph.is_feedable(tensor):
@@ -736,8 +736,12 @@ class _Structure:
     def _visit_element(self, fetch: Any) -> Callable[[list[Any]], Any]:
         try:
             element = self._graph.as_graph_element(fetch)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ArgumentError(f"cannot fetch {fetch!r}: {error.args[0]}") from error
+        except TypeError as error:
+            what = f"has invalid type {type(fetch)}, must be a string or Tensor"
+            raise ArgumentError(f"Fetch argument {fetch!r} {what}. ({error.args[0]})") from error
+        except (KeyError, ValueError) as error:
+            what = "cannot be interpreted as a Tensor"
+            raise ArgumentError(f"Fetch argument {fetch!r} {what}. ({error.args[0]})") from error
         if not self._graph.is_fetchable(element):
             raise InvalidArgumentError(f"{element!r} may not be fetched: prevent_fetching was called on it")
         if isinstance(element, Operation):

@@ -40,19 +40,19 @@ from tfray.ops.kernels.gpu.device_scatter import combine_at
 # -- what the kernels share ----------------------------------------------------------------------------
 
 
-def check_indices(ctx: KernelContext, indices: Array, size: int) -> None:
+def check_indices(ctx: KernelContext, indices: Array, size: int, what: str = "indices") -> None:
     """Raise `InvalidArgumentError` if an index is outside ``[0, size)``. On a GPU nothing is checked.
 
     There the check would make the host wait for the device in every step.
     """
     if ctx.xp is not np or indices.size == 0:
         return
-    wrong = first_outside(indices, size)
+    wrong = first_outside(indices, size, what)
     if wrong is not None:
         raise InvalidArgumentError(wrong)
 
 
-def first_outside(indices: Array, size: int) -> str | None:
+def first_outside(indices: Array, size: int, what: str = "indices") -> str | None:
     """What is wrong with the first of some indices, in host memory, that is not in ``[0, size)``; None if none is."""
     if indices.ndim == 1 and 0 < indices.size <= _FEW:
         few = indices.tolist()
@@ -63,7 +63,7 @@ def first_outside(indices: Array, size: int) -> str | None:
         return None
     place = tuple(np.argwhere((indices < 0) | (indices >= size))[0].tolist())
     where = f"[{','.join(map(str, place))}]" if place else ""
-    return f"indices{where} = {indices[place]} is not in [0, {size})"
+    return f"{what}{where} = {indices[place]} is not in [0, {size})"
 
 
 _FEW: Final = 64

@@ -193,7 +193,7 @@ def dynamic_partition(
 
 def _order_of_partitions(ctx: KernelContext, partitions: Array, count: int) -> Array:
     """Positions in row-major order, sorted by partition."""
-    check_indices(ctx, partitions, count)
+    check_indices(ctx, partitions, count, "partitions")
     flat = partitions.reshape(-1)
     if ctx.xp is np and count <= 1 << 16:
         flat = flat.astype(np.uint16)  # integers of 16 bits are sorted by counting
@@ -218,7 +218,7 @@ def _dynamic_partition_kernel(ctx: KernelContext, data: Array, partitions: Array
             f"data of shape {data.shape} does not begin with that of partitions, {partitions.shape}"
         )
     if count == 1:  # a table that is not sharded: nothing to sort
-        check_indices(ctx, partitions, count)
+        check_indices(ctx, partitions, count, "partitions")
         return [_rows(data, partitions).copy()]
     order = _order_of_partitions(ctx, partitions, count)
     ordered = _rows(data, partitions).take(order, 0)

@@ -122,8 +122,11 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 
 
 def _placeholder_kernel(ctx: KernelContext) -> Array:
+    shape, kind = ctx.attr("shape"), dtypes.name_in_c(as_dtype(ctx.output_dtype()).name)
+    sizes = "" if shape.rank is None else f" and shape [{','.join('?' if n is None else str(n) for n in shape.sizes)}]"
     raise InvalidArgumentError(
-        f"placeholder {ctx.op_name!r} has no value: pass feed_dict={{{ctx.op_name}: value}} to Session.run"
+        f"You must feed a value for placeholder tensor {ctx.op_name!r} with dtype {kind}{sizes}: "
+        f"pass feed_dict={{{ctx.op_name}: value}} to Session.run"
     )
 
 

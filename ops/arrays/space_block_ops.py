@@ -188,7 +188,16 @@ def space_to_batch(
     ``[batch * block_size ** 2, padded height / block_size, padded width / block_size, channels]``. `block_shape` is
     another spelling of `block_size`.
     """
-    return space_to_batch_nd(input, _square_blocks("space_to_batch", block_size, block_shape), paddings, name)
+    sides = _square_blocks("space_to_batch", block_size, block_shape)
+    return space_to_batch_nd(_images("space_to_batch", input), sides, paddings, name)
+
+
+def _images(op: str, input: TensorLike) -> Tensor:
+    """`input` as a tensor; its rank, where known, is 4."""
+    images = convert_to_tensor(input)
+    if images.shape.rank not in (None, 4):
+        raise InvalidArgumentError(f"{op}: input has shape {images.shape}, expected [batch, height, width, channels]")
+    return images
 
 
 def _square_blocks(op: str, block_size: int | None, block_shape: int | None) -> Any:
@@ -226,7 +235,8 @@ def batch_to_space(
     / block_size ** 2, height * block_size, width * block_size, channels]`` less the crops. `block_shape` is another
     spelling of `block_size`.
     """
-    return batch_to_space_nd(input, _square_blocks("batch_to_space", block_size, block_shape), crops, name)
+    sides = _square_blocks("batch_to_space", block_size, block_shape)
+    return batch_to_space_nd(_images("batch_to_space", input), sides, crops, name)
 
 
 def required_space_to_batch_paddings(

@@ -65,7 +65,7 @@ UNSTAGE = register_use(
 
 def _stage_peek_kernel(ctx: KernelContext, area: StagingArea, index: Array) -> Any:
     # Copy: the operation that takes the element later may write into it.
-    return tuple([value.copy() for value in ctx.step.complete(ctx.op_name, area.peek, int(index))])
+    return tuple([value.copy() for value in ctx.step.complete(ctx.op_name, area.peek, index.item())])
 
 
 STAGE_PEEK = register_use(
@@ -90,7 +90,7 @@ MAP_STAGING_AREA = register_handle("MapStagingArea", on_every_device(_map_stagin
 
 
 def _map_stage_kernel(ctx: KernelContext, area: MapStagingArea, key: Array, *values: Array) -> None:
-    ctx.step.complete(ctx.op_name, area.put, int(key), ctx.attr("indices"), values)
+    ctx.step.complete(ctx.op_name, area.put, key.item(), ctx.attr("indices"), values)
 
 
 MAP_STAGE = register_use(
@@ -103,7 +103,7 @@ MAP_STAGE = register_use(
 
 
 def _map_unstage_kernel(ctx: KernelContext, area: MapStagingArea, key: Array) -> Any:
-    return ctx.step.complete(ctx.op_name, area.get, int(key), ctx.attr("indices"))[1]
+    return ctx.step.complete(ctx.op_name, area.get, key.item(), ctx.attr("indices"))[1]
 
 
 MAP_UNSTAGE = register_use(
@@ -137,7 +137,7 @@ MAP_UNSTAGE_NO_KEY = register_use(
 
 
 def _map_peek_kernel(ctx: KernelContext, area: MapStagingArea, key: Array) -> Any:
-    _, values = ctx.step.complete(ctx.op_name, area.peek, int(key), ctx.attr("indices"))
+    _, values = ctx.step.complete(ctx.op_name, area.peek, key.item(), ctx.attr("indices"))
     return tuple([value.copy() for value in values])
 
 

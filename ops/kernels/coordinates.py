@@ -28,7 +28,7 @@ def check_coordinates(indices: Array, values: Array | None, sizes: Sequence[int]
         if column.size and np.maximum.reduce(column.view(np.uint64)) >= size:
             row = int(np.argmax((column < 0) | (column >= size)))
             raise InvalidArgumentError(
-                f"indices[{row}] = {indices[row].tolist()} is not within the dense shape {list(sizes)}"
+                f"indices[{row}] = {indices[row].tolist()} is out of bounds: need 0 <= index < {list(sizes)}"
             )
 
 

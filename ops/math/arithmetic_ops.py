@@ -34,7 +34,7 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Args:
         x: Any shape, a number dtype or string.
-        y: Same dtype; the shapes broadcast. Of strings, they are equal or one is a scalar.
+        y: Same dtype; the shapes broadcast.
         name: Name of the operation.
 
     Returns:
@@ -577,7 +577,7 @@ def _pow_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None
     if ctx.xp is not np:
         return ctx.xp.power(x, y, out=out)
     if y.dtype.kind == "i" and (y < 0).any():
-        raise InvalidArgumentError(f"{ctx.op_name}: integers cannot be raised to negative powers; use tf.cast")
+        raise InvalidArgumentError(f"{ctx.op_name}: Integers to negative integer powers are not allowed; use tf.cast")
     cheap = _CHEAP_POWERS.get(y.item()) if y.ndim == 0 else None
     if cheap is None or (y < 1 and x.dtype.kind in "iu"):
         return np.power(x, y, out=out)

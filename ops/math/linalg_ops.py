@@ -101,7 +101,7 @@ def _matrix_product(op: Operation, a: TensorShape, b: TensorShape) -> TensorShap
     n, k = reversed(a.sizes) if op.attr("transpose_a") else a.sizes
     k_of_b, m = reversed(b.sizes) if op.attr("transpose_b") else b.sizes
     if k is not None and k_of_b is not None and k != k_of_b:
-        raise ValueError(f"inner dimensions {k} and {k_of_b} differ")
+        raise ValueError(f"Dimensions must be equal, but are {k} and {k_of_b}: the inner ones")
     return TensorShape([n, m])
 
 

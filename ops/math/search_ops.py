@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -234,7 +235,7 @@ def top_k(input: TensorLike, k: TensorLike = 1, sorted: bool = True, name: str |
 def _top_k_kernel(ctx: KernelContext, input: Array, k: Array) -> tuple[Array, Array]:
     count = host_int(ctx, k)
     if input.ndim == 0 or not 0 <= count <= input.shape[-1]:
-        raise InvalidArgumentError(f"k is {count}, expected 0 ... the last dimension of shape {input.shape}")
+        raise InvalidArgumentError(_wrong_k(count, input.shape))
     xp = ctx.xp
     if count == 1 and input.size:
         indices = input.argmax(axis=-1)[..., None]
@@ -243,6 +244,13 @@ def _top_k_kernel(ctx: KernelContext, input: Array, k: Array) -> tuple[Array, Ar
     else:
         indices = _descending_order(xp, input)[..., :count]
     return xp.take_along_axis(input, indices, axis=-1), indices.astype(np.int32)
+
+
+def _wrong_k(k: int, sizes: Sequence[int | None]) -> str:
+    """What is wrong with a number of greatest elements, for an input of these sizes."""
+    if not sizes:
+        return "input must have at least rank 1, and is a scalar"
+    return f"Need k >= 0, got {k}" if k < 0 else f"input must have at least k columns: it has {sizes[-1]}, k is {k}"
 
 
 def _descending_order(xp: ArrayModule, input: Array) -> Array:
@@ -284,7 +292,7 @@ def _top_k_shape(op: Operation) -> list[TensorShape]:
         return [UNKNOWN, UNKNOWN]
     last = source.sizes[-1]
     if k is not None and (k < 0 or (last is not None and k > last)):
-        raise ValueError(f"k is {int(k)}, expected 0 ... the last dimension of {source}")
+        raise ValueError(f"{_wrong_k(int(k), source.sizes)}; input has shape {source}")
     return [TensorShape([*source.sizes[:-1], None if k is None else int(k)])] * 2
 
 

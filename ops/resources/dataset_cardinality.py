@@ -48,13 +48,17 @@ def _derived(dataset: DatasetValue, count: int) -> int:
         return UNKNOWN if count == UNKNOWN else dataset.count if count == INFINITE else min(count, dataset.count)
     if count < 0:
         known = isinstance(dataset, (dataset_transformations.Skipped, dataset_transformations.Sharded))
-        return count if known or isinstance(dataset, _BATCHES) else UNKNOWN
+        return count if known or isinstance(dataset, (*_BATCHES, dataset_batches.Windows)) else UNKNOWN
     if isinstance(dataset, dataset_transformations.Skipped):
         return max(0, count - dataset.count)
     if isinstance(dataset, dataset_transformations.Sharded):
         return len(range(dataset.index, count, dataset.count))
     if isinstance(dataset, _BATCHES):
         return count // dataset.size if dataset.drops else -(-count // dataset.size)
+    if isinstance(dataset, dataset_batches.Windows):
+        # A window begins at every shift; a whole one also ends before the elements do.
+        starts = count - (dataset.size - 1) * dataset.stride if dataset.drop else count
+        return max(0, -(-starts // dataset.shift))
     return UNKNOWN
 
 

@@ -172,14 +172,18 @@ def columns_of(
         A tensor for each column, of the shape of `records`.
     """
     columns = list(select_cols) if select_cols is not None else []
-    is_ascending = columns == sorted(set(columns)) and min(columns, default=0) >= 0
-    if select_cols is not None and (len(columns) != len(record_defaults) or not is_ascending):
+    if select_cols is not None and len(columns) != len(record_defaults):
         raise InvalidArgumentError(
-            f"decode_csv: select_cols is {columns}, expected {len(record_defaults)} ascending numbers of columns"
+            "decode_csv: Length of select_cols and record_defaults do not match: "
+            f"{len(columns)}, {len(record_defaults)}"
         )
+    if columns != sorted(set(columns)):
+        raise InvalidArgumentError(f"decode_csv: select_cols is not strictly increasing: {columns}")
+    if min(columns, default=0) < 0:
+        raise InvalidArgumentError(f"decode_csv: select_cols contains negative values: {columns}")
     field_delim = text_attr("decode_csv: field_delim", field_delim)
     if len(field_delim) != 1:
-        raise InvalidArgumentError(f"decode_csv: field_delim is {field_delim!r}, expected one character")
+        raise InvalidArgumentError(f"decode_csv: field_delim should be only 1 char, and is {field_delim!r}")
     with get_default_graph().name_scope(name or "DecodeCSV"):
         defaults = [_csv_default(default, index) for index, default in enumerate(record_defaults)]
         return add_op(
@@ -272,10 +276,7 @@ def _quoted_field(record: bytes, at: int, delimiter: bytes, of_file: bool) -> tu
             break
         end += 2
     if end + 1 < len(record) and not record.startswith(delimiter, end + 1):
-        what = "Quoted field has to end with quote followed by delim or end"
-        if of_file:
-            what = "Quote inside a string has to be escaped by another quote"
-        raise InvalidArgumentError(f"{what}: {record!r}")
+        raise InvalidArgumentError(f"Quote inside a string has to be escaped by another quote: {record!r}")
     return record[at + 1 : end].replace(b'""', b'"'), end + 2
 
 
@@ -294,9 +295,10 @@ def _csv_column(fields: list[bytes], column: int, default: Array, na_value: byte
         texts = [b"0" if not field or field == na_value else field for field in fields] if missing else fields
         try:
             values = parse_numbers(texts, dtype)
-        except _BadNumber as error:
+        except BadNumber as error:
             place = f"Field {column} in record{_which(error.index, of_file)}"
-            raise InvalidArgumentError(f"{place} is not a valid {dtype.name}: {error}") from error
+            kind, text = dtypes.name_in_c(dtype.name), as_text(texts[error.index])
+            raise InvalidArgumentError(f"{place} is not a valid {kind}: {text} ({error})") from error
     if missing:
         values[missing] = default[0]
     return values
@@ -348,7 +350,7 @@ PARSERS: Final[dict[str, Callable[[bytes], Any]]] = {
 """From text to a number of a dtype; raises `ValueError` for what is none."""
 
 
-class _BadNumber(ValueError):
+class BadNumber(ValueError):
     """Text that is not a number; `index` says which."""
 
     def __init__(self, message: str, index: int) -> None:
@@ -356,8 +358,13 @@ class _BadNumber(ValueError):
         self.index = index
 
 
+def as_text(text: bytes) -> str:
+    """Text as a message shows it."""
+    return text.decode(errors="backslashreplace")
+
+
 def parse_numbers(texts: list[bytes], dtype: NumpyDType) -> Array:
-    """Numbers of a dtype of `PARSERS` as texts spell them. Raises `ValueError` for what is none."""
+    """Numbers of a dtype of `PARSERS` as texts spell them. Raises `BadNumber` for what is none."""
     if b"_" not in b"".join(texts):
         try:
             if dtype.kind == "f":
@@ -373,7 +380,7 @@ def parse_numbers(texts: list[bytes], dtype: NumpyDType) -> Array:
         try:
             numbers[index] = parse(text)
         except ValueError as error:
-            raise _BadNumber(str(error), index) from error
+            raise BadNumber(str(error), index) from error
     return numbers
 
 

@@ -21,7 +21,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels import string_hashes
 from tfray.ops.kernels.batch_rules import by_row
 from tfray.ops.kernels.text import as_strings, filled
-from tfray.ops.strings.decoding_ops import parse_numbers
+from tfray.ops.strings.decoding_ops import BadNumber, as_text, parse_numbers
 
 
 @none_is_default
@@ -134,10 +134,12 @@ def string_to_number(
 
 def _string_to_number_kernel(ctx: KernelContext, strings: Array) -> Array:
     strings = as_strings(strings)
+    texts = strings.reshape(-1).tolist()
     try:
-        return parse_numbers(strings.reshape(-1).tolist(), ctx.output_dtype()).reshape(strings.shape)
-    except ValueError as error:
-        raise InvalidArgumentError(str(error)) from error
+        return parse_numbers(texts, ctx.output_dtype()).reshape(strings.shape)
+    except BadNumber as error:
+        text = as_text(texts[error.index])
+        raise InvalidArgumentError(f"StringToNumberOp could not correctly convert string: {text} ({error})") from error
 
 
 STRING_TO_NUMBER = register(

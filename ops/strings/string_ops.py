@@ -23,6 +23,8 @@ from tfray.framework.shape_functions import like_input, scalar
 from tfray.framework.tensor_operators import register_operator
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape, broadcast_shapes
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.broadcast_ops import broadcast_dynamic_shape, broadcast_to
+from tfray.ops.arrays.shape_ops import shape
 from tfray.ops.kernels.batch_rules import by_element, by_row
 from tfray.ops.kernels.text import (
     as_string,
@@ -80,7 +82,18 @@ def _string_join_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape([]) if all(tensor.shape.rank == 0 for tensor in op.inputs) else shape]
 
 
-register_operator("join", lambda x, y, name: string_join([x, y], name=name or "Add"))
+def _joined(x: TensorLike, y: TensorLike, name: str | None) -> Tensor:
+    """``x + y``: as for numbers, shapes that differ broadcast."""
+    both = [convert_to_tensor(each, dtypes.string) for each in (x, y)]
+    left, right = (tensor.shape for tensor in both)
+    alike = left.rank == 0 or right.rank == 0 or (left.is_fully_defined() and left == right)
+    if not alike:
+        sizes = broadcast_dynamic_shape(shape(both[0]), shape(both[1]))
+        both = [broadcast_to(tensor, sizes) for tensor in both]
+    return string_join(both, name=name or "Add")
+
+
+register_operator("join", _joined)
 
 STRING_JOIN = register(
     OpDef(

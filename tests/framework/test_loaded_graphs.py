@@ -268,7 +268,7 @@ def test_a_saver_saves_and_restores_where_it_is_told_and_nowhere_else(tmp_path, 
         session.run(tf.global_variables()[0].assign_add(1.0))
         saver.save(session, str(tmp_path / "second"))
         before = set(os.listdir(tmp_path))
-        with pytest.raises(tf.errors.InvalidArgumentError, match="has no value"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"must feed a value for .* with dtype string"):
             session.run(saver.saver_def.save_tensor_name)  # the path in the file is nobody's wish
         assert set(os.listdir(tmp_path)) == before
     assert tf.train.load_variable(str(tmp_path / "second"), "v") == 4.0

@@ -175,6 +175,23 @@ def test_rows_changed_in_place(function, rows, values, expected):
         assert session.run(inplace_rows.empty_like(x) + inplace_rows.empty([3, 2], tf.int32)).tolist() == [[0, 0]] * 3
 
 
+def test_rows_are_counted_by_a_vector():
+    with pytest.raises(ValueError, match="i must be a vector"):
+        inplace_rows.inplace_update([[1.0]], [[0]], [[10.0]])
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [
+        (None, ""),
+        ("/gpu:0/task:1/job:a", "/job:a/task:1/device:GPU:0"),
+        (tf.DeviceSpec(job="a", device_type="CPU", device_index=2), "/job:a/device:CPU:2"),
+    ],
+)
+def test_names_of_devices_have_one_form(device, expected):
+    assert internal_names.canonical_device(device) == expected
+
+
 def test_what_can_be_reached():
     a, v = tf.placeholder(tf.float32, []), tf.Variable(1.0)
     total = a + v

@@ -80,6 +80,12 @@ from tensorflow.contrib.tensor_forest.python import tensor_forest
 from tensorflow.contrib.tensorboard.plugins import projector
 from tensorflow.contrib.tpu.python.tpu import bfloat16, tpu_config, tpu_estimator, tpu_optimizer
 from tensorflow.contrib.tpu.python.tpu.tpu_estimator import TPUEstimator
+from tensorflow.contrib.framework.python.ops.variables import VariableDeviceChooser, local_variable
+from tensorflow.contrib.layers.python.layers.optimizers import adaptive_clipping_fn
+from tensorflow.contrib.losses.python.metric_learning import metric_loss_ops
+from tensorflow.contrib.training.python.training import sampling_ops, sequence_queueing_state_saver
+from tensorflow.contrib.training.python.training.sampling_ops import stratified_sample
+from tensorflow.python.training.slot_creator import create_slot, create_zeros_slot
 from tensorflow.contrib.training.python.training.hparam import HParams
 from tensorflow.core.example import example_pb2, feature_pb2
 from tensorflow.core.framework import graph_pb2, summary_pb2, types_pb2

@@ -2,6 +2,7 @@
 
 from tfray.library.layers.feature_column import (
     SequenceFeatures,
+    concatenate_context_input,
     sequence_categorical_column_with_hash_bucket,
     sequence_categorical_column_with_identity,
     sequence_categorical_column_with_vocabulary_file,
@@ -12,8 +13,8 @@ from tfray.library.layers.feature_column import (
 
 # fmt: off
 __all__ = [
-    "SequenceFeatures", "sequence_categorical_column_with_hash_bucket", "sequence_categorical_column_with_identity",
-    "sequence_categorical_column_with_vocabulary_file", "sequence_categorical_column_with_vocabulary_list",
-    "sequence_input_layer", "sequence_numeric_column",
+    "SequenceFeatures", "concatenate_context_input", "sequence_categorical_column_with_hash_bucket",
+    "sequence_categorical_column_with_identity", "sequence_categorical_column_with_vocabulary_file",
+    "sequence_categorical_column_with_vocabulary_list", "sequence_input_layer", "sequence_numeric_column",
 ]
 # fmt: on

@@ -27,6 +27,7 @@ from tfray.library.layers.slim_functions import (
     dropout,
     elu,
     embed_sequence,
+    embedding_lookup_unique,
     flatten,
     instance_norm,
     layer_norm,
@@ -67,21 +68,26 @@ from tfray.library.variables.regularizers import (
     sum_regularizer,
 )
 from tfray.ops.nn.embedding_bag_ops import safe_embedding_lookup_sparse
-from tfray.training.sessions.optimize_loss import OPTIMIZER_CLS_NAMES, optimize_loss
+from tfray.training.sessions.optimize_loss import (
+    OPTIMIZER_CLS_NAMES,
+    OPTIMIZER_SUMMARIES,
+    adaptive_clipping_fn,
+    optimize_loss,
+)
 
 # fmt: off
 __all__ = [
-    "OPTIMIZER_CLS_NAMES", "apply_regularization", "avg_pool2d", "avg_pool3d", "batch_norm", "bias_add",
-    "bucketized_column", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "convolution1d", "convolution2d",
-    "convolution2d_transpose", "convolution3d", "crossed_column", "dense_to_sparse", "dropout", "elu",
-    "embed_sequence", "embedding_column", "flatten", "fully_connected", "group_norm", "input_from_feature_columns",
-    "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "linear", "max_pool2d",
-    "max_pool3d", "maxout", "one_hot_column", "one_hot_encoding", "optimize_loss", "real_valued_column", "relu",
-    "relu6", "repeat", "safe_embedding_lookup_sparse", "separable_conv2d", "separable_convolution2d", "softmax",
+    "OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "adaptive_clipping_fn", "apply_regularization", "avg_pool2d",
+    "avg_pool3d", "batch_norm", "bias_add", "bucketized_column", "conv1d", "conv2d", "conv2d_transpose", "conv3d",
+    "convolution1d", "convolution2d", "convolution2d_transpose", "convolution3d", "crossed_column", "dense_to_sparse",
+    "dropout", "elu", "embed_sequence", "embedding_column", "embedding_lookup_unique", "flatten", "fully_connected",
+    "group_norm", "input_from_feature_columns", "instance_norm", "l1_l2_regularizer", "l1_regularizer",
+    "l2_regularizer", "layer_norm", "linear", "max_pool2d", "max_pool3d", "maxout", "one_hot_column",
+    "one_hot_encoding", "optimize_loss", "real_valued_column", "relu", "relu6", "repeat",
+    "safe_embedding_lookup_sparse", "separable_conv2d", "separable_convolution2d", "softmax",
     "sparse_column_with_hash_bucket", "sparse_column_with_integerized_feature", "sparse_column_with_keys",
     "sparse_column_with_vocabulary_file", "stack", "sum_regularizer", "summarize_activation", "summarize_activations",
     "summarize_biases", "summarize_collection", "summarize_tensor", "summarize_tensors", "summarize_variables",
-    "summarize_weights", "unit_norm", "variance_scaling_initializer", "xavier_initializer",
-    "xavier_initializer_conv2d",
+    "summarize_weights", "unit_norm", "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.library.metrics.binary_metrics import counts_at_thresholds
+from tfray.library.metrics.binary_metrics import f1_score as f1_score
+from tfray.library.metrics.binary_metrics import streaming_curve_points as streaming_curve_points
 from tfray.library.metrics.confusion import confusion_matrix as confusion_matrix
 from tfray.library.metrics.covariance_metrics import streaming_concat as streaming_concat
 from tfray.library.metrics.covariance_metrics import streaming_covariance as streaming_covariance
 from tfray.library.metrics.covariance_metrics import streaming_pearson_correlation as streaming_pearson_correlation
+from tfray.library.metrics.histogram_metrics import auc_using_histogram as auc_using_histogram
+from tfray.library.metrics.histogram_metrics import (
+    precision_recall_at_equal_thresholds as precision_recall_at_equal_thresholds,
+)
 from tfray.library.metrics.metric_variables import Metric
 from tfray.library.namespaces import metrics
 from tfray.ops.arrays import array_ops
@@ -24,19 +31,19 @@ from tfray.ops.sparse.set_ops import set_union as set_union
 
 # fmt: off
 __all__ = [
-    "accuracy", "aggregate_metric_map", "aggregate_metrics", "confusion_matrix", "set_difference", "set_intersection",
-    "set_size", "set_union", "sparse_recall_at_top_k", "streaming_accuracy", "streaming_auc", "streaming_concat",
-    "streaming_covariance", "streaming_false_negatives", "streaming_false_negatives_at_thresholds",
+    "accuracy", "aggregate_metric_map", "aggregate_metrics", "auc_using_histogram", "confusion_matrix", "f1_score",
+    "precision_recall_at_equal_thresholds", "set_difference", "set_intersection", "set_size", "set_union",
+    "sparse_recall_at_top_k", "streaming_accuracy", "streaming_auc", "streaming_concat", "streaming_covariance",
+    "streaming_curve_points", "streaming_false_negatives", "streaming_false_negatives_at_thresholds",
     "streaming_false_positives", "streaming_false_positives_at_thresholds", "streaming_mean",
     "streaming_mean_absolute_error", "streaming_mean_cosine_distance", "streaming_mean_iou",
     "streaming_mean_relative_error", "streaming_mean_squared_error", "streaming_mean_tensor",
     "streaming_pearson_correlation", "streaming_percentage_less", "streaming_precision",
     "streaming_precision_at_thresholds", "streaming_recall", "streaming_recall_at_k", "streaming_recall_at_thresholds",
     "streaming_root_mean_squared_error", "streaming_sensitivity_at_specificity",
-    "streaming_sparse_average_precision_at_k", "streaming_sparse_precision_at_k",
-    "streaming_sparse_precision_at_top_k", "streaming_sparse_recall_at_k", "streaming_specificity_at_sensitivity",
-    "streaming_true_negatives", "streaming_true_negatives_at_thresholds", "streaming_true_positives",
-    "streaming_true_positives_at_thresholds",
+    "streaming_sparse_average_precision_at_k", "streaming_sparse_precision_at_k", "streaming_sparse_precision_at_top_k",
+    "streaming_sparse_recall_at_k", "streaming_specificity_at_sensitivity", "streaming_true_negatives",
+    "streaming_true_negatives_at_thresholds", "streaming_true_positives", "streaming_true_positives_at_thresholds",
 ]
 # fmt: on
 
@@ -45,15 +52,26 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
     """How often predictions equal labels, in this batch alone.
 
     Args:
-        predictions: Any shape and dtype.
+        predictions: Any shape, of integers, bools or strings.
         labels: The same shape and dtype.
         weights: What each prediction counts, of a shape that broadcasts to theirs; 1 when None.
         name: Name of the operation.
 
     Returns:
         A float32 scalar.
+
+    Raises:
+        ValueError: The dtype is another one, or the dtypes or shapes differ.
     """
-    hits = array_ops.to_float(math_ops.equal(predictions, convert_to_tensor(labels)))
+    predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+    if not (labels.dtype.is_integer or labels.dtype in (dtypes.bool_, dtypes.string)):
+        raise ValueError(f"Labels should have bool, integer, or string dtype, not {labels.dtype!r}")
+    if labels.dtype != predictions.dtype:
+        raise ValueError(
+            f"Dtypes of predictions and labels should match. Given: {predictions.dtype!r}, {labels.dtype!r}"
+        )
+    labels.shape.assert_is_compatible_with(predictions.shape)
+    hits = array_ops.to_float(math_ops.equal(predictions, labels))
     if weights is None:
         return math_ops.reduce_mean(hits, name=name)
     numbers = array_ops.ones_like(hits) * array_ops.to_float(weights)

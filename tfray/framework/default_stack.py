@@ -47,13 +47,19 @@ def default_session_scope(session: Any) -> Any:
     return _default_sessions.activate(session)
 
 
-def session_or_default(session: Any, graph: object) -> Any:
+def session_or_default(session: Any, graph: object, what: str = "evaluate tensor", method: str = "eval") -> Any:
     """`session`, or the default session. Raises `ValueError` when there is none, or it runs another graph."""
+    given = "given" if session else "default"
     session = session or get_default_session()
+    explicit = f"an explicit session to `{method}(session=sess)`"
     if session is None:
-        raise ValueError("there is no default session: use `with tf.Session():` or pass session=")
+        raise ValueError(
+            f"Cannot {what} using `{method}()`: No default session is registered. Use `with sess.as_default()` or pass "
+            f"{explicit}"
+        )
     if session.graph is not graph:
-        raise ValueError("the default session runs another graph: pass session=")
+        differs = f"the {what.partition(' ')[2]}'s graph is different from the session's graph"
+        raise ValueError(f"Cannot use the {given} session to {what}: {differs}. Pass {explicit}")
     return session
 
 

@@ -258,6 +258,11 @@ _BY_NUMPY: Final = {
 _BY_PYTHON: Final = {float: float32, int: int32, bool: bool_, complex: complex128, str: string, bytes: string}
 
 
+def name_in_c(name: str) -> str:
+    """What TensorFlow's errors call the dtype of a name: ``float`` for ``float32``."""
+    return {"float16": "half", "float32": "float", "float64": "double"}.get(name, name)
+
+
 def as_dtype(type_value: DTypeLike) -> DType:
     """Return the `DType` that `type_value` names.
 

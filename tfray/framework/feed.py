@@ -45,7 +45,8 @@ class Feed:
             array = self._cast(value)
         sizes = self._shape._sizes
         if sizes is not None and sizes != array.shape and not self._shape.is_compatible_with(array.shape):
-            raise self._refusal(f"the value fed for {self._name} has shape {array.shape}, expected {self._shape}")
+            wanted = f"Tensor {self._name!r}, which has shape '{self._shape}'"
+            raise self._refusal(f"Cannot feed value of shape {array.shape} for {wanted}")
         return array[()] if self._scalar else array
 
     def _cast(self, value: Any) -> Any:
@@ -53,9 +54,8 @@ class Feed:
         if hasattr(value, "_fed_value"):
             value = value._fed_value()  # of a `TensorHandle`
         if isinstance(value, (Tensor, Operation)):
-            raise self._refusal(
-                f"the value fed for {name} is {value!r}: feed NumPy values; run the tensor first", ArgumentError
-            )
+            what = f"The value of a feed cannot be a tf.Tensor object: {value!r} for {name}"
+            raise self._refusal(f"{what}; run the tensor first", ArgumentError)
         try:
             if dtype is dtypes.string:
                 return make_array(value, dtype)

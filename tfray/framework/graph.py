@@ -100,10 +100,8 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
 
     def __bool__(self) -> bool:
-        raise TypeError(
-            f"{self!r} has no truth value until it is run: use tf.cond for a choice in the graph, "
-            "or compare with None by `is`"
-        )
+        what = f"{self!r} has no truth value until it is run; use `is not None`, or tf.cond for a choice in the graph"
+        raise TypeError(f"Using a `tf.Tensor` as a Python `bool` is not allowed: {what}")
 
     def __iter__(self) -> Iterator[Tensor]:
         if self._shape.rank is None or self._shape.rank == 0 or self._shape.sizes[0] is None:
@@ -111,7 +109,7 @@ class Tensor(TensorOperators["Tensor"], tensor_operators.TensorInnerNames):
         return iter([self[i] for i in range(self._shape.sizes[0])])
 
     def __len__(self) -> int:
-        raise TypeError(f"{self!r} has no length until it is run: use tf.shape or tensor.shape")
+        raise TypeError(f"len is not well defined for symbolic Tensors: use tf.shape or tensor.shape of {self!r}")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         raise TypeError(f"{self!r} is symbolic: run it in a session to get an array")
@@ -240,7 +238,7 @@ class Operation(tensor_operators.OperationInnerNames):
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run this operation in `session`, or in the default session."""
-        session_or_default(session, self.graph).run(self, feed_dict)
+        session_or_default(session, self.graph, "execute operation", "run").run(self, feed_dict)
 
     def __repr__(self) -> str:
         return f"<tf.Operation '{self.name}' type={self.type}>"
@@ -358,27 +356,29 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
             obj = self._element_by_name(obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
-                raise ValueError(self.refusal(obj))
+                raise ValueError(f"{type(obj).__name__} {obj!r} is not an element of this graph. {self.refusal(obj)}")
             return obj
-        wanted = " or ".join(["a Tensor"] * allow_tensor + ["an Operation"] * allow_operation)
-        raise TypeError(f"{obj!r} (a {type(obj).__name__}) is not {wanted} of the graph")
+        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}: {obj!r}")
 
     def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
         op_name, colon, index = name.partition(":")
-        if colon and not index.isdigit():
-            raise ValueError(f"{name!r} is not a tensor name: expected operation:index")
-        if not colon and not allow_operation:
-            raise ValueError(f"{name!r} names an operation: a tensor name has the form operation:index")
+        form = 'Tensor names must be of the form "<op_name>:<output_index>".'
         if colon and not allow_tensor:
-            raise ValueError(f"{name!r} names a tensor: an operation name has no colon")
+            raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
+        if colon and not index.isdigit():
+            raise ValueError(f"The name {name!r} looks a like a Tensor name, but is not a valid one. {form}")
         op = self.find_operation(op_name)
+        if not colon and not allow_operation:
+            what = "looks like an (invalid) Operation name" if op is None else "refers to an Operation"
+            raise ValueError(f"The name {name!r} {what}, not a Tensor. {form}")
+        missing = f"The name {name!r} refers to a Tensor which does not exist. The operation, {op_name!r},"
         if op is None:
-            raise KeyError(f"the graph has no operation {op_name!r}{instead_of(op_name, self._ops_within())}")
-        if not colon:
-            return op
-        if int(index) >= len(op.outputs):
-            raise KeyError(f"operation {op_name!r} only has {len(op.outputs)} outputs: there is no {name!r}")
-        return op.outputs[int(index)]
+            said = f"{missing} does not exist" if colon else f"The name {name!r} refers to an Operation not"
+            raise KeyError(f"{said} in the graph{instead_of(op_name, self._ops_within())}")
+        if colon and int(index) >= len(op.outputs):
+            raise KeyError(f"{missing} exists but only has {len(op.outputs)} outputs.")
+        return op.outputs[int(index)] if colon else op
 
     def is_feedable(self, tensor: Tensor | Operation) -> bool:
         """Whether a value may be fed for `tensor`: not for a handle, nor for what stands within a branch or a loop."""

@@ -30,6 +30,8 @@ def _changed(scatter: Callable[..., Tensor], what: str) -> Callable[[Any, Any, A
         if i is None:
             return scatter(x, array_ops.range(array_ops.shape(x)[0])[:, None], v)
         i = array_ops.cast(convert_to_tensor(i), int64)
+        if i.shape.rank not in (None, 0, 1):
+            raise ValueError(f"i must be a vector, an integer or None, and has shape {i.shape}")
         if i.shape.rank == 0:
             i, v = i[None], v[None]
         return scatter(x, i[:, None], v)

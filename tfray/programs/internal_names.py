@@ -189,9 +189,14 @@ def remove_undocumented(module_name: str, allowed_exception_list: Any = None, do
     """Nothing: names of a program's modules stay."""
 
 
+def canonical_device(device: str | DeviceSpec | None) -> str:
+    """The canonical form of the name of a device. Raises `ValueError` for what is none."""
+    return canonical_name(str(device or ""))
+
+
 def merge_device(spec: str | DeviceSpec | None) -> Callable[[Operation], str]:
     """A function for `tf.device` that asks for what `spec` says where nothing inside it asks for another."""
-    device = canonical_name(str(spec or ""))
+    device = canonical_device(spec)
     return lambda op: device_spec.merge_device(device, op.device)
 
 

@@ -38,6 +38,9 @@ _GENERATED: Final = re.compile(r"python\.(ops|training)\.(gen_)?\w+_ops|raw_ops"
 _IMPORTED: Final = ("framework", "ops", "training", "util", "platform", "client", "eager")
 """Packages of ``python`` whose modules TensorFlow's own modules import: programs take them from these as well."""
 
+_CONTRIBUTED: Final = re.compile(r"(contrib\.\w+)\.python\..+")
+"""TensorFlow's own modules of a contributed package, which have the package's names."""
+
 _SAME: Final = "compat.v1"
 """The path that leads back to the root."""
 
@@ -177,6 +180,8 @@ class TensorFlow(MetaPathFinder, Loader):
             return self._module(inner) if isinstance(value, ModuleType) else value
         if _GENERATED.fullmatch(path) and (function := _generated(name)):
             return function
+        if (match := _CONTRIBUTED.match(path)) and name in getattr(namespace(match[1]), "__all__", ()):
+            return self._target(f"{match[1]}.{name}")
         if "python" in path.split("."):
             for package in _IMPORTED:
                 if f"python.{package}.{name}" in table():

@@ -69,7 +69,7 @@ def device_product(xp: ArrayModule, a: Array, b: Array, out: Array | None = None
     """
     (rows, inner), (inner_of_b, columns) = a.shape[-2:], b.shape[-2:]
     if inner != inner_of_b:
-        raise ValueError(f"inner dimensions {inner} and {inner_of_b} differ")
+        raise ValueError(f"Dimensions must be equal, but are {inner} and {inner_of_b}: the inner ones")
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     shape = (*batch, rows, columns)
     target = out if out is not None and out.flags.c_contiguous else xp.empty(shape, a.dtype)

@@ -423,7 +423,7 @@ def test_reinitializable_iterators_change_datasets():
         for dataset, expected in ((train, [0, 1, 2]), (test, [10, 11]), (train, [0, 1, 2])):
             session.run(iterator.make_initializer(dataset))
             assert [session.run(element) for _ in expected] == expected
-    with pytest.raises(TypeError, match="elements of"):
+    with pytest.raises(TypeError, match="Expected output types"):
         iterator.make_initializer(Dataset.from_tensors("text"))
 
 

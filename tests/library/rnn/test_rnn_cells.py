@@ -31,7 +31,7 @@ def test_a_cell_that_stands_in_a_stack_twice_shares_its_weights(session, make):
         second, _ = alone(first, state)
     session.run(tf.global_variables_initializer())
     np.testing.assert_allclose(*session.run([output, second]), rtol=1e-6)
-    with tf.variable_scope("wide"), pytest.raises(ValueError, match="inner dimensions"):
+    with tf.variable_scope("wide"), pytest.raises(ValueError, match="Dimensions must be equal"):
         wide = make(5)
         rnn_cell.MultiRNNCell([wide] * 2)(x, (wide.zero_state(3, tf.float32),) * 2)
 

@@ -56,6 +56,13 @@ def test_what_templates_refuse():
         tf.make_template(None, scaled)
 
 
+@pytest.mark.parametrize("broken", [lambda: tf.zeros([2]) + tf.zeros([3]), lambda: int("three")])
+def test_an_error_within_a_template_says_where_the_template_was_made(broken):
+    template = tf.make_template("broken", broken)
+    with pytest.raises(ValueError, match=r"broken' was originally defined at: .*test_template\.py"):
+        template()
+
+
 # -- gradients of one's own ----------------------------------------------------------------------------
 
 X = np.float32([0.4, 1.6])

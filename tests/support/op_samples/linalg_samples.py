@@ -185,7 +185,7 @@ _A, _B = np.zeros((2, 3)), np.zeros((2, 3))
 ERRORS = [
     OpError("Cross", linalg_ops.cross, [np.ones((2, 2)), np.ones((2, 2))], "must be 3"),
     OpError("Cross", linalg_ops.cross, [np.ones(3), np.ones((2, 3))], "one shape", at_run=True),
-    OpError("MatMul", linalg_ops.matmul, [_A, _B], "inner dimensions 3 and 2 differ"),
+    OpError("MatMul", linalg_ops.matmul, [_A, _B], "Dimensions must be equal, but are 3 and 2"),
     OpError("MatMul", linalg_ops.matmul, [_A, np.zeros(3)], "rank"),
     OpError("BatchMatMul", linalg_ops.matmul, [np.zeros((2, 2, 3)), np.zeros((3, 3, 2))], "broadcast"),
     OpError("BatchMatMul", linalg_ops.matmul, [_A, _B], "cannot multiply matrices", at_run=True),

@@ -413,5 +413,5 @@ ERRORS = [
     OpError("FloorDiv", math_ops.floordiv, [np.ones(2, int), np.array([1, 0])], "division by zero", at_run=True),
     OpError("FloorMod", math_ops.floormod, [np.ones(2, int), np.array([1, 0])], "division by zero", at_run=True),
     OpError("TruncateDiv", math_ops.truncatediv, [np.ones(2, int), np.array(0)], "division by zero", at_run=True),
-    OpError("Pow", math_ops.pow, [np.ones(2, int), np.array(-1)], "negative powers", at_run=True),
+    OpError("Pow", math_ops.pow, [np.ones(2, int), np.array(-1)], "Integers to negative integer powers", at_run=True),
 ]

@@ -308,7 +308,7 @@ ERRORS = (
             (b"99999999999", [[0]], "is not an int32"),
             (b"1_0", [[0.0]], "is not a float32"),
             (b'"a', [[""]], "has to end with quote"),
-            (b'"a" ,b', [[""], [""]], "has to end with quote"),
+            (b'"a" ,b', [[""], [""]], "Quote inside a string has to be escaped"),
             (b'a"b,c', [[""], [""]], "Unquoted fields cannot have quotes/CRLFs"),
             (b"a\nb", [[""]], "quotes/CRLFs inside"),
         ]

@@ -161,7 +161,7 @@ ERRORS = [
         "SparseToDense",
         sparse_ops.sparse_to_dense,
         [ORDERED, np.array([2, 2]), grid(4), grid()],
-        "not within the dense shape",
+        "is out of bounds: need 0 <= index <",
         at_run=True,
     ),
     OpError(

@@ -135,3 +135,21 @@ def test_names_of_states_are_checked():
     sparse = tf.SparseTensor([[0]], [1.0], [2])
     with pytest.raises(TypeError, match="dense"):
         T.SequenceQueueingStateSaver(1, 2, 2, "k", {"x": sparse}, {}, {"s": 0.0})
+
+
+def test_states_are_saved_in_their_own_type_and_shape():
+    length, state = tf.placeholder(tf.int32), tf.placeholder(tf.float32, [2])
+    saver = T.SequenceQueueingStateSaver(1, 2, length, "k", {"x": tf.zeros([4, 3])}, {}, {"s": state}, capacity=1)
+    batch = saver.next_batch
+    with pytest.raises(ValueError, match="Rank check failed for s"):
+        batch.save_state("s", np.zeros([1, 1, 1]))
+    update = batch.save_state("s", np.array([[5.0, 6.0]]))
+    with tf.Session() as session:
+        session.run(saver.prefetch_op, {length: 3, state: [1.0, 2.0]})
+        found = [session.run([batch.length, batch.state("s"), update])[:2] for _ in range(2)]
+    assert [(at.tolist(), states.tolist()) for at, states in found] == [([2], [[1, 2]]), ([1], [[5, 6]])]
+
+
+def test_there_is_room_for_a_batch():
+    with pytest.raises(ValueError, match="capacity 10 needs to be >= batch_size 32"):
+        T.SequenceQueueingStateSaver(32, 2, 2, "k", {"x": tf.zeros([4, 3])}, {}, {"s": 0.0}, capacity=10)

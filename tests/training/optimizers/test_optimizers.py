@@ -473,15 +473,15 @@ def test_a_variable_named_global_step_is_found():
 
 def test_nothing_to_optimise():
     optimizer = GradientDescentOptimizer(0.1)
-    with pytest.raises(InvalidArgumentError, match="no variables"):
+    with pytest.raises(InvalidArgumentError, match="No variables"):
         optimizer.minimize(constant(1.0))
     Variable([1.0], name="left")
     Variable([1.0], name="right")
     with pytest.raises(ValueError, match="none of the variables left, right"):
         optimizer.minimize(constant(1.0))
-    with pytest.raises(InvalidArgumentError, match="no gradient for any variable: left"):
+    with pytest.raises(InvalidArgumentError, match="No gradients provided for any variable: left"):
         optimizer.apply_gradients([(None, v) for v in constant(0.0).graph.get_collection("trainable_variables")])
-    with pytest.raises(InvalidArgumentError, match="no gradient"):
+    with pytest.raises(InvalidArgumentError, match="No gradients provided"):
         optimizer.apply_gradients([])
 
 

@@ -306,8 +306,11 @@ def test_input_that_is_none(ray_local, input_fn, message, local):
 
 
 WRONG_BATCHES = [
-    (lambda features, labels: (features[:, :1], labels), r"fed for features:0 has shape \(\d+, 1\), expected"),
-    (lambda features, labels: (features[0], labels), "fed for features:0 has shape"),
+    (
+        lambda features, labels: (features[:, :1], labels),
+        r"value of shape \(\d+, 1\) for Tensor 'features:0', which has",
+    ),
+    (lambda features, labels: (features[0], labels), "for Tensor 'features:0', which has shape"),
     (
         lambda features, labels: (features.astype(complex), labels),
         "fed for features:0 is no array of float32: comp",

@@ -150,12 +150,19 @@ def _of_files(definition: OpDef, filenames: Any, parallel_reads: TensorLike | No
             lambda name: Dataset(add_op(definition, name, *options), dtypes.string, TensorShape([])), cycle_length
         )
         return records._variant_tensor
-    return add_op(definition, convert_to_tensor(filenames, dtypes.string), *options)
+    return add_op(definition, _names(filenames), *options)
+
+
+def _names(filenames: Any) -> Tensor:
+    try:
+        return convert_to_tensor(filenames, dtypes.string)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"filenames must be strings or a dataset of strings, not {filenames!r}: {error}") from error
 
 
 def flat_names(filenames: TensorLike) -> Tensor:
     """Paths as a vector."""
-    return array_ops.reshape(convert_to_tensor(filenames, dtypes.string), [-1])
+    return array_ops.reshape(_names(filenames), [-1])
 
 
 def _arrow_kind(arrow_type: Any, name: str) -> tuple[DType, TensorShape]:

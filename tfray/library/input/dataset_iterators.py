@@ -128,12 +128,12 @@ class Iterator(SaveableResource):
             TypeError: (and ValueError) Its elements are of other dtypes or shapes than the iterator's.
         """
         shapes = nest.flatten(self.output_shapes)
-        fits = have_same_kinds(self._kinds, dataset._kinds) and all(
-            mine.is_compatible_with(other) for mine, other in zip(shapes, dataset._shapes, strict=True)
-        )
-        if not fits:
-            mine = f"{self.output_types!r} {self.output_shapes!r}"
-            raise ArgumentError(f"the iterator has elements of {mine}, not {dataset!r}")
+        if not have_same_kinds(self._kinds, dataset._kinds):
+            expected = f"Expected output types {self.output_types!r} and classes {self.output_classes!r}"
+            raise ArgumentError(f"{expected} but got dataset with output types and classes of {dataset!r}")
+        if not all(mine.is_compatible_with(other) for mine, other in zip(shapes, dataset._shapes, strict=True)):
+            expected = f"Expected output shapes compatible with {self.output_shapes!r}"
+            raise ArgumentError(f"{expected} but got dataset with output shapes {dataset.output_shapes!r}")
         result: Operation = add_op(iterator_ops.MAKE_ITERATOR, self.handle, dataset._variant_tensor, name=name)
         return result
 

@@ -170,7 +170,7 @@ class Dataset:
             args: Tensors to call it with.
         """
         if not callable(generator):
-            raise TypeError(f"from_generator: {generator!r} is not a function")
+            raise TypeError(f"from_generator: generator must be callable, and is {generator!r}")
         types = nest.map_structure(as_dtype, output_types)
         shapes = shapes_like(types, output_shapes)
 

@@ -99,9 +99,9 @@ class QueueBase:
             ValueError: There are none, or the names differ.
         """
         if not queues or not isinstance(queues, (list, tuple)):
-            raise TypeError("from_list takes a list of queues")
+            raise TypeError("from_list: A list of queues expected")
         if not all(isinstance(queue, QueueBase) for queue in queues):
-            raise TypeError(f"from_list takes queues, got {queues!r}")
+            raise TypeError(f"from_list: A list of queues expected, got {queues!r}")
         first = queues[0]
         if any(queue.dtypes != first.dtypes for queue in queues):
             raise TypeError(f"Queues do not have matching component dtypes: {[queue.dtypes for queue in queues]}")

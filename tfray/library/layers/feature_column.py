@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from tfray.framework import dtypes
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers.base_layer import Layer
 from tfray.library.layers.categorical_columns import (
     CrossedColumn,
@@ -161,6 +164,33 @@ def sequence_input_layer(
     variables = ColumnVariables.of(weight_collections, trainable)
     with variable_scope(None, "sequence_input_layer"):
         return _sequences(features, ordered, variables)
+
+
+def concatenate_context_input(context_input: TensorLike, sequence_input: TensorLike) -> Tensor:
+    """Each step of sequences followed by what belongs to the whole of its sequence.
+
+    Args:
+        context_input: float32 ``[batch, width]``.
+        sequence_input: float32 ``[batch, longest, depth]``.
+
+    Returns:
+        float32 ``[batch, longest, depth + width]``.
+
+    Raises:
+        ValueError: An input has another number of dimensions.
+        TypeError: An input has another dtype.
+    """
+    given = []
+    for name, value, rank in (("sequence_input", sequence_input, 3), ("context_input", context_input, 2)):
+        tensor = convert_to_tensor(value)
+        if tensor.shape.rank not in (None, rank):
+            raise ValueError(f"{name} must have rank {rank}, got {tensor.shape}")
+        if tensor.dtype != dtypes.float32:
+            raise TypeError(f"{name} must have dtype float32, got {tensor.dtype.name}")
+        given.append(tensor)
+    sequence, context = given
+    steps = array_ops.tile(context[:, None], [1, array_ops.shape(sequence)[1], 1])
+    return array_ops.concat([sequence, steps], 2)
 
 
 def _sequences(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle, repeat
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.dtypes import DTypeLike
-from tfray.framework.graph import DeviceLike, get_default_graph
+from tfray.framework.graph import DeviceLike, Operation, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import get_collection
 from tfray.framework.tensor_shape import ShapeLike
@@ -17,6 +19,9 @@ from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.partitioned_variables import Partitioner
 from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_scope import VariableScope, get_variable
+from tfray.library.variables.variables import Variable
+from tfray.ops.arrays import array_ops
+from tfray.ops.state import state_ops
 
 
 @add_arg_scope
@@ -63,6 +68,66 @@ def variable(
             partitioner=partitioner,
             custom_getter=custom_getter,
         )
+
+
+def global_variable(
+    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+) -> Variable:
+    """A variable that is not trained and that checkpoints save; arguments as for `tf.Variable`."""
+    return Variable(
+        initial_value,
+        trainable=False,
+        collections=[GraphKeys.GLOBAL_VARIABLES],
+        validate_shape=validate_shape,
+        name=name,
+        use_resource=use_resource,
+    )
+
+
+def local_variable(
+    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+) -> Variable:
+    """A variable that is not trained and that no checkpoint saves; arguments as for `tf.Variable`."""
+    return Variable(
+        initial_value,
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES],
+        validate_shape=validate_shape,
+        name=name,
+        use_resource=use_resource,
+    )
+
+
+def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Any:
+    """An operation that fills a variable of known shape with zeros. Returns the new value."""
+    return state_ops.assign(ref, array_ops.zeros(ref.shape, ref.dtype), name=name)
+
+
+class VariableDeviceChooser:
+    """A device function for `variable` that spreads variables over tasks, one after another.
+
+    Args:
+        num_tasks: How many tasks there are; 0 for variables on devices of no task.
+        job_name: Job of the tasks.
+        device_type: Type of the devices.
+        device_index: Number of the device.
+        replica: Replica of the tasks.
+    """
+
+    def __init__(
+        self,
+        num_tasks: int = 0,
+        job_name: str = "ps",
+        device_type: str = "CPU",
+        device_index: int = 0,
+        replica: int | None = None,
+    ) -> None:
+        self._job = job_name if num_tasks > 0 else None
+        self._tasks = cycle(range(num_tasks)) if num_tasks > 0 else repeat(None)
+        self._device = DeviceSpec(device_type=device_type, device_index=device_index, replica=replica)
+
+    def __call__(self, op: Operation) -> str:
+        return self._device.replace(job=self._job, task=next(self._tasks)).to_string()
 
 
 @add_arg_scope

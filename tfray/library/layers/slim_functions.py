@@ -307,10 +307,14 @@ def instance_norm(
     with variable_scope(scope, "InstanceNorm", reuse=reuse):
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.rank
-        axis = 1 if data_format.startswith("NC") else -1
-        channels = None if rank is None else inputs.shape.as_list()[axis]
-        if rank is None or channels is None:
-            raise InvalidArgumentError(f"instance_norm: the input has shape {inputs.shape}, its channels must be known")
+        if rank is None:
+            raise InvalidArgumentError(f"instance_norm: inputs has undefined rank: {inputs!r}")
+        if data_format not in ("NCHW", "NHWC"):
+            raise InvalidArgumentError(f"data_format has to be either NCHW or NHWC., not {data_format!r}")
+        axis = 1 if data_format == "NCHW" else -1
+        channels = inputs.shape.as_list()[axis]
+        if channels is None:
+            raise InvalidArgumentError(f"instance_norm: inputs has undefined channels dimension: {inputs.shape}")
 
         def parameter(name: str, default: Any) -> Tensor:
             """The variable `name`, in a shape that broadcasts to the inputs."""
@@ -324,8 +328,34 @@ def instance_norm(
         gamma = parameter("gamma", initializers.Ones()) if scale else None
         spatial_axes = [index for index in range(1, rank) if index != axis % rank]
         mean, variance = normalization_ops.moments(inputs, spatial_axes, keep_dims=True)
-        outputs = normalization_ops.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
+        outputs = normalization_ops.batch_normalization(
+            inputs, mean, variance, beta, gamma, epsilon, name="instancenorm"
+        )
         return collect(outputs_collections, outputs if activation_fn is None else activation_fn(outputs))
+
+
+def embedding_lookup_unique(
+    params: Any, ids: TensorLike, partition_strategy: str = "mod", name: str | None = None
+) -> Tensor:
+    """`tf.nn.embedding_lookup` that looks each row up once, however often it is asked for.
+
+    Args:
+        params: The table, shape ``[rows, ...]``, or a list of shards of it.
+        ids: Integers of any shape.
+        partition_strategy: How rows are spread over shards.
+        name: Name scope of the operations.
+
+    Returns:
+        Shape ``ids.shape + [...]``.
+    """
+    with name_scope(name or "EmbeddingLookupUnique"):
+        ids = convert_to_tensor(ids)
+        unique, places = array_ops.unique(array_ops.reshape(ids, [-1]))
+        rows = embedding_ops.embedding_lookup(params, unique, partition_strategy)
+        shape = array_ops.concat([array_ops.shape(ids), array_ops.shape(rows)[1:]], 0)
+        found = array_ops.reshape(array_ops.gather(rows, places), shape)
+        found.set_shape(ids.shape.concatenate(rows.shape[1:]))
+        return found
 
 
 @add_arg_scope

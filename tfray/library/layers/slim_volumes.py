@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
@@ -150,6 +151,33 @@ def _windows(sizes: Sizes, data_format: str, name: str = "kernel_size") -> list[
     return [1, 1, *found] if data_format.startswith("NC") else [1, *found, 1]
 
 
+def _axes_of_groups(inputs: Tensor, channels_axis: int, reduction_axes: Sequence[int]) -> tuple[int, list[int]]:
+    """The axis of channels and those of the mean and the variance, all from 0."""
+    if inputs.shape.rank is None:
+        raise ValueError(f"group_norm: inputs has undefined rank: {inputs!r}")
+    rank = inputs.shape.rank
+    channel, *reduced = [axis + rank if axis < 0 else axis for axis in (channels_axis, *reduction_axes)]
+    if not {channel, *reduced} <= set(range(rank)):
+        raise ValueError(f"Axis is out of bounds. {channels_axis} and {reduction_axes} of {rank} dimensions")
+    if channel in reduced or len(set(reduced)) < len(reduced):
+        raise ValueError(
+            f"reduction_axes {reduction_axes} and channels_axis {channels_axis} must be mutually exclusive"
+        )
+    return channel, reduced
+
+
+def _channels_in_groups(inputs: Tensor, channel: int, groups: int) -> int:
+    """How many channels there are: known, and a multiple of the groups."""
+    channels = inputs.shape.as_list()[channel]
+    if channels is None:
+        raise ValueError(f"group_norm: inputs has undefined channel dimension: {inputs.shape}")
+    if not 1 <= groups <= channels:
+        raise ValueError(f"Invalid groups {groups} for {channels} channels.")
+    if channels % groups:
+        raise ValueError(f"{channels} channels is not commensurate with {groups} groups.")
+    return int(channels)
+
+
 @add_arg_scope
 def group_norm(
     inputs: TensorLike,
@@ -199,17 +227,8 @@ def group_norm(
     given = param_initializers or {}
     with variable_scope(scope, "GroupNorm", reuse=reuse):
         inputs = convert_to_tensor(inputs)
-        sizes = inputs.shape.as_list()
-        rank = len(sizes)
-        axes = [axis + rank if axis < 0 else axis for axis in (channels_axis, *reduction_axes)]
-        if len(set(axes)) < len(axes) or not set(axes) <= set(range(rank)):
-            raise ValueError(
-                f"channels_axis {channels_axis} and reduction_axes {reduction_axes} must be different axes"
-            )
-        channel, *reduced = axes
-        channels = sizes[channel]
-        if channels is None or groups < 1 or channels % groups:
-            raise ValueError(f"Invalid groups {groups} for {channels} channels.")
+        channel, reduced = _axes_of_groups(inputs, channels_axis, reduction_axes)
+        rank, channels = len(inputs.shape.as_list()), _channels_in_groups(inputs, channel, groups)
 
         def parameter(name: str, default: Any) -> Tensor:
             """The variable `name`, with a dimension for groups, in a shape that broadcasts to the inputs."""

@@ -470,6 +470,88 @@ def auc(
     )
 
 
+def f1_score(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    num_thresholds: int = 200,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
+    name: str | None = None,
+) -> Metric:
+    """The harmonic mean of precision and recall at the threshold where it is largest.
+
+    Args:
+        labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
+        predictions: Scores in ``[0, 1]``, of the same shape.
+        weights: What each counts, of a shape that broadcasts to that of the labels; 1 when None.
+        num_thresholds: Number of thresholds.
+        metrics_collections: Collections for the value.
+        updates_collections: Collections for the update.
+        name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float32 scalars.
+    """
+
+    def compute(counts: dict[str, Tensor], last: str) -> Tensor:
+        right = counts["true_positives"]
+        precision = right / (_EPSILON + right + counts["false_positives"])
+        recall = right / (_EPSILON + right + counts["false_negatives"])
+        return math_ops.reduce_max(2.0 * precision * recall / (precision + recall + _EPSILON), name=last)
+
+    return _computed_at_thresholds(
+        "f1",
+        _thresholds(num_thresholds),
+        ["true_positives", "false_positives", "false_negatives"],
+        compute,
+        (labels, predictions, weights),
+        (metrics_collections, updates_collections),
+        name,
+    )
+
+
+def streaming_curve_points(
+    labels: TensorLike,
+    predictions: TensorLike,
+    weights: TensorLike | None = None,
+    num_thresholds: int = 200,
+    metrics_collections: CollectionNames | None = None,
+    updates_collections: CollectionNames | None = None,
+    curve: str = "ROC",
+    name: str | None = None,
+) -> Metric:
+    """The points of the curve whose area `auc` gives: of true and false positive rates, or of precision and recall.
+
+    Args:
+        labels: The truth, any shape, as bools or numbers, of which 0 stands for no.
+        predictions: Scores in ``[0, 1]``, of the same shape.
+        weights: What each counts, of a shape that broadcasts to that of the labels; 1 when None.
+        num_thresholds: Number of points.
+        metrics_collections: Collections for the value.
+        updates_collections: Collections for the update.
+        curve: ``"ROC"`` or ``"PR"``.
+        name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float32 ``[num_thresholds, 2]``.
+
+    Raises:
+        InvalidArgumentError: The curve is not known.
+    """
+    if curve not in ("ROC", "PR"):
+        raise InvalidArgumentError(f"curve must be either ROC or PR, {curve!r} unknown")
+    return _computed_at_thresholds(
+        "curve_points",
+        _thresholds(num_thresholds),
+        list(_OUTCOMES),
+        lambda counts, last: array_ops.stack(_curve(curve, counts), 1, name=last),
+        (labels, predictions, weights),
+        (metrics_collections, updates_collections),
+        name,
+    )
+
+
 def _curve(curve: str, counts: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     # As TensorFlow, add a small number to counts: the rates are then defined even if nothing was counted.
     epsilon = 1e-6

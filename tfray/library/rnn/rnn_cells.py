@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from typing import Any
+from typing import Any, ClassVar
 
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor
@@ -86,6 +86,8 @@ class GRUCell(LayerRNNCell):
         **kwargs: As for `Layer`.
     """
 
+    _NAMES: ClassVar = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
+
     def __init__(
         self,
         num_units: int,
@@ -118,10 +120,11 @@ class GRUCell(LayerRNNCell):
         if self._bias_initializer is None:
             gates, candidate = initializers.Constant(1.0), initializers.Zeros()
         kernel = self._kernel_initializer
-        self._gate_kernel = self.add_weight("gates/kernel", [size, 2 * units], initializer=kernel)
-        self._gate_bias = self.add_weight("gates/bias", [2 * units], initializer=gates)
-        self._candidate_kernel = self.add_weight("candidate/kernel", [size, units], initializer=kernel)
-        self._candidate_bias = self.add_weight("candidate/bias", [units], initializer=candidate)
+        names = self._NAMES
+        self._gate_kernel = self.add_weight(names[0], [size, 2 * units], initializer=kernel)
+        self._gate_bias = self.add_weight(names[1], [2 * units], initializer=gates)
+        self._candidate_kernel = self.add_weight(names[2], [size, units], initializer=kernel)
+        self._candidate_bias = self.add_weight(names[3], [units], initializer=candidate)
         self.built = True
 
     def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
@@ -372,7 +375,17 @@ class GRUBlockCellV2(GRUCell):
         super().__init__(size, reuse=reuse, name=name)
 
 
-GRUBlockCell = GRUBlockCellV2
+class GRUBlockCell(GRUBlockCellV2):
+    """`GRUBlockCellV2` with the names that its variables had before.
+
+    Args:
+        num_units: Size of the state; also called `cell_size`.
+        cell_size: The same.
+        reuse: Use variables that exist.
+        name: Name of the layer.
+    """
+
+    _NAMES = ("w_ru", "b_ru", "w_c", "b_c")
 
 
 def _parts(count: int | None) -> Any:

@@ -68,6 +68,9 @@ class PartitionedVariable:
         """The dimension along which it is cut."""
         return next((axis for axis, count in enumerate(self.partitions) if count > 1), 0)
 
+    def _get_partitions(self) -> list[int]:
+        return list(self.partitions)
+
     def _get_variable_list(self) -> list[Variable]:
         return list(self._parts)
 

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from tfray.errors import OpError
+from tfray.framework.call_site import user_site
 from tfray.framework.graph import get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables.variable_scope import VariableScope, variable_scope
@@ -31,6 +33,7 @@ class Template:
         if create_graph_function:
             raise ValueError("create_graph_function_ makes sense with eager execution only; leave it out")
         self._name = name
+        self._site = user_site()
         self._func = func
         self._unique_name = unique_name
         self._custom_getter = custom_getter
@@ -59,7 +62,15 @@ class Template:
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         trainable = get_default_graph().get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
         before = len(trainable)
-        result = self._func(*args, **kwargs)
+        try:
+            result = self._func(*args, **kwargs)
+        except Exception as error:
+            where = f"\n  the template {self._name!r} was originally defined at: {self._site}"
+            if isinstance(error, OpError):
+                error.message += where
+            elif error.args and isinstance(error.args[0], str):
+                error.args = (error.args[0] + where, *error.args[1:])
+            raise
         if self._variables_created and len(trainable) != before:
             raise ValueError(
                 f"the template {self._name!r} made trainable variables in a call after the first, by tf.Variable "

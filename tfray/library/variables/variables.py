@@ -458,7 +458,7 @@ class Variable(VariableInnerNames, metaclass=_VariableClass):
         """Set the value in a session at once, without adding operations to the graph."""
         session = session or get_default_session()
         if session is None:
-            raise ValueError("there is no default session: use `with tf.Session():` or pass session=")
+            raise ValueError("No default session is registered: use `with tf.Session():` or pass session=")
         session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     # -- operators -------------------------------------------------------------------------------

@@ -30,11 +30,15 @@ def assign_from_checkpoint(
 
     Returns:
         The operation, and the feeds with which to run it.
+
+    Raises:
+        ValueError: The checkpoint lacks a variable, or has one of another shape.
     """
     path = checkpoint_path(model_path)
     wanted = _present(path, var_list) if ignore_missing_vars else var_list
     if not wanted:
         return no_op(), {}
+    _check_present(path, wanted)
     definition = Saver(wanted).as_saver_def()
     graph = saveables_of(wanted)[0].handle.graph
     return graph.get_operation_by_name(definition.restore_op_name), {definition.filename_tensor_name: path}
@@ -66,17 +70,32 @@ def assign_from_checkpoint_fn(
 def _present(path: str, var_list: Any) -> dict[str, Any]:
     """Of what is to be restored, what the checkpoint has, by its names there."""
     reader = CheckpointReader(path)
-    if isinstance(var_list, dict):
-        named = list(var_list.items())
-    else:
-        named = [(saveables_of([value])[0].name, value) for value in var_list]
     found: dict[str, Any] = {}
-    for name, value in named:
+    for name, value in _named(var_list):
         if reader.has_tensor(name):
             found.setdefault(name, []).append(value)
         else:
             logging.warning("variable %s is not in checkpoint %s", name, path)
     return found
+
+
+def _named(var_list: Any) -> list[tuple[str, Any]]:
+    """What is to be restored, by its names in the checkpoint."""
+    if isinstance(var_list, dict):
+        return list(var_list.items())
+    return [(saveables_of([value])[0].name, value) for value in var_list]
+
+
+def _check_present(path: str, var_list: Any) -> None:
+    """Raise `ValueError` unless the checkpoint has what is to be restored, in its shapes."""
+    reader = CheckpointReader(path)
+    sizes = reader.get_variable_to_shape_map()
+    for name, value in _named(var_list):
+        if not reader.has_tensor(name):
+            raise ValueError(f"Checkpoint is missing variable [{name}]: {path}")
+        shape = getattr(value, "shape", None)
+        if shape is not None and not shape.is_compatible_with(sizes[name]):
+            raise ValueError(f"Total size of new array must be unchanged for {name}: {shape} and {list(sizes[name])}")
 
 
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> tuple[Operation, dict[Tensor, Any]]:

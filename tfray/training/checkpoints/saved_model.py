@@ -153,7 +153,7 @@ class SavedModelBuilder:
     def __init__(self, export_dir: PathLike) -> None:
         self._folder = folder_of(export_dir)
         if files.exists(self._folder) and not (files.is_folder(self._folder) and not files.list_folder(self._folder)):
-            raise MisuseError(f"{self._folder} is there already: export to a new folder")
+            raise MisuseError(f"Export directory already exists: {self._folder}; export to a new folder")
         self._model = SavedModel(saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION)
         self._values: dict[str, Any] | None = None
         self._pieces: list[Piece] = []

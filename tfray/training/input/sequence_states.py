@@ -65,11 +65,13 @@ class SequenceQueueingStateSaver:
             raise ValueError("SequenceQueueingStateSaver needs at least one initial state")
         if any(isinstance(value, SparseTensor) for value in input_sequences.values()):
             raise TypeError("SequenceQueueingStateSaver takes dense sequences only")
+        if capacity is not None and isinstance(batch_size, int) and capacity < batch_size:
+            raise ValueError(f"capacity {capacity} needs to be >= batch_size {batch_size}")
         with get_default_graph().name_scope(name or "SequenceQueueingStateSaver"):
             self._batch_size, self._small = convert_to_tensor(batch_size, dtypes.int32), allow_small_batch
             unroll = convert_to_tensor(num_unroll, dtypes.int32)
-            length = array_ops.cast(convert_to_tensor(input_length), dtypes.int32)
-            key = convert_to_tensor(input_key, dtypes.string)
+            length = array_ops.reshape(array_ops.cast(convert_to_tensor(input_length), dtypes.int32), [])
+            key = array_ops.reshape(convert_to_tensor(input_key, dtypes.string), [])
             sequences = {each: convert_to_tensor(value) for each, value in input_sequences.items()}
             context = {each: convert_to_tensor(value) for each, value in input_context.items()}
             self._states = {each: convert_to_tensor(value) for each, value in initial_states.items()}
@@ -104,7 +106,8 @@ class SequenceQueueingStateSaver:
     def index_of(self, component: str) -> int:
         """The number of a component of the barrier's elements. Raises `KeyError` if there is none."""
         if component not in self._names:
-            raise KeyError(f"there is no {component.partition('/')[2]!r} among {', '.join(self._names)}")
+            kind, _, name = component.partition("/")
+            raise KeyError(f"{kind} was not declared: {name}; there are {', '.join(self._names)}")
         return self._names.index(component)
 
     @property
@@ -235,13 +238,18 @@ class NextQueuedSequenceBatch:
 
         Raises:
             KeyError: There is none of that name.
+            ValueError: `value` has another number of dimensions than the states.
         """
         index = self._saver.index_of(f"state/{state_name}")
+        state = self.state(state_name)
+        value = convert_to_tensor(value, state.dtype)
+        if None not in (value.shape.rank, state.shape.rank) and value.shape.rank != state.shape.rank:
+            raise ValueError(f"Rank check failed for {state_name}: {value.shape} cannot follow {state.shape}")
         with get_default_graph().name_scope(name or f"save_state_{state_name}"):
             goes_on = math_ops.less(self.sequence_idx + 1, self.sequence_count)
             rows = array_ops.reshape(array_ops.where(goes_on), [-1])
             keys = array_ops.gather(self.next_key, rows)
-            return self._saver.barrier.insert_many(index, keys, array_ops.gather(convert_to_tensor(value), rows))
+            return self._saver.barrier.insert_many(index, keys, array_ops.gather(value, rows))
 
 
 def _segments(value: Tensor, count: Tensor, unroll: Tensor) -> Tensor:

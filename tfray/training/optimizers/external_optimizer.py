@@ -55,7 +55,7 @@ class ExternalOptimizerInterface:
                     f"variable {variable.op.name!r} has shape {variable.shape}, expected a known one"
                 )
         if not self._variables:
-            raise InvalidArgumentError("there are no variables to optimise: the graph has none that is trainable")
+            raise InvalidArgumentError("No variables to optimise: the graph has none that is trainable")
         sizes = [variable.shape.num_elements() or 0 for variable in self._variables]
         self._slices = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
         self._gradient = self._packed_gradient(self._loss)

@@ -251,6 +251,30 @@ def cosine_decay_restarts(
         return math_ops.multiply(rate, (one - low) * wave + low)
 
 
+def sgdr_decay(
+    learning_rate: Number,
+    global_step: Number,
+    initial_period_steps: Steps,
+    t_mul: Number = 2.0,
+    m_mul: Number = 1.0,
+    name: str | None = None,
+) -> Tensor:
+    """`cosine_decay_restarts` down to 0: ``tf.contrib.training`` has it by this name.
+
+    Args:
+        learning_rate: The rate at step 0, a float number or scalar.
+        global_step: The step, an integer scalar or variable.
+        initial_period_steps: Length of the first period.
+        t_mul: Factor from the length of a period to that of the next.
+        m_mul: Factor from the first rate of a period to that of the next.
+        name: Name scope of the operations.
+
+    Returns:
+        A scalar of the dtype of `learning_rate`.
+    """
+    return cosine_decay_restarts(learning_rate, global_step, initial_period_steps, t_mul, m_mul, name=name)
+
+
 def _growing_periods(completed: Tensor, growth: Tensor, one: Tensor) -> list[Tensor]:
     """How many periods are over, and the part of the current one that is, `completed` being in first periods."""
     over = math_ops.floor(math_ops.log(one - completed * (one - growth)) / math_ops.log(growth))

@@ -113,10 +113,13 @@ class Optimizer:
             colocate_gradients_with_ops=colocate_gradients_with_ops,
             grad_loss=grad_loss,
         )
+        for _, variable in grads_and_vars:
+            _check_variable(variable)
         if all(gradient is None for gradient, _ in grads_and_vars):
             names = ", ".join(variable.op.name for _, variable in grads_and_vars)
             raise InvalidArgumentError(
-                f"the loss {loss!r} depends on none of the variables {names} by operations that have gradients"
+                f"No gradients provided for any variable: the loss {loss!r} depends on none of the variables {names} "
+                "by operations that have gradients"
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
@@ -134,8 +137,8 @@ class Optimizer:
         `loss` may also be a function without arguments that builds it.
 
         Returns:
-            Pairs of gradient and variable. A gradient is a tensor, an `IndexedSlices`, or None where `loss` does
-            not depend on the variable.
+            Pairs of gradient and variable; `var_list` may also hold tensors. A gradient is a tensor, an
+            `IndexedSlices`, or None where `loss` does not depend on the variable.
         """
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise InvalidArgumentError(
@@ -148,9 +151,10 @@ class Optimizer:
         loss = convert_to_tensor(loss)
         variables = _flatten(loss.graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else var_list)
         if not variables:
-            raise InvalidArgumentError("there are no variables to optimise: the graph has none that is trainable")
+            raise InvalidArgumentError("No variables to optimise: the graph has none that is trainable")
         for variable in variables:
-            _check_variable(variable)
+            if not isinstance(variable, Tensor):
+                _check_variable(variable)
         self._assert_valid_dtypes([loss])
         grads = gradients(
             loss,
@@ -184,12 +188,13 @@ class Optimizer:
 
         Raises:
             InvalidArgumentError: There is no gradient at all, or one does not fit its variable.
+            NotImplementedError: A pair has a tensor in place of its variable.
         """
         pairs = [(_as_gradient(gradient, variable), variable) for gradient, variable in grads_and_vars]
         present = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
         if not present:
             names = ", ".join(variable.op.name for _, variable in pairs)
-            raise InvalidArgumentError(f"there is no gradient for any variable{': ' * bool(names)}{names}")
+            raise InvalidArgumentError(f"No gradients provided for any variable{': ' * bool(names)}{names}")
         # Within a branch or a loop the updates are added there, but slots always to the outermost graph.
         graph = get_default_graph()
         if not graph.admits(present[0][1].graph):
@@ -427,6 +432,8 @@ def _check_variable(variable: Any) -> None:
 
 def _as_gradient(gradient: Any, variable: Any) -> Any:
     """`gradient` as a tensor or `IndexedSlices` that fits `variable`, or None."""
+    if isinstance(variable, Tensor):
+        raise NotImplementedError(f"{variable!r} is a tensor and cannot be updated: apply gradients to variables")
     _check_variable(variable)
     if gradient is None:
         return None

@@ -12,6 +12,8 @@ from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import state_ops
 
+__all__ = ["create_slot", "create_slot_with_initializer", "create_zeros_slot"]
+
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Variable:
     """Make a slot that is initialised to `val`.

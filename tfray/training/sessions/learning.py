@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfray.config import ConfigProto, RunOptions
 from tfray.errors import AbortedError, InvalidArgumentError, OutOfRangeError
@@ -14,25 +14,90 @@ from tfray.formats.step_stats import RunMetadata
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.library.inspect import summaries as summary
 from tfray.library.inspect.timeline import Timeline
 from tfray.library.platform import logging
-from tfray.library.variables.clip import clip_by_norm
+from tfray.library.variables.clip import clip_by_norm, global_norm
 from tfray.library.variables.variables import trainable_variables
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.checks import print_assert_ops
 from tfray.ops.math import comparison_ops, math_ops
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.optimizers.optimizer import Optimizer
+from tfray.training.sessions.optimize_loss import times
 from tfray.training.sessions.supervisor import USE_DEFAULT, Supervisor
 from tfray.training.threads.global_step import get_or_create_global_step
 
-__all__ = ["create_train_op", "train", "train_step"]
+__all__ = [
+    "add_gradients_summaries",
+    "clip_gradient_norms",
+    "clip_gradient_norms_fn",
+    "create_train_op",
+    "multiply_gradients",
+    "train",
+    "train_step",
+]
+
+_USE_GLOBAL_STEP: Final = 0
+"""Stands for the global step of the graph."""
+
+
+def add_gradients_summaries(grads_and_vars: Any) -> list[Tensor]:
+    """Add two summaries for each gradient: a histogram of its values, and its norm. Returns them."""
+    summaries = []
+    for gradient, variable in grads_and_vars:
+        if gradient is None:
+            logging.info("Var %s has no gradient", variable.op.name)
+            continue
+        values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
+        summaries.append(summary.histogram(f"{variable.op.name}_gradient", values))
+        summaries.append(summary.scalar(f"{variable.op.name}_gradient_norm", global_norm([values])))
+    return summaries
+
+
+def clip_gradient_norms(gradients_to_variables: Any, max_norm: float) -> list[tuple[Any, Any]]:
+    """Pairs of gradient and variable with each gradient scaled down to a norm of at most `max_norm`."""
+    return [
+        (None if gradient is None else clip_by_norm(gradient, max_norm), variable)
+        for gradient, variable in gradients_to_variables
+    ]
+
+
+def clip_gradient_norms_fn(max_norm: float) -> Callable[[Any], list[tuple[Any, Any]]]:
+    """`clip_gradient_norms` as a function of the pairs."""
+    return lambda pairs: clip_gradient_norms(pairs, max_norm)
+
+
+def multiply_gradients(grads_and_vars: Any, gradient_multipliers: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """Pairs of gradient and variable with some gradients multiplied.
+
+    Args:
+        grads_and_vars: The pairs.
+        gradient_multipliers: Factors by variables, or by the names of their operations.
+
+    Raises:
+        ValueError: An argument is empty or no list or dictionary, or a gradient that is to be multiplied is None.
+    """
+    if not isinstance(grads_and_vars, list) or not grads_and_vars:
+        raise ValueError(f"`grads_and_vars` must be a list of pairs, not {grads_and_vars!r}")
+    if not isinstance(gradient_multipliers, Mapping) or not gradient_multipliers:
+        raise ValueError(f"`gradient_multipliers` must be a dict of factors, not {gradient_multipliers!r}")
+    result = []
+    for gradient, variable in grads_and_vars:
+        factor = gradient_multipliers.get(variable, gradient_multipliers.get(variable.op.name))
+        if factor is not None:
+            if gradient is None:
+                raise ValueError(f"Requested multiple of `None` gradient: that of {variable.op.name!r}")
+            gradient = times(gradient, factor)
+        result.append((gradient, variable))
+    return result
 
 
 def create_train_op(
     total_loss: Any,
     optimizer: Any,
-    global_step: Any = None,
+    global_step: Any = _USE_GLOBAL_STEP,
     update_ops: Sequence[Any] | None = None,
     variables_to_train: Sequence[Any] | None = None,
     transform_grads_fn: Callable[[Any], Any] | None = None,
@@ -42,28 +107,31 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
     clip_gradient_norm: float = 0,
+    gradient_multipliers: Mapping[Any, Any] | None = None,
 ) -> Tensor:
     """Make a training step, as ``slim.learning`` does.
 
     Args:
         total_loss: Scalar, the loss.
         optimizer: The optimizer.
-        global_step: The global step; when None, that of the graph, which is created if there is none.
+        global_step: The step to count; that of the graph, which is created if there is none, when left out. None counts
+            none.
         update_ops: Operations to run before the loss is computed; ``GraphKeys.UPDATE_OPS`` when None.
         variables_to_train: Variables to update; the trainable ones when None.
         transform_grads_fn: Function from pairs of gradient and variable to such pairs.
-        summarize_gradients: Accepted for TensorFlow 1's sake.
+        summarize_gradients: Add summaries of the gradients, as `add_gradients_summaries` does.
         gate_gradients: As for `Optimizer.minimize`.
         aggregation_method: Likewise.
         colocate_gradients_with_ops: Likewise.
         check_numerics: Fail when the loss is infinite or not a number.
         clip_gradient_norm: Largest norm of each gradient; 0 for none.
+        gradient_multipliers: Factors of gradients, by variables or the names of their operations.
 
     Returns:
         The loss, whose evaluation makes the step.
     """
     graph = get_default_graph()
-    step = get_or_create_global_step() if global_step is None else global_step
+    step = get_or_create_global_step() if global_step is _USE_GLOBAL_STEP else global_step
     updates = graph.get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else list(update_ops)
     loss = convert_to_tensor(total_loss)
     if updates:
@@ -78,11 +146,12 @@ def create_train_op(
     )
     if transform_grads_fn is not None:
         pairs = transform_grads_fn(pairs)
+    if gradient_multipliers:
+        pairs = multiply_gradients(pairs, gradient_multipliers)
     if clip_gradient_norm > 0:
-        pairs = [
-            (None if gradient is None else clip_by_norm(gradient, clip_gradient_norm), variable)
-            for gradient, variable in pairs
-        ]
+        pairs = clip_gradient_norms(pairs, clip_gradient_norm)
+    if summarize_gradients:
+        add_gradients_summaries(pairs)
     updated = optimizer.apply_gradients(pairs, step)
     with graph.name_scope("train_op"), graph.control_dependencies([updated]):
         train_op = print_assert_ops.check_numerics(loss, "LossTensor is inf or nan") if check_numerics else loss

@@ -56,9 +56,7 @@ def create_global_step(graph: Graph | None = None) -> Variable:
     """
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
-        raise InvalidArgumentError(
-            "the graph has a global step already: use get_global_step or get_or_create_global_step"
-        )
+        raise InvalidArgumentError("'global_step' already exists: use get_global_step or get_or_create_global_step")
     with graph.as_default(), graph.name_scope(None):
         return Variable(
             0,
@@ -85,4 +83,5 @@ def assert_global_step(global_step_tensor: Any) -> None:
     name, dtype, shape = about
     if dtype is None or shape is None or not dtype.is_integer or not shape.is_compatible_with([]):
         shown = global_step_tensor if dtype is None or shape is None else f"{name!r}, which is {dtype.name} {shape}"
-        raise ArgumentError(f"the global step is {shown}, expected an integer scalar")
+        what = "is not scalar" if dtype is not None and dtype.is_integer else "does not have integer type"
+        raise ArgumentError(f"the global step {what}: it is {shown}, expected an integer scalar")
