@@ -150,6 +150,51 @@ def test_collections():
     assert names(tf.get_collection("mine")) == ["fc/weights"]
 
 
+@pytest.mark.parametrize(
+    ("layer", "collected"),
+    [
+        (lambda **kwargs: slim.conv2d(IMAGES, 2, 3, scope="a", **kwargs), {"weights": ["a/weights"]}),
+        (
+            lambda **kwargs: slim.separable_conv2d(IMAGES, 2, 3, 1, scope="a", **kwargs),
+            {"weights": ["a/depthwise_weights", "a/pointwise_weights"], "biases": ["a/biases"]},
+        ),
+        (lambda **kwargs: slim.bias_add(IMAGES, scope="a", **kwargs), {"biases": ["a/biases"]}),
+        (lambda **kwargs: slim.batch_norm(IMAGES, scope="a", **kwargs), {"moving_mean": ["a/moving_mean"]}),
+        (lambda **kwargs: tf.contrib.layers.layer_norm(IMAGES, scope="a", **kwargs), {"gamma": ["a/gamma"]}),
+        (lambda **kwargs: tf.contrib.layers.instance_norm(IMAGES, scope="a", **kwargs), {"beta": ["a/beta"]}),
+        (
+            lambda **kwargs: tf.contrib.layers.group_norm(IMAGES, 1, scope="a", **kwargs),
+            {"beta": ["a/beta"], "gamma": ["a/gamma"]},
+        ),
+    ],
+    ids=["conv2d", "separable_conv2d", "bias_add", "batch_norm", "layer_norm", "instance_norm", "group_norm"],
+)
+def test_variables_are_collected_by_name(layer, collected):
+    given = {name: [f"of {name}"] for name in collected}
+    layer(variables_collections=given)
+    layer(variables_collections=given, reuse=True)
+    for name, expected in collected.items():
+        assert names(tf.get_collection(f"of {name}")) == expected, "once, though the layer was used twice"
+    everywhere = {variable.op.name for variable in tf.global_variables()}
+    assert all(everywhere >= set(expected) for expected in collected.values())
+
+
+def test_what_a_getter_gives_for_a_variable_is_collected():
+    def doubled(getter, *args, **kwargs):
+        return 2 * getter(*args, **kwargs)
+
+    with tf.variable_scope("net", custom_getter=doubled):
+        slim.fully_connected(ROWS, 3, variables_collections={"weights": ["mine"]})
+    (weights,) = tf.get_collection("mine")
+    assert isinstance(weights, tf.Tensor)
+
+
+def test_a_model_variable_is_a_global_one_too():
+    variable = slim.model_variable("weights", [2], collections=["mine"])
+    for key in ("mine", tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES):
+        assert tf.get_collection(key) == [variable]
+
+
 @pytest.mark.parametrize("is_training", [True, False])
 def test_batch_norm(is_training):
     outputs = slim.batch_norm(ROWS, is_training=is_training, scale=True, decay=0.5)

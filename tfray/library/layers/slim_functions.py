@@ -18,7 +18,8 @@ from tfray.library.layers import core_layers
 from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.model_variables import model_variable
-from tfray.library.layers.slim_layers import collect, fully_connected
+from tfray.library.layers.slim_layers import VariablesCollections, collect, fully_connected
+from tfray.library.layers.slim_utils import get_variable_collections
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -219,7 +220,7 @@ def layer_norm(
     scale: bool = True,
     activation_fn: Activation | None = None,
     reuse: Reuse | None = None,
-    variables_collections: CollectionNames | None = None,
+    variables_collections: VariablesCollections | None = None,
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     begin_norm_axis: int = 1,
@@ -234,7 +235,7 @@ def layer_norm(
         scale: Scale, by a variable ``gamma``.
         activation_fn: Function that is applied to the outputs, or None.
         reuse: Use the variables of an earlier layer of that scope.
-        variables_collections: Accepted for TensorFlow 1's sake.
+        variables_collections: Collections for the variables: a list, or lists by ``beta`` and ``gamma``.
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change the variables.
         begin_norm_axis: First dimension to normalize: mean and variance are taken over it and all after it.
@@ -253,11 +254,15 @@ def layer_norm(
         if rank is None or not inputs.shape[begin_params_axis % rank :].is_fully_defined():
             raise InvalidArgumentError(f"layer_norm: the input has shape {inputs.shape}, its channels must be known")
         shape = inputs.shape.as_list()[begin_params_axis % rank :]
-        gamma = beta = None
-        if center:
-            beta = model_variable("beta", shape, inputs.dtype, initializer=initializers.Zeros(), trainable=trainable)
-        if scale:
-            gamma = model_variable("gamma", shape, inputs.dtype, initializer=initializers.Ones(), trainable=trainable)
+
+        def parameter(name: str, initializer: InitializerLike) -> Any:
+            collections = get_variable_collections(variables_collections, name)
+            return model_variable(
+                name, shape, inputs.dtype, initializer=initializer, trainable=trainable, collections=collections
+            )
+
+        beta = parameter("beta", initializers.Zeros()) if center else None
+        gamma = parameter("gamma", initializers.Ones()) if scale else None
         mean, variance = normalization_ops.moments(inputs, list(range(begin_norm_axis % rank, rank)), keep_dims=True)
         # TensorFlow 1's values. In float16, 1e-12 would be 0.
         epsilon = 1e-3 if inputs.dtype.size == 2 else 1e-12
@@ -275,7 +280,7 @@ def instance_norm(
     activation_fn: Activation | None = None,
     param_initializers: dict[str, Any] | None = None,
     reuse: Reuse | None = None,
-    variables_collections: CollectionNames | None = None,
+    variables_collections: VariablesCollections | None = None,
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
@@ -291,7 +296,7 @@ def instance_norm(
         activation_fn: Function that is applied to the outputs, or None.
         param_initializers: Initializers by name, ``beta`` and ``gamma``; by default 0 and 1.
         reuse: Use the variables of an earlier layer of that scope.
-        variables_collections: Accepted for TensorFlow 1's sake.
+        variables_collections: Collections for the variables: a list, or lists by ``beta`` and ``gamma``.
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change the variables.
         data_format: ``"NHWC"`` or ``"NCHW"``.
@@ -315,7 +320,12 @@ def instance_norm(
         def parameter(name: str, default: Any) -> Tensor:
             """The variable `name`, in a shape that broadcasts to the inputs."""
             value = model_variable(
-                name, [channels], inputs.dtype, initializer=given.get(name, default), trainable=trainable
+                name,
+                [channels],
+                inputs.dtype,
+                initializer=given.get(name, default),
+                trainable=trainable,
+                collections=get_variable_collections(variables_collections, name),
             )
             shape = [channels if index == axis % rank else 1 for index in range(rank)]
             return array_ops.reshape(value, shape)
