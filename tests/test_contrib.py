@@ -791,3 +791,22 @@ def test_means_are_saved_in_place_of_variables(session, tmp_path):
     assert tf.train.load_variable(path, "v") == 3 and session.run(variable) == 2
     tf.train.Saver([variable]).restore(session, path)
     assert session.run(variable) == 3
+
+
+def test_alpha_dropout_keeps_mean_and_variance():
+    x = np.random.default_rng(2).normal(size=(200, 300)).astype(np.float32)
+    share = tf.placeholder(tf.float32, [])
+    results = tf.contrib.nn.alpha_dropout(x, 0.8, seed=1), tf.contrib.nn.alpha_dropout(x, share, [200, 1], seed=2)
+    with tf.Session() as session:
+        by_element, by_row = session.run(results, {share: 0.5})
+    for result, kept in ((by_element, 0.8), (by_row, 0.5)):
+        scale = (kept + kept * (1 - kept) * 1.7580993**2) ** -0.5
+        left_out = np.isclose(result, scale * (-1.7580993 + 1.7580993 * (1 - kept)), atol=1e-6)
+        assert abs(left_out.mean() - (1 - kept)) < 0.1
+        inside = result[~left_out], scale * (x[~left_out] + 1.7580993 * (1 - kept))
+        np.testing.assert_allclose(*inside, rtol=1e-4, atol=1e-5)
+    assert abs(by_element.mean()) < 0.05 and abs(by_element.std() - 1) < 0.05
+    assert set(np.isclose(by_row, by_row[:, :1], atol=1e-6).all(axis=1)) == {False, True}, "whole rows are left out"
+    assert run(tf.contrib.nn.alpha_dropout(x, 1.0)).tolist() == x.tolist()
+    with pytest.raises(InvalidArgumentError, match="keep_prob is 0"):
+        tf.contrib.nn.alpha_dropout(x, 0)

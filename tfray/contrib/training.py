@@ -15,15 +15,21 @@ from tfray.training.sessions.evaluation import (
     get_or_create_eval_step,
 )
 from tfray.training.sessions.hparams import HParams
-from tfray.training.sessions.learning import create_train_op
+from tfray.training.sessions.learning import (
+    add_gradients_summaries,
+    clip_gradient_norms,
+    create_train_op,
+    multiply_gradients,
+)
 from tfray.training.sessions.train_loop import train
 from tfray.training.threads.device_setter import GreedyLoadBalancingStrategy, RandomStrategy, byte_size_load_fn
 
 # fmt: off
 __all__ = [
     "GreedyLoadBalancingStrategy", "HParams", "NextQueuedSequenceBatch", "RandomStrategy",
-    "SequenceQueueingStateSaver", "StopAfterNEvalsHook", "SummaryAtEndHook", "batch_sequences_with_states", "bucket",
-    "bucket_by_sequence_length", "byte_size_load_fn", "checkpoints_iterator", "create_train_op", "evaluate_once",
-    "evaluate_repeatedly", "get_or_create_eval_step", "train", "wait_for_new_checkpoint",
+    "SequenceQueueingStateSaver", "StopAfterNEvalsHook", "SummaryAtEndHook", "add_gradients_summaries",
+    "batch_sequences_with_states", "bucket", "bucket_by_sequence_length", "byte_size_load_fn", "checkpoints_iterator",
+    "clip_gradient_norms", "create_train_op", "evaluate_once", "evaluate_repeatedly", "get_or_create_eval_step",
+    "multiply_gradients", "train", "wait_for_new_checkpoint",
 ]
 # fmt: on

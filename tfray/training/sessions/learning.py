@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tfray.config import ConfigProto, RunOptions
@@ -14,9 +14,11 @@ from tfray.formats.step_stats import RunMetadata
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.library.inspect.summaries import histogram, scalar
 from tfray.library.inspect.timeline import Timeline
 from tfray.library.platform import logging
-from tfray.library.variables.clip import clip_by_norm
+from tfray.library.variables.clip import clip_by_norm, global_norm
 from tfray.library.variables.variables import trainable_variables
 from tfray.ops.arrays import array_ops, grouping_ops
 from tfray.ops.checks import print_assert_ops
@@ -26,7 +28,69 @@ from tfray.training.optimizers.optimizer import Optimizer
 from tfray.training.sessions.supervisor import USE_DEFAULT, Supervisor
 from tfray.training.threads.global_step import get_or_create_global_step
 
-__all__ = ["create_train_op", "train", "train_step"]
+__all__ = [
+    "add_gradients_summaries",
+    "clip_gradient_norms",
+    "create_train_op",
+    "multiply_gradients",
+    "train",
+    "train_step",
+]
+
+
+def clip_gradient_norms(gradients_to_variables: Iterable[tuple[Any, Any]], max_norm: Any) -> list[tuple[Any, Any]]:
+    """Pairs of gradient and variable, with each gradient scaled down to a norm of at most `max_norm`."""
+    return [
+        (None if gradient is None else _with_values(gradient, clip_by_norm(_values(gradient), max_norm)), variable)
+        for gradient, variable in gradients_to_variables
+    ]
+
+
+def multiply_gradients(
+    grads_and_vars: Iterable[tuple[Any, Any]], gradient_multipliers: Mapping[Any, Any]
+) -> list[tuple[Any, Any]]:
+    """Pairs of gradient and variable, with some gradients multiplied.
+
+    Args:
+        grads_and_vars: The pairs.
+        gradient_multipliers: By what, for each variable, or the name of its operation.
+
+    Raises:
+        ValueError: `gradient_multipliers` is empty or no mapping, or a gradient to multiply is None.
+    """
+    if not gradient_multipliers or not isinstance(gradient_multipliers, Mapping):
+        raise ValueError("gradient_multipliers must be a mapping from variables, or their names, to factors")
+    pairs = []
+    for gradient, variable in grads_and_vars:
+        key = variable if variable in gradient_multipliers else variable.op.name
+        if key in gradient_multipliers:
+            if gradient is None:
+                raise ValueError(f"the gradient of {variable.op.name!r} is to be multiplied, and is None")
+            factor = array_ops.cast(gradient_multipliers[key], gradient.dtype)
+            gradient = _with_values(gradient, _values(gradient) * factor)
+        pairs.append((gradient, variable))
+    return pairs
+
+
+def add_gradients_summaries(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[Tensor]:
+    """Summaries of gradients: a histogram of each, and its norm. None, for a variable without gradient, has none."""
+    found = []
+    for gradient, variable in grads_and_vars:
+        if gradient is not None:
+            found.append(histogram(f"{variable.op.name}/gradient", _values(gradient)))
+            found.append(scalar(f"{variable.op.name}/gradient_norm", global_norm([_values(gradient)])))
+    return found
+
+
+def _values(gradient: Any) -> Tensor:
+    values: Tensor = gradient.values if isinstance(gradient, IndexedSlices) else gradient
+    return values
+
+
+def _with_values(gradient: Any, values: Tensor) -> Any:
+    if isinstance(gradient, IndexedSlices):
+        return IndexedSlices(values, gradient.indices, gradient.dense_shape)
+    return values
 
 
 def create_train_op(
@@ -42,6 +106,7 @@ def create_train_op(
     colocate_gradients_with_ops: bool = False,
     check_numerics: bool = True,
     clip_gradient_norm: float = 0,
+    gradient_multipliers: Mapping[Any, Any] | None = None,
 ) -> Tensor:
     """Make a training step, as ``slim.learning`` does.
 
@@ -52,12 +117,13 @@ def create_train_op(
         update_ops: Operations to run before the loss is computed; ``GraphKeys.UPDATE_OPS`` when None.
         variables_to_train: Variables to update; the trainable ones when None.
         transform_grads_fn: Function from pairs of gradient and variable to such pairs.
-        summarize_gradients: Accepted for TensorFlow 1's sake.
+        summarize_gradients: Add `add_gradients_summaries`.
         gate_gradients: As for `Optimizer.minimize`.
         aggregation_method: Likewise.
         colocate_gradients_with_ops: Likewise.
         check_numerics: Fail when the loss is infinite or not a number.
         clip_gradient_norm: Largest norm of each gradient; 0 for none.
+        gradient_multipliers: As for `multiply_gradients`.
 
     Returns:
         The loss, whose evaluation makes the step.
@@ -78,11 +144,12 @@ def create_train_op(
     )
     if transform_grads_fn is not None:
         pairs = transform_grads_fn(pairs)
+    if gradient_multipliers:
+        pairs = multiply_gradients(pairs, gradient_multipliers)
     if clip_gradient_norm > 0:
-        pairs = [
-            (None if gradient is None else clip_by_norm(gradient, clip_gradient_norm), variable)
-            for gradient, variable in pairs
-        ]
+        pairs = clip_gradient_norms(pairs, clip_gradient_norm)
+    if summarize_gradients:
+        add_gradients_summaries(pairs)
     updated = optimizer.apply_gradients(pairs, step)
     with graph.name_scope("train_op"), graph.control_dependencies([updated]):
         train_op = print_assert_ops.check_numerics(loss, "LossTensor is inf or nan") if check_numerics else loss
