@@ -810,3 +810,21 @@ def test_alpha_dropout_keeps_mean_and_variance():
     assert run(tf.contrib.nn.alpha_dropout(x, 1.0)).tolist() == x.tolist()
     with pytest.raises(InvalidArgumentError, match="keep_prob is 0"):
         tf.contrib.nn.alpha_dropout(x, 0)
+
+
+def test_legacy_dense_layers():
+    x = np.random.default_rng(3).normal(size=(2, 5, 4)).astype(np.float32)
+    plain = tf.contrib.layers.legacy_linear(x, 3, bias_init=tf.ones_initializer(), name="plain")
+    rectified = tf.contrib.layers.legacy_relu(ROWS, 2, weight_regularizer=tf.nn.l2_loss)
+    bare = tf.contrib.layers.legacy_fully_connected(ROWS, 2, tf.tanh, bias_init=None, weight_collections="mine")
+    found = ["plain/weights", "plain/bias", "fully_connected/weights", "fully_connected/bias"]
+    assert names() == [*found, "fully_connected_1/weights"]
+    assert tf.get_collection(tf.GraphKeys.WEIGHTS) == tf.global_variables()[:4:2]
+    assert tf.get_collection(tf.GraphKeys.BIASES) == tf.global_variables()[1:4:2]
+    assert tf.get_collection("mine") == tf.global_variables()[4:]
+    assert tf.get_collection(tf.GraphKeys.ACTIVATIONS) == [plain, rectified, bare]
+    assert len(tf.losses.get_regularization_losses()) == 1
+    first, second, third, *values = run([plain, rectified, bare, *tf.global_variables()])
+    np.testing.assert_allclose(first, x @ values[0] + 1, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(second, np.maximum(ROWS @ values[2], 0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(third, np.tanh(ROWS @ values[4]), rtol=1e-5, atol=1e-6)

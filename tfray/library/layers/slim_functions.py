@@ -5,20 +5,22 @@ They are pooling, dropout, normalization, embedding, initializers, and `repeat` 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, float32
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import name_scope
 from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.library.layers import core_layers
 from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.convolution_layers import per_axis
-from tfray.library.layers.model_variables import model_variable
-from tfray.library.layers.slim_layers import VariablesCollections, collect, fully_connected
+from tfray.library.layers.model_variables import model_variable, variable
+from tfray.library.layers.slim_layers import GLOROT, VariablesCollections, collect, fully_connected
 from tfray.library.layers.slim_utils import get_variable_collections
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
@@ -27,7 +29,7 @@ from tfray.library.variables.variable_scope import ScopeLike, variable_scope
 from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import smart_cond
-from tfray.ops.math import math_ops
+from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.nn import activation_ops, cross_entropy_ops, embedding_ops, nn_ops, normalization_ops, pooling_ops
 
 
@@ -523,3 +525,58 @@ def variance_scaling_initializer(
     distribution: Any = "uniform" if uniform else "truncated_normal"
     fan: Any = mode.lower()
     return initializers.VarianceScaling(factor, fan, distribution, seed, dtype)
+
+
+def legacy_fully_connected(
+    x: TensorLike,
+    num_output_units: int,
+    activation_fn: Activation | None = None,
+    weight_init: InitializerLike | None = GLOROT,
+    bias_init: InitializerLike | None = initializers.Zeros,
+    name: ScopeLike | None = None,
+    weight_collections: CollectionNames | None = (GraphKeys.WEIGHTS,),
+    bias_collections: CollectionNames | None = (GraphKeys.BIASES,),
+    output_collections: CollectionNames | None = (GraphKeys.ACTIVATIONS,),
+    trainable: bool = True,
+    weight_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+) -> Tensor:
+    """A dense layer along the last dimension, with the arguments and names of the first `tf.contrib.layers`.
+
+    Args:
+        x: Shape ``[..., size]``.
+        num_output_units: Size of the outputs' last dimension.
+        activation_fn: A function; None for none.
+        weight_init: Initializer of the variable ``weights``, shape ``[size, num_output_units]``.
+        bias_init: Initializer of the variable ``bias``, shape ``[num_output_units]``; None for none.
+        name: Name of the variable scope, or the scope.
+        weight_collections: Collections for the weights, beside ``GraphKeys.GLOBAL_VARIABLES``.
+        bias_collections: Likewise for the bias.
+        output_collections: Collections for the outputs.
+        trainable: Whether optimizers are to change the variables.
+        weight_regularizer: Regularizer of the weights.
+        bias_regularizer: Regularizer of the bias.
+
+    Returns:
+        Shape ``[..., num_output_units]``.
+    """
+    with variable_scope(name, "fully_connected"):
+        x = convert_to_tensor(x)
+        size = x.shape[-1]
+
+        def parameter(name: str, shape: Sequence[Any], init: Any, regularizer: Any, collections: Any) -> Any:
+            where = [*([collections] if isinstance(collections, str) else collections or ())]
+            return variable(name, shape, x.dtype, init, regularizer, trainable, [*where, GraphKeys.GLOBAL_VARIABLES])
+
+        weights = parameter("weights", [size, num_output_units], weight_init, weight_regularizer, weight_collections)
+        outputs = linalg_ops.tensordot(x, weights, [[len(x.shape) - 1], [0]])
+        if bias_init is not None:
+            bias = parameter("bias", [num_output_units], bias_init, bias_regularizer, bias_collections)
+            outputs = nn_ops.bias_add(outputs, bias)
+        outputs = outputs if activation_fn is None else activation_fn(outputs)
+        get_default_graph().add_to_collections(output_collections or (), outputs)
+        return outputs
+
+
+legacy_linear = legacy_fully_connected
+legacy_relu = functools.partial(legacy_fully_connected, activation_fn=activation_ops.relu)
