@@ -150,6 +150,51 @@ def test_collections():
     assert names(tf.get_collection("mine")) == ["fc/weights"]
 
 
+@pytest.mark.parametrize(
+    ("layer", "collected"),
+    [
+        (lambda **kwargs: slim.conv2d(IMAGES, 2, 3, scope="a", **kwargs), {"weights": ["a/weights"]}),
+        (
+            lambda **kwargs: slim.separable_conv2d(IMAGES, 2, 3, 1, scope="a", **kwargs),
+            {"weights": ["a/depthwise_weights", "a/pointwise_weights"], "biases": ["a/biases"]},
+        ),
+        (lambda **kwargs: slim.bias_add(IMAGES, scope="a", **kwargs), {"biases": ["a/biases"]}),
+        (lambda **kwargs: slim.batch_norm(IMAGES, scope="a", **kwargs), {"moving_mean": ["a/moving_mean"]}),
+        (lambda **kwargs: tf.contrib.layers.layer_norm(IMAGES, scope="a", **kwargs), {"gamma": ["a/gamma"]}),
+        (lambda **kwargs: tf.contrib.layers.instance_norm(IMAGES, scope="a", **kwargs), {"beta": ["a/beta"]}),
+        (
+            lambda **kwargs: tf.contrib.layers.group_norm(IMAGES, 1, scope="a", **kwargs),
+            {"beta": ["a/beta"], "gamma": ["a/gamma"]},
+        ),
+    ],
+    ids=["conv2d", "separable_conv2d", "bias_add", "batch_norm", "layer_norm", "instance_norm", "group_norm"],
+)
+def test_variables_are_collected_by_name(layer, collected):
+    given = {name: [f"of {name}"] for name in collected}
+    layer(variables_collections=given)
+    layer(variables_collections=given, reuse=True)
+    for name, expected in collected.items():
+        assert names(tf.get_collection(f"of {name}")) == expected, "once, though the layer was used twice"
+    everywhere = {variable.op.name for variable in tf.global_variables()}
+    assert all(everywhere >= set(expected) for expected in collected.values())
+
+
+def test_what_a_getter_gives_for_a_variable_is_collected():
+    def doubled(getter, *args, **kwargs):
+        return 2 * getter(*args, **kwargs)
+
+    with tf.variable_scope("net", custom_getter=doubled):
+        slim.fully_connected(ROWS, 3, variables_collections={"weights": ["mine"]})
+    (weights,) = tf.get_collection("mine")
+    assert isinstance(weights, tf.Tensor)
+
+
+def test_a_model_variable_is_a_global_one_too():
+    variable = slim.model_variable("weights", [2], collections=["mine"])
+    for key in ("mine", tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.MODEL_VARIABLES):
+        assert tf.get_collection(key) == [variable]
+
+
 @pytest.mark.parametrize("is_training", [True, False])
 def test_batch_norm(is_training):
     outputs = slim.batch_norm(ROWS, is_training=is_training, scale=True, decay=0.5)
@@ -746,3 +791,40 @@ def test_means_are_saved_in_place_of_variables(session, tmp_path):
     assert tf.train.load_variable(path, "v") == 3 and session.run(variable) == 2
     tf.train.Saver([variable]).restore(session, path)
     assert session.run(variable) == 3
+
+
+def test_alpha_dropout_keeps_mean_and_variance():
+    x = np.random.default_rng(2).normal(size=(200, 300)).astype(np.float32)
+    share = tf.placeholder(tf.float32, [])
+    results = tf.contrib.nn.alpha_dropout(x, 0.8, seed=1), tf.contrib.nn.alpha_dropout(x, share, [200, 1], seed=2)
+    with tf.Session() as session:
+        by_element, by_row = session.run(results, {share: 0.5})
+    for result, kept in ((by_element, 0.8), (by_row, 0.5)):
+        scale = (kept + kept * (1 - kept) * 1.7580993**2) ** -0.5
+        left_out = np.isclose(result, scale * (-1.7580993 + 1.7580993 * (1 - kept)), atol=1e-6)
+        assert abs(left_out.mean() - (1 - kept)) < 0.1
+        inside = result[~left_out], scale * (x[~left_out] + 1.7580993 * (1 - kept))
+        np.testing.assert_allclose(*inside, rtol=1e-4, atol=1e-5)
+    assert abs(by_element.mean()) < 0.05 and abs(by_element.std() - 1) < 0.05
+    assert set(np.isclose(by_row, by_row[:, :1], atol=1e-6).all(axis=1)) == {False, True}, "whole rows are left out"
+    assert run(tf.contrib.nn.alpha_dropout(x, 1.0)).tolist() == x.tolist()
+    with pytest.raises(InvalidArgumentError, match="keep_prob is 0"):
+        tf.contrib.nn.alpha_dropout(x, 0)
+
+
+def test_legacy_dense_layers():
+    x = np.random.default_rng(3).normal(size=(2, 5, 4)).astype(np.float32)
+    plain = tf.contrib.layers.legacy_linear(x, 3, bias_init=tf.ones_initializer(), name="plain")
+    rectified = tf.contrib.layers.legacy_relu(ROWS, 2, weight_regularizer=tf.nn.l2_loss)
+    bare = tf.contrib.layers.legacy_fully_connected(ROWS, 2, tf.tanh, bias_init=None, weight_collections="mine")
+    found = ["plain/weights", "plain/bias", "fully_connected/weights", "fully_connected/bias"]
+    assert names() == [*found, "fully_connected_1/weights"]
+    assert tf.get_collection(tf.GraphKeys.WEIGHTS) == tf.global_variables()[:4:2]
+    assert tf.get_collection(tf.GraphKeys.BIASES) == tf.global_variables()[1:4:2]
+    assert tf.get_collection("mine") == tf.global_variables()[4:]
+    assert tf.get_collection(tf.GraphKeys.ACTIVATIONS) == [plain, rectified, bare]
+    assert len(tf.losses.get_regularization_losses()) == 1
+    first, second, third, *values = run([plain, rectified, bare, *tf.global_variables()])
+    np.testing.assert_allclose(first, x @ values[0] + 1, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(second, np.maximum(ROWS @ values[2], 0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(third, np.tanh(ROWS @ values[4]), rtol=1e-5, atol=1e-6)

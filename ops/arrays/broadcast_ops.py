@@ -158,7 +158,7 @@ def zeros_like(
 
     Args:
         tensor: Any shape and dtype.
-        dtype: Dtype of the result; that of `tensor` when None.
+        dtype: Dtype of the result; that of `tensor` when None, or False as some programs have it.
         name: Name of the operation.
         optimize: Use the static shape where it is fully known, so that `tensor` need not be computed.
 
@@ -170,7 +170,7 @@ def zeros_like(
         array([[0, 0],
                [0, 0]], dtype=int32)
     """
-    return _filled_like(tensor, dtype, 0, name or "zeros_like", optimize)
+    return _filled_like(tensor, dtype or None, 0, name or "zeros_like", optimize)
 
 
 def ones_like(

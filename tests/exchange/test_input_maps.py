@@ -192,3 +192,17 @@ def test_an_operation_takes_the_gradient_that_the_scope_says():
 def test_an_operation_that_does_not_fit_is_refused(op_type, inputs, kind, words):
     with pytest.raises(kind, match=words):
         made(op_type, inputs())
+
+
+def test_shapes_follow_from_the_programs_own_tensors():
+    other = tf.Graph()
+    with other.as_default():
+        x = tf.placeholder(tf.float32, [None, 1], name="x")
+        tf.multiply(x, 2.0, name="y")
+    definition = other.as_graph_def()
+    (wider,) = tf.import_graph_def(definition, {"x:0": tf.ones([1, 100])}, ["y:0"])
+    (unknown,) = tf.import_graph_def(definition, {"x:0": tf.placeholder(tf.float32)}, ["y:0"])
+    (same,) = tf.import_graph_def(definition, return_elements=["y:0"])
+    assert wider.shape.as_list() == [1, 100] and unknown.shape.rank is None and same.shape.as_list() == [None, 1]
+    with tf.Session() as session:
+        assert session.run(wider).tolist() == [[2.0] * 100]

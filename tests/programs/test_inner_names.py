@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+import numpy as np
 import pytest
 
 import tfray as tf
@@ -309,3 +312,19 @@ def test_weights_are_spread_over_values():
     for wrong in ([1, 2, 3], [[1, 2]]):
         with pytest.raises(ValueError, match="can not be broadcast to values"):
             metric_internals.assert_broadcastable(wrong, values)
+
+
+def test_a_module_is_imported_when_something_of_it_is_asked_for():
+    names = {}
+    module = names["statistics"] = internal_names.LazyLoader("statistics", names, "statistics")
+    assert module.median([1, 2, 6]) == 2 and "mean" in dir(module)
+    assert names["statistics"] is sys.modules["statistics"]
+
+
+def test_names_of_the_metrics_of_ready_made_estimators():
+    x = np.arange(4, dtype=np.float32)
+    estimator = tf.estimator.LinearRegressor([tf.feature_column.numeric_column("x")])
+    inputs = tf.estimator.inputs.numpy_input_fn({"x": x}, 2 * x, batch_size=4, shuffle=False)
+    keys = internal_names.MetricKeys
+    expected = {keys.LOSS, keys.LOSS_MEAN, keys.LABEL_MEAN, keys.PREDICTION_MEAN, "global_step"}
+    assert set(estimator.train(inputs, steps=1).evaluate(inputs)) == expected

@@ -218,6 +218,12 @@ def test_missing_symbols_are_found_in_sources(program, monkeypatch):
     }
 
 
+def test_what_a_program_sets_itself_is_not_missing(program):
+    program.write_text("import tensorflow as tf\ntf.GraphKeys.MINE = 'mine'\nprint(tf.GraphKeys.MINE)\n")
+    done = run("--report-missing", program)
+    assert done.stdout == "mine\n" and f"{program}:2" not in done.stderr
+
+
 def test_missing_symbols_are_reported_before_the_program_runs(program):
     program.write_text("import tensorflow as tf\nprint('runs')\nif tf is None:\n    tf.mul(1, 2)\n")
     done = run("--report-missing", program)

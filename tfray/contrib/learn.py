@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfray.absent_names import absent
+from tfray.estimator.run_config import TaskType
 from tfray.library.input import vocabulary as preprocessing
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.variables.variables import global_variables_initializer, local_variables_initializer
@@ -39,7 +40,7 @@ from tfray.training.threads.queue_runner import start_queue_runners
 __all__ = [
     "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor", "Estimator",
     "Experiment", "ExportStrategy", "InputFnOps", "LinearClassifier", "LinearRegressor", "MetricSpec", "ModeKeys",
-    "ModelFnOps", "RunConfig", "SKCompat", "build_parsing_serving_input_fn", "datasets",
+    "ModelFnOps", "RunConfig", "SKCompat", "TaskType", "build_parsing_serving_input_fn", "datasets",
     "infer_real_valued_columns_from_input", "infer_real_valued_columns_from_input_fn", "learn_runner",
     "make_export_strategy", "monitors", "preprocessing", "run_n",
 ]

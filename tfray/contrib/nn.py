@@ -1,15 +1,27 @@
-"""``tf.contrib.nn``: cross entropies with the logits first, as TensorFlow 0.12 had them."""
+"""``tf.contrib.nn``: cross entropies with the logits first, as in TensorFlow 0.12, and dropout for `tf.nn.selu`."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from tfray.framework.graph import Tensor
+from tfray.errors import InvalidArgumentError
+from tfray.framework.constant_value import constant_value
+from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.namespaces import nn
+from tfray.ops.arrays.array_ops import shape
+from tfray.ops.arrays.broadcast_ops import where_v2
+from tfray.ops.math.math_ops import sqrt
+from tfray.ops.random.random_ops import random_uniform
+
+_DROPPED: Final = -1.7580993408473766
+"""What `tf.nn.selu` gives for minus infinity."""
 
 # fmt: off
 __all__ = [
-    "deprecated_flipped_sigmoid_cross_entropy_with_logits", "deprecated_flipped_softmax_cross_entropy_with_logits",
+    "alpha_dropout", "deprecated_flipped_sigmoid_cross_entropy_with_logits",
+    "deprecated_flipped_softmax_cross_entropy_with_logits",
     "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
 ]
 # fmt: on
@@ -32,3 +44,39 @@ def deprecated_flipped_sparse_softmax_cross_entropy_with_logits(
 def deprecated_flipped_sigmoid_cross_entropy_with_logits(logits: Any, targets: Any, name: str | None = None) -> Tensor:
     """`tf.nn.sigmoid_cross_entropy_with_logits` with the logits first."""
     return nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name=name)
+
+
+def alpha_dropout(
+    x: TensorLike, keep_prob: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Dropout that keeps the mean and the variance of what `tf.nn.selu` gives.
+
+    Args:
+        x: Any shape, a float dtype.
+        keep_prob: The share of the elements that are kept: a number in (0, 1], or a scalar tensor.
+        noise_shape: Shape of the random choices, which broadcast to `x`; that of `x` when None.
+        seed: Seed of the random choices.
+        name: Name of the operation.
+
+    Returns:
+        Same shape and dtype as `x`.
+
+    Raises:
+        InvalidArgumentError: `keep_prob` is a number that is not in (0, 1].
+
+    References:
+        Klambauer et al., "Self-Normalizing Neural Networks", 2017.
+    """
+    known = constant_value(convert_to_tensor(keep_prob))
+    if known is not None and not 0 < known <= 1:
+        raise InvalidArgumentError(f"alpha_dropout: keep_prob is {keep_prob}, expected a number in (0, 1]")
+    with get_default_graph().name_scope(name or "alpha_dropout"):
+        x = convert_to_tensor(x)
+        if known is not None and known == 1:
+            return x
+        kept = convert_to_tensor(keep_prob, x.dtype)
+        is_kept = random_uniform(shape(x) if noise_shape is None else noise_shape, dtype=x.dtype, seed=seed) < kept
+        scale = 1 / sqrt(kept + kept * (1 - kept) * _DROPPED**2)
+        result = scale * where_v2(is_kept, x, convert_to_tensor(_DROPPED, x.dtype)) - scale * _DROPPED * (1 - kept)
+        result.set_shape(x.shape)
+        return result

@@ -27,6 +27,8 @@ class GraphKeys:
     """Variables that inference needs."""
     TRAINABLE_VARIABLES: Final = "trainable_variables"
     """Variables that optimizers change by default."""
+    TRAINABLE_RESOURCE_VARIABLES: Final = "trainable_resource_variables"
+    """Empty, as it is in TensorFlow 1 unless a program adds to it: all variables are in the collection before it."""
     MOVING_AVERAGE_VARIABLES: Final = "moving_average_variables"
     """Variables of which `tf.train.ExponentialMovingAverage` keeps an average."""
     GLOBAL_STEP: Final = "global_step"

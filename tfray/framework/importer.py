@@ -201,6 +201,8 @@ class _Importer:
         self._site = user_site()
         self._ops: dict[str, Operation] = {}
         self._used: set[str] = set()
+        # Shapes that were written down hold for the tensors that a program replaces, not for its own.
+        self._changed: set[Tensor] = set(replaced.values())
 
     def add(self, node: PlainNode) -> None:
         inputs = [self._input(text, node) for text in node.input if not text.startswith("^")]
@@ -231,8 +233,11 @@ class _Importer:
             device=canonical_name(node.device),
             site=node.site or self._site,
         )
-        for tensor, shape in zip(op.outputs, node.shapes, strict=False):
-            tensor.set_shape(shape)
+        if self._in_scopes and any(tensor in self._changed for tensor in inputs):
+            self._changed.update(op.outputs)
+        else:
+            for tensor, shape in zip(op.outputs, node.shapes, strict=False):
+                tensor.set_shape(shape)
         if self._in_scopes:
             self._graph.apply_scopes(op)
         return op

@@ -21,6 +21,9 @@ from tfray.errors import DataLossError, NotFoundError
 from tfray.formats.files import failures_of
 from tfray.framework import nest
 from tfray.keras.batch_sources import Sequence
+from tfray.keras.enqueuers import GeneratorEnqueuer as GeneratorEnqueuer
+from tfray.keras.enqueuers import OrderedEnqueuer as OrderedEnqueuer
+from tfray.keras.enqueuers import SequenceEnqueuer as SequenceEnqueuer
 from tfray.keras.files.hdf5_matrix import HDF5Matrix as HDF5Matrix
 from tfray.keras.files.model_drawing import model_to_dot as model_to_dot
 from tfray.keras.files.model_drawing import plot_model as plot_model
@@ -34,10 +37,10 @@ from tfray.library.layers.layer_history import history
 
 # fmt: off
 __all__ = [
-    "CustomObjectScope", "HDF5Matrix", "Progbar", "Sequence", "custom_object_scope", "deserialize_keras_object",
-    "get_custom_objects", "get_file", "get_registered_name", "get_registered_object", "get_source_inputs",
-    "model_to_dot", "normalize", "plot_model", "register_keras_serializable", "serialize_keras_object",
-    "to_categorical",
+    "CustomObjectScope", "GeneratorEnqueuer", "HDF5Matrix", "OrderedEnqueuer", "Progbar", "Sequence",
+    "SequenceEnqueuer", "custom_object_scope", "deserialize_keras_object", "get_custom_objects", "get_file",
+    "get_registered_name", "get_registered_object", "get_source_inputs", "model_to_dot", "normalize", "plot_model",
+    "register_keras_serializable", "serialize_keras_object", "to_categorical",
 ]
 # fmt: on
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
 from abc import ABC
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tfray.absent_names import absent
@@ -320,6 +322,52 @@ class PredictionKeys:
     PREDICTIONS = "predictions"
     PROBABILITIES = "probabilities"
     TOP_K = "top_k"
+
+
+class MetricKeys:
+    """What the metrics of ready-made estimators are called."""
+
+    ACCURACY = "accuracy"
+    ACCURACY_AT_THRESHOLD = "accuracy/positive_threshold_%g"
+    ACCURACY_BASELINE = "accuracy_baseline"
+    AUC = "auc"
+    AUC_PR = "auc_precision_recall"
+    LABEL_MEAN = "label/mean"
+    LOSS = "loss"
+    LOSS_MEAN = "average_loss"
+    LOSS_REGULARIZATION = "regularization_loss"
+    PRECISION = "precision"
+    PRECISION_AT_THRESHOLD = "precision/positive_threshold_%g"
+    PREDICTION_MEAN = "prediction/mean"
+    RECALL = "recall"
+    RECALL_AT_THRESHOLD = "recall/positive_threshold_%g"
+
+
+class LazyLoader(ModuleType):
+    """A module that is imported once something of it is asked for.
+
+    Args:
+        local_name: What `parent_module_globals` is to call it.
+        parent_module_globals: The names of the module that uses it.
+        name: The path by which it is imported.
+    """
+
+    def __init__(self, local_name: str, parent_module_globals: dict[str, Any], name: str) -> None:
+        super().__init__(name)
+        self._local_name = local_name
+        self._parent_module_globals = parent_module_globals
+
+    def _load(self) -> ModuleType:
+        module = importlib.import_module(self.__name__)
+        self._parent_module_globals[self._local_name] = module
+        self.__dict__.update(module.__dict__)
+        return module
+
+    def __getattr__(self, item: str) -> Any:
+        return getattr(self._load(), item)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._load())
 
 
 class OneReplica:

@@ -81,7 +81,8 @@ def _missing_in(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
         elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").split(".")[0] in _ROOTS:
             uses = [f"{node.module}.{alias.name}".removesuffix(".*") for alias in node.names]
         elif isinstance(node, ast.Attribute) and id(node) not in inner and (path := _chain(node, aliases)):
-            uses = [path]
+            # What a program sets itself need not be there before.
+            uses = [path] if isinstance(node.ctx, ast.Load) else [path.rpartition(".")[0]]
         for use in uses:
             if why := _why_missing(use):
                 yield getattr(node, "lineno", 0), use.partition(".")[2].removeprefix("compat.v1."), why

@@ -327,3 +327,13 @@ def test_iterators_of_functions_of_tf_data():
     with tf.Session() as session:
         session.run(anew.initializer)
         assert [session.run([once, again]) for _ in range(3)] == [[0, 0], [1, 1], [2, 2]]
+
+
+def test_an_iterator_is_found_again_by_the_name_of_its_handle():
+    dataset = Dataset.range(3)
+    iterator = dataset.make_initializable_iterator()
+    name = iterator._iterator_resource.name
+    again = tf.data.Iterator(tf.get_default_graph().get_tensor_by_name(name), None, tf.int64)
+    with tf.Session() as session:
+        session.run(again.make_initializer(dataset))
+        assert [session.run(each.get_next()) for each in (iterator, again, iterator)] == [0, 1, 2]

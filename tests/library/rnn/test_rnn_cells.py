@@ -296,6 +296,21 @@ def test_dropout_wrapper(session):
     assert session.run(same(tf.ones([5, 300]), tf.ones([5, 200]))[0]).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("part", ["input_keep_prob", "output_keep_prob", "state_keep_prob"])
+def test_a_variable_says_how_much_dropout_keeps(session, part):
+    share = tf.Variable(1.0, trainable=False)
+    inner = rnn_cell.BasicRNNCell(50)
+    results = [
+        cell(tf.ones([2, 60]), tf.ones([2, 50])) for cell in (inner, rnn_cell.DropoutWrapper(inner, **{part: share}))
+    ]
+    session.run(tf.global_variables_initializer())
+    for plain, dropped in zip(*session.run(results), strict=True):
+        np.testing.assert_array_equal(plain, dropped)
+    session.run(share.assign(0.5))
+    plain, dropped = session.run(results)
+    assert any((first != second).any() for first, second in zip(plain, dropped, strict=True))
+
+
 def test_dropout_of_a_state_spares_the_memory(session):
     cell = rnn_cell.DropoutWrapper(rnn_cell.BasicLSTMCell(100, forget_bias=5.0), state_keep_prob=0.5)
     _, state = cell(tf.ones([2, 3]), rnn_cell.LSTMStateTuple(tf.ones([2, 100]), tf.ones([2, 100])))

@@ -438,6 +438,26 @@ def test_custom_getters_are_told_how_copies_are_combined():
     assert told["aggregation"] is tf.VariableAggregation.SUM and v.aggregation is tf.VariableAggregation.MEAN
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, True),
+        ({"trainable": True}, True),
+        ({"trainable": False}, False),
+        ({"synchronization": tf.VariableSynchronization.ON_READ}, False),
+    ],
+)
+def test_custom_getters_are_told_whether_a_variable_is_trainable(arguments, expected):
+    def getter(true_getter, name, trainable, *others, **rest):
+        told.append(trainable)
+        return true_getter(name, *others, trainable=trainable, **rest)
+
+    told = []
+    with tf.variable_scope("scope", custom_getter=getter):
+        v = tf.get_variable("v", [2], **arguments)
+    assert told == [expected] and v.trainable is expected
+
+
 def test_older_forms_of_scopes_take_values_first():
     values = [tf.constant(1.0)]
     with tf.variable_op_scope(values, None, "default", tf.ones_initializer(), dtype=tf.float64) as scope:

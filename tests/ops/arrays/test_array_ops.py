@@ -176,6 +176,7 @@ def test_few_zeros_are_a_constant_and_many_are_not(graph):
     assert tf.zeros([10, 10]).op.type == "Const"
     assert tf.zeros([1000, 1000]).op.type == "Fill"
     assert tf.zeros_like(placeholder("float32", [2, 3])).op.type == "Const"
+    assert tf.zeros_like(placeholder("float32", [2, 3]), False).dtype is dtypes.float32
     assert tf.zeros_like(placeholder("float32", [2, 3]), optimize=False).op.type == "Fill"
     with pytest.raises(InvalidArgumentError, match="cannot be negative"):
         tf.zeros([2, -1])

@@ -339,6 +339,38 @@ def test_rows_are_the_deriving_classs_business():
         assert sorted(session.run(optimizer.seen.indices)) == [1, 2], "each row once"
 
 
+class OwnRowsOfAdam(AdamOptimizer):
+    """An optimizer that touches only the rows of a sparse gradient, as many programs have copied it."""
+
+    def _apply_sparse(self, grad, var):
+        m = self.get_slot(var, "m")
+        rows = 0.5 * array_ops.gather(m, grad.indices) + grad.values
+        new = sparse_state_ops.scatter_update(m, grad.indices, rows)
+        return grouping_ops.group(new, sparse_state_ops.scatter_sub(var, grad.indices, rows))
+
+
+class SharedRowsOfAdam(AdamOptimizer):
+    """An optimizer that overrides what Adam does with rows in both of its forms."""
+
+    def _apply_sparse_shared(self, grad, var, indices, scatter_add):
+        with get_default_graph().control_dependencies([self.get_slot(var, "m").assign_add([[1.0], [1.0], [1.0]])]):
+            moved = scatter_add(self.get_slot(var, "v"), indices, grad)
+        return state_ops.assign_sub(var, moved)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(OwnRowsOfAdam, [0, -2.5, -5]), (SharedRowsOfAdam, [0, -3, -6])], ids=["own", "shared"]
+)
+def test_rows_of_adam_are_the_deriving_classs_business(kind, expected):
+    table = Variable(np.zeros((3, 1), np.float32))
+    step = kind(0.5).minimize(math_ops.reduce_sum(sparse_state_ops.resource_gather(table, [2, 2, 1])))
+    with Session() as session:
+        session.run(global_variables_initializer())
+        for _ in range(2):
+            session.run(step)
+        assert session.run(table)[:, 0].tolist() == expected
+
+
 def test_slots_are_found_by_handles():
     v, w = Variable([1.0]), Variable([1.0])
     optimizer = MomentumOptimizer(0.5, 0.9)

@@ -91,3 +91,36 @@ def test_training_in_a_monitored_session(tmp_path):
     assert saved_steps(tmp_path)[-1] == 20
     with pytest.raises(ValueError, match="no end"):
         tf.contrib.training.train(tf.constant(1.0), None)
+
+
+def test_gradients_are_multiplied_clipped_and_summarized():
+    a, b, unused = tf.Variable(1.0, name="a"), tf.Variable([3.0, 4.0], name="b"), tf.Variable(0.0, name="unused")
+    table = tf.Variable([[1.0], [1.0]], name="table")
+    loss = 2 * a + tf.reduce_sum(b * b) + tf.reduce_sum(tf.gather(table, [1, 1]))
+    pairs = tf.train.GradientDescentOptimizer(1.0).compute_gradients(loss, [a, b, unused, table])
+    multiplied = slim.learning.multiply_gradients(pairs, {a: 10.0, "table": 3})
+    clipped = tf.contrib.training.clip_gradient_norms(multiplied, 5.0)
+    assert [variable for _, variable in clipped] == [a, b, unused, table] and clipped[2][0] is None
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        d_a, d_b, d_rows = session.run([clipped[0][0], clipped[1][0], clipped[3][0].values])
+        np.testing.assert_allclose(d_a, 5)
+        np.testing.assert_allclose(d_b, [3, 4], rtol=1e-6)
+        np.testing.assert_allclose(d_rows, [[3], [3]])
+    written = tf.contrib.training.add_gradients_summaries(pairs)
+    assert [each.op.type for each in written] == ["HistogramSummary", "ScalarSummary"] * 3
+    with pytest.raises(ValueError, match="is None"):
+        slim.learning.multiply_gradients(pairs, {unused: 2.0})
+    with pytest.raises(ValueError, match="mapping"):
+        slim.learning.multiply_gradients(pairs, {})
+
+
+def test_a_step_multiplies_and_summarizes_gradients():
+    a, b = tf.Variable(1.0, name="a"), tf.Variable(1.0, name="b")
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    step = slim.learning.create_train_op(a + b, optimizer, gradient_multipliers={"a": 4.0}, summarize_gradients=True)
+    assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == 4
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(step)
+        assert session.run([a, b]) == [-1, 0.5]

@@ -88,6 +88,11 @@ class Iterator(SaveableResource):
         return nest.map_structure(class_of, self._kinds)
 
     @property
+    def _iterator_resource(self) -> Tensor:
+        """The handle, by which programs find an iterator again in a graph from a file."""
+        return self.handle
+
+    @property
     def element_spec(self) -> Any:
         """A description of each component, such as `tf.TensorSpec`, in the structure of an element."""
         return structure_of(self._kinds, self.output_shapes)

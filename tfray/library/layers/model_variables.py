@@ -141,8 +141,12 @@ def model_variable(
     collections: Iterable[str] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """As `variable`, for a variable that inference needs: it is also added to ``GraphKeys.MODEL_VARIABLES``."""
-    where = [*(collections or [GraphKeys.GLOBAL_VARIABLES]), GraphKeys.MODEL_VARIABLES]
+    """As `variable`, for a variable that inference needs.
+
+    It is in ``GraphKeys.GLOBAL_VARIABLES`` and ``GraphKeys.MODEL_VARIABLES``, whatever `collections` names.
+    """
+    collections = [collections] if isinstance(collections, str) else collections or []
+    where = [*collections, GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES]
     where = list(dict.fromkeys(where))
     return variable(name, shape, dtype, initializer, regularizer, trainable, where, **kwargs)
 

@@ -5,20 +5,23 @@ They are pooling, dropout, normalization, embedding, initializers, and `repeat` 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, float32
-from tfray.framework.graph import Tensor
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import name_scope
 from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.library.layers import core_layers
 from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.convolution_layers import per_axis
-from tfray.library.layers.model_variables import model_variable
-from tfray.library.layers.slim_layers import collect, fully_connected
+from tfray.library.layers.model_variables import model_variable, variable
+from tfray.library.layers.slim_layers import GLOROT, VariablesCollections, collect, fully_connected
+from tfray.library.layers.slim_utils import get_variable_collections
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -26,7 +29,7 @@ from tfray.library.variables.variable_scope import ScopeLike, variable_scope
 from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import smart_cond
-from tfray.ops.math import math_ops
+from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.nn import activation_ops, cross_entropy_ops, embedding_ops, nn_ops, normalization_ops, pooling_ops
 
 
@@ -219,7 +222,7 @@ def layer_norm(
     scale: bool = True,
     activation_fn: Activation | None = None,
     reuse: Reuse | None = None,
-    variables_collections: CollectionNames | None = None,
+    variables_collections: VariablesCollections | None = None,
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     begin_norm_axis: int = 1,
@@ -234,7 +237,7 @@ def layer_norm(
         scale: Scale, by a variable ``gamma``.
         activation_fn: Function that is applied to the outputs, or None.
         reuse: Use the variables of an earlier layer of that scope.
-        variables_collections: Accepted for TensorFlow 1's sake.
+        variables_collections: Collections for the variables: a list, or lists by ``beta`` and ``gamma``.
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change the variables.
         begin_norm_axis: First dimension to normalize: mean and variance are taken over it and all after it.
@@ -253,11 +256,15 @@ def layer_norm(
         if rank is None or not inputs.shape[begin_params_axis % rank :].is_fully_defined():
             raise InvalidArgumentError(f"layer_norm: the input has shape {inputs.shape}, its channels must be known")
         shape = inputs.shape.as_list()[begin_params_axis % rank :]
-        gamma = beta = None
-        if center:
-            beta = model_variable("beta", shape, inputs.dtype, initializer=initializers.Zeros(), trainable=trainable)
-        if scale:
-            gamma = model_variable("gamma", shape, inputs.dtype, initializer=initializers.Ones(), trainable=trainable)
+
+        def parameter(name: str, initializer: InitializerLike) -> Any:
+            collections = get_variable_collections(variables_collections, name)
+            return model_variable(
+                name, shape, inputs.dtype, initializer=initializer, trainable=trainable, collections=collections
+            )
+
+        beta = parameter("beta", initializers.Zeros()) if center else None
+        gamma = parameter("gamma", initializers.Ones()) if scale else None
         mean, variance = normalization_ops.moments(inputs, list(range(begin_norm_axis % rank, rank)), keep_dims=True)
         # TensorFlow 1's values. In float16, 1e-12 would be 0.
         epsilon = 1e-3 if inputs.dtype.size == 2 else 1e-12
@@ -275,7 +282,7 @@ def instance_norm(
     activation_fn: Activation | None = None,
     param_initializers: dict[str, Any] | None = None,
     reuse: Reuse | None = None,
-    variables_collections: CollectionNames | None = None,
+    variables_collections: VariablesCollections | None = None,
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     data_format: str = "NHWC",
@@ -291,7 +298,7 @@ def instance_norm(
         activation_fn: Function that is applied to the outputs, or None.
         param_initializers: Initializers by name, ``beta`` and ``gamma``; by default 0 and 1.
         reuse: Use the variables of an earlier layer of that scope.
-        variables_collections: Accepted for TensorFlow 1's sake.
+        variables_collections: Collections for the variables: a list, or lists by ``beta`` and ``gamma``.
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change the variables.
         data_format: ``"NHWC"`` or ``"NCHW"``.
@@ -319,7 +326,12 @@ def instance_norm(
         def parameter(name: str, default: Any) -> Tensor:
             """The variable `name`, in a shape that broadcasts to the inputs."""
             value = model_variable(
-                name, [channels], inputs.dtype, initializer=given.get(name, default), trainable=trainable
+                name,
+                [channels],
+                inputs.dtype,
+                initializer=given.get(name, default),
+                trainable=trainable,
+                collections=get_variable_collections(variables_collections, name),
             )
             shape = [channels if index == axis % rank else 1 for index in range(rank)]
             return array_ops.reshape(value, shape)
@@ -543,3 +555,58 @@ def variance_scaling_initializer(
     distribution: Any = "uniform" if uniform else "truncated_normal"
     fan: Any = mode.lower()
     return initializers.VarianceScaling(factor, fan, distribution, seed, dtype)
+
+
+def legacy_fully_connected(
+    x: TensorLike,
+    num_output_units: int,
+    activation_fn: Activation | None = None,
+    weight_init: InitializerLike | None = GLOROT,
+    bias_init: InitializerLike | None = initializers.Zeros,
+    name: ScopeLike | None = None,
+    weight_collections: CollectionNames | None = (GraphKeys.WEIGHTS,),
+    bias_collections: CollectionNames | None = (GraphKeys.BIASES,),
+    output_collections: CollectionNames | None = (GraphKeys.ACTIVATIONS,),
+    trainable: bool = True,
+    weight_regularizer: RegularizerFunction | None = None,
+    bias_regularizer: RegularizerFunction | None = None,
+) -> Tensor:
+    """A dense layer along the last dimension, with the arguments and names of the first `tf.contrib.layers`.
+
+    Args:
+        x: Shape ``[..., size]``.
+        num_output_units: Size of the outputs' last dimension.
+        activation_fn: A function; None for none.
+        weight_init: Initializer of the variable ``weights``, shape ``[size, num_output_units]``.
+        bias_init: Initializer of the variable ``bias``, shape ``[num_output_units]``; None for none.
+        name: Name of the variable scope, or the scope.
+        weight_collections: Collections for the weights, beside ``GraphKeys.GLOBAL_VARIABLES``.
+        bias_collections: Likewise for the bias.
+        output_collections: Collections for the outputs.
+        trainable: Whether optimizers are to change the variables.
+        weight_regularizer: Regularizer of the weights.
+        bias_regularizer: Regularizer of the bias.
+
+    Returns:
+        Shape ``[..., num_output_units]``.
+    """
+    with variable_scope(name, "fully_connected"):
+        x = convert_to_tensor(x)
+        size = x.shape[-1]
+
+        def parameter(name: str, shape: Sequence[Any], init: Any, regularizer: Any, collections: Any) -> Any:
+            where = [*([collections] if isinstance(collections, str) else collections or ())]
+            return variable(name, shape, x.dtype, init, regularizer, trainable, [*where, GraphKeys.GLOBAL_VARIABLES])
+
+        weights = parameter("weights", [size, num_output_units], weight_init, weight_regularizer, weight_collections)
+        outputs = linalg_ops.tensordot(x, weights, [[len(x.shape) - 1], [0]])
+        if bias_init is not None:
+            bias = parameter("bias", [num_output_units], bias_init, bias_regularizer, bias_collections)
+            outputs = nn_ops.bias_add(outputs, bias)
+        outputs = outputs if activation_fn is None else activation_fn(outputs)
+        get_default_graph().add_to_collections(output_collections or (), outputs)
+        return outputs
+
+
+legacy_linear = legacy_fully_connected
+legacy_relu = functools.partial(legacy_fully_connected, activation_fn=activation_ops.relu)

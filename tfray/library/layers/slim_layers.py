@@ -6,7 +6,7 @@ the name of their variable scope, and `reuse`. Outputs are also added to the col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,9 +21,10 @@ from tfray.library.layers.convolution_layers import Conv1D, Conv2D, Conv2DTransp
 from tfray.library.layers.core_layers import Dense
 from tfray.library.layers.model_variables import model_variable
 from tfray.library.layers.normalization_layers import BatchNormalization
-from tfray.library.layers.slim_utils import collect_named_outputs
+from tfray.library.layers.slim_utils import collect_named_outputs, get_variable_collections
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
+from tfray.library.variables.partitioned_variables import PartitionedVariable
 from tfray.library.variables.regularizers import RegularizerFunction
 from tfray.library.variables.variable_scope import ScopeLike, VariableScope, get_variable_scope, variable_scope
 from tfray.library.variables.variable_store import Reuse
@@ -37,6 +38,13 @@ _NAMES = {
     "pointwise_kernel": "pointwise_weights",
 }
 """Names of variables here, by those in ``tf.layers``."""
+
+_COLLECTED = {
+    **dict.fromkeys(("kernel", "depthwise_kernel", "pointwise_kernel"), "weights"),
+    "bias": "biases",
+    **{name: name for name in ("beta", "gamma", "moving_mean", "moving_variance")},
+}
+"""By what names collections are given for what a layer has."""
 
 GLOROT = initializers.GlorotUniform()
 
@@ -64,15 +72,21 @@ def collect(collections: CollectionNames | None, outputs: Tensor) -> Tensor:
     )
 
 
-def _collect_variables(variables_collections: VariablesCollections | None, variables: Iterable[Any]) -> None:
-    """Add variables to collections: a list for all, or by the variables' names, None for those of no collection."""
-    if not variables_collections:
-        return
-    for variable in variables:
-        names = variables_collections
-        if isinstance(names, dict):
-            names = names.get(variable.op.name.rpartition("/")[2]) or []
-        get_default_graph().add_to_collections(names, variable)
+def _collect_variable(variables_collections: VariablesCollections | None, name: str, variable: Any) -> None:
+    graph = get_default_graph()
+    collections = get_variable_collections(variables_collections, name) or ()
+    for collection in [collections] if isinstance(collections, str) else collections:
+        known = graph.get_collection_ref(collection)
+        for each in variable if isinstance(variable, PartitionedVariable) else [variable]:
+            if all(other is not each for other in known):
+                known.append(each)
+
+
+def _collect_variables(variables_collections: VariablesCollections | None, layer: Layer) -> None:
+    """Add what a layer uses as its variables to collections: a list for all, or by the names in `_COLLECTED`."""
+    for attribute, name in _COLLECTED.items():
+        if variables_collections and (variable := getattr(layer, attribute, None)) is not None:
+            _collect_variable(variables_collections, name, variable)
 
 
 Normalizer = Callable[..., Tensor]
@@ -84,7 +98,7 @@ VariablesCollections = CollectionNames | dict[str, CollectionNames]
 
 def _run(layer: Layer, inputs: TensorLike, collections: VariablesCollections | None) -> Any:
     outputs = layer(inputs)
-    _collect_variables(collections, layer.variables)
+    _collect_variables(collections, layer)
     return outputs
 
 
@@ -557,7 +571,7 @@ def batch_norm(
             _reuse=reuse,
         )
         outputs = layer(inputs, training=is_training)
-        _collect_variables(variables_collections, layer.variables)
+        _collect_variables(variables_collections, layer)
         if layer.pending and updates_collections is None:
             with get_default_graph().control_dependencies(layer.pending):
                 outputs = array_ops.identity(outputs)
@@ -598,6 +612,6 @@ def bias_add(
         biases = model_variable(
             "biases", [size], inputs.dtype, initializer=initializer, regularizer=regularizer, trainable=trainable
         )
-        _collect_variables(variables_collections, [biases])
+        _collect_variable(variables_collections, "biases", biases)
         outputs = nn_ops.bias_add(inputs, biases, data_format)
         return _finish(outputs, None, None, activation_fn, outputs_collections)

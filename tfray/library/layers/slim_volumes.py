@@ -13,6 +13,7 @@ from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.convolution_layers import Conv3D, per_axis
 from tfray.library.layers.model_variables import model_variable
 from tfray.library.layers.slim_layers import GLOROT, Normalizer, VariablesCollections, collect, convolve
+from tfray.library.layers.slim_utils import get_variable_collections
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -209,7 +210,7 @@ def group_norm(
         activation_fn: Function that is applied to the outputs, or None.
         param_initializers: Initializers by name, ``beta`` and ``gamma``; by default 0 and 1.
         reuse: Use the variables of an earlier layer of that scope.
-        variables_collections: Accepted for TensorFlow 1's sake.
+        variables_collections: Collections for the variables: a list, or lists by ``beta`` and ``gamma``.
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change the variables.
         scope: Name of the variable scope, or the scope.
@@ -233,7 +234,12 @@ def group_norm(
         def parameter(name: str, default: Any) -> Tensor:
             """The variable `name`, with a dimension for groups, in a shape that broadcasts to the inputs."""
             value = model_variable(
-                name, [channels], inputs.dtype, initializer=given.get(name, default), trainable=trainable
+                name,
+                [channels],
+                inputs.dtype,
+                initializer=given.get(name, default),
+                trainable=trainable,
+                collections=get_variable_collections(variables_collections, name),
             )
             return array_ops.reshape(value, [1] * channel + [groups, channels // groups] + [1] * (rank - channel - 1))
 

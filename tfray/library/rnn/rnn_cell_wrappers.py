@@ -18,6 +18,7 @@ from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.variable_scope import ScopeLike, get_variable, get_variable_scope, variable_scope
 from tfray.library.variables.variable_store import Reuse
+from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import linalg_ops
 from tfray.ops.math.transcendental_ops import sigmoid
@@ -202,14 +203,16 @@ def _kept(keep_prob: Tensor, noise: Tensor) -> Tensor:
 
 
 def _probability(value: Any, what: str) -> Any:
+    if isinstance(value, Variable):
+        return value
     known = constant_value(value) if isinstance(value, Tensor) else value
-    if known is not None and not isinstance(known, Tensor) and not 0.0 < float(known) <= 1.0:
+    if known is not None and not 0.0 < float(known) <= 1.0:
         raise ValueError(f"DropoutWrapper: {what} is {float(known)}, expected a number above 0 and at most 1")
     return value
 
 
 def _drops(probability: Any) -> bool:
-    return isinstance(probability, Tensor) or hasattr(probability, "handle") or float(probability) < 1.0
+    return isinstance(probability, (Tensor, Variable)) or float(probability) < 1.0
 
 
 def _is_no_memory(part: Any) -> Any:

@@ -156,6 +156,8 @@ class VariableScope:
         initializer = self.initializer if initializer is None else initializer
         if dtype is not None and initializer is not None and not callable(initializer):
             _check_value_dtype(full_name, initializer, as_dtype(dtype))
+        if trainable is None:  # custom getters ask it
+            trainable = synchronization is not VariableSynchronization.ON_READ
         request = VariableRequest(
             name=full_name,
             shape=shape,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.indexed_slices import IndexedSlices
 from tfray.ops.arrays import array_ops, grouping_ops
-from tfray.ops.state import state_ops, training_ops
-from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
+from tfray.ops.state import sparse_state_ops, state_ops, training_ops
+from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer, deduplicated
 
 
 class AdamOptimizer(Optimizer):
@@ -81,15 +81,28 @@ class AdamOptimizer(Optimizer):
         rate, beta1, beta2, epsilon = map(as_var, (self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t))
         return beta1_power, beta2_power, rate, beta1, beta2, epsilon
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
-        return training_ops.apply_adam(var, m, v, *self._scalars(var), grad)
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
+        if indices is None:
+            m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+            return training_ops.apply_adam(var, m, v, *self._scalars(var), gradient)
+        if type(self)._apply_sparse_shared is not AdamOptimizer._apply_sparse_shared:
+            # That of a program need not know that rows of equal indices add up.
+            gradient, indices = deduplicated(gradient, indices)
+        return self._apply_sparse_shared(gradient, var, indices, sparse_state_ops.scatter_add)
 
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+    def _apply_sparse_shared(
+        self, grad: Tensor, var: Any, indices: Tensor, scatter_add: Callable[[Any, Any, Any], Any]
+    ) -> Any:
+        """Return the operation that updates `var` by some rows; programs that derive from Adam override it.
+
+        Args:
+            grad: The gradients of the rows.
+            var: The variable.
+            indices: Which rows they are.
+            scatter_add: A function that adds rows to a variable: ``function(variable, indices, rows)``.
+        """
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
-        return training_ops.sparse_apply_adam(
-            var, m, v, *self._scalars(var), grad.values, grad.indices, lazy=self._lazy
-        )
+        return training_ops.sparse_apply_adam(var, m, v, *self._scalars(var), grad, indices, lazy=self._lazy)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         powers = self._get_beta_accumulators()

@@ -14,7 +14,7 @@ from tfray.ops.math import math_ops
 from tfray.ops.state import training_ops
 from tfray.ops.state.sparse_state_ops import scatter_sub, scatter_update
 from tfray.training.optimizers.adam import AdamOptimizer
-from tfray.training.optimizers.optimizer import Optimizer
+from tfray.training.optimizers.optimizer import dense_shape
 
 
 class NadamOptimizer(AdamOptimizer):
@@ -37,12 +37,11 @@ class NadamOptimizer(AdamOptimizer):
     ) -> None:
         super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
 
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+    def _apply(self, var: Any, gradient: Tensor, indices: Tensor | None) -> Any:
+        if indices is not None:
+            gradient = convert_to_tensor(IndexedSlices(gradient, indices, dense_shape(var)))
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
-        return training_ops.apply_adam(var, m, v, *self._scalars(var), grad, use_nesterov=True)
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return self._apply_dense(convert_to_tensor(grad), var)
+        return training_ops.apply_adam(var, m, v, *self._scalars(var), gradient, use_nesterov=True)
 
 
 class AdaMaxOptimizer(AdamOptimizer):
@@ -80,9 +79,6 @@ class AdaMaxOptimizer(AdamOptimizer):
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         mean, largest, step = self._moved(grad, m.value(), v.value(), var)
         return group(m.assign(mean), v.assign(largest), var.assign_sub(step))
-
-    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
-        return Optimizer._apply_sparse_duplicate_indices(self, grad, var)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")

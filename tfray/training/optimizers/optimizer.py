@@ -362,7 +362,7 @@ class Optimizer:
         )
         if kind._apply is not Optimizer._apply and not takes_distinct:
             return self._apply(var, grad.values, grad.indices)
-        values, indices = _deduplicate_indexed_slices(grad.values, grad.indices)
+        values, indices = deduplicated(grad.values, grad.indices)
         return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
@@ -371,7 +371,7 @@ class Optimizer:
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
         """As `_apply_sparse_duplicate_indices`; `handle` is the variable."""
-        return self._apply_sparse_duplicate_indices(IndexedSlices(grad, indices, _dense_shape(handle)), handle)
+        return self._apply_sparse_duplicate_indices(IndexedSlices(grad, indices, dense_shape(handle)), handle)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
         """Return the operation `name_scope` that runs `update_ops`, and what is to follow them."""
@@ -407,13 +407,14 @@ def _by_handle(kind: type[Optimizer], method: str) -> bool:
     return method not in vars(first)
 
 
-def _deduplicate_indexed_slices(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+def deduplicated(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
     """Sum the rows of `values` whose indices are equal. Returns the sums and the distinct indices."""
     distinct, position = unique(indices)
     return unsorted_segment_sum(values, position, array_ops.shape(distinct)[0]), distinct
 
 
-def _dense_shape(variable: Any) -> Tensor:
+def dense_shape(variable: Any) -> Tensor:
+    """The shape of a variable, a constant where it is known."""
     if variable.shape.is_fully_defined():
         return convert_to_tensor(variable.shape.as_list())
     return state_ops.variable_shape(variable)

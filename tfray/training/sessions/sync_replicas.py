@@ -227,12 +227,12 @@ class SyncReplicasOptimizer(Optimizer):
 
 class _SyncReplicasHook(SessionRunHook):
     def __init__(self, optimizer: SyncReplicasOptimizer, is_chief: bool, num_tokens: int) -> None:
-        self._optimizer = optimizer
+        self._sync_optimizer = optimizer
         self._is_chief = is_chief
         self._num_tokens = num_tokens
 
     def begin(self) -> None:
-        optimizer = self._optimizer
+        optimizer = self._sync_optimizer
         if optimizer.local_step_init_op is None:
             raise ValueError("the hook of a SyncReplicasOptimizer needs minimize or apply_gradients before it")
         self._ready_op = optimizer.ready_for_local_init_op
