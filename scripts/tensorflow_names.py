@@ -27,6 +27,8 @@ LEFT_OUT = ("keras", "estimator", "raw_ops", "compat")
 """Parts of the public interface that are not in the list of names."""
 
 OWN_PATHS = """
+contrib.integrate.python.ops.odes *=contrib.integrate
+contrib.resampler.python.ops.resampler_ops *=contrib.resampler
 contrib.learn.python.learn.datasets *=contrib.learn.datasets
 contrib.learn.python.learn.datasets.base *=@tfray.programs.learn_datasets
 contrib.learn.python.learn.datasets.mnist *=@tfray.programs.mnist_input

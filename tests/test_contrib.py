@@ -746,3 +746,24 @@ def test_means_are_saved_in_place_of_variables(session, tmp_path):
     assert tf.train.load_variable(path, "v") == 3 and session.run(variable) == 2
     tf.train.Saver([variable]).restore(session, path)
     assert session.run(variable) == 3
+
+
+def test_modules_of_few_names(tmp_path, capsys):
+    contrib = tf.contrib
+    assert contrib.stateless.stateless_random_uniform is tf.random.stateless_uniform
+    assert contrib.quantization.quantize_v2 is tf.quantize_v2
+    assert contrib.checkpoint.CheckpointManager is tf.train.CheckpointManager
+    assert {"integrate", "resampler", "stateless"} <= set(dir(contrib))
+    tf.get_variable("weights", [2, 3])
+    analyzer = contrib.tfprof.model_analyzer
+    found = analyzer.print_model_analysis(
+        tf.get_default_graph(), tfprof_options=analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS
+    )
+    assert found.total_parameters == 6 and "weights" in capsys.readouterr().out
+
+
+def test_models_of_keras_are_saved_under_the_older_names(tmp_path):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(4,))])
+    tf.contrib.saved_model.save_keras_model(model, str(tmp_path / "model"))
+    again = tf.contrib.saved_model.load_keras_model(str(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(ROWS), model.predict(ROWS))
