@@ -139,6 +139,10 @@ from tensorflow.contrib.learn.python.learn import learn_runner, monitors
 from tensorflow.contrib.learn.python.learn.utils import saved_model_export_utils
 from tensorflow.core.protobuf import rewriter_config_pb2
 from tensorflow.contrib import image, integrate, predictor, resampler, signal, stateless
+import tensorflow.contrib.gan as tfgan
+from tensorflow.contrib.gan.python.losses.python.losses_impl import wasserstein_generator_loss
+from tensorflow.contrib.gan.python.namedtuples import GANTrainSteps
+from tensorflow.contrib.gan.python.train import RunTrainOpsHook, gan_train
 from tensorflow.contrib.integrate.python.ops.odes import odeint
 from tensorflow.contrib.resampler.python.ops import resampler_ops
 from tensorflow.contrib.tfprof import model_analyzer

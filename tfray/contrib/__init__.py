@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         factorization,
         feature_column,
         framework,
+        gan,
         image,
         layers,
         learn,
@@ -56,9 +57,9 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
-    "feature_column", "framework", "image", "integrate", "layers", "learn", "legacy_seq2seq", "lookup", "losses",
-    "metrics", "nn", "opt", "quantization", "resampler", "rnn", "saved_model", "seq2seq", "slim", "sparsemax",
-    "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
+    "feature_column", "framework", "gan", "image", "integrate", "layers", "learn", "legacy_seq2seq", "lookup",
+    "losses", "metrics", "nn", "opt", "quantization", "resampler", "rnn", "saved_model", "seq2seq", "slim",
+    "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfray.config import ConfigProto, RunOptions
 from tfray.errors import AbortedError, InvalidArgumentError, OutOfRangeError
@@ -28,11 +28,14 @@ from tfray.training.threads.global_step import get_or_create_global_step
 
 __all__ = ["create_train_op", "train", "train_step"]
 
+_GLOBAL_STEP: Final = 0
+"""Stands for the graph's own global step, as in TensorFlow; None for none."""
+
 
 def create_train_op(
     total_loss: Any,
     optimizer: Any,
-    global_step: Any = None,
+    global_step: Any = _GLOBAL_STEP,
     update_ops: Sequence[Any] | None = None,
     variables_to_train: Sequence[Any] | None = None,
     transform_grads_fn: Callable[[Any], Any] | None = None,
@@ -48,7 +51,8 @@ def create_train_op(
     Args:
         total_loss: Scalar, the loss.
         optimizer: The optimizer.
-        global_step: The global step; when None, that of the graph, which is created if there is none.
+        global_step: The global step; by default that of the graph, which is created if there is none. None counts
+            nothing.
         update_ops: Operations to run before the loss is computed; ``GraphKeys.UPDATE_OPS`` when None.
         variables_to_train: Variables to update; the trainable ones when None.
         transform_grads_fn: Function from pairs of gradient and variable to such pairs.
@@ -63,7 +67,7 @@ def create_train_op(
         The loss, whose evaluation makes the step.
     """
     graph = get_default_graph()
-    step = get_or_create_global_step() if global_step is None else global_step
+    step = get_or_create_global_step() if global_step is _GLOBAL_STEP else global_step
     updates = graph.get_collection(GraphKeys.UPDATE_OPS) if update_ops is None else list(update_ops)
     loss = convert_to_tensor(total_loss)
     if updates:
