@@ -32,6 +32,7 @@ contrib.gan.python.losses.python.tuple_losses_impl *=contrib.gan.losses
 contrib.gan.python.namedtuples *=contrib.gan.namedtuples
 contrib.gan.python.train *=contrib.gan
 contrib.integrate.python.ops.odes *=contrib.integrate
+contrib.quantize.python.quantize_graph *=contrib.quantize
 contrib.resampler.python.ops.resampler_ops *=contrib.resampler
 contrib.learn.python.learn.datasets *=contrib.learn.datasets
 contrib.learn.python.learn.datasets.base *=@tfray.programs.learn_datasets

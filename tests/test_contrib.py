@@ -767,3 +767,15 @@ def test_models_of_keras_are_saved_under_the_older_names(tmp_path):
     tf.contrib.saved_model.save_keras_model(model, str(tmp_path / "model"))
     again = tf.contrib.saved_model.load_keras_model(str(tmp_path / "model"))
     np.testing.assert_array_equal(again.predict(ROWS), model.predict(ROWS))
+
+
+def test_channels_are_convolved_by_themselves(session):
+    images = tf.constant(IMAGES)
+    found = slim.separable_conv2d(images, None, 3, 2, stride=2, activation_fn=None, scope="each")
+    assert [v.op.name for v in slim.get_model_variables()] == ["each/depthwise_weights", "each/biases"]
+    assert found.shape.as_list() == [2, 4, 4, 6] and found.op.name == "each/BiasAdd"
+    expected = tf.nn.depthwise_conv2d(images, slim.get_model_variables()[0], [1, 2, 2, 1], "SAME")
+    session.run(tf.global_variables_initializer())
+    np.testing.assert_allclose(*session.run([found, expected]), atol=1e-6)
+    normalized = slim.separable_conv2d(images, None, 3, normalizer_fn=slim.batch_norm, scope="other")
+    assert normalized.shape.as_list() == [2, 8, 8, 3] and normalized.op.type == "Relu"

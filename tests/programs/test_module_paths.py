@@ -144,6 +144,7 @@ from tensorflow.contrib.gan.python.losses.python.losses_impl import wasserstein_
 from tensorflow.contrib.gan.python.namedtuples import GANTrainSteps
 from tensorflow.contrib.gan.python.train import RunTrainOpsHook, gan_train
 from tensorflow.contrib.integrate.python.ops.odes import odeint
+from tensorflow.contrib.quantize.python.quantize_graph import create_eval_graph
 from tensorflow.contrib.resampler.python.ops import resampler_ops
 from tensorflow.contrib.tfprof import model_analyzer
 from tensorflow.python.ops.gen_string_ops import regex_full_match, static_regex_replace

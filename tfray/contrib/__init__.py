@@ -31,8 +31,10 @@ if TYPE_CHECKING:
         lookup,
         losses,
         metrics,
+        model_pruning,
         nn,
         opt,
+        quantize,
         rnn,
         seq2seq,
         slim,
@@ -58,18 +60,19 @@ if TYPE_CHECKING:
 __all__ = [
     "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
     "feature_column", "framework", "gan", "image", "integrate", "layers", "learn", "legacy_seq2seq", "lookup",
-    "losses", "metrics", "nn", "opt", "quantization", "resampler", "rnn", "saved_model", "seq2seq", "slim",
-    "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
+    "losses", "metrics", "model_pruning", "nn", "opt", "quantization", "quantize", "resampler", "rnn",
+    "saved_model", "seq2seq", "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof",
+    "tpu", "training", "util",
 ]
 # fmt: on
 
 ALIASES: Final = ("keras", "signal")
 """Modules of TensorFlow 1 that are those of this name in `tf`."""
 
-_ALIASES_FOLDER: Final = ("checkpoint", "integrate", "quantization", "resampler", "saved_model", "stateless", "tfprof")
+_SMALL: Final = ("checkpoint", "integrate", "quantization", "resampler", "saved_model", "stateless", "tfprof")
 
 ELSEWHERE: Final = {
-    **{name: f"tfray.contrib.aliases.{name}" for name in _ALIASES_FOLDER},
+    **{name: f"tfray.contrib.aliases.{name}" for name in _SMALL},
     "graph_editor": "tfray.programs.graph_editor",
     "predictor": "tfray.programs.predictor",
     "summary": "tfray.training.sessions.step_summaries",
@@ -77,7 +80,6 @@ ELSEWHERE: Final = {
 """Modules that lie elsewhere."""
 
 REPLACEMENTS: Final = {
-    "quantize": "tf.quantization",
     "tensorrt": "plain sessions",
 }
 """Modules of TensorFlow 1 that do not exist here, and what to use instead."""

@@ -392,7 +392,8 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
 
     def as_plain(self) -> PlainGraph:
         """This graph as plain data."""
-        return PlainGraph([op.as_plain() for op in self.get_operations()], seed=self.seed)
+        ops = tensor_operators.in_order(self) if self.extra(tensor_operators.REWIRED, list) else self.get_operations()
+        return PlainGraph([op.as_plain() for op in ops], seed=self.seed)
 
     def as_graph_def(self, from_version: None = None, add_shapes: bool = False) -> Any:
         """This graph as a message of TensorFlow's, a `tf.GraphDef`.
