@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tfray.contrib.aliases import (
         checkpoint,
         integrate,
+        memory_stats,
         quantization,
         resampler,
         saved_model,
@@ -60,19 +61,29 @@ if TYPE_CHECKING:
 __all__ = [
     "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
     "feature_column", "framework", "gan", "image", "integrate", "layers", "learn", "legacy_seq2seq", "lookup",
-    "losses", "metrics", "model_pruning", "nn", "opt", "quantization", "quantize", "resampler", "rnn",
-    "saved_model", "seq2seq", "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof",
-    "tpu", "training", "util",
+    "losses", "memory_stats", "metrics", "model_pruning", "nn", "opt", "quantization", "quantize", "resampler",
+    "rnn", "saved_model", "seq2seq", "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard",
+    "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 
 ALIASES: Final = ("keras", "signal")
 """Modules of TensorFlow 1 that are those of this name in `tf`."""
 
-_SMALL: Final = ("checkpoint", "integrate", "quantization", "resampler", "saved_model", "stateless", "tfprof")
+_SMALL: Final = (
+    "checkpoint",
+    "integrate",
+    "memory_stats",
+    "quantization",
+    "resampler",
+    "saved_model",
+    "stateless",
+    "tfprof",
+)
 
 ELSEWHERE: Final = {
     **{name: f"tfray.contrib.aliases.{name}" for name in _SMALL},
+    "copy_graph": "tfray.programs.copy_graph",
     "graph_editor": "tfray.programs.graph_editor",
     "predictor": "tfray.programs.predictor",
     "summary": "tfray.training.sessions.step_summaries",

@@ -75,7 +75,8 @@ class Pruning:
     def __init__(
         self, spec: Any = None, global_step: TensorLike | None = None, sparsity: TensorLike | None = None
     ) -> None:
-        self._spec: Any = spec or get_pruning_hparams()
+        settings: Any = spec or get_pruning_hparams()
+        self._spec = settings
         self._validate()
         step = get_or_create_global_step() if global_step is None else global_step
         self._step = array_ops.cast(convert_to_tensor(step), dtypes.int32)
