@@ -85,6 +85,7 @@ ELSEWHERE: Final = {
     **{name: f"tfray.contrib.aliases.{name}" for name in _SMALL},
     "copy_graph": "tfray.programs.copy_graph",
     "graph_editor": "tfray.programs.graph_editor",
+    "kernel_methods": "tfray.programs.kernel_methods",
     "predictor": "tfray.programs.predictor",
     "summary": "tfray.training.sessions.step_summaries",
 }
