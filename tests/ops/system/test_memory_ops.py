@@ -13,7 +13,7 @@ from tfray.contrib import memory_stats
 def test_memory_of_a_process(session):
     told = [memory_stats.BytesInUse(), memory_stats.MaxBytesInUse(), memory_stats.BytesLimit()]
     assert [(each.dtype, each.shape.as_list()) for each in told] == [(tf.int64, [])] * 3
-    used, most, limit = session.run(told)
+    used, most, limit = (session.run(each) for each in told)
     assert 1e6 < used <= most < limit == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
