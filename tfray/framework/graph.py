@@ -392,8 +392,7 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
 
     def as_plain(self) -> PlainGraph:
         """This graph as plain data."""
-        ops = tensor_operators.in_order(self) if self.extra(tensor_operators.REWIRED, list) else self.get_operations()
-        return PlainGraph([op.as_plain() for op in ops], seed=self.seed)
+        return PlainGraph([op.as_plain() for op in tensor_operators.in_order(self)], seed=self.seed)
 
     def as_graph_def(self, from_version: None = None, add_shapes: bool = False) -> Any:
         """This graph as a message of TensorFlow's, a `tf.GraphDef`.

@@ -165,11 +165,13 @@ REWIRED: Final = "rewired"
 
 
 def in_order(graph: Any) -> list[Any]:
-    """The operations of a graph that was rewired, each behind those that it needs, and otherwise as they were made.
+    """The operations of a graph, each behind those that it needs, and otherwise as they were made.
 
     Raises:
         InvalidArgumentError: Some need one another.
     """
+    if not graph.extra(REWIRED, list):
+        return list(graph.get_operations())
     done: dict[Any, None] = {}
     entered: set[Any] = set()
     for first in graph.get_operations():

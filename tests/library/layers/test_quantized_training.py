@@ -125,6 +125,19 @@ def test_inference_restores_what_training_has_learned(tmp_path):
     np.testing.assert_allclose(results[1], results[0], atol=1e-6)
 
 
+def test_a_rewritten_graph_is_frozen(session):
+    rows = tf.placeholder(tf.float32, [None, 4], name="rows")
+    end = tf.identity(dense(rows), name="end")
+    quantize.create_eval_graph()
+    session.run(tf.global_variables_initializer())
+    expected = session.run(end, {rows: ROWS})
+    frozen = tf.graph_util.convert_variables_to_constants(session, tf.get_default_graph().as_graph_def(), ["end"])
+    with tf.Graph().as_default(), tf.Session() as other:
+        tf.import_graph_def(frozen, name="")
+        np.testing.assert_allclose(other.run("end:0", {"rows:0": ROWS}), expected, atol=1e-6)
+    assert [node.op for node in frozen.node].count("FakeQuantWithMinMaxVars") == 2
+
+
 def test_rounding_begins_after_a_delay(session):
     end = tf.identity(dense(tf.constant(ROWS)))
     quantize.create_training_graph(quant_delay=3)
