@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tfray.formats.holder import process_memory
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, not_differentiable, on_every_device, register
@@ -30,18 +31,6 @@ def bytes_limit(name: str | None = None) -> Tensor:
 def max_bytes_in_use(name: str | None = None) -> Tensor:
     """The most memory that the device has used, an int64 scalar."""
     return add_op(MAX_BYTES_IN_USE, name=name)
-
-
-def _of_process(field: str) -> int:
-    """A size in bytes that Linux tells of this process; where there is no such file, the largest that it ever had."""
-    try:
-        with open("/proc/self/status", encoding="ascii") as file:
-            told = dict(line.split(":", 1) for line in file)
-        return int(told[field].split()[0]) * 1024
-    except FileNotFoundError:
-        import resource  # not on Windows
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _define(name: str, of_pool: Callable[[KernelContext], int], of_process: Callable[[], int]) -> OpDef:
@@ -67,9 +56,9 @@ def _limit_of_pool(ctx: KernelContext) -> int:
 
 
 BYTES_IN_USE = _define(
-    "BytesInUse", lambda ctx: ctx.xp.get_default_memory_pool().used_bytes(), lambda: _of_process("VmRSS")
+    "BytesInUse", lambda ctx: ctx.xp.get_default_memory_pool().used_bytes(), lambda: process_memory("VmRSS")
 )
 BYTES_LIMIT = _define("BytesLimit", _limit_of_pool, lambda: os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 MAX_BYTES_IN_USE = _define(
-    "MaxBytesInUse", lambda ctx: ctx.xp.get_default_memory_pool().total_bytes(), lambda: _of_process("VmHWM")
+    "MaxBytesInUse", lambda ctx: ctx.xp.get_default_memory_pool().total_bytes(), lambda: process_memory("VmHWM")
 )
