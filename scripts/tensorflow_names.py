@@ -27,6 +27,13 @@ LEFT_OUT = ("keras", "estimator", "raw_ops", "compat")
 """Parts of the public interface that are not in the list of names."""
 
 OWN_PATHS = """
+contrib.gan.python.losses.python.losses_impl *=contrib.gan.losses.wargs
+contrib.gan.python.losses.python.tuple_losses_impl *=contrib.gan.losses
+contrib.gan.python.namedtuples *=contrib.gan.namedtuples
+contrib.gan.python.train *=contrib.gan
+contrib.integrate.python.ops.odes *=contrib.integrate
+contrib.quantize.python.quantize_graph *=contrib.quantize
+contrib.resampler.python.ops.resampler_ops *=contrib.resampler
 contrib.learn.python.learn.datasets *=contrib.learn.datasets
 contrib.learn.python.learn.datasets.base *=@tfray.programs.learn_datasets
 contrib.learn.python.learn.datasets.mnist *=@tfray.programs.mnist_input

@@ -828,3 +828,36 @@ def test_legacy_dense_layers():
     np.testing.assert_allclose(first, x @ values[0] + 1, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(second, np.maximum(ROWS @ values[2], 0), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(third, np.tanh(ROWS @ values[4]), rtol=1e-5, atol=1e-6)
+
+
+def test_modules_of_few_names(tmp_path, capsys):
+    contrib = tf.contrib
+    assert contrib.stateless.stateless_random_uniform is tf.random.stateless_uniform
+    assert contrib.quantization.quantize_v2 is tf.quantize_v2
+    assert contrib.checkpoint.CheckpointManager is tf.train.CheckpointManager
+    assert {"integrate", "resampler", "stateless"} <= set(dir(contrib))
+    tf.get_variable("weights", [2, 3])
+    analyzer = contrib.tfprof.model_analyzer
+    found = analyzer.print_model_analysis(
+        tf.get_default_graph(), tfprof_options=analyzer.TRAINABLE_VARS_PARAMS_STAT_OPTIONS
+    )
+    assert found.total_parameters == 6 and "weights" in capsys.readouterr().out
+
+
+def test_models_of_keras_are_saved_under_the_older_names(tmp_path):
+    model = tf.keras.Sequential([tf.keras.layers.Dense(2, input_shape=(4,))])
+    tf.contrib.saved_model.save_keras_model(model, str(tmp_path / "model"))
+    again = tf.contrib.saved_model.load_keras_model(str(tmp_path / "model"))
+    np.testing.assert_array_equal(again.predict(ROWS), model.predict(ROWS))
+
+
+def test_channels_are_convolved_by_themselves(session):
+    images = tf.constant(IMAGES)
+    found = slim.separable_conv2d(images, None, 3, 2, stride=2, activation_fn=None, scope="each")
+    assert [v.op.name for v in slim.get_model_variables()] == ["each/depthwise_weights", "each/biases"]
+    assert found.shape.as_list() == [2, 4, 4, 6] and found.op.name == "each/BiasAdd"
+    expected = tf.nn.depthwise_conv2d(images, slim.get_model_variables()[0], [1, 2, 2, 1], "SAME")
+    session.run(tf.global_variables_initializer())
+    np.testing.assert_allclose(*session.run([found, expected]), atol=1e-6)
+    normalized = slim.separable_conv2d(images, None, 3, normalizer_fn=slim.batch_norm, scope="other")
+    assert normalized.shape.as_list() == [2, 8, 8, 3] and normalized.op.type == "Relu"

@@ -86,16 +86,7 @@ def _transformed(images: Tensor, rows: Tensor, interpolation: str, output_shape:
         # Halves go away from 0, as in C.
         result = _pixels(images, _away(from_y), _away(from_x), seen)
     else:
-        floor_x, floor_y = math_ops.floor(from_x), math_ops.floor(from_y)
-        right, down = array_ops.expand_dims(from_x - floor_x, 3), array_ops.expand_dims(from_y - floor_y, 3)
-        values = array_ops.cast(images, places)
-        upper = (1 - right) * _pixels(values, floor_y, floor_x, seen) + right * _pixels(
-            values, floor_y, floor_x + 1, seen
-        )
-        lower = (1 - right) * _pixels(values, floor_y + 1, floor_x, seen) + right * _pixels(
-            values, floor_y + 1, floor_x + 1, seen
-        )
-        result = array_ops.cast((1 - down) * upper + down * lower, images.dtype)
+        result = _between(images, from_y, from_x, seen)
     known = images.shape.as_list()
     if output_shape is not None:
         known[1:3] = [None, None] if isinstance(output_shape, Tensor) else as_shape(output_shape).as_list()
@@ -120,6 +111,53 @@ def _pixels(images: Tensor, rows: Tensor, columns: Tensor, seen: Tensor) -> Tens
     column = array_ops.cast(clip_by_value(columns, 0.0, last_column), dtypes.int32)
     found = gather_nd(images, array_ops.stack([image, row, column], axis=3))
     return found * array_ops.cast(array_ops.expand_dims(is_inside, 3), images.dtype)
+
+
+def _between(images: Tensor, rows: Tensor, columns: Tensor, seen: Tensor) -> Tensor:
+    """Images at coordinates between their pixels: the mean of four by their distances."""
+    values, floor_y, floor_x = array_ops.cast(images, rows.dtype), math_ops.floor(rows), math_ops.floor(columns)
+    right, down = array_ops.expand_dims(columns - floor_x, 3), array_ops.expand_dims(rows - floor_y, 3)
+    upper = (1 - right) * _pixels(values, floor_y, floor_x, seen) + right * _pixels(values, floor_y, floor_x + 1, seen)
+    lower = (1 - right) * _pixels(values, floor_y + 1, floor_x, seen) + right * _pixels(
+        values, floor_y + 1, floor_x + 1, seen
+    )
+    return array_ops.cast((1 - down) * upper + down * lower, images.dtype)
+
+
+def resampler(data: TensorLike, warp: TensorLike, name: str = "resampler") -> Tensor:
+    """Values of images at places between their pixels: the mean of four by their distances.
+
+    An image goes on as 0 outside. Images and places have gradients.
+
+    Args:
+        data: Images ``[batch, height, width, channels]``, a float dtype.
+        warp: Places ``(x, y)``, shape ``[batch, ..., 2]``, of the same dtype: x along the width, y along the height.
+        name: Name of the operations.
+
+    Returns:
+        Shape ``[batch, ..., channels]``, the same dtype.
+
+    Raises:
+        InvalidArgumentError: The ranks or sizes are others.
+    """
+    with get_default_graph().name_scope(name or "resampler"):
+        data = convert_to_tensor(data, name="data")
+        warp = convert_to_tensor(warp, data.dtype, name="warp")
+        known = data.shape.with_rank_at_most(4).as_list() if data.shape.rank is not None else [None] * 4
+        if len(known) != 4 or warp.shape.rank in (0, 1) or not warp.shape[-1:].is_compatible_with([2]):
+            raise InvalidArgumentError(
+                f"resampler: data of shape {data.shape} and warp of {warp.shape}, expected [batch, height, width, "
+                "channels] and [batch, ..., 2]"
+            )
+        places = dtypes.float64 if data.dtype is dtypes.float64 else dtypes.float32
+        batch = array_ops.shape(data)[0]
+        points = array_ops.cast(array_ops.reshape(warp, array_ops.stack([batch, 1, -1, 2])), places)
+        values = _between(data, points[..., 1], points[..., 0], array_ops.ones_like(points[..., 0]))
+        sizes = array_ops.concat([array_ops.shape(warp)[:-1], array_ops.shape(data)[3:]], 0)
+        result = array_ops.reshape(values, sizes)
+        if warp.shape.rank is not None:
+            result.set_shape([*warp.shape.as_list()[:-1], known[3]])
+        return result
 
 
 def rotate(images: TensorLike, angles: TensorLike, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:

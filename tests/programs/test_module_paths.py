@@ -144,7 +144,15 @@ from tensorflow.contrib.slim.python.slim.nets.resnet_v1 import bottleneck, resne
 from tensorflow.contrib.learn.python.learn import learn_runner, monitors
 from tensorflow.contrib.learn.python.learn.utils import saved_model_export_utils
 from tensorflow.core.protobuf import rewriter_config_pb2
-from tensorflow.contrib import image, predictor, signal
+from tensorflow.contrib import image, integrate, predictor, resampler, signal, stateless
+import tensorflow.contrib.gan as tfgan
+from tensorflow.contrib.gan.python.losses.python.losses_impl import wasserstein_generator_loss
+from tensorflow.contrib.gan.python.namedtuples import GANTrainSteps
+from tensorflow.contrib.gan.python.train import RunTrainOpsHook, gan_train
+from tensorflow.contrib.integrate.python.ops.odes import odeint
+from tensorflow.contrib.quantize.python.quantize_graph import create_eval_graph
+from tensorflow.contrib.resampler.python.ops import resampler_ops
+from tensorflow.contrib.tfprof import model_analyzer
 from tensorflow.python.ops.gen_string_ops import regex_full_match, static_regex_replace
 from tensorflow.python.ops.lookup_ops import IdTableWithHashBuckets, index_table_from_file
 from tensorflow.python.ops.string_ops import string_split, string_split_v2

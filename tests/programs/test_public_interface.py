@@ -48,6 +48,7 @@ def test_differences_for_good_are_there(name):
         ("tf.contrib.tpu.cross_replica_sum", "CPUs and GPUs"),
         ("tf.autograph", "tf.cond"),
         ("tf.contrib.eager", "tf.Session"),
+        ("tf.contrib.gan.eval.run_inception", "classifier_score"),
         ("tf.contrib.boosted_trees", "scikit-learn"),
         ("tf.train.sdca_optimizer", "FtrlOptimizer"),
         ("tf.train.SdcaOptimizer", "FtrlOptimizer"),

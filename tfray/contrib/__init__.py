@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         factorization,
         feature_column,
         framework,
+        gan,
         image,
         layers,
         learn,
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
         lookup,
         losses,
         metrics,
+        model_pruning,
         nn,
         opt,
+        quantize,
         rnn,
         seq2seq,
         slim,
@@ -43,28 +46,52 @@ if TYPE_CHECKING:
         training,
         util,
     )
+    from tfray.contrib.aliases import (
+        checkpoint,
+        integrate,
+        memory_stats,
+        quantization,
+        resampler,
+        saved_model,
+        stateless,
+        tfprof,
+    )
 
 # fmt: off
 __all__ = [
-    "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization", "feature_column",
-    "framework", "image", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "metrics", "nn", "opt", "rnn",
-    "seq2seq", "slim", "sparsemax", "staging", "tensor_forest", "tensorboard", "tpu", "training", "util",
+    "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
+    "feature_column", "framework", "gan", "image", "integrate", "layers", "learn", "legacy_seq2seq", "lookup",
+    "losses", "memory_stats", "metrics", "model_pruning", "nn", "opt", "quantization", "quantize", "resampler",
+    "rnn", "saved_model", "seq2seq", "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard",
+    "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 
 ALIASES: Final = ("keras", "signal")
 """Modules of TensorFlow 1 that are those of this name in `tf`."""
 
+_SMALL: Final = (
+    "checkpoint",
+    "integrate",
+    "memory_stats",
+    "quantization",
+    "resampler",
+    "saved_model",
+    "stateless",
+    "tfprof",
+)
+
 ELSEWHERE: Final = {
+    **{name: f"tfray.contrib.aliases.{name}" for name in _SMALL},
+    "copy_graph": "tfray.programs.copy_graph",
     "graph_editor": "tfray.programs.graph_editor",
+    "kernel_methods": "tfray.programs.kernel_methods",
     "predictor": "tfray.programs.predictor",
     "summary": "tfray.training.sessions.step_summaries",
 }
 """Modules that lie elsewhere."""
 
 REPLACEMENTS: Final = {
-    "quantize": "tf.quantization",
-    "saved_model": "tf.saved_model",
     "tensorrt": "plain sessions",
 }
 """Modules of TensorFlow 1 that do not exist here, and what to use instead."""
@@ -73,8 +100,6 @@ REPLACEMENTS: Final = {
 if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not exist
 
     def __getattr__(name: str) -> Any:
-        if name in __all__:
-            return importlib.import_module(f"{__name__}.{name}")
         if name in ALIASES:
             return load("tfray", name)
         if name in ELSEWHERE:
@@ -82,6 +107,8 @@ if not TYPE_CHECKING:  # to type checkers, a name that is not listed does not ex
             publish(module, f"contrib.{name}")
             globals()[name] = module
             return module
+        if name in __all__:
+            return importlib.import_module(f"{__name__}.{name}")
         if name in REPLACEMENTS:
             raise AttributeError(f"tf.contrib.{name} does not exist in tfray: use {REPLACEMENTS[name]} instead")
         raise absent(f"contrib.{name}", __all__)

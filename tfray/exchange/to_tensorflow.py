@@ -37,6 +37,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.op_def import OpDef, lookup, registered_ops, variant_name
+from tfray.framework.tensor_operators import in_order
 from tfray.ops.arrays.slice_ops import key_items
 
 
@@ -49,7 +50,7 @@ def to_tensorflow(graph: Graph, add_shapes: bool = False) -> GraphDef:
     """
     message = with_marks(GraphDef())
     message.versions.producer, message.versions.min_consumer = graph.versions or (PRODUCER, 0)
-    ops = graph.get_operations()
+    ops = in_order(graph)
     constant_bytes = sum(op.attrs["value"].nbytes for op in ops if op.type == "Const")
     contents = Contents() if constant_bytes >= WORTHWHILE_BYTES else None
     body = Body(message.node, message, False, contents, taken={op.name for op in ops})

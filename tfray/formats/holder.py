@@ -1,4 +1,4 @@
-"""Records of the process that made a file, from which other processes can tell whether it still runs."""
+"""What a process tells of itself: records in a file, by which others know whether it still runs, and its memory."""
 
 from __future__ import annotations
 
@@ -124,3 +124,19 @@ def _exists(process: int) -> bool:
     except PermissionError:
         return True  # somebody else's
     return True
+
+
+def process_memory(field: str) -> int:
+    """A size in bytes that Linux tells of this process; where there is no such file, the largest that it ever had.
+
+    Args:
+        field: ``VmRSS``, the memory that it has, or ``VmHWM``, the most that it ever had.
+    """
+    try:
+        with open("/proc/self/status", encoding="ascii") as file:
+            told = dict(line.split(":", 1) for line in file)
+        return int(told[field].split()[0]) * 1024
+    except FileNotFoundError:
+        import resource  # not on Windows
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -392,7 +392,7 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
 
     def as_plain(self) -> PlainGraph:
         """This graph as plain data."""
-        return PlainGraph([op.as_plain() for op in self.get_operations()], seed=self.seed)
+        return PlainGraph([op.as_plain() for op in tensor_operators.in_order(self)], seed=self.seed)
 
     def as_graph_def(self, from_version: None = None, add_shapes: bool = False) -> Any:
         """This graph as a message of TensorFlow's, a `tf.GraphDef`.

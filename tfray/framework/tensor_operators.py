@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec, canonical_name
 from tfray.framework.tensor_shape import TensorShape
@@ -161,6 +162,30 @@ _GRADIENT = "_gradient_op_type"
 
 REWIRED: Final = "rewired"
 """Key of a graph's list of operations whose inputs were changed: they may be older than what they take."""
+
+
+def in_order(graph: Any) -> list[Any]:
+    """The operations of a graph, each behind those that it needs, and otherwise as they were made.
+
+    Raises:
+        InvalidArgumentError: Some need one another.
+    """
+    if not graph.extra(REWIRED, list):
+        return list(graph.get_operations())
+    done: dict[Any, None] = {}
+    entered: set[Any] = set()
+    for first in graph.get_operations():
+        waiting = [first]
+        while waiting:
+            op = waiting[-1]
+            needed = [each for each in (*(tensor.op for tensor in op.inputs), *op.control_inputs) if each not in done]
+            entered.add(op)
+            if any(each in entered for each in needed):
+                raise InvalidArgumentError(f"operation {op.name!r} needs itself, by way of others")
+            waiting += needed
+            if not needed:
+                done[waiting.pop()] = None
+    return list(done)
 
 
 class TensorInnerNames:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 import tfray as tf
 from tfray.contrib import image
+from tfray.contrib.resampler import resampler
 from tfray.errors import InvalidArgumentError
 
 IMAGES = np.random.default_rng(0).integers(0, 100, size=(2, 5, 6, 2)).astype(np.float32)
@@ -89,3 +91,45 @@ def test_sizes_that_are_not_known(session):
 def test_what_is_no_transform(make, match):
     with pytest.raises((InvalidArgumentError, ValueError), match=match):
         make()
+
+
+def test_values_between_pixels(session):
+    random = np.random.default_rng(2)
+    data, warp = random.normal(size=(2, 4, 5, 3)), random.uniform(-1.5, 5.5, size=(2, 3, 6, 2))
+    values = resampler(tf.constant(data), tf.constant(warp))
+    assert values.shape.as_list() == [2, 3, 6, 3]
+    padded = np.pad(data, [(0, 0), (2, 2), (2, 2), (0, 0)])
+    expected = np.empty((2, 3, 6, 3))
+    for each in range(2):
+        for channel in range(3):
+            expected[each, ..., channel] = ndimage.map_coordinates(
+                padded[each, ..., channel], warp[each, ..., ::-1].reshape(-1, 2).T + 2, order=1, cval=0
+            ).reshape(3, 6)
+    np.testing.assert_allclose(session.run(values), expected, atol=1e-12)
+
+
+def test_gradients_of_values_between_pixels(session):
+    random = np.random.default_rng(3)
+    data, warp = random.normal(size=(2, 3, 4, 2)), random.uniform(-0.9, 3.9, size=(2, 7, 2))
+    images, places = tf.placeholder(tf.float64, data.shape), tf.placeholder(tf.float64, warp.shape)
+    weights = random.normal(size=(2, 7, 2))
+    total = tf.reduce_sum(resampler(images, places) * weights)
+    found = session.run(tf.gradients(total, [images, places]), {images: data, places: warp})
+    for given, gradient, at in ((data, found[0], 0), (warp, found[1], 1)):
+        direction = 1e-6 * random.normal(size=given.shape)
+        moved = [[data, warp], [data, warp]]
+        moved[0][at], moved[1][at] = given + direction, given - direction
+        high, low = (session.run(total, {images: a, places: b}) for a, b in moved)
+        np.testing.assert_allclose(np.sum(gradient * direction), (high - low) / 2, rtol=1e-5)
+
+
+def test_places_and_images_of_unknown_size(session):
+    data, warp = tf.placeholder(tf.float32, [None, None, None, 1]), tf.placeholder(tf.float32)
+    found = session.run(resampler(data, warp), {data: NINE.reshape(1, 3, 3, 1), warp: [[[0.5, 0], [1, 1.5], [9, 9]]]})
+    np.testing.assert_allclose(found, [[[0.5], [5.5], [0]]])
+
+
+@pytest.mark.parametrize("shapes", [([3, 3, 1], [3, 2]), ([1, 3, 3, 1], [1, 3]), ([1, 3, 3, 1], [2])])
+def test_other_shapes_are_refused(shapes):
+    with pytest.raises(InvalidArgumentError, match="resampler"):
+        resampler(np.zeros(shapes[0]), np.zeros(shapes[1]))

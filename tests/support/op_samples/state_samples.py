@@ -40,6 +40,7 @@ TESTED_ELSEWHERE = {
         ],
         _STATE,
     ),
+    **dict.fromkeys(["BytesInUse", "BytesLimit", "MaxBytesInUse"], "tells of the machine: test_memory_ops.py"),
     **dict.fromkeys(
         [
             "Multinomial",

@@ -432,6 +432,28 @@ class SeparableConv2D(SeparableConvolutionLayer):
         )
 
 
+class ChannelwiseConv2D(SeparableConvolutionLayer):
+    """Convolves every channel by itself; arguments as for `SeparableConv2D`, of which `filters` follows from others."""
+
+    rank = 2
+
+    def build(self, input_shape: ShapeLike) -> None:
+        channels = self._channels(input_shape)
+        self.filters = channels * self.depth_multiplier
+        shape = [*self.kernel_size, channels, self.depth_multiplier]
+        self.depthwise_kernel = self._add_part("depthwise_kernel", shape, self._depthwise)
+        self._add_bias()
+        self.built = True
+
+    def call(self, inputs: Tensor, **kwargs: Any) -> Any:
+        strides = _four(self.strides, self._layout)
+        return self._finish(
+            depthwise_conv_ops.depthwise_conv2d(
+                inputs, self.depthwise_kernel, strides, self.padding, self.dilation_rate, data_format=self._layout
+            )
+        )
+
+
 class SeparableConv1D(SeparableConvolutionLayer):
     """The same for sequences; arguments as for `SeparableConv2D`."""
 

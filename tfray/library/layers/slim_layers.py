@@ -17,7 +17,13 @@ from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.base_layer import Layer
-from tfray.library.layers.convolution_layers import Conv1D, Conv2D, Conv2DTranspose, SeparableConv2D
+from tfray.library.layers.convolution_layers import (
+    ChannelwiseConv2D,
+    Conv1D,
+    Conv2D,
+    Conv2DTranspose,
+    SeparableConv2D,
+)
 from tfray.library.layers.core_layers import Dense
 from tfray.library.layers.model_variables import model_variable
 from tfray.library.layers.normalization_layers import BatchNormalization
@@ -158,9 +164,47 @@ def fully_connected(
         >>> tf.contrib.slim.fully_connected(tf.ones([2, 5]), 3).shape.as_list()
         [2, 3]
     """
+    return connect(
+        Dense,
+        inputs=inputs,
+        num_outputs=num_outputs,
+        activation_fn=activation_fn,
+        normalizer_fn=normalizer_fn,
+        normalizer_params=normalizer_params,
+        weights_initializer=weights_initializer,
+        weights_regularizer=weights_regularizer,
+        biases_initializer=biases_initializer,
+        biases_regularizer=biases_regularizer,
+        reuse=reuse,
+        variables_collections=variables_collections,
+        outputs_collections=outputs_collections,
+        trainable=trainable,
+        scope=scope,
+    )
+
+
+def connect(
+    kind: Callable[..., Layer],
+    *,
+    inputs: TensorLike,
+    num_outputs: int,
+    activation_fn: Activation | None,
+    normalizer_fn: Normalizer | None,
+    normalizer_params: dict[str, Any] | None,
+    weights_initializer: InitializerLike | None,
+    weights_regularizer: RegularizerFunction | None,
+    biases_initializer: InitializerLike | None,
+    biases_regularizer: RegularizerFunction | None,
+    reuse: Reuse | None,
+    variables_collections: VariablesCollections | None,
+    outputs_collections: CollectionNames | None,
+    trainable: bool,
+    scope: ScopeLike | None,
+) -> Tensor:
+    """Make and run a dense layer; arguments as for `fully_connected`."""
     with layer_scope(scope, "fully_connected", reuse) as opened:
         inputs = convert_to_tensor(inputs)
-        layer = Dense(
+        layer = kind(
             num_outputs,
             use_bias=normalizer_fn is None and biases_initializer is not None,
             kernel_initializer=weights_initializer,
@@ -440,6 +484,7 @@ def separable_convolution2d(
 
     Args:
         inputs: Shape ``[batch, height, width, channels]``, in the order of `data_format`.
+        num_outputs: Number of channels of the result. With None channels are not mixed.
         kernel_size: Size of the window, one integer or two.
         depth_multiplier: Number of filters for each channel.
         stride: Distance between windows, likewise.
@@ -447,13 +492,9 @@ def separable_convolution2d(
         pointwise_initializer: Initializer of the mixing weights; `weights_initializer` when None.
 
     Returns:
-        Shape ``[batch, new height, new width, num_outputs]``.
-
-    Raises:
-        InvalidArgumentError: `num_outputs` is None: use `tf.nn.depthwise_conv2d`.
+        Shape ``[batch, new height, new width, num_outputs]``, or ``channels * depth_multiplier`` in place of the last.
     """
-    if num_outputs is None:
-        raise InvalidArgumentError("separable_conv2d needs num_outputs; for none use tf.nn.depthwise_conv2d")
+    kind = ChannelwiseConv2D if num_outputs is None else SeparableConv2D
 
     def separable(*args: Any, **kwargs: Any) -> Layer:
         kernel, regularizer = kwargs.pop("kernel_initializer"), kwargs.pop("kernel_regularizer")
@@ -464,13 +505,13 @@ def separable_convolution2d(
             "depthwise_regularizer": regularizer,
             "pointwise_regularizer": regularizer,
         }
-        return SeparableConv2D(*args, **kwargs)
+        return kind(*args, **kwargs)
 
     return convolve(
         separable,
         "SeparableConv2d",
         inputs=inputs,
-        num_outputs=num_outputs,
+        num_outputs=num_outputs or 1,
         kernel_size=kernel_size,
         stride=stride,
         padding=padding,

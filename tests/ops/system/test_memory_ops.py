@@ -1,0 +1,24 @@
+"""What operations tell of a device's memory."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+import tfray as tf
+from tfray.contrib import memory_stats
+
+
+def test_memory_of_a_process(session):
+    told = [memory_stats.BytesInUse(), memory_stats.MaxBytesInUse(), memory_stats.BytesLimit()]
+    assert [(each.dtype, each.shape.as_list()) for each in told] == [(tf.int64, [])] * 3
+    used, most, limit = (session.run(each) for each in told)
+    assert 1e6 < used <= most < limit == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def test_it_is_told_anew_in_each_step(session):
+    told = memory_stats.BytesInUse()
+    before = session.run(told)
+    kept = np.ones(100_000_000, np.uint8)
+    assert session.run(told) > before + 50_000_000 and kept[-1] == 1

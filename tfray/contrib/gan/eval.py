@@ -1,0 +1,250 @@
+"""``tf.contrib.gan.eval``: pictures and measures of adversarial networks.
+
+Measures take a classifier of the program's own; a network is not downloaded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tfray.contrib.gan.namedtuples import CycleGANModel
+from tfray.framework import dtypes
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.library.inspect import summaries
+from tfray.library.layers.losses import get_regularization_loss
+from tfray.ops.arrays import array_ops
+from tfray.ops.control.functional_ops import map_fn
+from tfray.ops.linalg.decomposition_ops import self_adjoint_eig, self_adjoint_eigvals
+from tfray.ops.math import math_ops
+from tfray.ops.math.linalg_ops import matmul, trace
+from tfray.ops.nn.cross_entropy_ops import log_softmax
+
+__all__ = [
+    "add_gan_model_image_summaries",
+    "add_gan_model_summaries",
+    "add_image_comparison_summaries",
+    "add_regularization_loss_summaries",
+    "classifier_score",
+    "classifier_score_from_logits",
+    "frechet_classifier_distance",
+    "frechet_classifier_distance_from_activations",
+    "image_grid",
+    "image_reshaper",
+]
+
+
+def image_grid(
+    input_tensor: Tensor, grid_shape: Sequence[int], image_shape: Sequence[int] = (32, 32), num_channels: int = 3
+) -> Tensor:
+    """Put images side by side.
+
+    Args:
+        input_tensor: Images ``[rows * columns, height, width, channels]``, or each as a row of numbers.
+        grid_shape: ``[rows, columns]``.
+        image_shape: ``[height, width]``.
+        num_channels: The number of channels.
+
+    Returns:
+        Shape ``[1, rows * height, columns * width, channels]``.
+
+    Raises:
+        ValueError: The sizes do not fit.
+    """
+    (rows, columns), (height, width) = grid_shape, image_shape
+    known = input_tensor.shape.as_list()
+    if known[0] != rows * columns:
+        raise ValueError(f"Grid shape {grid_shape} incompatible with minibatch size {known[0]}.")
+    if known[1:] not in ([height, width, num_channels], [height * width * num_channels]):
+        raise ValueError(f"Image shape and number of channels incompatible with input tensor: {input_tensor.shape}")
+    parts = array_ops.reshape(input_tensor, [rows, columns, height, width, num_channels])
+    lines = array_ops.transpose(parts, [0, 2, 1, 3, 4])
+    return array_ops.reshape(lines, [1, rows * height, columns * width, num_channels])
+
+
+def image_reshaper(images: Tensor | Sequence[Tensor], num_cols: int | None = None) -> Tensor:
+    """Put images side by side, in nearly as many rows as columns; black ones fill the last row.
+
+    Args:
+        images: Shape ``[count, height, width, channels]``, or a list of images, with 1 or 3 channels.
+        num_cols: The number of columns.
+
+    Returns:
+        Shape ``[1, rows * height, columns * width, channels]``.
+
+    Raises:
+        ValueError: They have another number of channels.
+    """
+    each = array_ops.unstack(images) if isinstance(images, Tensor) else list(images)
+    each[0].shape.assert_is_fully_defined()
+    height, width, channels = (size or 0 for size in each[0].shape.as_list())
+    if channels not in (1, 3):
+        raise ValueError(f"image_reshaper only supports 1 or 3 channel images, not {each[0].shape}")
+    columns = num_cols or math.ceil(math.sqrt(len(each)))
+    rows = math.ceil(len(each) / columns)
+    each += [array_ops.zeros_like(each[0])] * (rows * columns - len(each))
+    return image_grid(array_ops.stack(each), (rows, columns), (height, width), channels)
+
+
+# -- summaries -----------------------------------------------------------------------------------------
+
+
+def _of_each(kind: str, summarize: Callable[..., None], model: Any, *args: Any) -> bool:
+    """Summarize both models of a `CycleGANModel`; false for other models."""
+    if not isinstance(model, CycleGANModel):
+        return False
+    for name, part in zip(("x2y", "y2x"), model[:2], strict=True):
+        with get_default_graph().name_scope(f"cyclegan_{name}_{kind}"):
+            summarize(part, *args)
+    return True
+
+
+def add_gan_model_summaries(gan_model: Any) -> None:
+    """Write histograms of the variables of both networks.
+
+    Args:
+        gan_model: The model.
+    """
+    if not _of_each("summaries", add_gan_model_summaries, gan_model):
+        for name in ("generator_variables", "discriminator_variables"):
+            with get_default_graph().name_scope(name):
+                for variable in getattr(gan_model, name):
+                    summaries.histogram(variable.name, variable)
+
+
+def add_gan_model_image_summaries(gan_model: Any, grid_size: int = 4) -> None:
+    """Write grids of real and generated images, and histograms of the variables.
+
+    Args:
+        gan_model: The model.
+        grid_size: The number of rows and of columns.
+
+    Raises:
+        ValueError: The data are no images, or fewer than the grid has.
+    """
+    if _of_each("image_summaries", add_gan_model_image_summaries, gan_model, grid_size):
+        return
+    for name in ("real_data", "generated_data"):
+        images = getattr(gan_model, name)
+        images.shape.assert_has_rank(4)
+        _, height, width, channels = images.shape.as_list()
+        grid = image_grid(images[: grid_size**2], (grid_size, grid_size), (height, width), channels)
+        summaries.image(name, grid, max_outputs=1)
+    add_gan_model_summaries(gan_model)
+
+
+def add_image_comparison_summaries(gan_model: Any, num_comparisons: int = 2, display_diffs: bool = False) -> None:
+    """Write images that the generator was given, those that it made of them, and the real ones, one below the other.
+
+    Args:
+        gan_model: The model, whose generator is given images of the shape of the real ones.
+        num_comparisons: How many of the batch.
+        display_diffs: Also write how generated and real images differ.
+
+    Raises:
+        ValueError: They are no images, or of different shapes.
+    """
+    arguments = num_comparisons, display_diffs
+    if _of_each("image_comparison_summaries", add_image_comparison_summaries, gan_model, *arguments):
+        return
+    every = [gan_model.generator_inputs, gan_model.generated_data, gan_model.real_data]
+    for images in every:
+        images.shape.assert_has_rank(4)
+        images.shape.assert_is_compatible_with(every[1].shape)
+    shown = [images[:num_comparisons] for images in every]
+    if display_diffs:
+        shown.append(math_ops.abs(shown[1] - shown[2]))
+    rows = [each for images in shown for each in array_ops.unstack(images)]
+    summaries.image("image_comparison", image_reshaper(rows, num_comparisons), max_outputs=1)
+
+
+def add_regularization_loss_summaries(gan_model: Any) -> None:
+    """Write the losses of regularizers in the scopes of both networks.
+
+    Args:
+        gan_model: The model.
+    """
+    if not _of_each("regularization_loss_summaries", add_regularization_loss_summaries, gan_model):
+        for name in ("generator", "discriminator"):
+            if scope := getattr(gan_model, f"{name}_scope"):
+                summaries.scalar(f"{name}_regularization_loss", get_regularization_loss(scope.name))
+
+
+# -- measures ------------------------------------------------------------------------------------------
+
+
+def _classified(images: Tensor, classifier_fn: Callable[[Tensor], Tensor], num_batches: int) -> Tensor:
+    batches = array_ops.stack(array_ops.split(images, num_batches))
+    found = map_fn(classifier_fn, batches, parallel_iterations=1, back_prop=False, name="RunClassifier")
+    return array_ops.concat(array_ops.unstack(found, num_batches), 0)
+
+
+def classifier_score(images: Tensor, classifier_fn: Callable[[Tensor], Tensor], num_batches: int = 1) -> Tensor:
+    """How sure a classifier is of each image, and of how many classes they are (Salimans and others, arXiv:1606.03498).
+
+    Args:
+        images: Shape ``[images, ...]``.
+        classifier_fn: Function of images that returns logits ``[images, classes]``.
+        num_batches: In so many parts the images are classified.
+
+    Returns:
+        A scalar between 1 and the number of classes.
+    """
+    return classifier_score_from_logits(_classified(images, classifier_fn, num_batches))
+
+
+def classifier_score_from_logits(logits: Tensor) -> Tensor:
+    """`classifier_score` from logits ``[images, classes]``; a scalar of their dtype, computed in float64."""
+    logits.shape.assert_has_rank(2)
+    logs = log_softmax(array_ops.cast(logits, dtypes.float64))
+    likely = math_ops.exp(logs)
+    every = math_ops.log(math_ops.reduce_mean(likely, axis=0))
+    divergence = math_ops.reduce_sum(likely * (logs - every), axis=1)
+    return array_ops.cast(math_ops.exp(math_ops.reduce_mean(divergence)), logits.dtype)
+
+
+def frechet_classifier_distance(
+    real_images: Tensor, generated_images: Tensor, classifier_fn: Callable[[Tensor], Tensor], num_batches: int = 1
+) -> Tensor:
+    """The distance of what a classifier sees in real and in generated images (Heusel and others, arXiv:1706.08500).
+
+    Args:
+        real_images: Shape ``[images, ...]``.
+        generated_images: Likewise.
+        classifier_fn: Function of images that returns activations ``[images, features]``.
+        num_batches: In so many parts the images are classified.
+
+    Returns:
+        A scalar.
+    """
+    activations = (_classified(images, classifier_fn, num_batches) for images in (real_images, generated_images))
+    return frechet_classifier_distance_from_activations(*activations)
+
+
+def frechet_classifier_distance_from_activations(real_activations: Tensor, generated_activations: Tensor) -> Tensor:
+    """The Fréchet distance of the normal distributions that have the means and covariances of activations.
+
+    Args:
+        real_activations: Shape ``[images, features]``.
+        generated_activations: Likewise, of as many features.
+
+    Returns:
+        A scalar of their dtype, computed in float64.
+    """
+    means, covariances = [], []
+    for activations in (real_activations, generated_activations):
+        activations.shape.assert_has_rank(2)
+        values = array_ops.cast(activations, dtypes.float64)
+        mean = math_ops.reduce_mean(values, axis=0)
+        count = array_ops.cast(array_ops.shape(real_activations)[0], dtypes.float64)
+        means.append(mean)
+        covariances.append(matmul(values - mean, values - mean, transpose_a=True) / (count - 1))
+    real, generated = covariances
+    # sqrt(real) generated sqrt(real) has the eigenvalues of real generated, and is symmetric.
+    values, vectors = self_adjoint_eig(real)
+    root = matmul(vectors * math_ops.sqrt(math_ops.maximum(values, 0.0)), vectors, transpose_b=True)
+    product = self_adjoint_eigvals(matmul(root, matmul(generated, root)))
+    shared = math_ops.reduce_sum(math_ops.sqrt(math_ops.maximum(product, 0.0)))
+    distance = trace(real + generated) - 2.0 * shared + math_ops.reduce_sum(math_ops.square(means[0] - means[1]))
+    return array_ops.cast(distance, real_activations.dtype)
