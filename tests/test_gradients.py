@@ -467,7 +467,7 @@ def test_custom_gradient_must_account_for_its_variables(table):
     def scaled(x):
         return x * v, lambda dy: dy
 
-    with pytest.raises(TypeError, match=r"scaled uses the variables table.*`variables`"):
+    with pytest.raises(TypeError, match=r"scaled uses the variables table.*'variables'"):
         scaled(constant(1.0))
 
 

@@ -75,7 +75,7 @@ _PAIR = sparse([[1, 2]], 2, np.int32)
 _ROWS_BACKWARD = [np.array([[1, 0], [0, 0]]), np.array([1, 2], np.int32), np.array([2, 2])]
 
 ERRORS = [
-    OpError("EditDistance", distance, [*_PAIR, _PAIR[0] + 5, *_PAIR[1:]], "not within", at_run=True),
+    OpError("EditDistance", distance, [*_PAIR, _PAIR[0] + 5, *_PAIR[1:]], r"\[5\] is out of bounds", at_run=True),
     OpError("EditDistance", distance, [*_PAIR, *_ROWS_BACKWARD], "out of order", at_run=True),
     OpError(
         "EditDistance",

@@ -109,9 +109,9 @@ def test_gradients_are_multiplied_clipped_and_summarized():
         np.testing.assert_allclose(d_rows, [[3], [3]])
     written = tf.contrib.training.add_gradients_summaries(pairs)
     assert [each.op.type for each in written] == ["HistogramSummary", "ScalarSummary"] * 3
-    with pytest.raises(ValueError, match="is None"):
+    with pytest.raises(ValueError, match="`None` gradient: that of 'unused'"):
         slim.learning.multiply_gradients(pairs, {unused: 2.0})
-    with pytest.raises(ValueError, match="mapping"):
+    with pytest.raises(ValueError, match="must be a dict"):
         slim.learning.multiply_gradients(pairs, {})
 
 
