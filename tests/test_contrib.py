@@ -92,6 +92,8 @@ def test_arg_scope():
     assert slim.has_arg_scope(shout) and not slim.has_arg_scope(len)
     with pytest.raises(InvalidArgumentError, match="add_arg_scope"), slim.arg_scope([len], a=1):
         pass
+    with pytest.raises(InvalidArgumentError, match="add_arg_scope"):
+        slim.arg_scoped_arguments(len)
     with pytest.raises(InvalidArgumentError, match="either"), slim.arg_scope(both, a=1):
         pass
 

@@ -44,9 +44,10 @@ def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
     """Names of the arguments of a function that have defaults, and that `arg_scope` may set.
 
     Raises:
-        AssertionError: The function is not decorated by `add_arg_scope`.
+        InvalidArgumentError: The function is not decorated by `add_arg_scope`.
     """
-    assert has_arg_scope(func), f"arg_scope: {func!r} is not decorated by add_arg_scope"
+    if not has_arg_scope(func):
+        raise InvalidArgumentError(f"arg_scope: {func!r} is not decorated by add_arg_scope")
     parameters = inspect.signature(func).parameters.values()
     return tuple(each.name for each in parameters if each.default is not each.empty)
 
