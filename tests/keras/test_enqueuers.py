@@ -73,3 +73,22 @@ def test_an_error_of_the_source_is_raised():
     with pytest.raises(KeyError, match="no batch 100"):
         firsts(ordered, 200)
     assert not enqueuer.is_running() and not ordered.is_running()
+
+
+def test_a_sequence_without_batches_ends():
+    enqueuer = utils.OrderedEnqueuer(Squares(0))
+    enqueuer.start()
+    assert firsts(enqueuer, 5) == []
+    assert not enqueuer.is_running()
+
+
+def test_an_error_at_the_end_of_an_epoch_is_raised():
+    class Ending(Squares):
+        def on_epoch_end(self):
+            raise OSError("no further epoch")
+
+    enqueuer = utils.OrderedEnqueuer(Ending(3))
+    enqueuer.start()
+    with pytest.raises(OSError, match="no further epoch"):
+        firsts(enqueuer, 5)
+    assert not enqueuer.is_running()

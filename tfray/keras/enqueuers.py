@@ -42,7 +42,7 @@ class SequenceEnqueuer:
         """
         self.queue = queue.Queue(max_queue_size)
         self.stop_signal.clear()
-        self.run_thread = threading.Thread(target=self._fill, args=(max(workers, 1),), daemon=True)
+        self.run_thread = threading.Thread(target=self._work, args=(max(workers, 1),), daemon=True)
         self.run_thread.start()
 
     def stop(self, timeout: float | None = None) -> None:
@@ -69,8 +69,17 @@ class SequenceEnqueuer:
                 yield batch
         self.stop()
 
+    def _work(self, workers: int) -> None:
+        try:
+            self._fill(workers)
+        except Exception as error:  # noqa: BLE001 (`get` raises it)
+            failed: Future[Any] = Future()
+            failed.set_exception(error)
+            self._put(failed)
+        self._put(None)
+
     def _fill(self, workers: int) -> None:
-        """Put batches into the queue, each as a future, and None behind the last, until `stop_signal` is set."""
+        """Put batches into the queue, each as a future, until there are no more or `stop_signal` is set."""
         raise NotImplementedError(f"{type(self).__name__} does not define _fill")
 
     def _put(self, made: Future[Any] | None) -> None:
@@ -81,7 +90,7 @@ class SequenceEnqueuer:
 
 
 class OrderedEnqueuer(SequenceEnqueuer):
-    """Batches of a `Sequence` in its order, epoch after epoch without end.
+    """Batches of a `Sequence` in its order, epoch after epoch, without end unless it has none.
 
     Args:
         sequence: The sequence. Its ``on_epoch_end`` is called when all batches of an epoch are made.
@@ -95,8 +104,7 @@ class OrderedEnqueuer(SequenceEnqueuer):
 
     def _fill(self, workers: int) -> None:
         with ThreadPoolExecutor(workers) as pool:
-            while not self.stop_signal.is_set():
-                order = list(range(len(self.sequence)))
+            while not self.stop_signal.is_set() and (order := list(range(len(self.sequence)))):
                 if self.shuffle:
                     random.shuffle(order)
                 made = []
@@ -123,16 +131,9 @@ class GeneratorEnqueuer(SequenceEnqueuer):
         self.random_seed = random_seed
 
     def _fill(self, workers: int) -> None:
-        batches = iter(self.sequence)
-        while not self.stop_signal.is_set():
+        for batch in self.sequence:
+            if self.stop_signal.is_set():
+                return
             made: Future[Any] = Future()
-            try:
-                made.set_result(next(batches))
-            except StopIteration:
-                self._put(None)
-                return
-            except Exception as error:  # noqa: BLE001 (`get` raises it)
-                made.set_exception(error)
-                self._put(made)
-                return
+            made.set_result(batch)
             self._put(made)
