@@ -40,6 +40,9 @@ __all__ = [
 ]
 # fmt: on
 
+__version__: Final = "2.2.4-tf"
+"""The version of Keras that TensorFlow 1.15 has."""
+
 _NAMES: Final = {"Input": "layers", "Model": "models", "Sequential": "models"}
 """Names of the package itself, and the modules that have them."""
 

@@ -254,8 +254,8 @@ def clear_session() -> None:
 
 
 def get_value(x: Any) -> Any:
-    """The value of a variable or tensor."""
-    return get_session().run(x)
+    """The value of a variable or tensor; anything else unchanged."""
+    return get_session().run(x) if hasattr(x, "graph") else x
 
 
 def set_value(x: Any, value: Any) -> None:

@@ -38,6 +38,7 @@ from tfray.keras.files.saving import (
     save_model,
 )
 from tfray.keras.layers import Input, InputLayer, Layer
+from tfray.keras.model_summary import print_summary
 from tfray.keras.settings import floatx
 from tfray.keras.training import Trainable
 from tfray.library.layers.descriptions import described, restored
@@ -287,9 +288,17 @@ class Model(Trainable, Layer):
         return sources, sources[0] if len(sources) == 1 else sources
 
     def summary(
-        self, line_length: int | None = None, positions: Any = None, print_fn: Callable[..., Any] = print
+        self,
+        line_length: int | None = None,
+        positions: Sequence[float] | None = None,
+        print_fn: Callable[[str], object] | None = None,
     ) -> None:
-        """Print the layers, the shapes of their outputs, and how many weights they have.
+        """Print the layers, the shapes of their outputs, how many weights they have, and what they are connected to.
+
+        Args:
+            line_length: Characters a line; 65, or 98 where layers branch.
+            positions: Where each column ends, in parts of a line or in characters.
+            print_fn: What each line is given to; `print` when None.
 
         Raises:
             ValueError: The model has no inputs yet.
@@ -299,21 +308,7 @@ class Model(Trainable, Layer):
                 "This model has not yet been built. Build the model first by calling `build()` or calling `fit()` with "
                 "some data, or specify an `input_shape` argument in the first layer(s) for automatic build."
             )
-        width = line_length or 65
-        row = f"{{:<{width // 2}.{width // 2}}} {{:<{width // 3}.{width // 3}}} {{}}".format
-        print_fn(f"Model: {self.name}")
-        print_fn(row("Layer (type)", "Output shape", "Weights"))
-        print_fn("=" * width)
-        for layer in self.layers:
-            shape = str(tuple(layer._recorded_calls[0][1].shape.as_list())) if layer._recorded_calls else ""
-            count = sum(variable.shape.num_elements() or 0 for variable in layer.variables)
-            print_fn(row(f"{layer.name} ({type(layer).__name__})", shape, count))
-        print_fn("=" * width)
-        total, trainable = (
-            sum(variable.shape.num_elements() or 0 for variable in variables)
-            for variables in (self.variables, self.trainable_variables)
-        )
-        print_fn(f"Weights: {total:,}, of which trainable: {trainable:,}")
+        print_summary(self, line_length, positions, print_fn or print)
 
     def save_weights(self, filepath: str, overwrite: bool = True, save_format: str | None = None) -> None:
         """Write the weights as a checkpoint, which `tf.train.latest_checkpoint` finds, or to a file.

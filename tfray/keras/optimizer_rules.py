@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -214,6 +215,48 @@ class Nadam(Adamax):
         cache: Any = self._get_non_slot_variable("momentum_cache")
         with get_default_graph().control_dependencies([*update_ops, self._product]):
             return grouping_ops.group(*update_ops, state_ops.assign(cache, self._product), name=name_scope)
+
+
+class ByMethods(Optimizer):
+    """Changes variables by the methods of a derived optimizer.
+
+    Args:
+        owner: The derived optimizer.
+        rule: What changes variables where it does not; None if it always does.
+    """
+
+    def __init__(self, owner: Any, rule: Optimizer | None, name: str) -> None:
+        super().__init__(use_locking=False, name=name)
+        self.rule = rule
+        self._owner = owner
+        if rule is not None:
+            rule._slots, rule._non_slots = self._slots, self._non_slots
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        self._updated = var_list
+        self._owner._create_slots(var_list)
+
+    def _prepare(self) -> None:
+        if self.rule is not None:
+            self.rule._prepare()
+        self._state = self._owner._prepare(self._updated)
+
+    def _given(self, method: Callable[..., Any]) -> dict[str, Any]:
+        code = getattr(method, "__code__", None)
+        return {"apply_state": self._state} if code and "apply_state" in code.co_varnames[: code.co_argcount] else {}
+
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+        method = self._owner._resource_apply_dense
+        return method(grad, handle, **self._given(method))
+
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+        method = self._owner._resource_apply_sparse
+        return method(grad, handle, indices, **self._given(method))
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
+        return (
+            super()._finish(update_ops, name_scope) if self.rule is None else self.rule._finish(update_ops, name_scope)
+        )
 
 
 def _dense(gradient: IndexedSlices, var: Any) -> Tensor:

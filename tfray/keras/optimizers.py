@@ -8,12 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.tensor_shape import ShapeLike
 from tfray.gradients import gradients as gradients_of
 from tfray.keras import learning_rate_schedules as schedules
 from tfray.keras import optimizer_rules
-from tfray.keras.backend import get_session, set_value
+from tfray.keras.backend import get_session, get_value, set_value
 from tfray.keras.settings import epsilon as small_number
+from tfray.library.layers import named_initializers
 from tfray.library.layers.descriptions import Described, deserializer, named_object, restored
 from tfray.library.layers.descriptions import serialize as serialize
 from tfray.library.platform import logging
@@ -21,10 +25,12 @@ from tfray.library.variables.clip import clip_by_norm
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
+from tfray.ops.state import sparse_state_ops
 from tfray.training.optimizers.adadelta import AdadeltaOptimizer
 from tfray.training.optimizers.ftrl import FtrlOptimizer
 from tfray.training.optimizers.gradient_descent import GradientDescentOptimizer
 from tfray.training.optimizers.optimizer import Optimizer as TrainOptimizer
+from tfray.training.optimizers.optimizer import dense_shape
 
 # fmt: off
 __all__ = [
@@ -34,10 +40,22 @@ __all__ = [
 # fmt: on
 
 _ALLOWED: Final = ("clipnorm", "clipvalue", "decay", "lr")
+_UPDATES: Final = ("_create_slots", "_prepare", "_prepare_local", "_resource_apply_dense", "_resource_apply_sparse")
+
+ApplyState = dict[tuple[str, Any], dict[str, Any]]
+"""Tensors that the updates of variables share, by the device and dtype of the variables, and by name."""
 
 
 class Optimizer(Described):
-    """What the optimizers share. Derived classes give `_rule`.
+    """What the optimizers share. Those of this module give `_rule`. One that a program derives overrides
+
+    - `_create_slots`, to make slots by `add_slot`;
+    - `_resource_apply_dense` and `_resource_apply_sparse`, to update one variable. In a class derived from another
+      optimizer, such as `Adam`, they may call the same method of that one;
+    - `_prepare_local`, to make tensors that the updates share. Updates that take an ``apply_state`` are given them.
+
+    Hyperparameters are attributes. Unlike TensorFlow's, those but the learning rate are no variables: a graph has the
+    values that they had when its updates were made.
 
     Args:
         name: Name.
@@ -57,6 +75,8 @@ class Optimizer(Described):
         ValueError: One is negative.
     """
 
+    _use_locking: Final = True
+
     def __init__(self, name: str, learning_rate: Any = 0.01, **kwargs: Any) -> None:
         for key, value in kwargs.items():
             if key not in _ALLOWED:
@@ -65,7 +85,7 @@ class Optimizer(Described):
                 raise ValueError(f"Expected {key} >= 0, received: {value}")
         self._name = name
         self._rate = kwargs.get("lr", learning_rate)
-        self._decay, self._clipnorm = kwargs.get("decay") or 0.0, kwargs.get("clipnorm")
+        self._initial_decay, self._clipnorm = kwargs.get("decay") or 0.0, kwargs.get("clipnorm")
         self._clipvalue = kwargs.get("clipvalue")
         self._begin()
 
@@ -78,6 +98,7 @@ class Optimizer(Described):
         self._rate_variable: Any = None
         self._iterations: Any = None
         self._optimizer: TrainOptimizer | None = None
+        self._own_weights: list[Any] = []
         self._updated: list[Any] = []
         self._kept: Sequence[Any] | None = None
 
@@ -121,7 +142,7 @@ class Optimizer(Described):
             )
         self._iterations = variable
 
-    def _variable(self, value: Any, name: str, dtype: str = "float32") -> Any:
+    def _variable(self, value: Any, name: str, dtype: DTypeLike = "float32") -> Any:
         root = get_default_graph().root
         with root.as_default(), root.control_dependencies(None), root.name_scope(f"training/{self._name}/"):
             return Variable(value, trainable=False, name=name, dtype=dtype)
@@ -139,18 +160,47 @@ class Optimizer(Described):
         with variable.graph.as_default():
             return float(get_session().run(variable))
 
+    # -- hyperparameters -------------------------------------------------------------------------
+
+    def _set_hyper(self, name: str, value: Any) -> None:
+        """Set a hyperparameter: a number, a tensor or a function that gives one; a schedule for the learning rate."""
+        setattr(self, "_initial_decay" if name == "decay" else name, value)
+
+    def _get_hyper(self, name: str, dtype: DTypeLike | None = None) -> Any:
+        """A hyperparameter, as a tensor if there is a dtype. A schedule is returned as it is."""
+        value = getattr(self, "_initial_decay" if name == "decay" else name)
+        if hasattr(value, "get_config"):
+            return value
+        value = value() if callable(value) else value
+        return value if dtype is None else array_ops.cast(value, dtype)
+
+    def _serialize_hyperparameter(self, name: str) -> Any:
+        """A hyperparameter as plain data, for `get_config`."""
+        if name == "learning_rate":
+            return self._rate_of_now()
+        value = self._get_hyper(name)
+        return get_value(value) if hasattr(value, "graph") else value
+
+    def _decayed_lr(self, var_dtype: DTypeLike) -> Tensor:
+        """The learning rate of a step, for variables of that dtype."""
+        return array_ops.cast(self._decayed(), var_dtype)
+
     # -- variables -------------------------------------------------------------------------------
 
     @property
     def weights(self) -> list[Any]:
         """The variables, `iterations` first."""
+        first = [*([] if self._iterations is None else [self._iterations]), *self._own_weights]
         if self._optimizer is None:
-            return [] if self._iterations is None else [self._iterations]
+            return first
         optimizer = self._optimizer
-        names = list(getattr(optimizer, "starts", optimizer.get_slot_names()))
+        if isinstance(optimizer, optimizer_rules.ByMethods):  # in the order in which they were made
+            names = list(optimizer._slots)
+        else:
+            names = list(getattr(optimizer, "starts", optimizer.get_slot_names()))
         slots = [optimizer.get_slot(variable, name) for name in names for variable in self._updated]
         others = [each for each in optimizer.variables() if not any(each is slot for slot in slots)]
-        return [self._iterations, *others, *slots]
+        return [*first, *others, *slots]
 
     def variables(self) -> list[Any]:
         """The same."""
@@ -163,6 +213,31 @@ class Optimizer(Described):
     def get_slot(self, var: Any, slot_name: str) -> Any:
         """The variable of that name that belongs to `var`, or None."""
         return None if self._optimizer is None else self._optimizer.get_slot(var, slot_name)
+
+    def add_slot(self, var: Any, slot_name: str, initializer: Any = "zeros") -> Any:
+        """Make the slot of that name of a variable, in its shape, unless there is one. Call it in `_create_slots`.
+
+        Args:
+            var: The variable.
+            slot_name: The name.
+            initializer: An initializer, the name of one, or the first value.
+
+        Returns:
+            The slot, a variable.
+        """
+        assert self._optimizer is not None, "slots are made by _create_slots"
+        if not isinstance(initializer, str) and not callable(initializer):
+            return self._optimizer._get_or_make_slot(var, initializer, slot_name, slot_name)
+        made = named_initializers.get(initializer)
+        return self._optimizer._get_or_make_slot_with_initializer(var, made, var.shape, var.dtype, slot_name, slot_name)
+
+    def add_weight(
+        self, name: str, shape: ShapeLike, dtype: DTypeLike = "float32", initializer: Any = "zeros", **_: object
+    ) -> Any:
+        """Make a variable of the optimizer that belongs to none that is trained."""
+        made = self._variable(named_initializers.get(initializer)(shape, dtype), name, dtype)
+        self._own_weights.append(made)
+        return made
 
     def get_weights(self) -> list[Any]:
         """Values of `weights`."""
@@ -226,8 +301,8 @@ class Optimizer(Described):
         return [self._clipped(gradient) for gradient in found]
 
     def get_updates(self, loss: Tensor, params: Sequence[Any]) -> list[Operation]:
-        """A list of the operation that makes one step."""
-        return [self.apply_gradients(zip(self.get_gradients(loss, params), params, strict=True))]
+        """A list of the operation that makes one step. Models train by it."""
+        return [self.minimize(loss, params)]
 
     def minimize(self, loss: Any, var_list: Any, grad_loss: Any = None, name: str | None = None) -> Operation:
         """The operation that makes one step.
@@ -238,11 +313,14 @@ class Optimizer(Described):
             grad_loss: The gradient of the loss; ones when None.
             name: Name of the operation.
         """
+        return self.apply_gradients(self._compute_gradients(loss, var_list=var_list, grad_loss=grad_loss), name)
+
+    def _compute_gradients(self, loss: Any, var_list: Any, grad_loss: Any = None) -> list[tuple[Any, Any]]:
+        """Pairs of a gradient, clipped, or None, and a variable. Arguments as for `minimize`."""
         loss = loss() if callable(loss) else loss
         variables = list(var_list() if callable(var_list) else var_list)
         found = gradients_of(loss, variables, grad_ys=None if grad_loss is None else [grad_loss])
-        clipped = [self._clipped(gradient) for gradient in found]
-        return self.apply_gradients(zip(clipped, variables, strict=True), name)
+        return [(self._clipped(gradient), variable) for gradient, variable in zip(found, variables, strict=True)]
 
     def apply_gradients(self, grads_and_vars: Iterable[tuple[Any, Any]], name: str | None = None) -> Operation:
         """The operation that changes variables by their gradients, and counts the step.
@@ -259,9 +337,10 @@ class Optimizer(Described):
         if not present:
             raise ValueError(f"No gradients provided for any variable: {[variable.name for _, variable in pairs]}.")
         with get_default_graph().name_scope("training"):
-            optimizer = self._rule(self._decayed(), self.iterations)
+            optimizer = self._optimizer_of_step()
             if self._optimizer is not None:  # its variables are those of this one
-                optimizer._slots, optimizer._non_slots = self._optimizer._slots, self._optimizer._non_slots
+                for each in (optimizer, getattr(optimizer, "rule", None) or optimizer):
+                    each._slots, each._non_slots = self._optimizer._slots, self._optimizer._non_slots
             self._optimizer = optimizer
             made = optimizer.apply_gradients(present, self._counted_by(optimizer), name)
         self._updated += [variable for _, variable in present if not any(variable is each for each in self._updated)]
@@ -271,9 +350,17 @@ class Optimizer(Described):
     def _counted_by(self, optimizer: TrainOptimizer) -> Any:
         return self.iterations
 
-    def _rule(self, rate: Any, step: Any) -> TrainOptimizer:
-        """What changes the variables, for the rate of a step and the variable that counts them."""
-        raise NotImplementedError(f"{type(self).__name__} does not define _rule")
+    def _optimizer_of_step(self) -> TrainOptimizer:
+        rule = self._rule(self._decayed(), self.iterations)
+        overrides = any(getattr(type(self), name) is not getattr(Optimizer, name) for name in _UPDATES)
+        return optimizer_rules.ByMethods(self, rule, self._name) if rule is None or overrides else rule
+
+    def _rule(self, rate: Any, step: Any) -> TrainOptimizer | None:
+        """What changes the variables, for the rate of a step and the variable that counts them.
+
+        None where the other methods do it.
+        """
+        return None
 
     def _decayed(self) -> Any:
         rate = self.learning_rate
@@ -281,7 +368,7 @@ class Optimizer(Described):
             return rate(self.iterations.value())
         rate = rate() if callable(rate) else rate
         rate = array_ops.cast(rate.value() if hasattr(rate, "handle") else rate, "float32")
-        return rate / (1.0 + self._decay * array_ops.to_float(self.iterations)) if self._decay else rate
+        return rate / (1.0 + self._initial_decay * array_ops.to_float(self.iterations)) if self._initial_decay else rate
 
     def _clipped(self, gradient: Any) -> Any:
         if gradient is None:
@@ -292,6 +379,62 @@ class Optimizer(Described):
             limit = array_ops.cast(self._clipvalue, gradient.dtype)
             gradient = math_ops.maximum(math_ops.minimum(gradient, limit), -limit)
         return gradient
+
+    # -- updates ---------------------------------------------------------------------------------
+
+    def _create_hypers(self) -> None:
+        """Make the hyperparameters, of which only the learning rate is a variable."""
+        self._get_hyper("learning_rate")
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        """Make the slots of variables."""
+        if (rule := self._rule_behind()) is not None:
+            rule._create_slots(var_list)
+
+    def _prepare(self, var_list: list[Any]) -> ApplyState:
+        """Make the tensors that the updates of variables share."""
+        state: ApplyState = {}
+        for device, dtype in dict.fromkeys((var.device, var.dtype.base_dtype) for var in var_list):
+            state[device, dtype] = {}
+            with get_default_graph().device(device or None):
+                self._prepare_local(device, dtype, state)
+        return state
+
+    def _prepare_local(self, var_device: str, var_dtype: Any, apply_state: ApplyState) -> None:
+        """Make those for variables of a device and dtype: ``lr_t``, the learning rate."""
+        apply_state[var_device, var_dtype]["lr_t"] = array_ops.identity(self._decayed_lr(var_dtype))
+
+    def _fallback_apply_state(self, var_device: str, var_dtype: Any) -> dict[str, Any]:
+        """The same, for an update that was given none."""
+        state: ApplyState = {(var_device, var_dtype): {}}
+        self._prepare_local(var_device, var_dtype, state)
+        return state[var_device, var_dtype]
+
+    def _resource_apply_dense(self, grad: Tensor, handle: Any, apply_state: ApplyState | None = None) -> Any:
+        """The operation that updates a variable by a gradient of its shape."""
+        if (rule := self._rule_behind()) is not None:
+            return rule._resource_apply_dense(grad, handle)
+        raise NotImplementedError(f"{type(self).__name__} does not define _resource_apply_dense")
+
+    def _resource_apply_sparse(
+        self, grad: Tensor, handle: Any, indices: Tensor, apply_state: ApplyState | None = None
+    ) -> Any:
+        """The operation that updates the rows `indices` of a variable, which are distinct, by those of `grad`."""
+        if (rule := self._rule_behind()) is not None:
+            return rule._apply_sparse(IndexedSlices(grad, indices, dense_shape(handle)), handle)
+        raise NotImplementedError(
+            f"{type(self).__name__} does not define _resource_apply_sparse, and the gradient of {handle.name} is "
+            "sparse: convert it with tf.convert_to_tensor"
+        )
+
+    def _resource_scatter_add(self, x: Any, i: Tensor, v: Tensor) -> Tensor:
+        """Add `v` to the rows `i` of the variable `x`. Returns its new value."""
+        with get_default_graph().control_dependencies([sparse_state_ops.scatter_add(x, i, v)]):
+            return x.value()
+
+    def _rule_behind(self) -> TrainOptimizer | None:
+        """What updates variables where a derived class does not."""
+        return self._optimizer.rule if isinstance(self._optimizer, optimizer_rules.ByMethods) else self._optimizer
 
 
 class SGD(Optimizer):

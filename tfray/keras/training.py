@@ -290,7 +290,7 @@ class Trainable:
         if self.__train_op is None:
             assert self.__numbers is not None
             variables = self.trainable_variables
-            steps = [self.optimizer.minimize(self.__numbers[0], variables)] if variables else []
+            steps = self.optimizer.get_updates(self.__numbers[0], variables) if variables else []
             self.__train_op = grouping_ops.group(*steps, *self.updates)
         return self.__train_op
 

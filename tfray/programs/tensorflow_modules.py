@@ -147,7 +147,7 @@ class TensorFlow(MetaPathFinder, Loader):
         while head:
             if (target := table().get(head, {}).get("*")) is not None:
                 target = f"{target}.{rest}".rstrip(".")
-                return importlib.import_module(target[1:]) if target.startswith("@") else namespace(target)
+                return _own_module(target[1:]) if target.startswith("@") else namespace(target)
             head, _, last = head.rpartition(".")
             rest = f"{last}.{rest}".rstrip(".")
         return namespace(path) if path else tfray
@@ -242,6 +242,16 @@ class TensorFlow(MetaPathFinder, Loader):
         spec = module.__spec__
         if spec is not None and spec.name in self._specs:
             module.__spec__ = self._specs.pop(spec.name)
+
+
+def _own_module(path: str) -> ModuleType | None:
+    """The module of tfray of this path; None if there is none."""
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if not f"{path}.".startswith(f"{error.name}."):
+            raise
+        return None
 
 
 def _is_from() -> bool:

@@ -29,6 +29,10 @@ class Wrapper(Layer):
         """That of the layer within."""
         return getattr(self.layer, "activity_regularizer", None)
 
+    @activity_regularizer.setter
+    def activity_regularizer(self, regularizer: Any) -> None:
+        self.layer.activity_regularizer = regularizer
+
 
 class TimeDistributed(Wrapper):
     """A layer for each step of sequences, ``[batch, time, ...]``. Masks go to it step by step, too.

@@ -553,6 +553,10 @@ class Layer(Described):
         """The function from the outputs to a loss."""
         return self._activity_regularizer
 
+    @activity_regularizer.setter
+    def activity_regularizer(self, regularizer: Any) -> None:
+        self._activity_regularizer = named(regularizer, "regularizer")
+
     @property
     def name(self) -> str:
         """Name of the layer."""
