@@ -137,11 +137,46 @@ def test_names_of_layers_and_variables():
     assert [w.op.name for w in model.weights] == ["dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"]
     assert model.get_layer("dense_1") is model.get_layer(index=1)
     assert model.count_params() == 2 * 16 + 16 + 16 * 3 + 3
-    lines = []
-    model.summary(print_fn=lines.append)
-    assert any("dense_1 (Dense)" in line and "(None, 3)" in line for line in lines)
     with pytest.raises(InvalidArgumentError, match="no layer 'x'"):
         model.get_layer("x")
+
+
+SUMMARY = f"""Model: "sequential"
+{"_" * 65}
+Layer (type)                 Output Shape              Param #
+{"=" * 65}
+dense (Dense)                (None, 16)                48
+{"_" * 65}
+dense_1 (Dense)              (None, 3)                 51
+{"=" * 65}
+Total params: 99
+Trainable params: 99
+Non-trainable params: 0
+{"_" * 65}"""
+"""The table of `classifier`, in the form that TensorFlow's guides show."""
+
+
+def test_the_summary_of_a_chain():
+    lines = []
+    classifier().summary(print_fn=lines.append)
+    assert [line.rstrip() for line in lines] == SUMMARY.splitlines()
+
+
+def test_the_summary_of_branches_tells_what_layers_are_connected_to():
+    a, b = keras.Input([4], name="a"), keras.Input([3], name="b")
+    shared = layers.Dense(5, name="shared", trainable=False)
+    joined = layers.add([shared(a), shared(layers.Dense(4, name="first")(b))], name="sum")
+    lines = []
+    keras.Model([a, b], joined).summary(line_length=60, positions=[0.4, 0.7, 0.8, 1.0], print_fn=lines.append)
+    table = [line.split("  ") for line in lines if line.startswith(("shared", "sum", " ")) or "Input" in line]
+    assert {tuple(part.strip() for part in row if part.strip()) for row in table} == {
+        ("a (InputLayer)", "[(None, 4)]", "0"), ("b (InputLayer)", "[(None, 3)]", "0"),
+        ("shared (Dense)", "(None, 5)", "25", "a[0][0]"), ("first[0][0]",),
+        ("sum (Add)", "(None, 5)", "0", "shared[0][0]"), ("shared[1][0]",),
+    }  # fmt: skip
+    assert lines[-3:-1] == ["Trainable params: 16", "Non-trainable params: 25"]
+    with pytest.raises(InvalidArgumentError, match="end of each of 4 columns"):
+        keras.Model([a, b], joined).summary(positions=[0.5, 1.0])
 
 
 def test_functional_models():

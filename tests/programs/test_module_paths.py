@@ -321,6 +321,13 @@ def test_paths_that_are_not_there_say_what_there_is(tf, line, asked, there):
     assert asked in str(caught.value) and there in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "path", ["contrib.learn.python.learn.datasets.mnist", "python.util.tf_inspect", "keras", "python.ops.array_ops"]
+)
+def test_a_module_can_be_asked_for_what_it_does_not_have(tf, path):
+    assert not hasattr(importlib.import_module(f"tensorflow.{path}"), "NONSENSE")
+
+
 def test_modules_that_are_shared_are_set_apart(tf):
     """What a program sets in TensorFlow's modules does not change tfray's."""
     tf.nn.relu = "mine"
