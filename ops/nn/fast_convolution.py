@@ -309,7 +309,7 @@ def _calls_for_channels(
 ) -> list[Call]:
     """A part that makes some of the channels, or the gradient of some of the filters.
 
-    The library is slow on images that are not contiguous, so that these are copied.
+    The library is slow on images that are not contiguous, so that these are copied. Those of one pixel are contiguous.
     """
     first = 4 * part.made.start
     of_images = form == "images"
@@ -319,24 +319,24 @@ def _calls_for_channels(
     within = images_layout(dnnl, batch, height, width, count, channels)
     if form == "filters":
         to_some = reorder(dnnl, within, some)
-        assert to_some is not None
+        gradient = Place(1, first) if to_some is None else Place(MORE_SCRATCH)
         taken = Place(2, first) if needed.reorder is None else Place(SCRATCH)
-        calls = [
-            Call(to_some, [Place(1, first), Place(MORE_SCRATCH)]),
-            Call(needed.primitive, [Place(0), Place(MORE_SCRATCH), taken]),
+        return [
+            *([] if to_some is None else [Call(to_some, [Place(1, first), gradient])]),
+            Call(needed.primitive, [Place(0), gradient, taken]),
+            *([] if needed.reorder is None else [Call(needed.reorder, [taken, Place(2, first)])]),
         ]
-        return calls if needed.reorder is None else [*calls, Call(needed.reorder, [taken, Place(2, first)])]
     from_some = reorder(dnnl, some, within)
-    assert from_some is not None
     biases = [Place(1, first)] if form == "biased" else []
     result = 1 + len(biases)
     filters = Place(result + 1, first * (geo.filters if of_images else 1))
     taken = filters if needed.reorder is None else Place(SCRATCH)
     elements = prod(part.geo.outputs_shape) if rectified else 0
+    made = Place(result, first) if from_some is None else Place(MORE_SCRATCH)
     return [
         *([] if needed.reorder is None else [Call(needed.reorder, [filters, taken])]),
-        Call(needed.primitive, [Place(0), taken, *biases, Place(MORE_SCRATCH)], elements),
-        Call(from_some, [Place(MORE_SCRATCH), Place(result, first)]),
+        Call(needed.primitive, [Place(0), taken, *biases, made], elements),
+        *([] if from_some is None else [Call(from_some, [made, Place(result, first)])]),
     ]
 
 

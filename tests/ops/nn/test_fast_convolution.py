@@ -51,6 +51,14 @@ def check(form, geo):
     np.testing.assert_allclose(computed(form, geo, *arrays), expected, rtol=1e-5, atol=1e-4)
 
 
+def check_biased(geo, rectified):
+    images, filters, _ = arrays_of(geo)
+    bias = np.random.default_rng(1).normal(size=geo.filters).astype(np.float32)
+    found = convolution.convolve_biased(np, images, filters, bias, geo, rectified=rectified)
+    expected = computed("forward", geo, images.astype(np.float64), filters.astype(np.float64), None) + bias
+    np.testing.assert_allclose(found, np.maximum(expected, 0) if rectified else expected, rtol=1e-5, atol=1e-4)
+
+
 CASES = {
     "parts of images": ((8, 30, 30, 16), (3, 3, 16, 40), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME"))),
     "parts of two sizes": ((7, 30, 30, 16), (3, 3, 16, 40), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "SAME"))),
@@ -95,6 +103,34 @@ def test_where_the_filters_are_larger_than_the_images_some_channels_are_made_at_
     check(form, geo)
 
 
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), form=st.sampled_from([*FORMS, "biased"]))
+def test_some_channels_at_a_time_for_any_small_images(data, form):
+    """Down to images of one pixel, and windows of the image's size, as fully connected layers have them."""
+
+    def draw(least, most):
+        return data.draw(st.integers(least, most))
+
+    window = draw(1, 3), draw(1, 3)
+    sizes = [side + data.draw(st.sampled_from([0, 0, 1, 2])) for side in window]
+    channels, filters = draw(100, 400), draw(100, 400)
+    padding = data.draw(st.sampled_from(["VALID", "SAME"]))
+    attrs = WindowAttrs("NHWC", (1, 1), (1, 1), (padding, padding))
+    geo = geometry((draw(1, 2), *sizes, channels), (*window, channels, filters), attrs)
+    if form == "biased":
+        check_biased(geo, rectified=data.draw(st.booleans()))
+    else:
+        check(form, geo)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_fully_connected_layer_of_one_example(form):
+    geo = geometry((1, 5, 5, 64), (5, 5, 64, 1024), WindowAttrs("NHWC", (1, 1), (1, 1), ("VALID", "VALID")))
+    assert len(fast_convolution._parts(form, geo)) > 1 or form == "images"
+    check(form, geo)
+    check_biased(geo, rectified=True)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_pointwise_convolutions_with_large_filters_are_products(dtype):
     geo = geometry((2, 3, 2, 260), (1, 1, 260, 310), WindowAttrs("NHWC", (1, 1), (1, 1), ("SAME", "VALID")))
@@ -115,11 +151,7 @@ def test_pointwise_convolutions_with_large_filters_are_products(dtype):
 def test_a_bias_goes_to_the_channels_of_its_part(rectified):
     geo = geometry((2, 3, 3, 500), (3, 3, 500, 200), WindowAttrs("NHWC", (2, 2), (1, 1), ("SAME", "SAME")))
     assert len(fast_convolution._parts("biased", geo)) > 1
-    images, filters, _ = arrays_of(geo)
-    bias = np.random.default_rng(1).normal(size=200).astype(np.float32)
-    found = convolution.convolve_biased(np, images, filters, bias, geo, rectified=rectified)
-    expected = computed("forward", geo, images.astype(np.float64), filters.astype(np.float64), None) + bias
-    np.testing.assert_allclose(found, np.maximum(expected, 0) if rectified else expected, rtol=1e-5, atol=1e-4)
+    check_biased(geo, rectified)
 
 
 def test_rectified_outputs_keep_nan():
