@@ -40,7 +40,7 @@ def _layout(data_format: str | None, rank: int) -> str:
 def _padding(padding: str) -> str:
     if padding not in ("same", "valid"):
         raise ValueError(f"Invalid padding: {padding}")
-    return padding_of(padding)
+    return padding_of(padding).upper()
 
 
 def _sizes(value: Numbers, rank: int) -> list[int]:

@@ -8,7 +8,6 @@ from typing import Any, Final
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.keras.layers import InputLayer
-from tfray.library.layers.layer_history import history
 
 _COLUMNS: Final = ("Layer (type)", "Output Shape", "Param #", "Connected to")
 
@@ -36,7 +35,8 @@ def print_summary(
     row(titles)
     print_fn("=" * width)
     for number, layer in enumerate(model.layers, 1):
-        sources = [] if is_chain else _sources(layer)
+        made = [each for node in layer.inbound_nodes for each in node.iterate_inbound()]
+        sources = [] if is_chain else [f"{source.name}[{call}][{place}]" for source, call, place, _ in made]
         row([f"{layer.name} ({type(layer).__name__})", _shape(layer), _count(layer.variables), *sources[:1]])
         for source in sources[1:]:
             row(["", "", "", source])
@@ -66,17 +66,3 @@ def _is_chain(model: Any) -> bool:
     taken = [id(each) for layer in model.layers for call in layer._recorded_calls for each in nest.flatten(call[0])]
     is_single = all(len(layer._recorded_calls) <= 1 for layer in model.layers)
     return is_single and len(set(taken)) == len(taken) and len(taken) <= len(model.layers)
-
-
-def _sources(layer: Any) -> list[str]:
-    """The layers behind a layer's inputs: ``name[number of the call][place of the output]``."""
-    found = []
-    for inputs, _ in layer._recorded_calls:
-        for tensor in nest.flatten(inputs):
-            source = history().get(tensor, (layer,))[0]
-            if source is layer:
-                continue
-            for number, (_, outputs) in enumerate(source._recorded_calls):
-                places = [place for place, each in enumerate(nest.flatten(outputs)) if each is tensor]
-                found += [f"{source.name}[{number}][{place}]" for place in places]
-    return found

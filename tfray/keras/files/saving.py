@@ -172,6 +172,8 @@ def load_model(filepath: Any, custom_objects: Mapping[str, Any] | None = None, c
         description, inputs = told["model"], [_example(*each) for each in told["inputs"]]
         training, targets = told.get("training"), [_example(*each) for each in told.get("targets", ())]
     model = restored(description, custom_objects)
+    if not hasattr(model, "inputs"):
+        raise InvalidArgumentError(f"{filepath!r} describes a {type(model).__name__}, which is no model")
     if not model.inputs and inputs:
         model._build_for(inputs)
     model._set_checked_weights(in_order(found), filepath)

@@ -45,7 +45,7 @@ class ConvLSTM2DCell(LSTMCell):
         self.filters = filters
         self.kernel_size = per_axis(kernel_size, 2, "kernel_size")
         self.strides = per_axis(strides, 2, "strides")
-        self.padding = padding_of(padding).lower()
+        self.padding = padding_of(padding)
         self.data_format = data_format or image_data_format()
         self.dilation_rate = per_axis(dilation_rate, 2, "dilation_rate")
         self._sizes: list[int | None] = [None, None]
@@ -68,7 +68,7 @@ class ConvLSTM2DCell(LSTMCell):
         if channels is None:
             raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
         self._sizes = [
-            window_count(size, window, self.padding.upper(), stride, dilation)
+            window_count(size, window, self.padding, stride, dilation)
             for size, window, stride, dilation in zip(
                 sizes, self.kernel_size, self.strides, self.dilation_rate, strict=True
             )

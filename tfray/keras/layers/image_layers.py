@@ -25,11 +25,13 @@ class Conv1D(InKeras, convolution_layers.Conv1D):
     def __init__(
         self, filters: int, kernel_size: Any, strides: Any = 1, padding: str = "valid", *args: Any, **kwargs: Any
     ) -> None:
-        self._causal = padding == "causal"
-        super().__init__(filters, kernel_size, strides, "valid" if self._causal else padding, *args, **kwargs)
+        is_causal = isinstance(padding, str) and padding.lower() == "causal"
+        super().__init__(filters, kernel_size, strides, "valid" if is_causal else padding, *args, **kwargs)
+        if is_causal:
+            self.padding = "causal"
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        if self._causal:
+        if self.padding == "causal":
             pads = [[0, 0], [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0], [0, 0]]
             first = self.data_format == "channels_first"
             inputs = array_ops.pad(inputs, [pads[0], pads[2], pads[1]] if first else pads)
@@ -189,7 +191,7 @@ class _Sized(Layer):
         super().__init__(**kwargs)
         self.data_format = data_format or image_data_format()
 
-    def _pairs(self, sizes: Any, what: str) -> list[list[int]]:
+    def _pairs(self, sizes: Any, what: str) -> list[tuple[int, ...]]:
         if sizes is None:
             raise ValueError(f"`{what}` should be a number, or {self._dimensions} of them, or of pairs. Found: None")
         if self._dimensions == 1 and isinstance(sizes, Sequence):
@@ -199,6 +201,11 @@ class _Sized(Layer):
             raise ValueError(f"`{what}` should have {self._dimensions} elements. Found: {sizes}")
         return [per_axis(size, 2, what) for size in every]
 
+    def _checked(self, sizes: Any, what: str) -> tuple[Any, ...]:
+        """A pair for each dimension; the pair itself for one."""
+        pairs = self._pairs(sizes, what)
+        return pairs[0] if self._dimensions == 1 else tuple(pairs)
+
     def _first(self) -> int:
         return 2 if self.data_format == "channels_first" else 1
 
@@ -206,11 +213,11 @@ class _Sized(Layer):
 class _ZeroPadding(_Sized):
     def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.padding = self._pairs(padding, "padding")
+        self.padding = self._checked(padding, "padding")
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        around = [[0, 0] for _ in range(self._dimensions + 2)]
-        around[self._first() : self._first() + self._dimensions] = self.padding
+        around: list[tuple[int, ...]] = [(0, 0)] * (self._dimensions + 2)
+        around[self._first() : self._first() + self._dimensions] = self._pairs(self.padding, "padding")
         return array_ops.pad(inputs, around)
 
 
@@ -235,11 +242,12 @@ class ZeroPadding3D(_ZeroPadding):
 class _Cropping(_Sized):
     def __init__(self, cropping: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.cropping = self._pairs(cropping, "cropping")
+        self.cropping = self._checked(cropping, "cropping")
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         whole: list[slice] = [slice(None)] * self._first()
-        return inputs[(*whole, *(slice(before, -after or None) for before, after in self.cropping))]
+        pairs = self._pairs(self.cropping, "cropping")
+        return inputs[(*whole, *(slice(before, -after or None) for before, after in pairs))]
 
 
 class Cropping1D(_Cropping):
@@ -266,10 +274,11 @@ class Cropping3D(_Cropping):
 class _UpSampling(_Sized):
     def __init__(self, size: Any = 2, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.size = per_axis(size, self._dimensions, "size")
+        sizes = per_axis(size, self._dimensions, "size")
+        self.size: Any = sizes[0] if self._dimensions == 1 else sizes
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        for axis, size in enumerate(self.size, self._first()):
+        for axis, size in enumerate(per_axis(self.size, self._dimensions, "size"), self._first()):
             inputs = repeated(inputs, size, axis)
         return inputs
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from tfray.keras.settings import image_data_format
 from tfray.library.layers.keras_layer import NAMED, named
+from tfray.library.layers.named_initializers import GlorotUniform
 
 
 class InKeras:
@@ -28,3 +29,6 @@ class InKeras:
             if kind in NAMED:
                 kwargs[key] = named(value, kind)
         super().__init__(*args, **kwargs)
+        for key, value in vars(self).items():
+            if key.endswith("_initializer"):
+                setattr(self, key, value() if isinstance(value, type) else value or GlorotUniform())

@@ -38,7 +38,7 @@ class _Convolving(Layer):
         super().__init__(**kwargs)
         self.kernel_size = per_axis(kernel_size, self._rank, "kernel_size")
         self.strides = per_axis(strides, self._rank, "strides")
-        self.padding = padding_of(padding).lower()
+        self.padding = padding_of(padding)
         self.data_format = data_format or image_data_format()
         self.activation = activations.get(activation)
         self.use_bias = use_bias
@@ -225,7 +225,7 @@ class _LocallyConnected(_Convolving):
                 f"layer received the inputs shape {input_shape}"
             )
         self._sizes = [
-            window_count(size, window, self.padding.upper(), stride) or 0
+            window_count(size, window, self.padding, stride) or 0
             for size, window, stride in zip(sizes, self.kernel_size, self.strides, strict=True)
         ]
         if self.implementation == 1:

@@ -204,7 +204,7 @@ class Embedding(Layer):
         activity_regularizer: Regularizer of the outputs.
         mask_zero: Mask the outputs where the integers are 0.
         embeddings_constraint: Constraint of the matrix.
-        input_length: Length of the sequences, for the first layer of a `Sequential` model.
+        input_length: Length of the sequences, for the first layer of a `Sequential` model; any length when None.
         **kwargs: As for `Layer`.
     """
 
@@ -220,10 +220,9 @@ class Embedding(Layer):
         input_length: Any = None,
         **kwargs: Any,
     ) -> None:
-        if input_length is not None:
+        if "batch_input_shape" not in kwargs:
             lengths = input_length if isinstance(input_length, (list, tuple)) else (input_length,)
-            if "batch_input_shape" not in kwargs:
-                kwargs.setdefault("input_shape", tuple(lengths))
+            kwargs.setdefault("input_shape", tuple(lengths))
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
         self.input_dim = input_dim
         self.supports_masking = self.mask_zero = mask_zero
@@ -549,7 +548,7 @@ class Reshape(Layer):
 
     def __init__(self, target_shape: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.target_shape = list(target_shape)
+        self.target_shape = tuple(target_shape)
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
         rest = [int(size) for size in self.target_shape]
@@ -567,7 +566,7 @@ class Permute(Layer):
 
     def __init__(self, dims: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.dims = list(dims)
+        self.dims = tuple(dims)
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
             raise ValueError(
                 f"Invalid permutation `dims` for Permute Layer: {dims}. The set of indices in `dims` must be "

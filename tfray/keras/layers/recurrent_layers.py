@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -392,6 +392,14 @@ class RNN(Layer):
         self._constant_shapes: list[Any] = []
         self._constant_count = 0
         self._batch_size: int | None = None
+
+    if not TYPE_CHECKING:  # to type checkers, an attribute that is not defined does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            """An argument of the cell, such as ``units``."""
+            cell = vars(self).get("cell")
+            is_argument = isinstance(cell, Layer) and not hasattr(type(self), name) and name in cell._parameters()
+            return getattr(cell, name) if is_argument else super().__getattr__(name)
 
     @property
     def states(self) -> list[Any]:

@@ -5,7 +5,7 @@ Their inputs are ``[batch, ..., channels]``, or with ``data_format="channels_fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final
 
 from tfray.errors import InvalidArgumentError
@@ -13,8 +13,8 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, Sizes, TensorLike
+from tfray.library.layers import named_activations
 from tfray.library.layers.base_layer import Layer, checked_shape
-from tfray.library.layers.named_activations import activation_of
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -24,10 +24,10 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.nn import conv3d_ops, conv_ops, depthwise_conv_ops, nn_ops
 
 
-def per_axis(value: Sizes, rank: int, name: str) -> list[int]:
-    """A size given once or for each of `rank` spatial axes, as a list."""
+def per_axis(value: Sizes, rank: int, name: str) -> tuple[int, ...]:
+    """A size given once or for each of `rank` spatial axes, as a tuple."""
     try:
-        values = [int(item) for item in value] if isinstance(value, Iterable) else [int(value)] * rank
+        values = tuple(map(int, value)) if isinstance(value, Iterable) else (int(value),) * rank
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidArgumentError(f"{name} is {value!r}, expected an integer or {rank} of them") from error
     if len(values) != rank:
@@ -45,17 +45,17 @@ def layout_of(data_format: str, rank: int) -> str:
 
 
 def padding_of(padding: str) -> str:
-    """``SAME`` or ``VALID``, for either in any case."""
+    """``same`` or ``valid``, for either in any case. Operations have capitals, layers have not."""
     if not isinstance(padding, str) or padding.upper() not in ("SAME", "VALID"):
         raise InvalidArgumentError(f"padding is {padding!r}, expected 'same' or 'valid'")
-    return padding.upper()
+    return padding.lower()
 
 
 def window_count(size: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
     """How many windows fit along an axis."""
     if size is None:
         return None
-    covered = 1 if padding == "SAME" else (window - 1) * dilation + 1
+    covered = 1 if padding == "same" else (window - 1) * dilation + 1
     return -(-(size - covered + 1) // stride)
 
 
@@ -105,7 +105,7 @@ class ConvolutionLayer(Layer):
             raise InvalidArgumentError(
                 f"strides are {self.strides} and dilation_rate is {self.dilation_rate}: one of them must be 1"
             )
-        self.activation = activation_of(activation)
+        self.activation = named_activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
@@ -127,6 +127,11 @@ class ConvolutionLayer(Layer):
 
     def _channels(self, input_shape: ShapeLike) -> int:
         return checked_shape(self, input_shape, self.rank + 2, self._channel_axis, "channel dimension")
+
+    @property
+    def _padding(self) -> str:
+        """As operations have it. A layer that pads its inputs itself leaves them without."""
+        return "SAME" if self.padding == "same" else "VALID"
 
     @property
     def _channel_axis(self) -> int:
@@ -161,7 +166,7 @@ class ConvolutionLayer(Layer):
                 inputs,
                 self.kernel,
                 self.strides,
-                self.padding,
+                self._padding,
                 data_format=self._layout,
                 dilations=self.dilation_rate,
             )
@@ -170,7 +175,7 @@ class ConvolutionLayer(Layer):
     def _finish(self, outputs: Tensor) -> Any:
         if self.use_bias:
             outputs = nn_ops.bias_add(outputs, self.bias, "NCHW" if self._layout[1] == "C" else "NHWC")
-        return outputs if self.activation is None else self.activation(outputs)
+        return self.activation(outputs)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes: list[Any] = TensorShape(input_shape).as_list()
@@ -287,7 +292,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
             outputs = self._dilated(inputs, sizes)
         else:
             function = conv_ops.conv2d_transpose if self.rank == 2 else conv3d_ops.conv3d_transpose
-            outputs = function(inputs, self.kernel, sizes, self.strides, self.padding, data_format=self._layout)
+            outputs = function(inputs, self.kernel, sizes, self.strides, self._padding, data_format=self._layout)
         outputs.set_shape(static)
         return self._finish(outputs)
 
@@ -296,9 +301,9 @@ class TransposedConvolutionLayer(ConvolutionLayer):
             return None
         window = (self.kernel_size[index] - 1) * self.dilation_rate[index] + 1
         if self.output_padding is not None:
-            cut = 2 * (window // 2) if self.padding == "SAME" else 0
+            cut = 2 * (window // 2) if self.padding == "same" else 0
             return (size - 1) * self.strides[index] + window - cut + self.output_padding[index]
-        beyond = 0 if self.padding == "SAME" else max(window - self.strides[index], 0)
+        beyond = 0 if self.padding == "same" else max(window - self.strides[index], 0)
         return size * self.strides[index] + beyond
 
     def _dilated(self, inputs: Tensor, sizes: Any) -> Any:
@@ -307,7 +312,7 @@ class TransposedConvolutionLayer(ConvolutionLayer):
                 f"{self.name}: a transposed convolution has a dilation_rate only for images, channels last, and the "
                 f"same for rows and columns; it is {self.dilation_rate}"
             )
-        return conv_ops.atrous_conv2d_transpose(inputs, self.kernel, sizes, self.dilation_rate[0], self.padding)
+        return conv_ops.atrous_conv2d_transpose(inputs, self.kernel, sizes, self.dilation_rate[0], self._padding)
 
 
 class Conv2DTranspose(TransposedConvolutionLayer):
@@ -425,7 +430,7 @@ class SeparableConv2D(SeparableConvolutionLayer):
                 self.depthwise_kernel,
                 self.pointwise_kernel,
                 _four(self.strides, self._layout),
-                self.padding,
+                self._padding,
                 self.dilation_rate,
                 data_format=self._layout,
             )
@@ -446,10 +451,10 @@ class ChannelwiseConv2D(SeparableConvolutionLayer):
         self.built = True
 
     def call(self, inputs: Tensor, **kwargs: Any) -> Any:
-        strides = _four(self.strides, self._layout)
+        strides, padding = _four(self.strides, self._layout), self._padding
         return self._finish(
             depthwise_conv_ops.depthwise_conv2d(
-                inputs, self.depthwise_kernel, strides, self.padding, self.dilation_rate, data_format=self._layout
+                inputs, self.depthwise_kernel, strides, padding, self.dilation_rate, data_format=self._layout
             )
         )
 
@@ -468,14 +473,14 @@ class SeparableConv1D(SeparableConvolutionLayer):
             array_ops.expand_dims(self.depthwise_kernel, 0),
             array_ops.expand_dims(self.pointwise_kernel, 0),
             _four(self.strides * 2, layout),
-            self.padding,
+            self._padding,
             [1, *self.dilation_rate],
             data_format=layout,
         )
         return self._finish(array_ops.squeeze(outputs, [axis]))
 
 
-def _four(strides: list[int], layout: str) -> list[int]:
+def _four(strides: Sequence[int], layout: str) -> list[int]:
     rest = iter(strides)
     return [1 if letter in "NC" else next(rest) for letter in layout]
 

@@ -9,8 +9,8 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, TensorLike
+from tfray.library.layers import named_activations
 from tfray.library.layers.base_layer import Layer, checked_shape
-from tfray.library.layers.named_activations import activation_of
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -61,7 +61,7 @@ class Dense(Layer):
     ) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
         self.units = int(units)
-        self.activation = activation_of(activation)
+        self.activation = named_activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer
         self.bias_initializer = bias_initializer
@@ -98,7 +98,7 @@ class Dense(Layer):
             outputs = linalg_ops.matmul(inputs, self.kernel)
         if self.use_bias:
             outputs = nn_ops.bias_add(outputs, self.bias)
-        return outputs if self.activation is None else self.activation(outputs)
+        return self.activation(outputs)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         return TensorShape(input_shape)[:-1].concatenate(self.units)

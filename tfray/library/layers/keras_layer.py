@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
@@ -23,11 +23,12 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
-from tfray.library.layers import named_initializers
+from tfray.library.layers import named_activations, named_initializers
 from tfray.library.layers.descriptions import Described
 from tfray.library.layers.input_spec import check_inputs
 from tfray.library.layers.keras_style import is_keras_style
 from tfray.library.layers.layer_history import depends_on, history, mask_of, masks_of, takes_masks
+from tfray.library.layers.layer_nodes import Node, nodes_into, nodes_out_of, sizes_of
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.kept_session import get_session
 from tfray.library.variables.partitioned_variables import Partitioner
@@ -139,6 +140,19 @@ class Layer(Described):
                 known = (*self._trainable_weights, *self._non_trainable_weights)
                 if not any(variable is each for each in known) and name != "_trainable_weights":
                     self._own_weights(variable.trainable).append(variable)
+
+    if not TYPE_CHECKING:  # to type checkers, an attribute that is not defined does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            """An argument with which a layer of tfray's was made, where it is no attribute itself."""
+            kind = type(self)
+            if hasattr(kind, name):  # a property that has raised: raise its own error
+                return object.__getattribute__(self, name)
+            if not name.startswith("_") and kind.__module__.startswith("tfray.") and name in kind._parameters():
+                config = Described.get_config(self)
+                if name in config:
+                    return argument(name, config[name])
+            raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     # -- what layers override --------------------------------------------------------------------
 
@@ -590,6 +604,19 @@ class Layer(Described):
         return self._only_call()[1]
 
     @property
+    def inbound_nodes(self) -> list[Node]:
+        """The calls of the layer."""
+        return nodes_into(self)
+
+    @property
+    def outbound_nodes(self) -> list[Node]:
+        """The calls of other layers with what this one has made."""
+        return nodes_out_of(self)
+
+    _inbound_nodes = inbound_nodes
+    _outbound_nodes = outbound_nodes
+
+    @property
     def input_shape(self) -> Any:
         """Static shape of the inputs of all calls, a tuple."""
         return self._shapes_of_calls(0)
@@ -626,11 +653,11 @@ class Layer(Described):
 
     def get_input_shape_at(self, node_index: int) -> Any:
         """Static shape of the inputs of a call, a tuple."""
-        return nest.map_structure(_sizes, self.get_input_at(node_index))
+        return nest.map_structure(sizes_of, self.get_input_at(node_index))
 
     def get_output_shape_at(self, node_index: int) -> Any:
         """Static shape of the outputs of a call, a tuple."""
-        return nest.map_structure(_sizes, self.get_output_at(node_index))
+        return nest.map_structure(sizes_of, self.get_output_at(node_index))
 
     def get_input_mask_at(self, node_index: int) -> Any:
         """The mask of the inputs of a call."""
@@ -660,9 +687,9 @@ class Layer(Described):
         return self._recorded_calls[0]
 
     def _shapes_of_calls(self, part: int) -> Any:
-        shapes = [nest.map_structure(_sizes, call[part]) for call in self._recorded_calls]
+        shapes = [nest.map_structure(sizes_of, call[part]) for call in self._recorded_calls]
         if not shapes or any(shape != shapes[0] for shape in shapes):
-            return nest.map_structure(_sizes, self._only_call()[part])
+            return nest.map_structure(sizes_of, self._only_call()[part])
         return shapes[0]
 
     def get_config(self) -> dict[str, Any]:
@@ -723,8 +750,10 @@ def named(value: object, kind: str) -> Any:
     return importlib.import_module(f"tfray.keras.{kind}s").get(value) if isinstance(value, str) else value
 
 
-def _sizes(tensor: Tensor) -> Any:
-    return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
+def argument(name: str, value: object) -> Any:
+    """An argument of a layer; what it stands for, if it is the name of an activation, an initializer and the like."""
+    kind = name.rpartition("_")[2]
+    return named_activations.get(value) if kind == "activation" else named(value, kind) if kind in NAMED else value
 
 
 def _placeholders(shape: Any) -> Any:

@@ -63,8 +63,3 @@ def get(identifier: Any) -> Callable[..., Any]:
         return OF_NN[identifier]
     found: Callable[..., Any] = named_object(identifier, _BY_NAME, "activation")
     return found
-
-
-def activation_of(identifier: Any) -> Callable[..., Any] | None:
-    """As `get`, but None for None."""
-    return None if identifier is None else get(identifier)

@@ -47,7 +47,7 @@ class PoolingLayer(Layer):
 
     def call(self, inputs: Tensor, **kwargs: Any) -> Any:
         function = _FUNCTIONS[self.pooling_type, self.rank]
-        return function(inputs, self.pool_size, self.strides, self.padding, self._layout)
+        return function(inputs, self.pool_size, self.strides, self.padding.upper(), self._layout)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
         sizes: list[Any] = TensorShape(input_shape).as_list()

@@ -1,0 +1,92 @@
+"""The calls of layers as nodes of a network: what programs for Keras read of `Layer.inbound_nodes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tfray.framework import nest
+from tfray.framework.graph import Tensor
+from tfray.library.layers.layer_history import history
+
+
+@dataclass(frozen=True)
+class Node:
+    """A call of a layer.
+
+    Attributes:
+        outbound_layer: The layer.
+        input_tensors: Its inputs, a tensor or a structure of them.
+        output_tensors: Its outputs, likewise.
+        sources: For each input, the layer that has made it, the number of that call, and the place among its outputs.
+            An input of a model has none.
+    """
+
+    outbound_layer: Any
+    input_tensors: Any
+    output_tensors: Any
+    sources: tuple[tuple[Any, int, int], ...]
+
+    @property
+    def inbound_layers(self) -> Any:
+        """The layers that have made the inputs: one, or a list."""
+        return self._part(0)
+
+    @property
+    def node_indices(self) -> Any:
+        """The numbers of the calls that have made the inputs: one, or a list."""
+        return self._part(1)
+
+    @property
+    def tensor_indices(self) -> Any:
+        """The places of the inputs among the outputs of these calls: one, or a list."""
+        return self._part(2)
+
+    @property
+    def input_shapes(self) -> Any:
+        """The shapes of the inputs, tuples."""
+        return nest.map_structure(sizes_of, self.input_tensors)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shapes of the outputs, tuples."""
+        return nest.map_structure(sizes_of, self.output_tensors)
+
+    def iterate_inbound(self) -> Iterator[tuple[Any, int, int, Tensor]]:
+        """Each input's layer, the number of its call, the place among its outputs, and the input."""
+        for source, tensor in zip(self.sources, nest.flatten(self.input_tensors), strict=False):
+            yield (*source, tensor)
+
+    def _part(self, number: int) -> Any:
+        parts = [source[number] for source in self.sources]
+        return parts[0] if len(parts) == 1 and isinstance(self.input_tensors, Tensor) else parts
+
+
+def sizes_of(tensor: Tensor) -> Any:
+    """The static shape of a tensor as a tuple; None where its rank is not known."""
+    return None if tensor.shape.rank is None else tuple(tensor.shape.as_list())
+
+
+def nodes_into(layer: Any) -> list[Node]:
+    """The calls of a layer, in order."""
+    return [
+        Node(layer, inputs, outputs, tuple(_sources(layer, inputs, outputs)))
+        for inputs, outputs in layer._recorded_calls
+    ]
+
+
+def nodes_out_of(layer: Any) -> list[Node]:
+    """The calls of other layers with what this one has made."""
+    others = dict.fromkeys(record[0] for record in history().values())
+    return [node for other in others for node in nodes_into(other) if any(each[0] is layer for each in node.sources)]
+
+
+def _sources(layer: Any, inputs: Any, outputs: Any) -> Iterator[tuple[Any, int, int]]:
+    for tensor in nest.flatten(inputs):
+        if tensor not in history() or inputs is outputs:
+            continue
+        source = history()[tensor][0]
+        for number, call in enumerate(source._recorded_calls):
+            places = [place for place, each in enumerate(nest.flatten(call[1])) if each is tensor]
+            yield from ((source, number, place) for place in places)
