@@ -58,10 +58,10 @@ def test_what_layers_are_given_by_name_are_objects(make, name, kind):
 def test_attributes_of_a_layer_that_a_program_derives_are_those_of_its_cell():
     class Own(layers.LSTM):
         def __init__(self, **kwargs):
-            super().__init__(7, activation="softmax", **kwargs)
+            super().__init__(7, activation="relu", **kwargs)
 
     layer = Own()
-    assert (layer.units, layer.activation) == (7, keras.activations.softmax)
+    assert (layer.units, layer.activation) == (7, keras.activations.relu)
     with pytest.raises(AttributeError, match="'Own' object has no attribute 'nonsense'"):
         _ = layer.nonsense
     with pytest.raises(AttributeError, match="was called 0 times"):
@@ -104,3 +104,29 @@ def test_a_model_that_begins_with_an_embedding_knows_its_inputs():
 
 def test_values_that_are_no_variables_are_given_as_they_are():
     assert keras.backend.get_value(1.5) == 1.5
+
+
+@pytest.mark.parametrize("name", keras.activations.__all__)
+def test_activations_of_layers_are_those_that_programs_compare_them_with(name):
+    function = getattr(keras.activations, name)
+    if name not in ("deserialize", "get", "serialize"):
+        assert layers.Dense(1, activation=name).activation is function is keras.activations.get(name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "slopes"),
+    [
+        ({}, [0, 0, 0, 2, 8], [0, 0, 0, 1, 1]),
+        ({"alpha": 0.5}, [-2, -0.5, 0, 2, 8], [0.5, 0.5, 0.5, 1, 1]),
+        ({"max_value": 6}, [0, 0, 0, 2, 6], [0, 0, 0, 1, 0]),
+        ({"max_value": 5, "alpha": 0.5}, [-2, -0.5, 0, 2, 5], [0.5, 0.5, 0, 1, 0]),
+        ({"threshold": 2}, [0, 0, 0, 0, 8], [0, 0, 0, 0, 1]),
+        ({"threshold": 1, "alpha": 0.5}, [-2.5, -1, -0.5, 2, 8], [0.5, 0.5, 0.5, 1, 1]),
+    ],
+)
+def test_rectified_values_are_tensorflows(arguments, expected, slopes):
+    x = tf.constant([-4.0, -1.0, 0.0, 2.0, 8.0])
+    y = keras.backend.relu(x, **arguments)
+    with tf.Session() as session:
+        found = session.run([y, tf.gradients(y, x)[0]])
+    np.testing.assert_allclose(found, [expected, slopes])

@@ -140,6 +140,7 @@ def _tar_filters(request, monkeypatch):
         monkeypatch.delattr(tarfile, "data_filter", raising=False)
 
 
+@pytest.mark.filterwarnings("ignore:.*filter extracted tar archives:DeprecationWarning")  # Python 3.12's, without one
 @pytest.mark.usefixtures("_tar_filters")
 def test_files_are_copied_and_unpacked(packed):
     cache = str(packed / "cache")

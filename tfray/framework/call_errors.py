@@ -62,7 +62,7 @@ def _explain_namespace(namespace: ModuleType, seen: set[str]) -> None:
     for name, value in list(names.items()):
         if type(value) is FunctionType:
             if name[0] != "_" and _is_explained(value.__module__):
-                names[name] = _explained_function(value)
+                names[name] = explained_function(value)
         elif isinstance(value, ModuleType):
             if value.__name__.startswith(_NAMESPACES) and value.__name__ not in seen:
                 seen.add(value.__name__)
@@ -78,7 +78,8 @@ def _is_explained(module: str | None) -> bool:
     return module is not None and module.startswith("tfray.") and not module.startswith(_LEFT_ALONE)
 
 
-def _explained_function(function: FunctionType) -> Any:
+def explained_function(function: FunctionType) -> Any:
+    """The form in which programs have a function of tfray's."""
     if _EXPLAINED in function.__dict__:
         return function.__dict__[_EXPLAINED]
     explained = _explaining(function, f"{function.__name__}()")

@@ -143,12 +143,17 @@ def sqrt(x: Any) -> Tensor:
 
 
 def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: float = 0.0) -> Tensor:
-    """`x` from `threshold` on, at most `max_value`; below it, `alpha` times what it is below."""
+    """`x` above `threshold`, at most `max_value`, otherwise 0; below it, `alpha` times what it is below."""
     x = convert_to_tensor(x)
-    above = array_ops.where(x >= threshold, x, array_ops.zeros_like(x))
-    if max_value is not None:
+    if alpha and max_value is None and threshold == 0:
+        return nn.leaky_relu(x, alpha)
+    if threshold:
+        above = x * array_ops.cast(math.greater(x, threshold), x.dtype)
+    else:
+        above = nn.relu6(x) if max_value == 6 else nn.relu(x)
+    if max_value is not None and (threshold or max_value != 6):
         above = math.minimum(above, max_value)
-    return above + alpha * math.minimum(x - threshold, 0.0) if alpha else above
+    return above - alpha * nn.relu(threshold - x) if alpha else above
 
 
 def elu(x: Any, alpha: float = 1.0) -> Tensor:

@@ -393,14 +393,6 @@ class RNN(Layer):
         self._constant_count = 0
         self._batch_size: int | None = None
 
-    if not TYPE_CHECKING:  # to type checkers, an attribute that is not defined does not exist
-
-        def __getattr__(self, name: str) -> Any:
-            """An argument of the cell, such as ``units``."""
-            cell = vars(self).get("cell")
-            is_argument = isinstance(cell, Layer) and not hasattr(type(self), name) and name in cell._parameters()
-            return getattr(cell, name) if is_argument else super().__getattr__(name)
-
     @property
     def states(self) -> list[Any]:
         """The variables that keep the states of a stateful layer."""
@@ -584,10 +576,12 @@ class RecurrentLayer(RNN):
         """Attributes of the layer that are those of its cell."""
         return frozenset(cls._cell._parameters())
 
-    def __getattr__(self, name: str) -> Any:
-        if "cell" in vars(self) and name in (*self._of_cells(), "kernel", "recurrent_kernel", "bias"):
-            return getattr(self.cell, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # to type checkers, an attribute that is not defined does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            if "cell" in vars(self) and name in (*self._of_cells(), "kernel", "recurrent_kernel", "bias"):
+                return getattr(self.cell, name)
+            return super().__getattr__(name)
 
 
 class SimpleRNN(RecurrentLayer):

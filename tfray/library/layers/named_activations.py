@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.call_errors import explained_function
 from tfray.framework.convert import convert_to_tensor
 from tfray.library.layers.descriptions import get_custom_objects, named_object, restored
 from tfray.ops.math.arithmetic_ops import exp as exponential
@@ -46,11 +49,13 @@ OF_NN: Final[dict[str, Callable[..., Any]]] = {
 def get(identifier: Any) -> Callable[..., Any]:
     """An activation by name, or of its description; a function as it is; the identity for None.
 
+    The function of a name is the one that ``tf.keras.activations`` has, as programs compare it with that.
+
     Raises:
         InvalidArgumentError: There is none.
     """
     if identifier is None:
-        return linear
+        return _public("linear")
     if callable(identifier):
         function: Callable[..., Any] = identifier
         return function
@@ -62,4 +67,9 @@ def get(identifier: Any) -> Callable[..., Any]:
     if identifier in OF_NN and identifier not in get_custom_objects():
         return OF_NN[identifier]
     found: Callable[..., Any] = named_object(identifier, _BY_NAME, "activation")
-    return found
+    return _public(identifier) if found is _BY_NAME.get(identifier) else found
+
+
+def _public(name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = getattr(importlib.import_module("tfray.keras.activations"), name)
+    return explained_function(function) if isinstance(function, FunctionType) else function
