@@ -130,3 +130,23 @@ def test_rectified_values_are_tensorflows(arguments, expected, slopes):
     with tf.Session() as session:
         found = session.run([y, tf.gradients(y, x)[0]])
     np.testing.assert_allclose(found, [expected, slopes])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dtype", "expected"),
+    [
+        ((3,), "int32", [0, 1, 2]),
+        ((0.0, 5, 2.0), "float32", [0, 2, 4]),  # the default int32 converts nothing
+        ((2, -1, -1, "float32"), "float32", [2, 1, 0]),
+    ],
+)
+def test_ranges(arguments, dtype, expected):
+    numbers = keras.backend.arange(*arguments)
+    assert numbers.dtype == dtype
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(numbers), expected)
+
+
+def test_optimizers_have_the_limits_that_they_were_given():
+    optimizer = keras.optimizers.SGD(0.1, clipnorm=2.0)
+    assert optimizer.clipnorm == 2.0 and not hasattr(optimizer, "clipvalue")

@@ -203,3 +203,23 @@ def test_clones():
         np.testing.assert_allclose(fed.predict(None, steps=1), source.predict(rows), rtol=1e-6)
     shared = keras.models.clone_model(sequential, clone_function=lambda layer: layer)
     assert shared.weights == sequential.weights
+
+
+def test_a_list_of_callbacks_has_their_methods():
+    from tfray.keras.callbacks import CallbackList
+
+    told = []
+
+    class Telling(keras.callbacks.Callback):
+        def on_batch_end(self, batch, logs=None):
+            told.append((self.model, self.params["epochs"], batch, logs))
+
+    listeners = CallbackList([Telling()])
+    listeners.append(Telling())
+    listeners.set_model("model")
+    listeners.set_params({"epochs": 3})
+    listeners.on_batch_begin(1)
+    listeners.on_batch_end(1, logs={"loss": 2.0})
+    assert told == [("model", 3, 1, {"loss": 2.0})] * 2
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        listeners.nonsense()

@@ -6,6 +6,7 @@ import csv
 import math
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,18 +99,44 @@ class Callback:
 
 
 class CallbackList:
-    """Several callbacks as one."""
+    """Several callbacks as one: it has the methods of `Callback`, and calls those of each.
 
-    def __init__(self, callbacks: Iterable[Callback], model: Any, params: dict[str, Any]) -> None:
-        self.callbacks = list(callbacks)
-        for callback in self.callbacks:
-            callback.set_params(params)
-            callback.set_model(model)
+    Args:
+        callbacks: The callbacks.
+        model: The model that they are told of, if any.
+        params: What they are told of the training, if anything.
+    """
 
-    def call(self, event: str, *args: Any) -> None:
+    def __init__(
+        self, callbacks: Iterable[Callback] | None = None, model: Any = None, params: dict[str, Any] | None = None
+    ) -> None:
+        self.callbacks = list(callbacks or ())
+        if params is not None:
+            self.set_params(params)
+        if model is not None:
+            self.set_model(model)
+
+    def append(self, callback: Callback) -> None:
+        """Add a callback."""
+        self.callbacks.append(callback)
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Tell the callbacks of the training."""
+        self.call("set_params", params)
+
+    def set_model(self, model: Any) -> None:
+        """Tell the callbacks of the model."""
+        self.call("set_model", model)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if not name.startswith("on_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return partial(self.call, name)
+
+    def call(self, event: str, *args: Any, **kwargs: Any) -> None:
         """Call the method of that name of all."""
         for callback in self.callbacks:
-            getattr(callback, event)(*args)
+            getattr(callback, event)(*args, **kwargs)
 
 
 class History(Callback):

@@ -85,8 +85,9 @@ class Optimizer(Described):
                 raise ValueError(f"Expected {key} >= 0, received: {value}")
         self._name = name
         self._rate = kwargs.get("lr", learning_rate)
-        self._initial_decay, self._clipnorm = kwargs.get("decay") or 0.0, kwargs.get("clipnorm")
-        self._clipvalue = kwargs.get("clipvalue")
+        self._initial_decay = kwargs.get("decay") or 0.0
+        for key in kwargs.keys() & {"clipnorm", "clipvalue"}:
+            setattr(self, key, kwargs[key])
         self._begin()
 
     @classmethod
@@ -373,10 +374,10 @@ class Optimizer(Described):
     def _clipped(self, gradient: Any) -> Any:
         if gradient is None:
             return None
-        if self._clipnorm is not None:
-            gradient = clip_by_norm(gradient, self._clipnorm)
-        if self._clipvalue is not None:
-            limit = array_ops.cast(self._clipvalue, gradient.dtype)
+        if (norm := getattr(self, "clipnorm", None)) is not None:
+            gradient = clip_by_norm(gradient, norm)
+        if (value := getattr(self, "clipvalue", None)) is not None:
+            limit = array_ops.cast(value, gradient.dtype)
             gradient = math_ops.maximum(math_ops.minimum(gradient, limit), -limit)
         return gradient
 

@@ -277,10 +277,11 @@ def gather(reference: Any, indices: Any) -> Tensor:
 # -- shapes --------------------------------------------------------------------------------------------
 
 
-def arange(start: int, stop: int | None = None, step: int = 1, dtype: str = "int32") -> Tensor:
-    """Numbers from `start`, or 0, up to `stop`."""
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "int32") -> Tensor:
+    """Numbers from `start`, or 0, up to `stop`. Their dtype is `dtype`, but that of the arguments for ``int32``."""
     low, high = (0, start) if stop is None else (start, stop)
-    return array_ops.cast(array_ops.range(low, high, step), dtype)
+    numbers = array_ops.range(low, high, step)
+    return numbers if dtype == "int32" else array_ops.cast(numbers, dtype)
 
 
 def batch_flatten(x: Any) -> Tensor:
