@@ -52,6 +52,33 @@ def test_losses(session, name):
     assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == (3 if "discriminator" in name else 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "tags"),
+    [  # as TensorFlow 1 writes them: two losses leave their scope first, whose name is taken
+        ("wasserstein_generator_loss", ["generator_wasserstein_loss/generator_wass_loss"]),
+        ("minimax_generator_loss", ["generator_minimax_loss_1"]),
+        ("least_squares_generator_loss", ["generator_lsq_loss"]),
+        (
+            "modified_discriminator_loss",
+            [f"discriminator_modified_loss/discriminator_{part}minimax_loss" for part in ("gen_", "real_", "")],
+        ),
+        ("least_squares_discriminator_loss", [f"discriminator_{part}lsq_loss" for part in ("gen_", "real_", "")]),
+    ],
+)
+def test_tags_of_summaries(session, name, tags):
+    outputs = [REAL, MADE] if "discriminator" in name else [MADE]
+    with tf.name_scope("outer"):
+        getattr(gan.losses.wargs, name)(*outputs, add_summaries=True)
+    found = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+    assert [value.tag for value in found.value] == [f"outer/{tag}" for tag in tags]
+
+
+@pytest.mark.parametrize("name", ["wasserstein_discriminator_loss", "least_squares_discriminator_loss"])
+def test_outputs_have_one_shape(name):
+    with pytest.raises(ValueError, match="are incompatible"):
+        getattr(gan.losses.wargs, name)(REAL, MADE[:, 0])
+
+
 def test_weights_and_reductions(session):
     wargs = gan.losses.wargs
     loss = wargs.wasserstein_discriminator_loss(REAL, MADE, WEIGHTS, 2.0, loss_collection=None)
@@ -99,8 +126,15 @@ def test_two_losses_are_combined(session):
     # The gradients' norms are 1 and 10.
     assert session.run(by_ratio) == pytest.approx(3 + 1 / 10 / 0.2 * 25, rel=1e-5)
     assert combine(main, other, weight_factor=0) is main
+    # A loss without slope, whose coefficient is large and finite, adds what it is.
+    flat = tf.reduce_sum(tf.square(x - [3.0, 4.0]))
+    assert session.run(combine(main, flat, gradient_ratio=0.2)) == 3
+    wide = combine(tf.cast(main, tf.float64), tf.cast(other, tf.float64), weight_factor=tf.constant(0.5, tf.float64))
+    assert wide.dtype == tf.float64 and session.run(wide) == 3 + 12.5
     with pytest.raises(ValueError, match="either"):
         combine(main, other)
+    with pytest.raises(ValueError, match="are incompatible"):
+        combine(main, tf.square(x), weight_factor=0.5)
 
 
 # -- models --------------------------------------------------------------------------------------------
@@ -129,6 +163,18 @@ def test_a_model(session):
     real, made, of_generator, of_discriminator = run(session, outputs)
     assert of_generator == pytest.approx(-made.mean(), rel=1e-5)
     assert of_discriminator > made.mean() - real.mean()
+
+
+def test_real_data_of_several_parts(session):
+    model = gan.gan_model(
+        lambda noise: {"a": generator(noise)},
+        lambda data, _: 3.0 * data["a"],
+        {"a": REAL},
+        np.ones([4, 2], np.float32),
+        check_shapes=False,
+    )
+    np.testing.assert_allclose(run(session, model.discriminator_real_outputs), 3 * REAL)
+    assert isinstance(model.real_data["a"], tf.Tensor)
 
 
 def test_a_loss_of_a_model_tells_what_is_missing():
@@ -259,7 +305,39 @@ def test_weights_over_their_spectral_norms(session):
         made = tf.layers.dense(np.eye(4, dtype=np.float32), 6, bias_initializer=tf.ones_initializer())
     assert "net/dense/bias" in [v.op.name for v in tf.trainable_variables()]
     assert np.linalg.norm(run(session, made) - 1, 2) == pytest.approx(1, rel=1e-4)
-    assert gan.features.spectral_norm_regularizer(0.0)(made) is None
+
+
+def test_regularizers_of_spectral_norms(session):
+    weights = tf.constant(np.diag([3.0, 1.0]).astype(np.float32))
+    make = gan.features.spectral_norm_regularizer
+    found = run(session, [make(scale, 50)(weights) for scale in (0.5, tf.constant(0.5))])
+    np.testing.assert_allclose(found, 1.5, rtol=1e-4)
+    assert make(0.0)(weights) is None
+    for scale, problem in ((1, "cannot be an integer"), (-0.5, "less than 0")):
+        with pytest.raises(ValueError, match=problem):
+            make(scale)
+
+
+def test_layers_of_keras_over_their_spectral_norms(session):
+    with gan.features.keras_spectral_normalization(power_iteration_rounds=50):
+        made = tf.keras.layers.Dense(6, bias_initializer="ones")(tf.constant(np.eye(4, dtype=np.float32)))
+    plain = tf.keras.layers.Dense(6)(tf.zeros([1, 4]))
+    assert len(tf.trainable_variables()) == 4 and plain.shape.as_list() == [1, 6]
+    assert np.linalg.norm(run(session, made) - 1, 2) == pytest.approx(1, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "problem"),
+    [
+        ("bias", {"shape": [3]}, "multi-dimensional"),
+        ("kernel", {"shape": [2, 2], "dtype": tf.int32}, "floating-point"),
+        ("spectral_norm_u", {"shape": [2, 1]}, "not normalized itself"),
+    ],
+)
+def test_variables_that_have_no_spectral_norm(name, settings, problem):
+    getter = gan.features.spectral_normalization_custom_getter(lambda name: True)
+    with tf.variable_scope("net", custom_getter=getter), pytest.raises(ValueError, match=problem):
+        tf.get_variable(name, **settings)
 
 
 def test_virtual_batch_normalization(session):
@@ -293,7 +371,7 @@ def test_the_score_of_a_classifier(session):
 
 def test_the_distance_of_activations(session):
     random = np.random.default_rng(4)
-    real, made = random.normal(size=(20, 4)), random.normal(1, 2, size=(20, 4))
+    real, made = random.normal(size=(20, 4)), random.normal(1, 2, size=(36, 4))
     a, b = np.cov(real.T), np.cov(made.T)
     expected = np.sum((real.mean(0) - made.mean(0)) ** 2) + np.trace(a + b - 2 * scipy.linalg.sqrtm(a @ b).real)
     found = gan.eval.frechet_classifier_distance(tf.constant(real / 2), tf.constant(made / 2), lambda x: 2 * x, 2)
@@ -437,3 +515,29 @@ def test_an_estimator(tmp_path):
     assert modes == [keys.TRAIN, keys.EVAL, keys.PREDICT]
     with pytest.raises(ValueError, match="discriminator_loss_fn must be callable"):
         gan.estimator.GANEstimator(None, moded, discriminator, gan.losses.wasserstein_generator_loss)
+
+
+@pytest.mark.parametrize(
+    ("error", "problem", "real", "metrics"),
+    [
+        (ValueError, "must be the same shape", REAL[:, [0, 0]], None),
+        (TypeError, "must return a dict", REAL, lambda model: [tf.metrics.mean(model.generated_data)]),
+    ],
+)
+def test_an_estimator_of_what_does_not_fit(tmp_path, error, problem, real, metrics):
+    losses = gan.losses.wasserstein_generator_loss, gan.losses.wasserstein_discriminator_loss
+    optimizers = tf.train.GradientDescentOptimizer(0.1), tf.train.GradientDescentOptimizer(0.1)
+
+    def batches():
+        return tf.data.Dataset.from_tensors((np.ones([4, 2], np.float32), real))
+
+    def telling(data, _):
+        return tf.layers.dense(data[:, :1], 1)
+
+    estimator = gan.estimator.GANEstimator(
+        str(tmp_path), generator, telling, *losses, *optimizers, get_eval_metric_ops_fn=metrics
+    )
+    with pytest.raises(error, match=problem):
+        if metrics is None:
+            estimator.train(batches, steps=1)
+        estimator.evaluate(batches)

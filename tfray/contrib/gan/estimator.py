@@ -100,7 +100,7 @@ class GANEstimator(Estimator):
                 if labels is not None:
                     raise ValueError(f"`labels` must be `None` when mode is `predict`. Instead, found {labels}")
                 return EstimatorSpec(mode, generated(generator, features, "Generator").generated_data)
-            model = gan_model(generator, discriminator, labels, features, check_shapes=False)
+            model = gan_model(generator, discriminator, labels, features, check_shapes=isinstance(labels, Tensor))
             with get_default_graph().name_scope(None):
                 for kind in kinds:
                     if kind:
@@ -113,7 +113,10 @@ class GANEstimator(Estimator):
             total = loss.generator_loss + loss.discriminator_loss
             if mode == ModeKeys.EVAL:
                 metrics = {name: mean(value) for name, value in loss._asdict().items()}
-                metrics.update(get_eval_metric_ops_fn(model) if get_eval_metric_ops_fn else {})
+                more = get_eval_metric_ops_fn(model) if get_eval_metric_ops_fn else {}
+                if not isinstance(more, dict):
+                    raise TypeError(f"get_eval_metric_ops_fn must return a dict, received: {more}")
+                metrics.update(more)
                 return EstimatorSpec(mode, model.generated_data, total, eval_metric_ops=metrics)
             of_generator, of_discriminator = (
                 each() if callable(each) else each for each in (generator_optimizer, discriminator_optimizer)

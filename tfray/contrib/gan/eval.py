@@ -237,7 +237,7 @@ def frechet_classifier_distance_from_activations(real_activations: Tensor, gener
         activations.shape.assert_has_rank(2)
         values = array_ops.cast(activations, dtypes.float64)
         mean = math_ops.reduce_mean(values, axis=0)
-        count = array_ops.cast(array_ops.shape(real_activations)[0], dtypes.float64)
+        count = array_ops.cast(array_ops.shape(values)[0], dtypes.float64)
         means.append(mean)
         covariances.append(matmul(values - mean, values - mean, transpose_a=True) / (count - 1))
     real, generated = covariances

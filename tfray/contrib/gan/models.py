@@ -37,7 +37,7 @@ def generated(generator_fn: Callable[[Any], Any], inputs: Any, scope: Scope) -> 
 def gan_model(
     generator_fn: Callable[[Any], Any],
     discriminator_fn: Callable[[Any, Any], Any],
-    real_data: TensorLike,
+    real_data: Any,
     generator_inputs: Any,
     generator_scope: Scope = "Generator",
     discriminator_scope: Scope = "Discriminator",
@@ -48,7 +48,7 @@ def gan_model(
     Args:
         generator_fn: Function of the inputs that returns data.
         discriminator_fn: Function of data and of the generator's inputs that returns logits, high for real data.
-        real_data: Real data ``[batch, ...]``.
+        real_data: Real data ``[batch, ...]``; without `check_shapes` also a list or dictionary of such.
         generator_inputs: A tensor, such as noise ``[batch, ...]``, or a list or dictionary of tensors.
         generator_scope: The scope of the generator's variables.
         discriminator_scope: The scope of the discriminator's variables.
@@ -64,7 +64,7 @@ def gan_model(
     with variable_scope(discriminator_scope) as scope:
         of_generated = discriminator_fn(model.generated_data, model.generator_inputs)
     with variable_scope(scope, reuse=True):
-        real = convert_to_tensor(real_data)
+        real = as_tensors(real_data)
         of_real = discriminator_fn(real, model.generator_inputs)
     made = model.generated_data
     if check_shapes and not made.shape.is_compatible_with(real.shape):
