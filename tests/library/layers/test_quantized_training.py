@@ -93,6 +93,9 @@ def test_ranges_follow_what_is_seen(session):
     ranges = ranges_there()
     assert {"layer/dense/weights_quant/min", "layer/dense/act_quant/max"} <= set(ranges)
     assert not [each for each in tf.trainable_variables() if "quant" in each.op.name]
+    assert {name for name in ranges if "biased" not in name and "local_step" not in name} == {
+        each.op.name for each in tf.model_variables()
+    }
     session.run(tf.global_variables_initializer())
     assert session.run(ranges["layer/dense/act_quant/max"]) == 6
     kernel = session.run(tf.trainable_variables()[0])
