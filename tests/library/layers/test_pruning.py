@@ -88,6 +88,14 @@ def test_weights_have_targets_of_their_own(session):
         pruning.Pruning(spec(weight_sparsity_map=["first:0.1", "weights:0.2"])).mask_update_op()
 
 
+def test_the_largest_weight_stays(session):
+    product = pruning.apply_mask(tf.get_variable("weights", initializer=[[0.5, -2.0]]))
+    update = pruning.Pruning(sparsity=tf.constant(0.9)).mask_update_op()
+    session.run(tf.global_variables_initializer())
+    session.run(update)
+    assert session.run(product).tolist() == [[0, -2]]
+
+
 @pytest.mark.parametrize("parts", [1, 2])
 def test_weights_in_parts(session, parts):
     with tf.variable_scope("cut", partitioner=tf.fixed_size_partitioner(parts)) as scope:

@@ -127,7 +127,8 @@ class Pruning:
         count = array_ops.size(sizes)
         kept = math_ops.round(array_ops.cast(count, dtypes.float32) * (1 - self._sparsity_of(name)))
         ordered = top_k(array_ops.reshape(sizes, [-1]), count)[0]
-        smallest = array_ops.gather(ordered, array_ops.cast(kept, dtypes.int32) - 1)
+        # At least one is kept: of none there is no smallest.
+        smallest = array_ops.gather(ordered, array_ops.cast(math_ops.maximum(kept, 1.0), dtypes.int32) - 1)
         decay = self._spec.threshold_decay
         limit = smallest * (1 - decay) + threshold * decay
         return limit, array_ops.cast(sizes >= limit, sizes.dtype)
