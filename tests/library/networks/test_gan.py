@@ -380,6 +380,49 @@ def test_the_distance_of_activations(session):
     assert session.run(same) == pytest.approx(0, abs=1e-6)
 
 
+def test_distances_of_means_and_variances(session):
+    random = np.random.default_rng(6)
+    real, made = random.normal(size=(20, 4)), random.normal(1, 2, size=(36, 4))
+    means = np.sum((real.mean(0) - made.mean(0)) ** 2)
+    spread = np.sum(real.var(0) + made.var(0) - 2 * np.sqrt(real.var(0) * made.var(0)))
+    for kind, expected in (("mean_only", means), ("diagonal_only", means + spread)):
+        distance = getattr(gan.eval, f"{kind}_frechet_classifier_distance_from_activations")
+        assert session.run(distance(tf.constant(real), tf.constant(made))) == pytest.approx(expected, rel=1e-10)
+
+
+def kernel_distance(real, made):
+    """The unbiased estimate, pair by pair."""
+
+    def kernel(x, y):
+        return (np.dot(x, y) / len(x) + 1) ** 3
+
+    def within(rows):
+        return np.mean([kernel(x, y) for i, x in enumerate(rows) for j, y in enumerate(rows) if i != j])
+
+    return within(real) + within(made) - 2 * np.mean([kernel(x, y) for x in real for y in made])
+
+
+def test_distances_by_a_kernel(session):
+    random = np.random.default_rng(7)
+    real, made = random.normal(size=(11, 3)), random.normal(0.5, 1, size=(9, 3))
+    # Blocks of at most four of eleven: 3, 4 and 4, and of nine: 3, 3 and 3.
+    pairs = zip(np.split(real, [3, 7]), np.split(made, [3, 6]), strict=True)
+    estimates = [kernel_distance(*pair) for pair in pairs]
+    whole = session.run(
+        gan.eval.kernel_classifier_distance_and_std_from_activations(tf.constant(real), tf.constant(made))
+    )
+    assert whole[0] == pytest.approx(kernel_distance(real, made), rel=1e-10) and np.isnan(whole[1])
+    arguments = tf.constant(real / 2), tf.constant(made / 2), lambda x: 2 * x, 1, 4
+    found = session.run(gan.eval.kernel_classifier_distance_and_std(*arguments))
+    np.testing.assert_allclose(found, [np.mean(estimates), np.std(estimates, ddof=1) / np.sqrt(3)], rtol=1e-10)
+    narrow = gan.eval.kernel_classifier_distance(*arguments, tf.float32)
+    assert narrow.dtype == tf.float32 and session.run(narrow) == pytest.approx(found[0], rel=1e-4)
+    alone = gan.eval.kernel_classifier_distance_from_activations(tf.constant(real), tf.constant(made), 4)
+    assert session.run(alone) == pytest.approx(found[0], rel=1e-10)
+    with pytest.raises(ValueError, match="float64 and float32"):
+        gan.eval.kernel_classifier_distance_from_activations(tf.constant(real), tf.constant(made, tf.float32))
+
+
 def test_grids_of_images(session):
     images = np.arange(6 * 2 * 3 * 1, dtype=np.float32).reshape(6, 2, 3, 1)
     expected = np.block([[images[3 * row + column, ..., 0] for column in range(3)] for row in range(2)])

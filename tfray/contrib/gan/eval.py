@@ -6,11 +6,12 @@ Measures take a classifier of the program's own; a network is not downloaded.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tfray.contrib.gan.namedtuples import CycleGANModel
 from tfray.framework import dtypes
+from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.library.inspect import summaries
 from tfray.library.layers.losses import get_regularization_loss
@@ -20,6 +21,7 @@ from tfray.ops.linalg.decomposition_ops import self_adjoint_eig, self_adjoint_ei
 from tfray.ops.math import math_ops
 from tfray.ops.math.linalg_ops import matmul, trace
 from tfray.ops.nn.cross_entropy_ops import log_softmax
+from tfray.ops.nn.normalization_ops import moments
 
 __all__ = [
     "add_gan_model_image_summaries",
@@ -28,10 +30,16 @@ __all__ = [
     "add_regularization_loss_summaries",
     "classifier_score",
     "classifier_score_from_logits",
+    "diagonal_only_frechet_classifier_distance_from_activations",
     "frechet_classifier_distance",
     "frechet_classifier_distance_from_activations",
     "image_grid",
     "image_reshaper",
+    "kernel_classifier_distance",
+    "kernel_classifier_distance_and_std",
+    "kernel_classifier_distance_and_std_from_activations",
+    "kernel_classifier_distance_from_activations",
+    "mean_only_frechet_classifier_distance_from_activations",
 ]
 
 
@@ -232,19 +240,150 @@ def frechet_classifier_distance_from_activations(real_activations: Tensor, gener
     Returns:
         A scalar of their dtype, computed in float64.
     """
-    means, covariances = [], []
-    for activations in (real_activations, generated_activations):
-        activations.shape.assert_has_rank(2)
-        values = array_ops.cast(activations, dtypes.float64)
-        mean = math_ops.reduce_mean(values, axis=0)
+    wide = _wide(real_activations, generated_activations)
+    covariances = []
+    for values in wide:
+        off = values - math_ops.reduce_mean(values, axis=0)
         count = array_ops.cast(array_ops.shape(values)[0], dtypes.float64)
-        means.append(mean)
-        covariances.append(matmul(values - mean, values - mean, transpose_a=True) / (count - 1))
+        covariances.append(matmul(off, off, transpose_a=True) / (count - 1))
     real, generated = covariances
     # sqrt(real) generated sqrt(real) has the eigenvalues of real generated, and is symmetric.
     values, vectors = self_adjoint_eig(real)
     root = matmul(vectors * math_ops.sqrt(math_ops.maximum(values, 0.0)), vectors, transpose_b=True)
     product = self_adjoint_eigvals(matmul(root, matmul(generated, root)))
     shared = math_ops.reduce_sum(math_ops.sqrt(math_ops.maximum(product, 0.0)))
-    distance = trace(real + generated) - 2.0 * shared + math_ops.reduce_sum(math_ops.square(means[0] - means[1]))
+    distance = trace(real + generated) - 2.0 * shared + _apart(math_ops.reduce_mean(each, axis=0) for each in wide)
     return array_ops.cast(distance, real_activations.dtype)
+
+
+def mean_only_frechet_classifier_distance_from_activations(
+    real_activations: Tensor, generated_activations: Tensor
+) -> Tensor:
+    """The part of `frechet_classifier_distance_from_activations` that means make; same arguments and result."""
+    wide = _wide(real_activations, generated_activations)
+    return array_ops.cast(_apart(math_ops.reduce_mean(each, axis=0) for each in wide), real_activations.dtype)
+
+
+def diagonal_only_frechet_classifier_distance_from_activations(
+    real_activations: Tensor, generated_activations: Tensor
+) -> Tensor:
+    """The Fréchet distance as if features did not depend on one another, with the variances of the images themselves.
+
+    Arguments and result are those of `frechet_classifier_distance_from_activations`.
+    """
+    means, variances = zip(
+        *(moments(each, [0]) for each in _wide(real_activations, generated_activations)), strict=True
+    )
+    return array_ops.cast(_apart(means) + _apart(map(math_ops.sqrt, variances)), real_activations.dtype)
+
+
+def _wide(*activations: Tensor) -> list[Tensor]:
+    """Activations as float64, which must be matrices."""
+    for each in activations:
+        each.shape.assert_has_rank(2)
+    return [array_ops.cast(each, dtypes.float64) for each in activations]
+
+
+def _apart(pair: Iterable[Tensor]) -> Tensor:
+    """The square of the distance of two vectors."""
+    return math_ops.reduce_sum(math_ops.squared_difference(*pair))
+
+
+def kernel_classifier_distance(
+    real_images: Tensor,
+    generated_images: Tensor,
+    classifier_fn: Callable[[Tensor], Tensor],
+    num_classifier_batches: int = 1,
+    max_block_size: int = 1024,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """`kernel_classifier_distance_and_std` without the error."""
+    return kernel_classifier_distance_and_std(**locals())[0]
+
+
+def kernel_classifier_distance_and_std(
+    real_images: Tensor,
+    generated_images: Tensor,
+    classifier_fn: Callable[[Tensor], Tensor],
+    num_classifier_batches: int = 1,
+    max_block_size: int = 1024,
+    dtype: DTypeLike | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`kernel_classifier_distance_and_std_from_activations` of what a classifier sees in images.
+
+    Args:
+        real_images: Shape ``[images, ...]``.
+        generated_images: Likewise.
+        classifier_fn: Function of images that returns activations ``[images, features]``.
+        num_classifier_batches: In so many parts the images are classified.
+        max_block_size: As for that function.
+        dtype: Likewise.
+
+    Returns:
+        The distance and its standard error, scalars.
+    """
+    real, generated = (
+        _classified(images, classifier_fn, num_classifier_batches) for images in (real_images, generated_images)
+    )
+    return kernel_classifier_distance_and_std_from_activations(real, generated, max_block_size, dtype)
+
+
+def kernel_classifier_distance_from_activations(
+    real_activations: Tensor, generated_activations: Tensor, max_block_size: int = 1024, dtype: DTypeLike | None = None
+) -> Tensor:
+    """`kernel_classifier_distance_and_std_from_activations` without the error."""
+    return kernel_classifier_distance_and_std_from_activations(**locals())[0]
+
+
+def kernel_classifier_distance_and_std_from_activations(
+    real_activations: Tensor, generated_activations: Tensor, max_block_size: int = 1024, dtype: DTypeLike | None = None
+) -> tuple[Tensor, Tensor]:
+    """The distance of activations by the kernel ``(x . y / features + 1)^3`` (Binkowski and others, arXiv:1801.01401).
+
+    It is the mean of unbiased estimates from blocks of images, which should be in random order.
+
+    Args:
+        real_activations: Shape ``[images, features]``, a float dtype.
+        generated_activations: Likewise, of as many features.
+        max_block_size: At most so many images are in a block. More make the estimate better and take longer.
+        dtype: Compute in this float dtype.
+
+    Returns:
+        The distance and its standard error, scalars; the error of a single block is NaN.
+
+    Raises:
+        ValueError: The numbers of features, or without `dtype` the dtypes, differ.
+    """
+    every = [
+        each if dtype is None else array_ops.cast(each, dtype) for each in (real_activations, generated_activations)
+    ]
+    (real, generated), kind = every, every[0].dtype
+    if generated.dtype is not kind:
+        raise ValueError(f"activations are of {kind.name} and {generated.dtype.name}: give `dtype`")
+    real.shape.assert_has_rank(2)
+    real.shape[1:].assert_is_compatible_with(generated.shape[1:])
+    features = array_ops.cast(array_ops.shape(real)[1], kind)
+    most = math_ops.maximum(array_ops.shape(real)[0], array_ops.shape(generated)[0])
+    blocks = (most + max_block_size - 1) // max_block_size
+
+    def block(values: Tensor, i: Tensor) -> Tensor:
+        # The last blocks have the images that are left over, one each.
+        size, left = array_ops.shape(values)[0] // blocks, array_ops.shape(values)[0] % blocks
+        begin, end = (each * size + math_ops.maximum(each - (blocks - left), 0) for each in (i, i + 1))
+        return values[begin:end]
+
+    def mean_kernel(x: Tensor, y: Tensor) -> Tensor:
+        products = (matmul(x, y, transpose_b=True) / features + 1) ** 3
+        if x is not y:
+            return math_ops.reduce_mean(products)
+        count = array_ops.cast(array_ops.shape(x)[0], kind)
+        return (math_ops.reduce_sum(products) - trace(products)) / (count * (count - 1))
+
+    def estimate(i: Tensor) -> Tensor:
+        x, y = block(real, i), block(generated, i)
+        return mean_kernel(x, x) + mean_kernel(y, y) - 2 * mean_kernel(x, y)
+
+    estimates = map_fn(estimate, array_ops.range(blocks), kind, back_prop=False)
+    distance, count = math_ops.reduce_mean(estimates), array_ops.cast(blocks, kind)
+    variance = math_ops.reduce_sum(math_ops.squared_difference(estimates, distance)) / (count - 1)
+    return distance, math_ops.sqrt(variance / count)
