@@ -271,9 +271,8 @@ def diagonal_only_frechet_classifier_distance_from_activations(
 
     Arguments and result are those of `frechet_classifier_distance_from_activations`.
     """
-    means, variances = zip(
-        *(moments(each, [0]) for each in _wide(real_activations, generated_activations)), strict=True
-    )
+    found = (moments(each, [0]) for each in _wide(real_activations, generated_activations))
+    means, variances = zip(*found, strict=True)
     return array_ops.cast(_apart(means) + _apart(map(math_ops.sqrt, variances)), real_activations.dtype)
 
 
@@ -286,7 +285,8 @@ def _wide(*activations: Tensor) -> list[Tensor]:
 
 def _apart(pair: Iterable[Tensor]) -> Tensor:
     """The square of the distance of two vectors."""
-    return math_ops.reduce_sum(math_ops.squared_difference(*pair))
+    one, other = pair
+    return math_ops.reduce_sum(math_ops.squared_difference(one, other))
 
 
 def kernel_classifier_distance(
