@@ -253,6 +253,57 @@ def test_two_models_that_lead_there_and_back(session):
     assert session.run(tf.train.get_global_step()) == 1
 
 
+def test_a_generator_that_leads_to_several_domains(session):
+    labels = np.eye(2, dtype=np.float32)[[0, 1, 1, 0]]
+
+    def moved(data, domains):
+        scale = tf.get_variable("scale", [2, 1], initializer=tf.constant_initializer([2.0, 3.0]))
+        return data * tf.matmul(domains, scale)
+
+    def telling(data, count):
+        assert count == 2
+        slope = tf.get_variable("slope", [], initializer=tf.constant_initializer(3.0))
+        return slope * data[:, 0], tf.concat([data, -data], 1)
+
+    model = gan.stargan_model(moved, telling, [REAL[:1], REAL[1:]], labels)
+    loss = gan.stargan_loss(model)
+    summed = gan.stargan_loss(
+        model,
+        gradient_penalty_weight=0.0,
+        reconstruction_loss_weight=0.0,
+        classification_loss_fn=lambda onehot_labels, logits: onehot_labels * logits,
+        classification_one_hot=False,
+    )
+    assert [v.op.name for v in model.generator_variables] == ["Generator/scale"]
+    assert [v.op.name for v in model.discriminator_variables] == ["Discriminator/slope"]
+    target, made, again, *found = run(
+        session,
+        [model.generated_data_domain_target, model.generated_data, model.reconstructed_data, *loss, *summed],
+    )
+    assert (target.sum(1) == 1).all()
+    np.testing.assert_allclose(made, REAL * np.where(target[:, :1], 2, 3))
+    np.testing.assert_allclose(again, made * np.where(labels[:, :1], 2, 3))
+
+    def of_domains(data, wanted):
+        return -(wanted * log_softmax(np.concatenate([data, -data], 1), 1)).sum(1).mean()
+
+    # The discriminator's slope is 3 everywhere, and 1 is wanted.
+    expected = [
+        -3 * made.mean() + 10 * np.abs(REAL - again).mean() + of_domains(made, target),
+        3 * made.mean() - 3 * REAL.mean() + 10 * (3 - 1) ** 2 + of_domains(REAL, labels),
+    ]
+    np.testing.assert_allclose(found[:2], expected, rtol=1e-5)
+    plain = [
+        -3 * made.mean() + (target * np.concatenate([made, -made], 1)).sum(1).mean(),
+        3 * made.mean() - 3 * REAL.mean() + (labels * np.concatenate([REAL, -REAL], 1)).sum(1).mean(),
+    ]
+    np.testing.assert_allclose(found[2:], plain, rtol=1e-5)
+    optimizer = tf.train.GradientDescentOptimizer(0.01)
+    session.run(gan.gan_train_ops(model, loss, optimizer, optimizer).generator_train_op)
+    with pytest.raises(ValueError, match="rank 2"):
+        gan.stargan_model(moved, telling, REAL, labels[0])
+
+
 # -- features ------------------------------------------------------------------------------------------
 
 
@@ -445,12 +496,64 @@ def test_summaries_of_models(session):
 
     model = gan.cyclegan_model(lambda x: tf.layers.conv2d(x, 1, 1), flat, images, images)
     gan.eval.add_gan_model_image_summaries(model, grid_size=2)
+    before = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
+    gan.eval.add_gan_model_image_summaries(model.model_x2y, 2, model_summaries=False)
+    added = tf.get_collection_ref(tf.GraphKeys.SUMMARIES)
+    assert [each.op.type for each in added[before:]] == ["ImageSummary"] * 2
+    del added[before:]
     gan.eval.add_image_comparison_summaries(model, display_diffs=True)
     gan.eval.add_regularization_loss_summaries(model)
     summary = tf.Summary.FromString(run(session, tf.summary.merge_all()))
     tags = [value.tag for value in summary.value]
     assert len(tags) == 2 * (2 + 4 + 1 + 2)
     assert "cyclegan_x2y_image_summaries/generated_data/image" in [tag.removesuffix("/0") for tag in tags]
+
+
+def pictures(session, summary):
+    """The pixels of the images that a summary has, by tag."""
+    found = [value for value in tf.Summary.FromString(session.run(summary)).value if value.HasField("image")]
+    return {value.tag: session.run(tf.image.decode_png(value.image.encoded_image_string)) for value in found}
+
+
+def test_images_there_and_back(session):
+    x, y = (np.full([2, 3, 3, 1], shade, np.uint8) for shade in (10, 200))
+
+    def told(data, _):
+        return tf.reduce_mean(tf.cast(data, tf.float32), [1, 2, 3])
+
+    model = gan.cyclegan_model(lambda data: data + tf.constant(20, tf.uint8), told, x, y)
+    gan.eval.add_cyclegan_image_summaries(model)
+    gan.eval.add_image_comparison_summaries(model.model_x2y, display_diffs=True)
+    found = pictures(session, tf.summary.merge_all())
+    shades = {
+        "x2y_image_comparison_summaries/image_comparison/image": [[10, 30, 50]],
+        "y2x_image_comparison_summaries/image_comparison/image": [[200, 220, 240]],
+        # What is made, though darker, is 170 away from what it should be.
+        "image_comparison/image": [[10, 10], [30, 30], [200, 200], [170, 170]],
+    }
+    for tag, expected in shades.items():
+        np.testing.assert_array_equal(found[tag][::3, ::3, 0], expected)
+    with pytest.raises(ValueError, match="must be a `CycleGANModel`"):
+        gan.eval.add_cyclegan_image_summaries(model.model_x2y)
+
+
+@pytest.mark.parametrize("display_diffs", [False, True])
+def test_images_in_each_domain(session, display_diffs):
+    images = np.array([0.0, 8.0], np.float32).reshape(2, 1, 1, 1) * np.ones([1, 2, 2, 1], np.float32)
+    model = gan.stargan_model(
+        lambda data, domains: data + tf.reshape(tf.matmul(domains, [[1.0], [2.0]]), [-1, 1, 1, 1]),
+        lambda data, count: (tf.reduce_mean(data, [1, 2, 3]), tf.zeros([2, count])),
+        images,
+        np.eye(2, dtype=np.float32),
+    )
+    gan.eval.add_stargan_image_summaries(model, display_diffs=display_diffs)
+    found = pictures(session, tf.summary.merge_all())
+    rows = [[0, 1, 2], [0, 1, 2]] if display_diffs else [[0, 1, 2]]
+    later = [[8, 9, 10], [0, 1, 2]] if display_diffs else [[8, 9, 10]]
+    for number, expected in enumerate((rows, later)):
+        pixels = found[f"stargan_image_generation/image/{number}"][::2, ::2, 0]
+        # Floats are scaled to fill the range of bytes.
+        np.testing.assert_allclose(pixels / 255, np.array(expected) / np.max(expected), atol=0.01)
 
 
 # -- training ------------------------------------------------------------------------------------------
@@ -560,27 +663,16 @@ def test_an_estimator(tmp_path):
         gan.estimator.GANEstimator(None, moded, discriminator, gan.losses.wasserstein_generator_loss)
 
 
-@pytest.mark.parametrize(
-    ("error", "problem", "real", "metrics"),
-    [
-        (ValueError, "must be the same shape", REAL[:, [0, 0]], None),
-        (TypeError, "must return a dict", REAL, lambda model: [tf.metrics.mean(model.generated_data)]),
-    ],
-)
-def test_an_estimator_of_what_does_not_fit(tmp_path, error, problem, real, metrics):
-    losses = gan.losses.wasserstein_generator_loss, gan.losses.wasserstein_discriminator_loss
-    optimizers = tf.train.GradientDescentOptimizer(0.1), tf.train.GradientDescentOptimizer(0.1)
-
+def test_losses_of_an_estimator_that_take_the_model_alone(tmp_path):
     def batches():
-        return tf.data.Dataset.from_tensors((np.ones([4, 2], np.float32), real))
+        return tf.data.Dataset.from_tensors((np.ones([4, 2], np.float32), REAL))
 
-    def telling(data, _):
-        return tf.layers.dense(data[:, :1], 1)
-
-    estimator = gan.estimator.GANEstimator(
-        str(tmp_path), generator, telling, *losses, *optimizers, get_eval_metric_ops_fn=metrics
-    )
-    with pytest.raises(error, match=problem):
-        if metrics is None:
-            estimator.train(batches, steps=1)
-        estimator.evaluate(batches)
+    losses = lambda model: tf.constant(2.0), lambda model: tf.constant(3.0)
+    settings = {"get_eval_metric_ops_fn": lambda model: [model], "use_loss_summaries": None}
+    make = gan.estimator.GANEstimator
+    plain = make(str(tmp_path), generator, discriminator, *losses, use_loss_summaries=None)
+    assert plain.evaluate(batches, steps=1)["loss"] == 5
+    with pytest.raises(TypeError, match="must return a dict"):
+        make(str(tmp_path), generator, discriminator, *losses, **settings).evaluate(batches, steps=1)
+    with pytest.raises(ValueError, match="must be True, False or None"):
+        make(str(tmp_path), generator, discriminator, *losses, use_loss_summaries="no")

@@ -9,12 +9,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tfray.contrib.gan.namedtuples import CycleGANModel
+from tfray.contrib.gan.losses import check_cyclegan
+from tfray.contrib.gan.namedtuples import CycleGANModel, StarGANModel
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.library.inspect import summaries
 from tfray.library.layers.losses import get_regularization_loss
+from tfray.library.variables.variable_scope import variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.functional_ops import map_fn
 from tfray.ops.linalg.decomposition_ops import self_adjoint_eig, self_adjoint_eigvals
@@ -24,10 +26,12 @@ from tfray.ops.nn.cross_entropy_ops import log_softmax
 from tfray.ops.nn.normalization_ops import moments
 
 __all__ = [
+    "add_cyclegan_image_summaries",
     "add_gan_model_image_summaries",
     "add_gan_model_summaries",
     "add_image_comparison_summaries",
     "add_regularization_loss_summaries",
+    "add_stargan_image_summaries",
     "classifier_score",
     "classifier_score_from_logits",
     "diagonal_only_frechet_classifier_distance_from_activations",
@@ -121,25 +125,86 @@ def add_gan_model_summaries(gan_model: Any) -> None:
                     summaries.histogram(variable.name, variable)
 
 
-def add_gan_model_image_summaries(gan_model: Any, grid_size: int = 4) -> None:
+def add_gan_model_image_summaries(gan_model: Any, grid_size: int = 4, model_summaries: bool = True) -> None:
     """Write grids of real and generated images, and histograms of the variables.
 
     Args:
         gan_model: The model.
         grid_size: The number of rows and of columns.
+        model_summaries: Whether to write the histograms.
 
     Raises:
         ValueError: The data are no images, or fewer than the grid has.
     """
-    if _of_each("image_summaries", add_gan_model_image_summaries, gan_model, grid_size):
+    if _of_each("image_summaries", add_gan_model_image_summaries, gan_model, grid_size, model_summaries):
         return
     for name in ("real_data", "generated_data"):
         images = getattr(gan_model, name)
-        images.shape.assert_has_rank(4)
+        _check_images([images])
         _, height, width, channels = images.shape.as_list()
         grid = image_grid(images[: grid_size**2], (grid_size, grid_size), (height, width), channels)
         summaries.image(name, grid, max_outputs=1)
-    add_gan_model_summaries(gan_model)
+    if model_summaries:
+        add_gan_model_summaries(gan_model)
+
+
+def add_cyclegan_image_summaries(cyclegan_model: CycleGANModel) -> None:
+    """Write, for both ways, an image beside what has become of it there and back.
+
+    Args:
+        cyclegan_model: The model.
+
+    Raises:
+        ValueError: It is another model, or the data are no images of one shape.
+    """
+    check_cyclegan(cyclegan_model)
+    x2y, y2x, x, y = cyclegan_model
+    for name, model, again in (("x2y", x2y, x), ("y2x", y2x, y)):
+        every = [model.generator_inputs, model.generated_data, again]
+        _check_images(every)
+        with get_default_graph().name_scope(f"{name}_image_comparison_summaries"):
+            _write_rows("image_comparison", [images[:1] for images in every], len(every))
+
+
+def add_stargan_image_summaries(stargan_model: StarGANModel, num_images: int = 2, display_diffs: bool = False) -> None:
+    """Write images beside what they become in each domain.
+
+    Args:
+        stargan_model: The model.
+        num_images: How many of the batch.
+        display_diffs: Also write, below, how they differ from that.
+
+    Raises:
+        ValueError: The data are no images, or the labels of the domains are no matrix.
+    """
+    images, labels = stargan_model.input_data, stargan_model.input_data_domain_label
+    _check_images([images])
+    labels.shape.assert_has_rank(2)
+    labels.shape[1:].assert_is_fully_defined()
+    domains = labels.shape.as_list()[1]
+
+    def in_each_domain(image: Tensor) -> Tensor:
+        with variable_scope(stargan_model.generator_scope, reuse=True):
+            made = stargan_model.generator_fn(array_ops.stack([image] * domains), array_ops.eye(domains))
+        rows = [image, *array_ops.unstack(made, domains)]
+        if display_diffs:
+            rows += [each - image for each in rows]
+        return image_reshaper(rows, domains + 1)[0]
+
+    shown = map_fn(in_each_domain, images[:num_images], parallel_iterations=num_images, back_prop=False)
+    summaries.image("stargan_image_generation", shown, max_outputs=num_images)
+
+
+def _check_images(every: Sequence[Tensor]) -> None:
+    for images in every:
+        images.shape.assert_has_rank(4)
+        images.shape[1:].assert_is_fully_defined()
+        images.shape.assert_is_compatible_with(every[0].shape)
+
+
+def _write_rows(name: str, rows: Sequence[Tensor], columns: int) -> None:
+    images = [each for row in rows for each in array_ops.unstack(row)]
+    summaries.image(name, image_reshaper(images, columns), max_outputs=1)
 
 
 def add_image_comparison_summaries(gan_model: Any, num_comparisons: int = 2, display_diffs: bool = False) -> None:
@@ -157,14 +222,12 @@ def add_image_comparison_summaries(gan_model: Any, num_comparisons: int = 2, dis
     if _of_each("image_comparison_summaries", add_image_comparison_summaries, gan_model, *arguments):
         return
     every = [gan_model.generator_inputs, gan_model.generated_data, gan_model.real_data]
-    for images in every:
-        images.shape.assert_has_rank(4)
-        images.shape.assert_is_compatible_with(every[1].shape)
+    _check_images(every)
     shown = [images[:num_comparisons] for images in every]
     if display_diffs:
-        shown.append(math_ops.abs(shown[1] - shown[2]))
-    rows = [each for images in shown for each in array_ops.unstack(images)]
-    summaries.image("image_comparison", image_reshaper(rows, num_comparisons), max_outputs=1)
+        off = array_ops.cast(shown[1], dtypes.float32) - array_ops.cast(shown[2], dtypes.float32)
+        shown.append(array_ops.cast(math_ops.abs(off), shown[1].dtype))
+    _write_rows("image_comparison", shown, num_comparisons)
 
 
 def add_regularization_loss_summaries(gan_model: Any) -> None:
