@@ -6,7 +6,7 @@ the name of their variable scope, and `reuse`. Outputs are also added to the col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -475,6 +475,10 @@ def batch_norm(
     data_format: str = "NHWC",
     zero_debias_moving_mean: bool = False,
     scope: ScopeLike | None = None,
+    renorm: bool = False,
+    renorm_clipping: Mapping[str, TensorLike] | None = None,
+    renorm_decay: TensorLike = 0.99,
+    adjustment: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
 ) -> Tensor:
     """Batch normalization; see `tf.layers.batch_normalization`.
 
@@ -495,24 +499,34 @@ def batch_norm(
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change ``beta`` and ``gamma``.
         batch_weights: Not to be given.
-        fused: Use one operation for images.
+        fused: Use one operation for images and rows; by default where that is possible. Its average variance is the
+            unbiased one.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         zero_debias_moving_mean: Not to be set.
         scope: Name of the variable scope, or the scope.
+        renorm: As for `tf.layers.batch_normalization`.
+        renorm_clipping: Likewise.
+        renorm_decay: Its ``renorm_momentum``.
+        adjustment: Likewise.
 
     Returns:
         Same shape and dtype as `inputs`.
 
     Raises:
-        InvalidArgumentError: `batch_weights` or `zero_debias_moving_mean`.
+        InvalidArgumentError: `batch_weights` or `zero_debias_moving_mean`, or what is asked for cannot be fused.
     """
     if batch_weights is not None or zero_debias_moving_mean:
         raise InvalidArgumentError("batch_norm takes neither batch_weights nor zero_debias_moving_mean")
     made, regularizers = param_initializers or {}, param_regularizers or {}
     with layer_scope(scope, "BatchNorm", reuse) as opened:
         inputs = convert_to_tensor(inputs)
+        is_first = data_format.startswith("NC")
+        given = inputs
+        if inputs.shape.rank == 2 and fused is not False and not renorm and adjustment is None:
+            channels = inputs.shape.as_list()[1] or -1
+            given = array_ops.reshape(inputs, [-1, channels, 1, 1] if is_first else [-1, 1, 1, channels])
         layer = _Normalization(
-            1 if data_format.startswith("NC") else -1,
+            1 if is_first else -1,
             momentum=decay,
             epsilon=epsilon,
             center=center,
@@ -525,12 +539,19 @@ def batch_norm(
             gamma_regularizer=regularizers.get("gamma"),
             trainable=trainable,
             fused=fused,
+            renorm=renorm,
+            renorm_clipping=renorm_clipping,
+            renorm_momentum=renorm_decay,
+            adjustment=adjustment,
             name=opened.name,
             dtype=inputs.dtype,
             _scope=opened,
             _reuse=reuse,
         )
-        outputs = layer(inputs, training=is_training)
+        outputs = layer(given, training=is_training)
+        if given is not inputs:
+            outputs = array_ops.reshape(outputs, array_ops.shape(inputs))
+            outputs.set_shape(inputs.shape)
         _collect_variables(variables_collections, layer)
         if layer.pending and updates_collections is None:
             with get_default_graph().control_dependencies(layer.pending):
