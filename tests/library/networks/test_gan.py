@@ -420,6 +420,32 @@ def test_the_score_of_a_classifier(session):
     assert session.run(found) == pytest.approx(expected, rel=1e-5)
 
 
+def test_the_score_of_classes_that_never_are(session):
+    sure = tf.constant([[0.0, -2000.0], [0.0, -2000.0]])
+    assert session.run(gan.eval.classifier_score_from_logits(sure)) == 1
+
+
+def test_a_classifier_from_a_file(session, tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.multiply(tf.placeholder(tf.float32, [None, 2], name="in"), 3.0, name="out")
+    tf.train.write_graph(graph, str(tmp_path), "net.pb", as_text=False)
+    net = gan.eval.get_graph_def_from_disk(str(tmp_path / "net.pb"))
+    x = tf.constant([[1.0, 2.0]])
+    alone = gan.eval.run_image_classifier(x, net, "in:0", "out:0")
+    both = gan.eval.run_image_classifier(x, net, "in:0", ["out:0", "in:0"], scope="again")
+    assert session.run(alone).tolist() == [[3, 6]] and alone.op.name == "RunClassifier/out"
+    assert session.run(both[0]).tolist() == [[3, 6]] and both[0].op.name == "again/out"
+    with pytest.raises(ValueError):
+        gan.eval.run_image_classifier(x, net, "in:0", "nowhere:0")
+
+
+def test_images_for_a_classifier(session):
+    image = tf.constant([[[0], [128]], [[192], [64]]], tf.uint8)
+    found = gan.eval.preprocess_image(image, 2, 2)
+    assert session.run(found)[..., 0].tolist() == [[-1, 0], [0.5, -0.5]]
+    assert gan.eval.preprocess_image(tf.zeros([2, 8, 8, 3])).shape.as_list() == [2, 299, 299, 3]
+
+
 def test_the_distance_of_activations(session):
     random = np.random.default_rng(4)
     real, made = random.normal(size=(20, 4)), random.normal(1, 2, size=(36, 4))

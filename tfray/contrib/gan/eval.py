@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfray.contrib.gan.losses import check_cyclegan
 from tfray.contrib.gan.namedtuples import CycleGANModel, StarGANModel
+from tfray.exchange.graph_import import import_graph_def
+from tfray.formats import files
+from tfray.formats.files import PathLike
+from tfray.formats.graph_proto import GraphDef
 from tfray.framework import dtypes
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
@@ -19,6 +23,7 @@ from tfray.library.layers.losses import get_regularization_loss
 from tfray.library.variables.variable_scope import variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.functional_ops import map_fn
+from tfray.ops.image.resize_ops import resize_bilinear
 from tfray.ops.linalg.decomposition_ops import self_adjoint_eig, self_adjoint_eigvals
 from tfray.ops.math import math_ops
 from tfray.ops.math.linalg_ops import matmul, trace
@@ -26,6 +31,7 @@ from tfray.ops.nn.cross_entropy_ops import log_softmax
 from tfray.ops.nn.normalization_ops import moments
 
 __all__ = [
+    "INCEPTION_DEFAULT_IMAGE_SIZE",
     "add_cyclegan_image_summaries",
     "add_gan_model_image_summaries",
     "add_gan_model_summaries",
@@ -37,6 +43,7 @@ __all__ = [
     "diagonal_only_frechet_classifier_distance_from_activations",
     "frechet_classifier_distance",
     "frechet_classifier_distance_from_activations",
+    "get_graph_def_from_disk",
     "image_grid",
     "image_reshaper",
     "kernel_classifier_distance",
@@ -44,7 +51,12 @@ __all__ = [
     "kernel_classifier_distance_and_std_from_activations",
     "kernel_classifier_distance_from_activations",
     "mean_only_frechet_classifier_distance_from_activations",
+    "preprocess_image",
+    "run_image_classifier",
 ]
+
+INCEPTION_DEFAULT_IMAGE_SIZE: Final = 299
+"""The height and width of the images that Inception takes."""
 
 
 def image_grid(
@@ -242,6 +254,70 @@ def add_regularization_loss_summaries(gan_model: Any) -> None:
                 summaries.scalar(f"{name}_regularization_loss", get_regularization_loss(scope.name))
 
 
+# -- classifiers ---------------------------------------------------------------------------------------
+
+
+def get_graph_def_from_disk(filename: PathLike) -> GraphDef:
+    """The graph in a file, such as a frozen classifier.
+
+    Args:
+        filename: The file, a serialised `tf.GraphDef`.
+    """
+    return GraphDef.FromString(files.read_bytes(filename))
+
+
+def preprocess_image(
+    images: Tensor,
+    height: int = INCEPTION_DEFAULT_IMAGE_SIZE,
+    width: int = INCEPTION_DEFAULT_IMAGE_SIZE,
+    scope: str | None = None,
+) -> Tensor:
+    """Resize images, and bring their values from 0 to 255 between -1 and 1.
+
+    Args:
+        images: Shape ``[height, width, channels]``, or with a batch before it.
+        height: The new height.
+        width: The new width.
+        scope: Name of the operations.
+
+    Returns:
+        The same rank and float dtype; float32 of integers.
+    """
+    with get_default_graph().name_scope(scope or "preprocess"):
+        values = images if images.dtype.is_floating else array_ops.cast(images, dtypes.float32)
+        is_single = values.shape.rank == 3
+        resized = resize_bilinear(array_ops.expand_dims(values, 0) if is_single else values, [height, width])
+        scaled = (resized - 128.0) / 128.0
+        return array_ops.squeeze(scaled, [0]) if is_single else scaled
+
+
+def run_image_classifier(
+    tensor: Tensor,
+    graph_def: GraphDef,
+    input_tensor: str,
+    output_tensor: str | list[str],
+    scope: str = "RunClassifier",
+) -> Any:
+    """What a frozen network makes of a tensor.
+
+    Args:
+        tensor: What the network is given.
+        graph_def: The network.
+        input_tensor: Name of the tensor that is fed.
+        output_tensor: Name of the result, or a list of such.
+        scope: Name scope of the operations.
+
+    Returns:
+        The result, or a list of such.
+
+    Raises:
+        ValueError: There are no such tensors.
+    """
+    names = [output_tensor] if isinstance(output_tensor, str) else output_tensor
+    found: Any = import_graph_def(graph_def, {input_tensor: tensor}, names, name=scope)
+    return found[0] if isinstance(output_tensor, str) else found
+
+
 # -- measures ------------------------------------------------------------------------------------------
 
 
@@ -269,9 +345,9 @@ def classifier_score_from_logits(logits: Tensor) -> Tensor:
     """`classifier_score` from logits ``[images, classes]``; a scalar of their dtype, computed in float64."""
     logits.shape.assert_has_rank(2)
     logs = log_softmax(array_ops.cast(logits, dtypes.float64))
-    likely = math_ops.exp(logs)
-    every = math_ops.log(math_ops.reduce_mean(likely, axis=0))
-    divergence = math_ops.reduce_sum(likely * (logs - every), axis=1)
+    count = array_ops.cast(array_ops.shape(logs)[0], dtypes.float64)
+    every = math_ops.reduce_logsumexp(logs, axis=0) - math_ops.log(count)
+    divergence = math_ops.reduce_sum(math_ops.exp(logs) * (logs - every), axis=1)
     return array_ops.cast(math_ops.exp(math_ops.reduce_mean(divergence)), logits.dtype)
 
 
