@@ -405,6 +405,19 @@ def test_virtual_batch_normalization(session):
         np.testing.assert_allclose(result, expected, atol=1e-4)
     with pytest.raises(ValueError, match="incompatible"):
         layer(tf.zeros([2, 4, 5]))
+    with pytest.raises(ValueError, match="shape"):
+        gan.features.VBN(tf.placeholder(tf.float32, [None, None]))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float64])
+def test_virtual_batch_normalization_of_other_dtypes(session, kind):
+    reference = np.random.default_rng(8).normal(400, 30, (6, 3)).astype(kind)
+    layer = gan.features.VBN(tf.constant(reference), beta_initializer=tf.ones_initializer())
+    own, found = run(session, [layer.reference_batch_normalization(), layer(tf.constant(reference[:2]))])
+    wide = reference.astype(np.float64)
+    expected = (wide - wide.mean(0)) / np.sqrt(wide.var(0) + 1e-3) + 1
+    np.testing.assert_allclose(own, expected, atol=3e-3 if kind == np.float16 else 1e-6)
+    assert own.dtype == found.dtype == kind and np.isfinite(found).all()
 
 
 # -- measures ------------------------------------------------------------------------------------------

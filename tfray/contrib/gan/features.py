@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from tfray.contrib.gan.namedtuples import GANModel
-from tfray.framework import nest
+from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
@@ -304,7 +304,8 @@ class VBN:
         batch_axis: The axis of the batch.
 
     Raises:
-        ValueError: The rank of the batch is not known, or the axes are out of range or the same.
+        ValueError: The rank of the batch or its size along `axis` is not known, or the axes are out of range or the
+            same.
     """
 
     def __init__(
@@ -335,15 +336,13 @@ class VBN:
         self._within = [each for each in range(rank) if each not in (axis, self._batch_axis)]
         with variable_scope(name, "VBN") as self._scope:
             self._moments = _mean_and_square(reference_batch, sorted([*self._within, self._batch_axis]))
-            share = array_ops.cast(array_ops.shape(reference_batch)[self._batch_axis] + 1, reference_batch.dtype)
-            self._example_weight = 1.0 / share
-            sizes = [1] * rank
-            sizes[axis] = int(reference_batch.shape[axis])
+            kind = self._moments[0].dtype
+            self._example_weight = 1.0 / array_ops.cast(array_ops.shape(reference_batch)[self._batch_axis] + 1, kind)
+            channels = reference_batch.shape.as_list()[axis]
+            sizes = [-1 if each == axis else 1 for each in range(rank)]
 
             def parameter(name: str, initializer: Any, regularizer: Any) -> Tensor:
-                made = get_variable(
-                    name, [sizes[axis]], initializer=initializer, regularizer=regularizer, trainable=trainable
-                )
+                made = get_variable(name, [channels], kind, initializer, regularizer, trainable)
                 return array_ops.reshape(made, sizes)
 
             self._beta = parameter("beta", beta_initializer, beta_regularizer) if center else None
@@ -351,7 +350,9 @@ class VBN:
 
     def _normalized(self, inputs: Tensor, mean: Tensor, square: Tensor) -> Tensor:
         variance = square - math_ops.square(mean)
-        return batch_normalization(inputs, mean, variance, self._beta, self._gamma, self._epsilon)
+        wide = array_ops.cast(inputs, mean.dtype)
+        made = batch_normalization(wide, mean, variance, self._beta, self._gamma, self._epsilon)
+        return array_ops.cast(made, inputs.dtype)
 
     def reference_batch_normalization(self) -> Tensor:
         """The reference batch, normalized by itself; its shape."""
@@ -385,6 +386,7 @@ class VBN:
 
 
 def _mean_and_square(values: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
-    means = (math_ops.reduce_mean(each, axes, keepdims=True) for each in (values, math_ops.square(values)))
-    mean, square = means
+    """The means of values and of their squares, which are too large for float16: float32 of those."""
+    wide = array_ops.cast(values, dtypes.float32 if values.dtype.size == 2 else values.dtype)
+    mean, square = (math_ops.reduce_mean(each, axes, keepdims=True) for each in (wide, math_ops.square(wide)))
     return mean, square
