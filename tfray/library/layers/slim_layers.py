@@ -413,6 +413,8 @@ def separable_convolution2d(
     Returns:
         Shape ``[batch, new height, new width, num_outputs]``, or ``channels * depth_multiplier`` in place of the last.
     """
+    given = locals() | {"num_outputs": num_outputs or 1}
+    del given["depth_multiplier"], given["pointwise_initializer"]
     kind = ChannelwiseConv2D if num_outputs is None else SeparableConv2D
 
     def separable(*args: Any, **kwargs: Any) -> Layer:
@@ -426,29 +428,7 @@ def separable_convolution2d(
         }
         return kind(*args, **kwargs)
 
-    return convolve(
-        separable,
-        "SeparableConv2d",
-        inputs=inputs,
-        num_outputs=num_outputs or 1,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        rate=rate,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(separable, "SeparableConv2d", **given)
 
 
 separable_conv2d = separable_convolution2d
