@@ -213,8 +213,9 @@ def test_it_learns_with_rounding(session):
     assert losses[-1] < 0.1 * losses[0]
 
 
-def test_an_optimizer_is_refused():
+@pytest.mark.parametrize("kind", [tf.train.GradientDescentOptimizer, tf.contrib.opt.AddSignOptimizer])
+def test_an_optimizer_is_refused(kind):
     loss = tf.reduce_sum(dense(tf.constant(ROWS)))
-    tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    kind(0.1).minimize(loss)
     with pytest.raises(ValueError, match="Training op found in graph"):
         quantize.create_training_graph()
