@@ -486,7 +486,7 @@ def batch_norm(
         scope: Name of the variable scope, or the scope.
         renorm: As for `tf.layers.batch_normalization`.
         renorm_clipping: Likewise.
-        renorm_decay: Its ``renorm_momentum``.
+        renorm_decay: Its ``renorm_momentum``, a number or a scalar.
         adjustment: Likewise.
 
     Returns:
