@@ -207,6 +207,31 @@ def test_batch_norm(is_training):
     np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("fused", [None, True, False])
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_averages_of_rows(fused, data_format):
+    outputs = slim.batch_norm(ROWS, 0.5, fused=fused, data_format=data_format, updates_collections=None)
+    (variance,) = slim.get_variables_by_suffix("moving_variance")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = session.run(outputs)
+        # What is fused, as in TensorFlow, averages the unbiased variance.
+        expected = (1 + ROWS.var(0, ddof=0 if fused is False else 1)) / 2
+        np.testing.assert_allclose(session.run(variance), expected, rtol=1e-4)
+    np.testing.assert_allclose(found, (ROWS - ROWS.mean(0)) / np.sqrt(ROWS.var(0) + 1e-3), rtol=1e-3, atol=1e-4)
+
+
+def test_batch_norm_that_is_corrected():
+    outputs = slim.batch_norm(ROWS, renorm=True, renorm_clipping={"rmax": 1.0, "rmin": 1.0, "dmax": 0.0})
+    scaled = slim.batch_norm(ROWS, adjustment=lambda shape: (tf.fill([1, 4], 2.0), tf.fill([1, 4], 3.0)))
+    plain = slim.batch_norm(ROWS)
+    found, twice, expected = run([outputs, scaled, plain])
+    # With corrections of 1 and 0 nothing is corrected.
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(twice, 2 * expected + 3, rtol=1e-3, atol=1e-4)
+    assert [v.op.name for v in slim.get_variables_by_suffix("renorm_mean")] == ["BatchNorm/renorm_mean"]
+
+
 def test_batch_norm_that_updates_itself():
     outputs = slim.batch_norm(ROWS, updates_collections=None, decay=0.5)
     assert tf.get_collection(tf.GraphKeys.UPDATE_OPS) == []

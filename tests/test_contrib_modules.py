@@ -55,6 +55,7 @@ def test_modules_of_few_names(tmp_path, capsys):
     contrib = tf.contrib
     assert contrib.stateless.stateless_random_uniform is tf.random.stateless_uniform
     assert contrib.quantization.quantize_v2 is tf.quantize_v2
+    assert contrib.quantization.quantized_conv2d is tf.nn.quantized_conv2d
     assert contrib.checkpoint.CheckpointManager is tf.train.CheckpointManager
     assert {"integrate", "resampler", "stateless"} <= set(dir(contrib))
     tf.get_variable("weights", [2, 3])

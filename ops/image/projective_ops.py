@@ -144,14 +144,16 @@ def resampler(data: TensorLike, warp: TensorLike, name: str = "resampler") -> Te
         data = convert_to_tensor(data, name="data")
         warp = convert_to_tensor(warp, data.dtype, name="warp")
         known = data.shape.with_rank_at_most(4).as_list() if data.shape.rank is not None else [None] * 4
-        if len(known) != 4 or warp.shape.rank in (0, 1) or not warp.shape[-1:].is_compatible_with([2]):
+        fits = len(known) == 4 and warp.shape.rank not in (0, 1) and warp.shape[-1:].is_compatible_with([2])
+        if not fits or not warp.shape[:1].is_compatible_with(known[:1]):
             raise InvalidArgumentError(
                 f"resampler: data of shape {data.shape} and warp of {warp.shape}, expected [batch, height, width, "
                 "channels] and [batch, ..., 2]"
             )
         places = dtypes.float64 if data.dtype is dtypes.float64 else dtypes.float32
-        batch = array_ops.shape(data)[0]
-        points = array_ops.cast(array_ops.reshape(warp, array_ops.stack([batch, 1, -1, 2])), places)
+        # Another batch than that of data does not have so many places.
+        batch, count = array_ops.shape(data)[0], math_ops.reduce_prod(array_ops.shape(warp)[1:-1])
+        points = array_ops.cast(array_ops.reshape(warp, array_ops.stack([batch, 1, count, 2])), places)
         values = _between(data, points[..., 1], points[..., 0], array_ops.ones_like(points[..., 0]))
         sizes = array_ops.concat([array_ops.shape(warp)[:-1], array_ops.shape(data)[3:]], 0)
         result = array_ops.reshape(values, sizes)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 
 import pytest
 
 import tfray as tf
+from tests.support.processes import PATIENCE_S
 from tfray.errors import ArgumentError
 
 
@@ -77,6 +80,16 @@ def test_what_is_raised_on_purpose_passes_as_it_is():
 def test_a_call_that_python_refuses_passes_as_it_is():
     with pytest.raises(TypeError, match="relu\\(\\) missing 1 required positional argument: 'features'"):
         tf.nn.relu()
+
+
+def test_a_function_with_the_attributes_of_another_one_stays_itself():
+    # Masked layers have those of layers without a mask, by `functools.wraps`.
+    code = (
+        "import tfray as tf, tfray.contrib.slim; from tfray.contrib import model_pruning; "
+        "assert model_pruning.masked_conv2d.__name__ == 'masked_convolution'; "
+        "model_pruning.masked_conv2d(tf.ones([1, 4, 4, 2]), 3, 2); assert len(model_pruning.get_masks()) == 1"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tf.__path__[0] + "/..", timeout=PATIENCE_S)
 
 
 def test_public_functions_stay_themselves():

@@ -80,8 +80,9 @@ def _is_explained(module: str | None) -> bool:
 
 def explained_function(function: FunctionType) -> Any:
     """The form in which programs have a function of tfray's."""
-    if _EXPLAINED in function.__dict__:
-        return function.__dict__[_EXPLAINED]
+    known = function.__dict__.get(_EXPLAINED)
+    if known is function or getattr(known, "__wrapped__", None) is function:
+        return known  # and not that of a function whose attributes this one has by `functools.wraps`
     explained = _explaining(function, f"{function.__name__}()")
     function.__dict__[_EXPLAINED] = explained.__dict__[_EXPLAINED] = explained
     home = sys.modules[function.__module__].__dict__

@@ -607,6 +607,18 @@ class LinearRegressor(_Regressing):
         )
 
 
+def _of_both(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a linear model beside a network, from the arguments of a constructor."""
+    names = ("linear_feature_columns", "dnn_feature_columns", "dnn_hidden_units", "dnn_activation_fn", "dnn_dropout")
+    return _optional(
+        given["_more"],
+        **{name: given[name] for name in (*names, "config")},
+        linear_optimizer=_clipped(given["linear_optimizer"], "Ftrl", given["gradient_clip_norm"]),
+        dnn_optimizer=_clipped(given["dnn_optimizer"], "Adagrad", given["gradient_clip_norm"]),
+        weight_column=given["weight_column_name"],
+    )
+
+
 class DNNLinearCombinedClassifier(_Classifying):
     """`tf.estimator.DNNLinearCombinedClassifier`. The bias of its logits does what `enable_centered_bias` asks for."""
 
@@ -628,18 +640,7 @@ class DNNLinearCombinedClassifier(_Classifying):
         config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
-        given = _optional(
-            _more,
-            linear_feature_columns=linear_feature_columns,
-            linear_optimizer=_clipped(linear_optimizer, "Ftrl", gradient_clip_norm),
-            dnn_feature_columns=dnn_feature_columns,
-            dnn_optimizer=_clipped(dnn_optimizer, "Adagrad", gradient_clip_norm),
-            dnn_hidden_units=dnn_hidden_units,
-            config=config,
-            weight_column=weight_column_name,
-            dnn_activation_fn=dnn_activation_fn,
-            dnn_dropout=dnn_dropout,
-        )
+        given = _of_both(locals())
         super().__init__(dnn_linear_combined.DNNLinearCombinedClassifier(model_dir, n_classes=n_classes, **given))
 
 
@@ -664,18 +665,7 @@ class DNNLinearCombinedRegressor(_Regressing):
         config: EstimatorConfig | None = None,
         **_more: Any,
     ) -> None:
-        given = _optional(
-            _more,
-            linear_feature_columns=linear_feature_columns,
-            linear_optimizer=_clipped(linear_optimizer, "Ftrl", gradient_clip_norm),
-            dnn_feature_columns=dnn_feature_columns,
-            dnn_optimizer=_clipped(dnn_optimizer, "Adagrad", gradient_clip_norm),
-            dnn_hidden_units=dnn_hidden_units,
-            config=config,
-            weight_column=weight_column_name,
-            dnn_activation_fn=dnn_activation_fn,
-            dnn_dropout=dnn_dropout,
-        )
+        given = _of_both(locals())
         super().__init__(
             dnn_linear_combined.DNNLinearCombinedRegressor(model_dir, label_dimension=label_dimension, **given)
         )

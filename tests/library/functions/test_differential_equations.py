@@ -34,6 +34,14 @@ def test_known_solutions(session, func, start, expected):
         np.testing.assert_allclose(session.run(found), expected, rtol=1e-7, atol=1e-8)
 
 
+def test_times_in_a_variable(session):
+    times = tf.get_variable("times", initializer=TIMES.astype(np.float32))
+    session.run(tf.global_variables_initializer())
+    for solve in (odeint, odeint_fixed):
+        found = solve(lambda y, t: tf.cast(2 * t, y.dtype), 1.0, times)
+        np.testing.assert_allclose(session.run(found), 1 + TIMES**2, rtol=1e-5)
+
+
 def van_der_pol(y, t, stack=np.stack):
     return stack([y[1], 3 * (1 - y[0] ** 2) * y[1] - y[0]])
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 import tfray as tf
 from tfray.contrib import model_pruning as pruning
+from tfray.contrib import slim
 
 WEIGHTS = np.array([[0.5, -2.0, 0.1, 1.0], [-0.3, 0.2, -1.5, 0.7]], np.float32)
 
@@ -85,9 +88,34 @@ def test_weights_have_targets_of_their_own(session):
         pruning.Pruning(spec(weight_sparsity_map=["first:0.1", "weights:0.2"])).mask_update_op()
 
 
+def test_the_largest_weight_stays(session):
+    product = pruning.apply_mask(tf.get_variable("weights", initializer=[[0.5, -2.0]]))
+    update = pruning.Pruning(sparsity=tf.constant(0.9)).mask_update_op()
+    session.run(tf.global_variables_initializer())
+    session.run(update)
+    assert session.run(product).tolist() == [[0, -2]]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_weights_in_parts(session, parts):
+    with tf.variable_scope("cut", partitioner=tf.fixed_size_partitioner(parts)) as scope:
+        product = pruning.apply_mask(tf.get_variable("weights", initializer=WEIGHTS), scope)
+    pruner = pruning.Pruning(spec(weight_sparsity_map=["cut/weights:0.25"]), sparsity=tf.constant(0.5))
+    update = pruner.mask_update_op()
+    pruner.add_pruning_summaries()
+    session.run(tf.global_variables_initializer())
+    session.run(update)
+    # A quarter of eight: 0.1 and 0.2.
+    np.testing.assert_array_equal(session.run(product), np.where(np.abs(WEIGHTS) > 0.25, WEIGHTS, 0))
+    tags = {value.tag for value in tf.Summary.FromString(session.run(tf.summary.merge_all())).value}
+    assert "model_pruning_summaries/cut/mask/sparsity" in tags
+
+
 @pytest.mark.parametrize(
     "settings",
     [
+        {"weight_sparsity_map": ["weights:1.0"]},
+        {"block_dims_map": ["weights:4"]},
         {"begin_pruning_step": -1},
         {"begin_pruning_step": 5, "end_pruning_step": 4},
         {"sparsity_function_end_step": 0},
@@ -96,7 +124,7 @@ def test_weights_have_targets_of_their_own(session):
     ],
 )
 def test_settings_out_of_range(settings):
-    with pytest.raises(ValueError, match=r"must|requires"):
+    with pytest.raises(ValueError, match=r"must|requires|Expected 2 values"):
         pruning.Pruning(spec(**settings))
 
 
@@ -115,6 +143,48 @@ def test_layers(session):
     plain = tf.layers.flatten(kernel) @ (values["full/weights"] * values["full/mask"])
     np.testing.assert_allclose(*session.run([net, plain]), atol=1e-5)
     assert np.mean(values["conv/mask"]) == pytest.approx(0.5, abs=0.01)
+
+
+def test_arguments_of_layers():
+    arguments = inspect.signature(pruning.masked_conv2d), inspect.signature(pruning.masked_fully_connected)
+    assert arguments == (inspect.signature(slim.conv2d), inspect.signature(slim.fully_connected))
+    with slim.arg_scope([pruning.masked_conv2d], activation_fn=None, scope="named"):
+        made = pruning.masked_conv2d(tf.ones([1, 4, 4, 2]), 3, 2, padding="VALID")
+    assert made.op.type == "BiasAdd" and made.shape.as_list() == [1, 3, 3, 3]
+    assert pruning.get_masks()[0].op.name == "named/mask"
+    with slim.arg_scope([slim.conv2d], padding="VALID"):
+        assert pruning.masked_conv2d(tf.ones([1, 4, 4, 2]), 3, 2).shape.as_list() == [1, 4, 4, 3]
+    with pytest.raises(ValueError, match="rank"):
+        pruning.masked_conv2d(tf.ones([1, 4, 2]), 3, 2)
+
+
+def test_masks_are_stripped_from_a_trained_graph(tmp_path):
+    rows = np.random.default_rng(3).normal(size=(6, 4)).astype(np.float32)
+    x = tf.placeholder_with_default(rows, [None, 4], name="rows")
+    output = tf.identity(pruning.masked_fully_connected(x, 3, None, biases_initializer=None), name="output")
+    loss = tf.losses.mean_squared_error(tf.zeros_like(output), output)
+    train_op = slim.learning.create_train_op(loss, tf.train.GradientDescentOptimizer(0.01))
+    settings = {"target_sparsity": 0.5, "sparsity_function_end_step": 1, "pruning_frequency": 1}
+    update = pruning.Pruning(spec(**settings)).conditional_mask_update_op()
+    saver = tf.train.Saver()
+    last = pruning.train(train_op, str(tmp_path), update, number_of_steps=3, saver=saver)
+    assert np.isfinite(last)
+    whole = pruning.graph_def_from_checkpoint(tmp_path, ["output"])
+    stripped = pruning.strip_pruning_vars_fn(whole, ["output"])
+    results = []
+    for graph_def in (whole, stripped):
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.import_graph_def(graph_def, name="")
+            results.append(session.run("output:0"))
+            values = session.run("fully_connected/weights/masked_weight:0")
+    np.testing.assert_array_equal(*results)
+    # Half of the twelve weights, and their product with the rows by hand.
+    assert np.count_nonzero(values) == 6
+    np.testing.assert_allclose(results[1], rows @ values, atol=1e-6)
+    assert [node.name for node in whole.node if "mask" in node.name.split("/")]
+    assert not [node.name for node in stripped.node if "mask" in node.name.split("/")]
+    with pytest.raises(ValueError, match="Could not find a checkpoint"):
+        pruning.graph_def_from_checkpoint(tmp_path / "nowhere", ["output"])
 
 
 @pytest.mark.parametrize("kind", [pruning.MaskedBasicLSTMCell, pruning.MaskedLSTMCell])

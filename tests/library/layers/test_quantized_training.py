@@ -26,8 +26,9 @@ def network(images, is_training):
         net = slim.conv2d(images, 4, 3, normalizer_fn=slim.batch_norm, activation_fn=tf.nn.relu6, scope="first")
         net = slim.separable_conv2d(net, 4, 3, 1, normalizer_fn=slim.batch_norm, scope="second")
         net = slim.separable_conv2d(net, None, 3, 2, normalizer_fn=slim.batch_norm, scope="channels")
-    net = tf.layers.conv2d(net, 4, 3, activation=tf.nn.relu, name="third")
-    return slim.fully_connected(tf.layers.flatten(net), 5, activation_fn=None, scope="logits")
+        net = tf.layers.conv2d(net, 4, 3, activation=tf.nn.relu, name="third")
+        net = slim.fully_connected(tf.layers.flatten(net), 6, normalizer_fn=slim.batch_norm, scope="rows")
+    return slim.fully_connected(net, 5, activation_fn=None, scope="logits")
 
 
 def outcome(is_training, rewrite):
@@ -54,6 +55,16 @@ def test_folded_layers_compute_what_they_did(is_training):
     assert len(plain) == len(folded) > 10
     for before, after in zip(plain, folded, strict=True):
         np.testing.assert_allclose(after, before, atol=2e-5 * np.abs(before).max())
+
+
+def test_rows_that_are_normalized_are_folded():
+    slim.fully_connected(ROWS, 3, normalizer_fn=slim.batch_norm, scope="rows")
+    quantize.create_training_graph()
+    names = {name.rpartition("/")[0] for name in ranges_there() if name.endswith("quant/min")}
+    assert names == {"rows/weights_quant", "rows/act_quant"}
+    assert [op.name for op in tf.get_default_graph().get_operations() if op.name.endswith("_Fold")] == [
+        "rows/MatMul_Fold"
+    ]
 
 
 def test_rounding_changes_little():
@@ -93,6 +104,9 @@ def test_ranges_follow_what_is_seen(session):
     ranges = ranges_there()
     assert {"layer/dense/weights_quant/min", "layer/dense/act_quant/max"} <= set(ranges)
     assert not [each for each in tf.trainable_variables() if "quant" in each.op.name]
+    assert {name for name in ranges if "biased" not in name and "local_step" not in name} == {
+        each.op.name for each in tf.model_variables()
+    }
     session.run(tf.global_variables_initializer())
     assert session.run(ranges["layer/dense/act_quant/max"]) == 6
     kernel = session.run(tf.trainable_variables()[0])
@@ -199,8 +213,9 @@ def test_it_learns_with_rounding(session):
     assert losses[-1] < 0.1 * losses[0]
 
 
-def test_an_optimizer_is_refused():
+@pytest.mark.parametrize("kind", [tf.train.GradientDescentOptimizer, tf.contrib.opt.AddSignOptimizer])
+def test_an_optimizer_is_refused(kind):
     loss = tf.reduce_sum(dense(tf.constant(ROWS)))
-    tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+    kind(0.1).minimize(loss)
     with pytest.raises(ValueError, match="Training op found in graph"):
         quantize.create_training_graph()

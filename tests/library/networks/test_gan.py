@@ -52,6 +52,33 @@ def test_losses(session, name):
     assert len(tf.get_collection(tf.GraphKeys.SUMMARIES)) == (3 if "discriminator" in name else 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "tags"),
+    [  # as TensorFlow 1 writes them: two losses leave their scope first, whose name is taken
+        ("wasserstein_generator_loss", ["generator_wasserstein_loss/generator_wass_loss"]),
+        ("minimax_generator_loss", ["generator_minimax_loss_1"]),
+        ("least_squares_generator_loss", ["generator_lsq_loss"]),
+        (
+            "modified_discriminator_loss",
+            [f"discriminator_modified_loss/discriminator_{part}minimax_loss" for part in ("gen_", "real_", "")],
+        ),
+        ("least_squares_discriminator_loss", [f"discriminator_{part}lsq_loss" for part in ("gen_", "real_", "")]),
+    ],
+)
+def test_tags_of_summaries(session, name, tags):
+    outputs = [REAL, MADE] if "discriminator" in name else [MADE]
+    with tf.name_scope("outer"):
+        getattr(gan.losses.wargs, name)(*outputs, add_summaries=True)
+    found = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+    assert [value.tag for value in found.value] == [f"outer/{tag}" for tag in tags]
+
+
+@pytest.mark.parametrize("name", ["wasserstein_discriminator_loss", "least_squares_discriminator_loss"])
+def test_outputs_have_one_shape(name):
+    with pytest.raises(ValueError, match="are incompatible"):
+        getattr(gan.losses.wargs, name)(REAL, MADE[:, 0])
+
+
 def test_weights_and_reductions(session):
     wargs = gan.losses.wargs
     loss = wargs.wasserstein_discriminator_loss(REAL, MADE, WEIGHTS, 2.0, loss_collection=None)
@@ -99,8 +126,15 @@ def test_two_losses_are_combined(session):
     # The gradients' norms are 1 and 10.
     assert session.run(by_ratio) == pytest.approx(3 + 1 / 10 / 0.2 * 25, rel=1e-5)
     assert combine(main, other, weight_factor=0) is main
+    # A loss without slope, whose coefficient is large and finite, adds what it is.
+    flat = tf.reduce_sum(tf.square(x - [3.0, 4.0]))
+    assert session.run(combine(main, flat, gradient_ratio=0.2)) == 3
+    wide = combine(tf.cast(main, tf.float64), tf.cast(other, tf.float64), weight_factor=tf.constant(0.5, tf.float64))
+    assert wide.dtype == tf.float64 and session.run(wide) == 3 + 12.5
     with pytest.raises(ValueError, match="either"):
         combine(main, other)
+    with pytest.raises(ValueError, match="are incompatible"):
+        combine(main, tf.square(x), weight_factor=0.5)
 
 
 # -- models --------------------------------------------------------------------------------------------
@@ -129,6 +163,18 @@ def test_a_model(session):
     real, made, of_generator, of_discriminator = run(session, outputs)
     assert of_generator == pytest.approx(-made.mean(), rel=1e-5)
     assert of_discriminator > made.mean() - real.mean()
+
+
+def test_real_data_of_several_parts(session):
+    model = gan.gan_model(
+        lambda noise: {"a": generator(noise)},
+        lambda data, _: 3.0 * data["a"],
+        {"a": REAL},
+        np.ones([4, 2], np.float32),
+        check_shapes=False,
+    )
+    np.testing.assert_allclose(run(session, model.discriminator_real_outputs), 3 * REAL)
+    assert isinstance(model.real_data["a"], tf.Tensor)
 
 
 def test_a_loss_of_a_model_tells_what_is_missing():
@@ -207,6 +253,57 @@ def test_two_models_that_lead_there_and_back(session):
     assert session.run(tf.train.get_global_step()) == 1
 
 
+def test_a_generator_that_leads_to_several_domains(session):
+    labels = np.eye(2, dtype=np.float32)[[0, 1, 1, 0]]
+
+    def moved(data, domains):
+        scale = tf.get_variable("scale", [2, 1], initializer=tf.constant_initializer([2.0, 3.0]))
+        return data * tf.matmul(domains, scale)
+
+    def telling(data, count):
+        assert count == 2
+        slope = tf.get_variable("slope", [], initializer=tf.constant_initializer(3.0))
+        return slope * data[:, 0], tf.concat([data, -data], 1)
+
+    model = gan.stargan_model(moved, telling, [REAL[:1], REAL[1:]], labels)
+    loss = gan.stargan_loss(model)
+    summed = gan.stargan_loss(
+        model,
+        gradient_penalty_weight=0.0,
+        reconstruction_loss_weight=0.0,
+        classification_loss_fn=lambda onehot_labels, logits: onehot_labels * logits,
+        classification_one_hot=False,
+    )
+    assert [v.op.name for v in model.generator_variables] == ["Generator/scale"]
+    assert [v.op.name for v in model.discriminator_variables] == ["Discriminator/slope"]
+    target, made, again, *found = run(
+        session,
+        [model.generated_data_domain_target, model.generated_data, model.reconstructed_data, *loss, *summed],
+    )
+    assert (target.sum(1) == 1).all()
+    np.testing.assert_allclose(made, REAL * np.where(target[:, :1], 2, 3))
+    np.testing.assert_allclose(again, made * np.where(labels[:, :1], 2, 3))
+
+    def of_domains(data, wanted):
+        return -(wanted * log_softmax(np.concatenate([data, -data], 1), 1)).sum(1).mean()
+
+    # The discriminator's slope is 3 everywhere, and 1 is wanted.
+    expected = [
+        -3 * made.mean() + 10 * np.abs(REAL - again).mean() + of_domains(made, target),
+        3 * made.mean() - 3 * REAL.mean() + 10 * (3 - 1) ** 2 + of_domains(REAL, labels),
+    ]
+    np.testing.assert_allclose(found[:2], expected, rtol=1e-5)
+    plain = [
+        -3 * made.mean() + (target * np.concatenate([made, -made], 1)).sum(1).mean(),
+        3 * made.mean() - 3 * REAL.mean() + (labels * np.concatenate([REAL, -REAL], 1)).sum(1).mean(),
+    ]
+    np.testing.assert_allclose(found[2:], plain, rtol=1e-5)
+    optimizer = tf.train.GradientDescentOptimizer(0.01)
+    session.run(gan.gan_train_ops(model, loss, optimizer, optimizer).generator_train_op)
+    with pytest.raises(ValueError, match="rank 2"):
+        gan.stargan_model(moved, telling, REAL, labels[0])
+
+
 # -- features ------------------------------------------------------------------------------------------
 
 
@@ -259,7 +356,39 @@ def test_weights_over_their_spectral_norms(session):
         made = tf.layers.dense(np.eye(4, dtype=np.float32), 6, bias_initializer=tf.ones_initializer())
     assert "net/dense/bias" in [v.op.name for v in tf.trainable_variables()]
     assert np.linalg.norm(run(session, made) - 1, 2) == pytest.approx(1, rel=1e-4)
-    assert gan.features.spectral_norm_regularizer(0.0)(made) is None
+
+
+def test_regularizers_of_spectral_norms(session):
+    weights = tf.constant(np.diag([3.0, 1.0]).astype(np.float32))
+    make = gan.features.spectral_norm_regularizer
+    found = run(session, [make(scale, 50)(weights) for scale in (0.5, tf.constant(0.5))])
+    np.testing.assert_allclose(found, 1.5, rtol=1e-4)
+    assert make(0.0)(weights) is None
+    for scale, problem in ((1, "cannot be an integer"), (-0.5, "less than 0")):
+        with pytest.raises(ValueError, match=problem):
+            make(scale)
+
+
+def test_layers_of_keras_over_their_spectral_norms(session):
+    with gan.features.keras_spectral_normalization(power_iteration_rounds=50):
+        made = tf.keras.layers.Dense(6, bias_initializer="ones")(tf.constant(np.eye(4, dtype=np.float32)))
+    plain = tf.keras.layers.Dense(6)(tf.zeros([1, 4]))
+    assert len(tf.trainable_variables()) == 4 and plain.shape.as_list() == [1, 6]
+    assert np.linalg.norm(run(session, made) - 1, 2) == pytest.approx(1, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "problem"),
+    [
+        ("bias", {"shape": [3]}, "multi-dimensional"),
+        ("kernel", {"shape": [2, 2], "dtype": tf.int32}, "floating-point"),
+        ("spectral_norm_u", {"shape": [2, 1]}, "not normalized itself"),
+    ],
+)
+def test_variables_that_have_no_spectral_norm(name, settings, problem):
+    getter = gan.features.spectral_normalization_custom_getter(lambda name: True)
+    with tf.variable_scope("net", custom_getter=getter), pytest.raises(ValueError, match=problem):
+        tf.get_variable(name, **settings)
 
 
 def test_virtual_batch_normalization(session):
@@ -276,6 +405,19 @@ def test_virtual_batch_normalization(session):
         np.testing.assert_allclose(result, expected, atol=1e-4)
     with pytest.raises(ValueError, match="incompatible"):
         layer(tf.zeros([2, 4, 5]))
+    with pytest.raises(ValueError, match="shape"):
+        gan.features.VBN(tf.placeholder(tf.float32, [None, None]))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float64])
+def test_virtual_batch_normalization_of_other_dtypes(session, kind):
+    reference = np.random.default_rng(8).normal(400, 30, (6, 3)).astype(kind)
+    layer = gan.features.VBN(tf.constant(reference), beta_initializer=tf.ones_initializer())
+    own, found = run(session, [layer.reference_batch_normalization(), layer(tf.constant(reference[:2]))])
+    wide = reference.astype(np.float64)
+    expected = (wide - wide.mean(0)) / np.sqrt(wide.var(0) + 1e-3) + 1
+    np.testing.assert_allclose(own, expected, atol=3e-3 if kind == np.float16 else 1e-6)
+    assert own.dtype == found.dtype == kind and np.isfinite(found).all()
 
 
 # -- measures ------------------------------------------------------------------------------------------
@@ -291,15 +433,84 @@ def test_the_score_of_a_classifier(session):
     assert session.run(found) == pytest.approx(expected, rel=1e-5)
 
 
+def test_the_score_of_classes_that_never_are(session):
+    sure = tf.constant([[0.0, -2000.0], [0.0, -2000.0]])
+    assert session.run(gan.eval.classifier_score_from_logits(sure)) == 1
+
+
+def test_a_classifier_from_a_file(session, tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.multiply(tf.placeholder(tf.float32, [None, 2], name="in"), 3.0, name="out")
+    tf.train.write_graph(graph, str(tmp_path), "net.pb", as_text=False)
+    net = gan.eval.get_graph_def_from_disk(str(tmp_path / "net.pb"))
+    x = tf.constant([[1.0, 2.0]])
+    alone = gan.eval.run_image_classifier(x, net, "in:0", "out:0")
+    both = gan.eval.run_image_classifier(x, net, "in:0", ["out:0", "in:0"], scope="again")
+    assert session.run(alone).tolist() == [[3, 6]] and alone.op.name == "RunClassifier/out"
+    assert session.run(both[0]).tolist() == [[3, 6]] and both[0].op.name == "again/out"
+    with pytest.raises(ValueError):
+        gan.eval.run_image_classifier(x, net, "in:0", "nowhere:0")
+
+
+def test_images_for_a_classifier(session):
+    image = tf.constant([[[0], [128]], [[192], [64]]], tf.uint8)
+    found = gan.eval.preprocess_image(image, 2, 2)
+    assert session.run(found)[..., 0].tolist() == [[-1, 0], [0.5, -0.5]]
+    assert gan.eval.preprocess_image(tf.zeros([2, 8, 8, 3])).shape.as_list() == [2, 299, 299, 3]
+
+
 def test_the_distance_of_activations(session):
     random = np.random.default_rng(4)
-    real, made = random.normal(size=(20, 4)), random.normal(1, 2, size=(20, 4))
+    real, made = random.normal(size=(20, 4)), random.normal(1, 2, size=(36, 4))
     a, b = np.cov(real.T), np.cov(made.T)
     expected = np.sum((real.mean(0) - made.mean(0)) ** 2) + np.trace(a + b - 2 * scipy.linalg.sqrtm(a @ b).real)
     found = gan.eval.frechet_classifier_distance(tf.constant(real / 2), tf.constant(made / 2), lambda x: 2 * x, 2)
     assert session.run(found) == pytest.approx(expected, rel=1e-8)
     same = gan.eval.frechet_classifier_distance_from_activations(tf.constant(real), tf.constant(real))
     assert session.run(same) == pytest.approx(0, abs=1e-6)
+
+
+def test_distances_of_means_and_variances(session):
+    random = np.random.default_rng(6)
+    real, made = random.normal(size=(20, 4)), random.normal(1, 2, size=(36, 4))
+    means = np.sum((real.mean(0) - made.mean(0)) ** 2)
+    spread = np.sum(real.var(0) + made.var(0) - 2 * np.sqrt(real.var(0) * made.var(0)))
+    for kind, expected in (("mean_only", means), ("diagonal_only", means + spread)):
+        distance = getattr(gan.eval, f"{kind}_frechet_classifier_distance_from_activations")
+        assert session.run(distance(tf.constant(real), tf.constant(made))) == pytest.approx(expected, rel=1e-10)
+
+
+def kernel_distance(real, made):
+    """The unbiased estimate, pair by pair."""
+
+    def kernel(x, y):
+        return (np.dot(x, y) / len(x) + 1) ** 3
+
+    def within(rows):
+        return np.mean([kernel(x, y) for i, x in enumerate(rows) for j, y in enumerate(rows) if i != j])
+
+    return within(real) + within(made) - 2 * np.mean([kernel(x, y) for x in real for y in made])
+
+
+def test_distances_by_a_kernel(session):
+    random = np.random.default_rng(7)
+    real, made = random.normal(size=(11, 3)), random.normal(0.5, 1, size=(9, 3))
+    # Blocks of at most four of eleven: 3, 4 and 4, and of nine: 3, 3 and 3.
+    pairs = zip(np.split(real, [3, 7]), np.split(made, [3, 6]), strict=True)
+    estimates = [kernel_distance(*pair) for pair in pairs]
+    whole = session.run(
+        gan.eval.kernel_classifier_distance_and_std_from_activations(tf.constant(real), tf.constant(made))
+    )
+    assert whole[0] == pytest.approx(kernel_distance(real, made), rel=1e-10) and np.isnan(whole[1])
+    arguments = tf.constant(real / 2), tf.constant(made / 2), lambda x: 2 * x, 1, 4
+    found = session.run(gan.eval.kernel_classifier_distance_and_std(*arguments))
+    np.testing.assert_allclose(found, [np.mean(estimates), np.std(estimates, ddof=1) / np.sqrt(3)], rtol=1e-10)
+    narrow = gan.eval.kernel_classifier_distance(*arguments, tf.float32)
+    assert narrow.dtype == tf.float32 and session.run(narrow) == pytest.approx(found[0], rel=1e-4)
+    alone = gan.eval.kernel_classifier_distance_from_activations(tf.constant(real), tf.constant(made), 4)
+    assert session.run(alone) == pytest.approx(found[0], rel=1e-10)
+    with pytest.raises(ValueError, match="float64 and float32"):
+        gan.eval.kernel_classifier_distance_from_activations(tf.constant(real), tf.constant(made, tf.float32))
 
 
 def test_grids_of_images(session):
@@ -324,12 +535,64 @@ def test_summaries_of_models(session):
 
     model = gan.cyclegan_model(lambda x: tf.layers.conv2d(x, 1, 1), flat, images, images)
     gan.eval.add_gan_model_image_summaries(model, grid_size=2)
+    before = len(tf.get_collection(tf.GraphKeys.SUMMARIES))
+    gan.eval.add_gan_model_image_summaries(model.model_x2y, 2, model_summaries=False)
+    added = tf.get_collection_ref(tf.GraphKeys.SUMMARIES)
+    assert [each.op.type for each in added[before:]] == ["ImageSummary"] * 2
+    del added[before:]
     gan.eval.add_image_comparison_summaries(model, display_diffs=True)
     gan.eval.add_regularization_loss_summaries(model)
     summary = tf.Summary.FromString(run(session, tf.summary.merge_all()))
     tags = [value.tag for value in summary.value]
     assert len(tags) == 2 * (2 + 4 + 1 + 2)
     assert "cyclegan_x2y_image_summaries/generated_data/image" in [tag.removesuffix("/0") for tag in tags]
+
+
+def pictures(session, summary):
+    """The pixels of the images that a summary has, by tag."""
+    found = [value for value in tf.Summary.FromString(session.run(summary)).value if value.HasField("image")]
+    return {value.tag: session.run(tf.image.decode_png(value.image.encoded_image_string)) for value in found}
+
+
+def test_images_there_and_back(session):
+    x, y = (np.full([2, 3, 3, 1], shade, np.uint8) for shade in (10, 200))
+
+    def told(data, _):
+        return tf.reduce_mean(tf.cast(data, tf.float32), [1, 2, 3])
+
+    model = gan.cyclegan_model(lambda data: data + tf.constant(20, tf.uint8), told, x, y)
+    gan.eval.add_cyclegan_image_summaries(model)
+    gan.eval.add_image_comparison_summaries(model.model_x2y, display_diffs=True)
+    found = pictures(session, tf.summary.merge_all())
+    shades = {
+        "x2y_image_comparison_summaries/image_comparison/image": [[10, 30, 50]],
+        "y2x_image_comparison_summaries/image_comparison/image": [[200, 220, 240]],
+        # What is made, though darker, is 170 away from what it should be.
+        "image_comparison/image": [[10, 10], [30, 30], [200, 200], [170, 170]],
+    }
+    for tag, expected in shades.items():
+        np.testing.assert_array_equal(found[tag][::3, ::3, 0], expected)
+    with pytest.raises(ValueError, match="must be a `CycleGANModel`"):
+        gan.eval.add_cyclegan_image_summaries(model.model_x2y)
+
+
+@pytest.mark.parametrize("display_diffs", [False, True])
+def test_images_in_each_domain(session, display_diffs):
+    images = np.array([0.0, 8.0], np.float32).reshape(2, 1, 1, 1) * np.ones([1, 2, 2, 1], np.float32)
+    model = gan.stargan_model(
+        lambda data, domains: data + tf.reshape(tf.matmul(domains, [[1.0], [2.0]]), [-1, 1, 1, 1]),
+        lambda data, count: (tf.reduce_mean(data, [1, 2, 3]), tf.zeros([2, count])),
+        images,
+        np.eye(2, dtype=np.float32),
+    )
+    gan.eval.add_stargan_image_summaries(model, display_diffs=display_diffs)
+    found = pictures(session, tf.summary.merge_all())
+    rows = [[0, 1, 2], [0, 1, 2]] if display_diffs else [[0, 1, 2]]
+    later = [[8, 9, 10], [0, 1, 2]] if display_diffs else [[8, 9, 10]]
+    for number, expected in enumerate((rows, later)):
+        pixels = found[f"stargan_image_generation/image/{number}"][::2, ::2, 0]
+        # Floats are scaled to fill the range of bytes.
+        np.testing.assert_allclose(pixels / 255, np.array(expected) / np.max(expected), atol=0.01)
 
 
 # -- training ------------------------------------------------------------------------------------------
@@ -437,3 +700,18 @@ def test_an_estimator(tmp_path):
     assert modes == [keys.TRAIN, keys.EVAL, keys.PREDICT]
     with pytest.raises(ValueError, match="discriminator_loss_fn must be callable"):
         gan.estimator.GANEstimator(None, moded, discriminator, gan.losses.wasserstein_generator_loss)
+
+
+def test_losses_of_an_estimator_that_take_the_model_alone(tmp_path):
+    def batches():
+        return tf.data.Dataset.from_tensors((np.ones([4, 2], np.float32), REAL))
+
+    losses = lambda model: tf.constant(2.0), lambda model: tf.constant(3.0)
+    settings = {"get_eval_metric_ops_fn": lambda model: [model], "use_loss_summaries": None}
+    make = gan.estimator.GANEstimator
+    plain = make(str(tmp_path), generator, discriminator, *losses, use_loss_summaries=None)
+    assert plain.evaluate(batches, steps=1)["loss"] == 5
+    with pytest.raises(TypeError, match="must return a dict"):
+        make(str(tmp_path), generator, discriminator, *losses, **settings).evaluate(batches, steps=1)
+    with pytest.raises(ValueError, match="must be True, False or None"):
+        make(str(tmp_path), generator, discriminator, *losses, use_loss_summaries="no")

@@ -129,7 +129,17 @@ def test_places_and_images_of_unknown_size(session):
     np.testing.assert_allclose(found, [[[0.5], [5.5], [0]]])
 
 
-@pytest.mark.parametrize("shapes", [([3, 3, 1], [3, 2]), ([1, 3, 3, 1], [1, 3]), ([1, 3, 3, 1], [2])])
+@pytest.mark.parametrize(
+    "shapes", [([3, 3, 1], [3, 2]), ([1, 3, 3, 1], [1, 3]), ([1, 3, 3, 1], [2]), ([2, 3, 3, 1], [1, 4, 2])]
+)
 def test_other_shapes_are_refused(shapes):
     with pytest.raises(InvalidArgumentError, match="resampler"):
         resampler(np.zeros(shapes[0]), np.zeros(shapes[1]))
+
+
+@pytest.mark.parametrize("batches", [(1, 2), (2, 1)])
+def test_other_numbers_of_images_and_of_places_are_refused_in_the_step(session, batches):
+    data, warp = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    values = resampler(tf.ensure_shape(data, [None, None, None, None]), warp)
+    with pytest.raises(InvalidArgumentError):
+        session.run(values, {data: np.ones([batches[0], 3, 3, 1]), warp: np.ones([batches[1], 4, 2])})

@@ -47,20 +47,21 @@ class GANEstimator(Estimator):
         model_dir: Folder of the checkpoints.
         generator_fn: As for `tf.contrib.gan.gan_model`; an argument ``mode`` is given `tf.estimator.ModeKeys`.
         discriminator_fn: Likewise.
-        generator_loss_fn: Function of the model and ``add_summaries``, such as those of `tf.contrib.gan.losses`.
+        generator_loss_fn: Function of the model and ``add_summaries``, such as those of `tf.contrib.gan.losses`; of the
+            model alone when `use_loss_summaries` is None.
         discriminator_loss_fn: Likewise.
         generator_optimizer: The optimizer of the generator, or a function that returns it.
         discriminator_optimizer: The optimizer of the discriminator likewise.
         get_hooks_fn: Makes the hooks that train; `tf.contrib.gan.get_sequential_train_hooks` when None.
         get_eval_metric_ops_fn: Function of the model that returns further metrics by name.
         add_summaries: A `SummaryType`, or several.
-        use_loss_summaries: Whether the losses write summaries.
+        use_loss_summaries: Whether the losses write summaries; None to leave it to them.
         config: The configuration.
         warm_start_from: A checkpoint, or `tf.estimator.WarmStartSettings`.
         is_chief: For optimizers that synchronise replicas: whether this is the chief.
 
     Raises:
-        ValueError: The losses are no functions.
+        ValueError: The networks or losses are no functions, or `use_loss_summaries` is no bool.
         TypeError: `get_hooks_fn` is no function.
     """
 
@@ -76,7 +77,7 @@ class GANEstimator(Estimator):
         get_hooks_fn: Hooks | None = None,
         get_eval_metric_ops_fn: Callable[[GANModel], dict[str, Any]] | None = None,
         add_summaries: SummaryType | Sequence[SummaryType] | None = None,
-        use_loss_summaries: bool = True,
+        use_loss_summaries: bool | None = True,
         config: RunConfig | None = None,
         warm_start_from: Any = None,
         is_chief: bool = True,
@@ -90,6 +91,8 @@ class GANEstimator(Estimator):
         for name, function in functions.items():
             if not callable(function):
                 raise ValueError(f"{name} must be callable.")
+        if use_loss_summaries not in (True, False, None):
+            raise ValueError(f"use_loss_summaries must be True, False or None, not {use_loss_summaries!r}")
         if get_hooks_fn is not None and not callable(get_hooks_fn):
             raise TypeError("get_hooks_fn must be callable.")
         kinds: Any = add_summaries if isinstance(add_summaries, list | tuple) else [add_summaries or SummaryType.NONE]
@@ -106,14 +109,15 @@ class GANEstimator(Estimator):
                     if kind:
                         _SUMMARIES[kind](model)
             assert generator_loss_fn and discriminator_loss_fn
-            loss = GANLoss(
-                generator_loss_fn(model, add_summaries=use_loss_summaries),
-                discriminator_loss_fn(model, add_summaries=use_loss_summaries),
-            )
+            shown = {} if use_loss_summaries is None else {"add_summaries": use_loss_summaries}
+            loss = GANLoss(generator_loss_fn(model, **shown), discriminator_loss_fn(model, **shown))
             total = loss.generator_loss + loss.discriminator_loss
             if mode == ModeKeys.EVAL:
                 metrics = {name: mean(value) for name, value in loss._asdict().items()}
-                metrics.update(get_eval_metric_ops_fn(model) if get_eval_metric_ops_fn else {})
+                more = get_eval_metric_ops_fn(model) if get_eval_metric_ops_fn else {}
+                if not isinstance(more, dict):
+                    raise TypeError(f"get_eval_metric_ops_fn must return a dict, received: {more}")
+                metrics.update(more)
                 return EstimatorSpec(mode, model.generated_data, total, eval_metric_ops=metrics)
             of_generator, of_discriminator = (
                 each() if callable(each) else each for each in (generator_optimizer, discriminator_optimizer)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from tfray.contrib.gan.namedtuples import GANModel
-from tfray.framework import nest
+from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.queues import RandomShuffleQueue
 from tfray.library.layers.slim_functions import flatten, linear
 from tfray.library.variables.initializers import ones_initializer, random_normal_initializer, zeros_initializer
-from tfray.library.variables.variable_scope import get_variable, variable_scope
+from tfray.library.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import cond
 from tfray.ops.math import math_ops
@@ -33,6 +34,7 @@ __all__ = [
     "compute_spectral_norm",
     "condition_tensor",
     "condition_tensor_from_onehot",
+    "keras_spectral_normalization",
     "spectral_norm_regularizer",
     "spectral_normalization_custom_getter",
     "spectral_normalize",
@@ -41,6 +43,8 @@ __all__ = [
 
 _ZEROS: Final = zeros_initializer()
 _ONES: Final = ones_initializer()
+_KEPT: Final = "spectral_norm_u"
+"""The variable that keeps the vector of a spectral norm."""
 
 
 def condition_tensor(tensor: Tensor, conditioning: Tensor) -> Tensor:
@@ -173,7 +177,7 @@ def compute_spectral_norm(w_tensor: Any, power_iteration_rounds: int = 1, name: 
         weights = array_ops.reshape(w_tensor, [-1, w_tensor.shape.as_list()[-1]])
         start = random_normal_initializer()
         shape = [weights.shape.as_list()[0], 1]
-        kept = get_variable("spectral_norm_u", shape, weights.dtype, start, trainable=False)
+        kept = get_variable(_KEPT, shape, weights.dtype, start, trainable=False)
         left = convert_to_tensor(kept)
         right = left
         for _ in range(power_iteration_rounds):
@@ -201,12 +205,12 @@ def spectral_normalize(w: Any, power_iteration_rounds: int = 1, name: str | None
 
 
 def spectral_norm_regularizer(
-    scale: float, power_iteration_rounds: int = 1, scope: str | None = None
-) -> Callable[[Any], Tensor | None]:
+    scale: float | Tensor, power_iteration_rounds: int = 1, scope: str | None = None
+) -> Callable[..., Tensor | None]:
     """A regularizer by the largest singular value of weights.
 
     Args:
-        scale: Factor of that value; 0 for none.
+        scale: Factor of that value, a scalar; 0.0 for none.
         power_iteration_rounds: As for `compute_spectral_norm`.
         scope: Name of the operations.
 
@@ -215,11 +219,11 @@ def spectral_norm_regularizer(
     """
     if isinstance(scale, int):
         raise ValueError(f"scale cannot be an integer: {scale}")
-    if scale < 0:
+    if isinstance(scale, float) and scale < 0:
         raise ValueError(f"Setting a scale less than 0 on a regularizer: {scale}")
 
-    def regularizer(weights: Any) -> Tensor | None:
-        if scale == 0:
+    def regularizer(weights: Any, name: str | None = None) -> Tensor | None:
+        if isinstance(scale, float) and scale == 0:
             return None
         with get_default_graph().name_scope(scope or "SpectralNormRegularizer"):
             return scale * compute_spectral_norm(weights, power_iteration_rounds)
@@ -241,20 +245,40 @@ def spectral_normalization_custom_getter(
         power_iteration_rounds: As for `compute_spectral_norm`.
 
     Raises:
-        ValueError: `name_filter` is no function; when a variable has fewer than two dimensions.
+        ValueError: `name_filter` is no function; when a variable has fewer than two dimensions, another dtype than
+            floats, or belongs to the normalization itself.
     """
     if not callable(name_filter):
         raise ValueError("name_filter must be callable")
 
     def getter(inner: Callable[..., Any], name: str, *args: Any, **kwargs: Any) -> Any:
-        variable = inner(name, *args, **kwargs)
         if not name_filter(name):
-            return variable
+            return inner(name, *args, **kwargs)
+        if name.endswith(_KEPT):
+            raise ValueError(f"{name} is a variable of spectral normalization, and is not normalized itself")
+        variable = inner(name, *args, **kwargs)
+        if not variable.dtype.is_floating:
+            raise ValueError(f"Spectral norm needs a floating-point dtype, and {name} has {variable.dtype.name}")
         if variable.shape.rank < 2:
-            raise ValueError(f"Spectral norm can only be applied to multi-dimensional tensors, and {name} has one")
+            raise ValueError(f"Spectral norm can only be applied to multi-dimensional tensors, not to {name}")
         return spectral_normalize(variable, power_iteration_rounds, f"{name}/spectral_normalize")
 
     return getter
+
+
+@contextmanager
+def keras_spectral_normalization(
+    name_filter: Callable[[str], bool] = _is_weight, power_iteration_rounds: int = 1
+) -> Iterator[None]:
+    """Within this block, layers get weights as `spectral_normalization_custom_getter` gives them.
+
+    Args:
+        name_filter: As for that function.
+        power_iteration_rounds: Likewise.
+    """
+    getter = spectral_normalization_custom_getter(name_filter, power_iteration_rounds)
+    with variable_scope(get_variable_scope(), custom_getter=getter, auxiliary_name_scope=False):
+        yield
 
 
 # -- normalization -------------------------------------------------------------------------------------
@@ -280,7 +304,8 @@ class VBN:
         batch_axis: The axis of the batch.
 
     Raises:
-        ValueError: The rank of the batch is not known, or the axes are out of range or the same.
+        ValueError: The rank of the batch or its size along `axis` is not known, or the axes are out of range or the
+            same.
     """
 
     def __init__(
@@ -311,15 +336,13 @@ class VBN:
         self._within = [each for each in range(rank) if each not in (axis, self._batch_axis)]
         with variable_scope(name, "VBN") as self._scope:
             self._moments = _mean_and_square(reference_batch, sorted([*self._within, self._batch_axis]))
-            share = array_ops.cast(array_ops.shape(reference_batch)[self._batch_axis] + 1, reference_batch.dtype)
-            self._example_weight = 1.0 / share
-            sizes = [1] * rank
-            sizes[axis] = int(reference_batch.shape[axis])
+            kind = self._moments[0].dtype
+            self._example_weight = 1.0 / array_ops.cast(array_ops.shape(reference_batch)[self._batch_axis] + 1, kind)
+            channels = reference_batch.shape.as_list()[axis]
+            sizes = [-1 if each == axis else 1 for each in range(rank)]
 
             def parameter(name: str, initializer: Any, regularizer: Any) -> Tensor:
-                made = get_variable(
-                    name, [sizes[axis]], initializer=initializer, regularizer=regularizer, trainable=trainable
-                )
+                made = get_variable(name, [channels], kind, initializer, regularizer, trainable)
                 return array_ops.reshape(made, sizes)
 
             self._beta = parameter("beta", beta_initializer, beta_regularizer) if center else None
@@ -327,7 +350,9 @@ class VBN:
 
     def _normalized(self, inputs: Tensor, mean: Tensor, square: Tensor) -> Tensor:
         variance = square - math_ops.square(mean)
-        return batch_normalization(inputs, mean, variance, self._beta, self._gamma, self._epsilon)
+        wide = array_ops.cast(inputs, mean.dtype)
+        made = batch_normalization(wide, mean, variance, self._beta, self._gamma, self._epsilon)
+        return array_ops.cast(made, inputs.dtype)
 
     def reference_batch_normalization(self) -> Tensor:
         """The reference batch, normalized by itself; its shape."""
@@ -361,6 +386,7 @@ class VBN:
 
 
 def _mean_and_square(values: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
-    means = (math_ops.reduce_mean(each, axes, keepdims=True) for each in (values, math_ops.square(values)))
-    mean, square = means
+    """The means of values and of their squares, which are too large for float16: float32 of those."""
+    wide = array_ops.cast(values, dtypes.float32 if values.dtype.size == 2 else values.dtype)
+    mean, square = (math_ops.reduce_mean(each, axes, keepdims=True) for each in (wide, math_ops.square(wide)))
     return mean, square

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.contrib.gan import wargs
-from tfray.contrib.gan.namedtuples import CycleGANModel, GANLoss
+from tfray.contrib.gan.namedtuples import CycleGANModel, GANLoss, StarGANModel
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
 
@@ -16,8 +16,12 @@ __all__ = [
     "acgan_discriminator_loss", "acgan_generator_loss", "combine_adversarial_loss", "cycle_consistency_loss",
     "least_squares_discriminator_loss", "least_squares_generator_loss", "minimax_discriminator_loss",
     "minimax_generator_loss", "modified_discriminator_loss", "modified_generator_loss", "mutual_information_penalty",
+    "stargan_discriminator_loss_wrapper", "stargan_generator_loss_wrapper", "stargan_gradient_penalty_wrapper",
     "wargs", "wasserstein_discriminator_loss", "wasserstein_generator_loss", "wasserstein_gradient_penalty",
 ]  # fmt: skip
+
+StarGANLoss = Callable[..., Tensor]
+"""A loss of a `StarGANModel`, whose other arguments are given by name."""
 
 
 def _of_model(loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -55,6 +59,12 @@ mutual_information_penalty = _of_model(wargs.mutual_information_penalty)
 wasserstein_discriminator_loss = _of_model(wargs.wasserstein_discriminator_loss)
 wasserstein_generator_loss = _of_model(wargs.wasserstein_generator_loss)
 wasserstein_gradient_penalty = _of_model(wargs.wasserstein_gradient_penalty)
+
+
+def check_cyclegan(model: Any) -> None:
+    """Raise `ValueError` unless a model is a `CycleGANModel`."""
+    if not isinstance(model, CycleGANModel):
+        raise ValueError(f"the model must be a `CycleGANModel`, not a {type(model).__name__}")
 
 
 def combine_adversarial_loss(
@@ -103,7 +113,42 @@ def cycle_consistency_loss(
     Raises:
         ValueError: The model is another one.
     """
-    if not isinstance(cyclegan_model, CycleGANModel):
-        raise ValueError(f"`cyclegan_model` must be a CycleGANModel, not {type(cyclegan_model).__name__}")
+    check_cyclegan(cyclegan_model)
     x2y, y2x, x, y = cyclegan_model
     return wargs.cycle_consistency_loss(x2y.generator_inputs, x, y2x.generator_inputs, y, scope, add_summaries)
+
+
+def _of_stargan(loss_fn: Callable[..., Tensor], picked: Callable[[StarGANModel], Sequence[Any]]) -> StarGANLoss:
+    def of_model(stargan_model: StarGANModel, **kwargs: Any) -> Tensor:
+        return loss_fn(*picked(stargan_model), **kwargs)
+
+    of_model.__name__ = loss_fn.__name__
+    of_model.__doc__ = f"`{loss_fn.__name__}` of what a `StarGANModel` has; other arguments by name."
+    return of_model
+
+
+def stargan_generator_loss_wrapper(loss_fn: Callable[..., Tensor]) -> StarGANLoss:
+    """A loss of ``wargs`` of generated data's outputs, made one of a `StarGANModel`."""
+    return _of_stargan(loss_fn, lambda model: [model.discriminator_generated_data_source_predication])
+
+
+def stargan_discriminator_loss_wrapper(loss_fn: Callable[..., Tensor]) -> StarGANLoss:
+    """A loss of ``wargs`` of outputs of real and generated data, made one of a `StarGANModel`."""
+
+    def picked(model: StarGANModel) -> list[Any]:
+        return [
+            model.discriminator_input_data_source_predication,
+            model.discriminator_generated_data_source_predication,
+        ]
+
+    return _of_stargan(loss_fn, picked)
+
+
+def stargan_gradient_penalty_wrapper(loss_fn: Callable[..., Tensor]) -> StarGANLoss:
+    """A penalty such as ``wargs.wasserstein_gradient_penalty``, made one of a `StarGANModel`."""
+
+    def picked(model: StarGANModel) -> list[Any]:
+        domains = model.input_data_domain_label.shape.as_list()[-1]
+        return [model.input_data, model.generated_data, domains, model.discriminator_fn, model.discriminator_scope]
+
+    return _of_stargan(loss_fn, picked)

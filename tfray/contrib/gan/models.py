@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tfray.contrib.gan.namedtuples import ACGANModel, CycleGANModel, GANModel, InfoGANModel
+from tfray.contrib.gan.namedtuples import ACGANModel, CycleGANModel, GANModel, InfoGANModel, StarGANModel
 from tfray.contrib.gan.wargs import check_distributions
+from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers.model_variables import get_trainable_variables
 from tfray.library.variables.variable_scope import VariableScope, variable_scope
+from tfray.ops.arrays import array_ops
+from tfray.ops.random.random_ops import random_uniform
 
 Scope = str | VariableScope
 
@@ -37,7 +40,7 @@ def generated(generator_fn: Callable[[Any], Any], inputs: Any, scope: Scope) -> 
 def gan_model(
     generator_fn: Callable[[Any], Any],
     discriminator_fn: Callable[[Any, Any], Any],
-    real_data: TensorLike,
+    real_data: Any,
     generator_inputs: Any,
     generator_scope: Scope = "Generator",
     discriminator_scope: Scope = "Discriminator",
@@ -48,7 +51,7 @@ def gan_model(
     Args:
         generator_fn: Function of the inputs that returns data.
         discriminator_fn: Function of data and of the generator's inputs that returns logits, high for real data.
-        real_data: Real data ``[batch, ...]``.
+        real_data: Real data ``[batch, ...]``; without `check_shapes` also a list or dictionary of such.
         generator_inputs: A tensor, such as noise ``[batch, ...]``, or a list or dictionary of tensors.
         generator_scope: The scope of the generator's variables.
         discriminator_scope: The scope of the discriminator's variables.
@@ -64,7 +67,7 @@ def gan_model(
     with variable_scope(discriminator_scope) as scope:
         of_generated = discriminator_fn(model.generated_data, model.generator_inputs)
     with variable_scope(scope, reuse=True):
-        real = convert_to_tensor(real_data)
+        real = as_tensors(real_data)
         of_real = discriminator_fn(real, model.generator_inputs)
     made = model.generated_data
     if check_shapes and not made.shape.is_compatible_with(real.shape):
@@ -205,3 +208,50 @@ def cyclegan_model(
         with variable_scope(back.generator_scope, reuse=True):
             again.append(generator_fn(there.generated_data))
     return CycleGANModel(models[0], models[1], again[0], again[1])
+
+
+def stargan_model(
+    generator_fn: Callable[[Any, Any], Any],
+    discriminator_fn: Callable[[Any, Any], Any],
+    input_data: Any,
+    input_data_domain_label: Any,
+    generator_scope: Scope = "Generator",
+    discriminator_scope: Scope = "Discriminator",
+) -> StarGANModel:
+    """Build a generator that leads to any of several domains (Choi and others, arXiv:1711.09020).
+
+    Args:
+        generator_fn: Function of data and of wanted domains ``[batch, domains]``, one-hot, that returns data.
+        discriminator_fn: Function of data and of the number of domains that returns two logits: of being real
+            ``[batch]``, and of the domains ``[batch, domains]``.
+        input_data: Real data ``[batch, ...]``, or a list of such.
+        input_data_domain_label: Their domains ``[batch, domains]``, one-hot, or a list of such.
+        generator_scope: The scope of the generator's variables.
+        discriminator_scope: The scope of the discriminator's variables.
+
+    Returns:
+        The model. Generated data are in domains at random.
+
+    Raises:
+        ValueError: The shape of the labels is not known, or they are no matrix.
+    """
+    data, labels = (
+        array_ops.concat(each, 0) if isinstance(each, list) else each
+        for each in map(as_tensors, (input_data, input_data_domain_label))
+    )
+    labels.shape.assert_has_rank(2)
+    labels.shape.assert_is_fully_defined()
+    batch, domains = (int(size or 0) for size in labels.shape.as_list())
+    with variable_scope(generator_scope) as of_generator:
+        wanted = array_ops.one_hot(random_uniform([batch], maxval=domains, dtype=dtypes.int32), domains)
+        made = generator_fn(data, wanted)
+    with variable_scope(of_generator, reuse=True):
+        again = generator_fn(made, labels)
+    with variable_scope(discriminator_scope) as of_discriminator:
+        of_made = discriminator_fn(made, domains)
+    with variable_scope(of_discriminator, reuse=True):
+        of_real = discriminator_fn(data, domains)
+    told = of_real[0], of_made[0], of_real[1], of_made[1]
+    generator = get_trainable_variables(of_generator), of_generator, generator_fn
+    discriminator = get_trainable_variables(of_discriminator), of_discriminator, discriminator_fn
+    return StarGANModel(data, labels, made, wanted, again, *told, *generator, *discriminator)

@@ -15,6 +15,7 @@ __all__ = [
     "GANTrainOps",
     "GANTrainSteps",
     "InfoGANModel",
+    "StarGANModel",
 ]
 
 
@@ -75,6 +76,44 @@ class CycleGANModel(NamedTuple):
     model_y2x: GANModel
     reconstructed_x: Any
     reconstructed_y: Any
+
+
+class StarGANModel(NamedTuple):
+    """A generator that leads to any of several domains, and a discriminator that also tells the domain.
+
+    Attributes:
+        input_data: Real data ``[batch, ...]``.
+        input_data_domain_label: Their domains ``[batch, domains]``, one-hot.
+        generated_data: What the generator has made of them, of the same shape.
+        generated_data_domain_target: The domains that it was to lead to, at random.
+        reconstructed_data: What it has made of that, back to the first domain.
+        discriminator_input_data_source_predication: What the discriminator says of real data.
+        discriminator_generated_data_source_predication: What it says of generated data.
+        discriminator_input_data_domain_predication: Logits of the domains of real data.
+        discriminator_generated_data_domain_predication: Logits of the domains of generated data.
+        generator_variables: The generator's trainable variables.
+        generator_scope: The scope of its variables.
+        generator_fn: The function of the generator.
+        discriminator_variables: The discriminator's trainable variables.
+        discriminator_scope: The scope of its variables.
+        discriminator_fn: The function of the discriminator.
+    """
+
+    input_data: Any
+    input_data_domain_label: Any
+    generated_data: Any
+    generated_data_domain_target: Any
+    reconstructed_data: Any
+    discriminator_input_data_source_predication: Any
+    discriminator_generated_data_source_predication: Any
+    discriminator_input_data_domain_predication: Any
+    discriminator_generated_data_domain_predication: Any
+    generator_variables: Any
+    generator_scope: Any
+    generator_fn: Any
+    discriminator_variables: Any
+    discriminator_scope: Any
+    discriminator_fn: Any
 
 
 class GANLoss(NamedTuple):

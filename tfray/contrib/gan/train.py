@@ -16,15 +16,18 @@ from tfray.contrib.gan.namedtuples import (
     GANTrainOps,
     GANTrainSteps,
     InfoGANModel,
+    StarGANModel,
 )
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.layers.losses import get_regularization_loss
+from tfray.library.inspect import summaries
+from tfray.library.layers.losses import absolute_difference, get_regularization_loss, softmax_cross_entropy
 from tfray.library.variables.initializers import zeros_initializer
 from tfray.library.variables.variable_scope import get_variable, variable_scope
 from tfray.ops.arrays import array_ops
 from tfray.ops.checks.check_ops import assert_greater_equal
+from tfray.ops.math.reduction_ops import reduce_mean, reduce_sum
 from tfray.training.sessions import learning, train_loop
 from tfray.training.sessions.scaffold import Scaffold
 from tfray.training.sessions.session_run_hook import SessionRunContext, SessionRunHook
@@ -34,6 +37,12 @@ from tfray.training.threads.global_step import get_or_create_global_step
 Hooks = Callable[[GANTrainOps], list[SessionRunHook]]
 
 _ONE_EACH: Final = GANTrainSteps(1, 1)
+
+_STARGAN_GENERATOR: Final = gan_losses.stargan_generator_loss_wrapper(gan_losses.wargs.wasserstein_generator_loss)
+_STARGAN_DISCRIMINATOR: Final = gan_losses.stargan_discriminator_loss_wrapper(
+    gan_losses.wargs.wasserstein_discriminator_loss
+)
+_STARGAN_PENALTY: Final = gan_losses.stargan_gradient_penalty_wrapper(gan_losses.wargs.wasserstein_gradient_penalty)
 
 
 def gan_loss(
@@ -160,8 +169,7 @@ def cyclegan_loss(
     Raises:
         ValueError: The model is another one, or a weight is negative.
     """
-    if not isinstance(model, CycleGANModel):
-        raise ValueError(f"`model` must be a `CycleGANModel`. Instead, was {type(model)}.")
+    gan_losses.check_cyclegan(model)
     weight = _weight(cycle_consistency_loss_weight, "cycle_consistency_loss_weight") or 0.0
     both_ways = weight * cycle_consistency_loss_fn(model, add_summaries=kwargs.get("add_summaries", True))
     found = []
@@ -170,6 +178,76 @@ def cyclegan_loss(
             loss = gan_loss(part, generator_loss_fn, discriminator_loss_fn, **kwargs)
         found.append(loss._replace(generator_loss=loss.generator_loss + both_ways))
     return CycleGANLoss(*found)
+
+
+def stargan_loss(
+    model: StarGANModel,
+    generator_loss_fn: Callable[..., Tensor] = _STARGAN_GENERATOR,
+    discriminator_loss_fn: Callable[..., Tensor] = _STARGAN_DISCRIMINATOR,
+    gradient_penalty_weight: TensorLike | None = 10.0,
+    gradient_penalty_epsilon: float = 1e-10,
+    gradient_penalty_target: TensorLike = 1.0,
+    gradient_penalty_one_sided: bool = False,
+    reconstruction_loss_fn: Callable[[Tensor, Tensor], Tensor] = absolute_difference,
+    reconstruction_loss_weight: TensorLike = 10.0,
+    classification_loss_fn: Callable[..., Tensor] = softmax_cross_entropy,
+    classification_loss_weight: TensorLike = 1.0,
+    classification_one_hot: bool = True,
+    add_summaries: bool = True,
+) -> GANLoss:
+    """The losses of a `StarGANModel`: of being real, of the domains, and of data that went to a domain and back.
+
+    Args:
+        model: The model.
+        generator_loss_fn: Function of the model and ``add_summaries``: see
+            `tf.contrib.gan.losses.stargan_generator_loss_wrapper`.
+        discriminator_loss_fn: Likewise.
+        gradient_penalty_weight: Weight of `wasserstein_gradient_penalty`, a scalar; None and 0 leave it out.
+        gradient_penalty_epsilon: As for that function.
+        gradient_penalty_target: Likewise, a scalar.
+        gradient_penalty_one_sided: Likewise.
+        reconstruction_loss_fn: Function of real data and of those that came back, such as those of `tf.losses`.
+        reconstruction_loss_weight: Its weight, a scalar.
+        classification_loss_fn: Function of ``onehot_labels`` and ``logits``, ``[batch, domains]``.
+        classification_loss_weight: Its weight, a scalar.
+        classification_one_hot: False when that function returns a loss for each domain, which are added.
+        add_summaries: Write the losses as summaries.
+
+    Returns:
+        The losses, scalars.
+
+    Raises:
+        ValueError: The labels of the domains are no matrix, or the weight of the penalty is negative.
+    """
+    model.input_data_domain_label.shape.assert_has_rank(2)
+    model.input_data_domain_label.shape[1:].assert_is_fully_defined()
+    generator = generator_loss_fn(model, add_summaries=add_summaries)
+    discriminator = discriminator_loss_fn(model, add_summaries=add_summaries)
+    penalty = _weight(gradient_penalty_weight, "gradient_penalty_weight")
+    if penalty is not None:
+        discriminator += penalty * _STARGAN_PENALTY(
+            model,
+            epsilon=gradient_penalty_epsilon,
+            target=gradient_penalty_target,
+            one_sided=gradient_penalty_one_sided,
+            add_summaries=add_summaries,
+        )
+
+    def of_domains(name: str, labels: Tensor, logits: Tensor) -> Tensor:
+        with get_default_graph().name_scope(name):
+            loss = classification_loss_fn(onehot_labels=labels, logits=logits)
+            loss = reduce_mean(loss if classification_one_hot else reduce_sum(loss, axis=1))
+            if add_summaries:
+                summaries.scalar(name, loss)
+            return loss * classification_loss_weight
+
+    both_ways = reconstruction_loss_fn(model.input_data, model.reconstructed_data)
+    if add_summaries:
+        summaries.scalar("reconstruction_loss", both_ways)
+    of_made = model.generated_data_domain_target, model.discriminator_generated_data_domain_predication
+    of_real = model.input_data_domain_label, model.discriminator_input_data_domain_predication
+    generator += both_ways * reconstruction_loss_weight + of_domains("generator_classification_loss", *of_made)
+    return GANLoss(generator, discriminator + of_domains("discriminator_classification_loss", *of_real))
 
 
 def gan_train_ops(

@@ -8,6 +8,7 @@ rank with each size 1 or theirs. Losses are scalars unless `reduction` says othe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -42,8 +43,12 @@ Loss = Callable[..., Tensor]
 """A loss that still needs its weights, collection and reduction."""
 
 
-def _floats(values: TensorLike) -> Tensor:
-    return array_ops.cast(convert_to_tensor(values), dtypes.float32)
+def _floats(*outputs: TensorLike) -> list[Tensor]:
+    """Outputs as float32; they must have one shape."""
+    made = [array_ops.cast(convert_to_tensor(each), dtypes.float32) for each in outputs]
+    for each in made:
+        each.shape.assert_is_compatible_with(made[0].shape)
+    return made
 
 
 def _summarize(add_summaries: bool, **values: Tensor) -> None:
@@ -53,11 +58,19 @@ def _summarize(add_summaries: bool, **values: Tensor) -> None:
 
 
 def _of_generator(
-    loss: Loss, kind: str, scope: str, weights: TensorLike, collection: str | None, reduction: str, shown: bool
+    loss: Loss,
+    kind: str,
+    default: str,
+    weights: TensorLike,
+    scope: str | None,
+    collection: str | None,
+    reduction: str,
+    shown: bool,
 ) -> Tensor:
-    with get_default_graph().name_scope(scope):
+    with get_default_graph().name_scope(scope or default) as inner:
         value = loss(weights=weights, loss_collection=collection, reduction=reduction)
-    _summarize(shown, **{f"generator_{kind}_loss": value})
+    with _tags(kind, inner):
+        _summarize(shown, **{f"generator_{kind}_loss": value})
     return value
 
 
@@ -65,14 +78,15 @@ def _of_discriminator(
     real: Loss,
     generated: Loss,
     kind: str,
-    scope: str,
+    default: str,
     weights: Sequence[TensorLike],
+    scope: str | None,
     collection: str | None,
     reduction: str,
     shown: bool,
     sign: int = 1,
 ) -> Tensor:
-    with get_default_graph().name_scope(scope):
+    with get_default_graph().name_scope(scope or default) as inner:
         on_real, on_generated = (
             loss(weights=weight, loss_collection=None, reduction=reduction)
             for loss, weight in zip((real, generated), weights, strict=True)
@@ -80,8 +94,14 @@ def _of_discriminator(
         value = on_generated + on_real if sign > 0 else on_generated - on_real
         losses.add_loss(value, collection)
     names = (f"discriminator_{part}{kind}_loss" for part in ("gen_", "real_", ""))
-    _summarize(shown, **dict(zip(names, (on_generated, on_real, value), strict=True)))
+    with _tags(kind, inner):
+        _summarize(shown, **dict(zip(names, (on_generated, on_real, value), strict=True)))
     return value
+
+
+def _tags(kind: str, inner: str) -> AbstractContextManager[Any]:
+    """The scope of summaries: TensorFlow's tags have the name of the loss, but for those of least squares."""
+    return nullcontext() if kind == "lsq" else get_default_graph().name_scope(inner)
 
 
 def wasserstein_generator_loss(
@@ -93,9 +113,9 @@ def wasserstein_generator_loss(
     add_summaries: bool = False,
 ) -> Tensor:
     """``-D(G(z))`` (Arjovsky and others, arXiv:1701.07875)."""
-    loss = partial(losses.compute_weighted_loss, -_floats(discriminator_gen_outputs))
-    scope = scope or "generator_wasserstein_loss"
-    return _of_generator(loss, "wass", scope, weights, loss_collection, reduction, add_summaries)
+    loss = partial(losses.compute_weighted_loss, -_floats(discriminator_gen_outputs)[0])
+    how = scope, loss_collection, reduction, add_summaries
+    return _of_generator(loss, "wass", "generator_wasserstein_loss", weights, *how)
 
 
 def wasserstein_discriminator_loss(
@@ -108,18 +128,15 @@ def wasserstein_discriminator_loss(
     reduction: str = _MEAN,
     add_summaries: bool = False,
 ) -> Tensor:
-    """``D(G(z)) - D(x)`` (Arjovsky and others, arXiv:1701.07875)."""
-    return _of_discriminator(
-        partial(losses.compute_weighted_loss, _floats(discriminator_real_outputs)),
-        partial(losses.compute_weighted_loss, _floats(discriminator_gen_outputs)),
-        "wass",
-        scope or "discriminator_wasserstein_loss",
-        (real_weights, generated_weights),
-        loss_collection,
-        reduction,
-        add_summaries,
-        sign=-1,
-    )
+    """``D(G(z)) - D(x)`` (Arjovsky and others, arXiv:1701.07875).
+
+    Raises:
+        ValueError: The outputs have different shapes.
+    """
+    outputs = _floats(discriminator_real_outputs, discriminator_gen_outputs)
+    real, generated = (partial(losses.compute_weighted_loss, each) for each in outputs)
+    weights, how = (real_weights, generated_weights), (scope, loss_collection, reduction, add_summaries)
+    return _of_discriminator(real, generated, "wass", "discriminator_wasserstein_loss", weights, *how, sign=-1)
 
 
 def acgan_discriminator_loss(
@@ -139,16 +156,10 @@ def acgan_discriminator_loss(
     Logits and labels have the shape ``[batch, classes]``; labels of real data are smoothed.
     """
     entropy = partial(losses.softmax_cross_entropy, one_hot_labels)
-    return _of_discriminator(
-        partial(entropy, discriminator_real_classification_logits, label_smoothing=label_smoothing),
-        partial(entropy, discriminator_gen_classification_logits),
-        "ac",
-        scope or "acgan_discriminator_loss",
-        (real_weights, generated_weights),
-        loss_collection,
-        reduction,
-        add_summaries,
-    )
+    real = partial(entropy, discriminator_real_classification_logits, label_smoothing=label_smoothing)
+    generated = partial(entropy, discriminator_gen_classification_logits)
+    weights, how = (real_weights, generated_weights), (scope, loss_collection, reduction, add_summaries)
+    return _of_discriminator(real, generated, "ac", "acgan_discriminator_loss", weights, *how)
 
 
 def acgan_generator_loss(
@@ -162,8 +173,8 @@ def acgan_generator_loss(
 ) -> Tensor:
     """The cross entropy of the classes that a discriminator tells of generated data (arXiv:1610.09585)."""
     loss = partial(losses.softmax_cross_entropy, one_hot_labels, discriminator_gen_classification_logits)
-    scope = scope or "acgan_generator_loss"
-    return _of_generator(loss, "ac", scope, weights, loss_collection, reduction, add_summaries)
+    how = scope, loss_collection, reduction, add_summaries
+    return _of_generator(loss, "ac", "acgan_generator_loss", weights, *how)
 
 
 def minimax_discriminator_loss(
@@ -178,18 +189,12 @@ def minimax_discriminator_loss(
     add_summaries: bool = False,
 ) -> Tensor:
     """``-log(sigmoid(D(x))) - log(1 - sigmoid(D(G(z))))``, with smoothed labels of real data (arXiv:1406.2661)."""
-    real, generated = convert_to_tensor(discriminator_real_outputs), convert_to_tensor(discriminator_gen_outputs)
+    outputs = convert_to_tensor(discriminator_real_outputs), convert_to_tensor(discriminator_gen_outputs)
     entropy = losses.sigmoid_cross_entropy
-    return _of_discriminator(
-        partial(entropy, array_ops.ones_like(real), real, label_smoothing=label_smoothing),
-        partial(entropy, array_ops.zeros_like(generated), generated),
-        "minimax",
-        scope or "discriminator_minimax_loss",
-        (real_weights, generated_weights),
-        loss_collection,
-        reduction,
-        add_summaries,
-    )
+    real = partial(entropy, array_ops.ones_like(outputs[0]), outputs[0], label_smoothing=label_smoothing)
+    generated = partial(entropy, array_ops.zeros_like(outputs[1]), outputs[1])
+    weights, how = (real_weights, generated_weights), (scope, loss_collection, reduction, add_summaries)
+    return _of_discriminator(real, generated, "minimax", "discriminator_minimax_loss", weights, *how)
 
 
 def minimax_generator_loss(
@@ -201,7 +206,10 @@ def minimax_generator_loss(
     reduction: str = _MEAN,
     add_summaries: bool = False,
 ) -> Tensor:
-    """The loss of the discriminator, negated; `modified_generator_loss` trains better (arXiv:1406.2661)."""
+    """The loss of the discriminator, negated; `modified_generator_loss` trains better (arXiv:1406.2661).
+
+    As in TensorFlow, the collection has the loss that is not negated.
+    """
     generated = convert_to_tensor(discriminator_gen_outputs)
     with get_default_graph().name_scope(scope or "generator_minimax_loss"):
         ones = array_ops.ones_like(generated)
@@ -224,12 +232,8 @@ def modified_discriminator_loss(
     add_summaries: bool = False,
 ) -> Tensor:
     """Another name of `minimax_discriminator_loss`."""
-    outputs = discriminator_real_outputs, discriminator_gen_outputs
     scope = scope or "discriminator_modified_loss"
-    weights = real_weights, generated_weights
-    return minimax_discriminator_loss(
-        *outputs, label_smoothing, *weights, scope, loss_collection, reduction, add_summaries
-    )
+    return minimax_discriminator_loss(**locals())
 
 
 def modified_generator_loss(
@@ -245,12 +249,12 @@ def modified_generator_loss(
     generated = convert_to_tensor(discriminator_gen_outputs)
     ones = array_ops.ones_like(generated)
     loss = partial(losses.sigmoid_cross_entropy, ones, generated, label_smoothing=label_smoothing)
-    scope = scope or "generator_modified_loss"
-    return _of_generator(loss, "modified", scope, weights, loss_collection, reduction, add_summaries)
+    how = scope, loss_collection, reduction, add_summaries
+    return _of_generator(loss, "modified", "generator_modified_loss", weights, *how)
 
 
-def _halved_square(outputs: TensorLike, label: TensorLike) -> Loss:
-    return partial(losses.compute_weighted_loss, math_ops.squared_difference(_floats(outputs), label) / 2.0)
+def _halved_square(outputs: Tensor, label: TensorLike) -> Loss:
+    return partial(losses.compute_weighted_loss, math_ops.squared_difference(outputs, label) / 2.0)
 
 
 def least_squares_generator_loss(
@@ -263,9 +267,9 @@ def least_squares_generator_loss(
     add_summaries: bool = False,
 ) -> Tensor:
     """``(D(G(z)) - real_label)^2 / 2`` (Mao and others, arXiv:1611.04076)."""
-    loss = _halved_square(discriminator_gen_outputs, real_label)
-    scope = scope or "lsq_generator_loss"
-    return _of_generator(loss, "lsq", scope, weights, loss_collection, reduction, add_summaries)
+    loss = _halved_square(_floats(discriminator_gen_outputs)[0], real_label)
+    how = scope, loss_collection, reduction, add_summaries
+    return _of_generator(loss, "lsq", "lsq_generator_loss", weights, *how)
 
 
 def least_squares_discriminator_loss(
@@ -280,17 +284,15 @@ def least_squares_discriminator_loss(
     reduction: str = _MEAN,
     add_summaries: bool = False,
 ) -> Tensor:
-    """``(D(x) - real_label)^2 / 2 + (D(G(z)) - fake_label)^2 / 2`` (Mao and others, arXiv:1611.04076)."""
-    return _of_discriminator(
-        _halved_square(discriminator_real_outputs, real_label),
-        _halved_square(discriminator_gen_outputs, fake_label),
-        "lsq",
-        scope or "lsq_discriminator_loss",
-        (real_weights, generated_weights),
-        loss_collection,
-        reduction,
-        add_summaries,
-    )
+    """``(D(x) - real_label)^2 / 2 + (D(G(z)) - fake_label)^2 / 2`` (Mao and others, arXiv:1611.04076).
+
+    Raises:
+        ValueError: The outputs have different shapes.
+    """
+    outputs = _floats(discriminator_real_outputs, discriminator_gen_outputs)
+    real, generated = map(_halved_square, outputs, (real_label, fake_label))
+    weights, how = (real_weights, generated_weights), (scope, loss_collection, reduction, add_summaries)
+    return _of_discriminator(real, generated, "lsq", "lsq_discriminator_loss", weights, *how)
 
 
 def wasserstein_gradient_penalty(
@@ -350,8 +352,8 @@ def wasserstein_gradient_penalty(
         off = math_ops.sqrt(square + epsilon) / target - 1.0
         off = math_ops.maximum(off, 0.0) if one_sided else off
         penalty = losses.compute_weighted_loss(math_ops.square(off), weights, None, loss_collection, reduction)
-    _summarize(add_summaries, gradient_penalty_loss=penalty)
-    return penalty
+        _summarize(add_summaries, gradient_penalty_loss=penalty)
+        return penalty
 
 
 def mutual_information_penalty(
@@ -375,8 +377,8 @@ def mutual_information_penalty(
             for each, values in zip(predicted_distributions, structured_generator_inputs, strict=True)
         ]
         penalty = -losses.compute_weighted_loss(array_ops.stack(likely), weights, None, loss_collection, reduction)
-    _summarize(add_summaries, mutual_information_penalty=penalty)
-    return penalty
+        _summarize(add_summaries, mutual_information_penalty=penalty)
+        return penalty
 
 
 def check_distributions(distributions: Any, values: Sequence[Any]) -> None:
@@ -415,8 +417,10 @@ def combine_adversarial_loss(
         A scalar.
 
     Raises:
-        ValueError: Neither or both of `weight_factor` and `gradient_ratio` are given.
+        ValueError: Neither or both of `weight_factor` and `gradient_ratio` are given, or a loss is no scalar.
     """
+    for loss in (main_loss, adversarial_loss):
+        loss.shape.assert_is_compatible_with([])
     if (weight_factor is None) == (gradient_ratio is None):
         raise ValueError("give either weight_factor or gradient_ratio")
     with get_default_graph().name_scope(scope or "adversarial_loss"):
@@ -425,23 +429,24 @@ def combine_adversarial_loss(
             wanted = get_trainable_variables() if variables is None else variables
             main, adversarial = (_norm(gradients(loss, wanted)) for loss in (main_loss, adversarial_loss))
             _summarize(gradient_summaries, main_loss_gradients=main, adversarial_loss_gradients=adversarial)
-        given = convert_to_tensor(weight_factor if gradient_ratio is None else gradient_ratio, dtypes.float32)
+        given = convert_to_tensor(weight_factor if gradient_ratio is None else gradient_ratio, main_loss.dtype)
         if constant_value(given) == 0:
             return main_loss
         factor = given
         if gradient_ratio is not None:
-            factor = main / (adversarial + gradient_ratio_epsilon) / given
+            factor = array_ops.cast(main / (adversarial + gradient_ratio_epsilon), given.dtype) / given
             summaries.scalar("adversarial_coefficient", factor)
         return main_loss + array_ops.stop_gradient(factor) * adversarial_loss
 
 
 def _norm(values: Sequence[Any]) -> Tensor:
-    """The norm of all values; divided by the largest first, so that squares do not overflow."""
+    """The norm of all values; divided by the largest first, so that squares do not overflow; 0 of zeros."""
     there = [convert_to_tensor(each) for each in values if each is not None]
     if not there:
         return convert_to_tensor(0.0)
     largest = math_ops.reduce_max(array_ops.stack([math_ops.reduce_max(math_ops.abs(each)) for each in there]))
-    return largest * global_norm([each / largest for each in there])
+    unit = array_ops.where(largest > 0, largest, array_ops.ones_like(largest))
+    return unit * global_norm([each / unit for each in there])
 
 
 def cycle_consistency_loss(
@@ -457,5 +462,6 @@ def cycle_consistency_loss(
         x = losses.absolute_difference(data_x, reconstructed_data_x)
         y = losses.absolute_difference(data_y, reconstructed_data_y)
         loss = (x + y) / 2.0
-    _summarize(add_summaries, cycle_consistency_loss_x2x=x, cycle_consistency_loss_y2y=y, cycle_consistency_loss=loss)
-    return loss
+        parts = {"cycle_consistency_loss_x2x": x, "cycle_consistency_loss_y2y": y}
+        _summarize(add_summaries, **parts, cycle_consistency_loss=loss)
+        return loss

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import functools
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVar, cast
 
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import ShapeLike
-from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.library.layers.arg_scope import add_arg_scope
 from tfray.library.layers.convolution_layers import Conv2D
 from tfray.library.layers.core_layers import Dense
-from tfray.library.layers.slim_layers import GLOROT, Normalizer, VariablesCollections, connect, convolve
+from tfray.library.layers.slim_layers import connect, convolution2d, convolve, fully_connected
 from tfray.library.rnn.rnn_cells import BasicLSTMCell, LSTMCell
 from tfray.library.variables import initializers
-from tfray.library.variables.initializers import InitializerLike
-from tfray.library.variables.regularizers import RegularizerFunction
-from tfray.library.variables.variable_scope import ScopeLike, get_variable, variable_scope
-from tfray.library.variables.variable_store import Reuse
+from tfray.library.variables.variable_scope import get_variable, variable_scope
 from tfray.ops.math import math_ops
-from tfray.ops.nn import activation_ops
 from tfray.ops.nn.nn_ops import zero_fraction
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _MASKS: Final = "masks"
 _THRESHOLDS: Final = "thresholds"
@@ -121,51 +122,22 @@ class MaskedLSTMCell(LSTMCell):
         self._kernel: Any = _mask_of(self, self._kernel)
 
 
-@add_arg_scope
-def masked_fully_connected(
-    inputs: TensorLike,
-    num_outputs: int,
-    activation_fn: Activation | None = activation_ops.relu,
-    normalizer_fn: Normalizer | None = None,
-    normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: InitializerLike | None = GLOROT,
-    weights_regularizer: RegularizerFunction | None = None,
-    biases_initializer: InitializerLike | None = initializers.Zeros,
-    biases_regularizer: RegularizerFunction | None = None,
-    reuse: Reuse | None = None,
-    variables_collections: VariablesCollections | None = None,
-    outputs_collections: CollectionNames | None = None,
-    trainable: bool = True,
-    scope: ScopeLike | None = None,
-) -> Tensor:
-    """`tf.contrib.layers.fully_connected` of ``[..., size]`` whose weights have a mask; its arguments are the same."""
-    return connect(_MaskedDense, **locals())
+def _with_masks(function: _Function, name: str, build: Callable[..., Tensor]) -> _Function:
+    """A function of the arguments of another one, that builds a layer whose weights have a mask."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def masked(*args: Any, **kwargs: Any) -> Tensor:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        return build(**given.arguments)
+
+    masked.__name__ = masked.__qualname__ = name
+    masked.__module__ = __name__
+    masked.__doc__ = f"`tf.contrib.layers.{function.__name__}` whose weights have a mask; its arguments are the same."
+    return cast(_Function, add_arg_scope(masked))
 
 
-@add_arg_scope
-def masked_convolution(
-    inputs: TensorLike,
-    num_outputs: int,
-    kernel_size: Sizes,
-    stride: Sizes = 1,
-    padding: str = "SAME",
-    data_format: str | None = None,
-    rate: Sizes = 1,
-    activation_fn: Activation | None = activation_ops.relu,
-    normalizer_fn: Normalizer | None = None,
-    normalizer_params: dict[str, Any] | None = None,
-    weights_initializer: InitializerLike | None = GLOROT,
-    weights_regularizer: RegularizerFunction | None = None,
-    biases_initializer: InitializerLike | None = initializers.Zeros,
-    biases_regularizer: RegularizerFunction | None = None,
-    reuse: Reuse | None = None,
-    variables_collections: VariablesCollections | None = None,
-    outputs_collections: CollectionNames | None = None,
-    trainable: bool = True,
-    scope: ScopeLike | None = None,
-) -> Tensor:
-    """`tf.contrib.layers.conv2d` of ``[batch, height, width, channels]`` whose weights have a mask; same arguments."""
-    return convolve(_MaskedConv2D, "Conv", **locals())
-
-
+masked_fully_connected = _with_masks(fully_connected, "masked_fully_connected", partial(connect, _MaskedDense))
+masked_convolution = _with_masks(convolution2d, "masked_convolution", partial(convolve, _MaskedConv2D, "Conv"))
 masked_conv2d = masked_convolution

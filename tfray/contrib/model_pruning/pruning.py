@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tfray.contrib.model_pruning.masks import get_masks, get_thresholds, get_weights
-from tfray.framework import dtypes
+from tfray.framework import dtypes, nest
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
@@ -23,6 +23,7 @@ from tfray.ops.math.search_ops import top_k
 from tfray.ops.math.sorting_ops import repeat
 from tfray.ops.nn.nn_ops import zero_fraction
 from tfray.ops.nn.pooling_ops import pool
+from tfray.training.sessions import learning
 from tfray.training.sessions.hparams import HParams
 from tfray.training.threads.global_step import get_or_create_global_step
 
@@ -84,6 +85,8 @@ class Pruning:
         with variable_scope(self._spec.name, reuse=AUTO_REUSE):
             self._last = get_variable("last_mask_update_step", [], dtypes.int32, zeros_initializer(), trainable=False)
         self._targets = _by_expression(self._spec.weight_sparsity_map, float)
+        if any(target >= 1 for target in self._targets.values()):
+            raise ValueError("Weight sparsity can not exceed 1.0: a target of weight_sparsity_map must be less")
         self._blocks = _by_expression(self._spec.block_dims_map, lambda text: [int(size) for size in text.split("x")])
         for expression, sizes in self._blocks.items():
             if len(sizes) != 2:
@@ -124,13 +127,14 @@ class Pruning:
         count = array_ops.size(sizes)
         kept = math_ops.round(array_ops.cast(count, dtypes.float32) * (1 - self._sparsity_of(name)))
         ordered = top_k(array_ops.reshape(sizes, [-1]), count)[0]
-        smallest = array_ops.gather(ordered, array_ops.cast(kept, dtypes.int32) - 1)
+        # At least one is kept: of none there is no smallest.
+        smallest = array_ops.gather(ordered, array_ops.cast(math_ops.maximum(kept, 1.0), dtypes.int32) - 1)
         decay = self._spec.threshold_decay
         limit = smallest * (1 - decay) + threshold * decay
         return limit, array_ops.cast(sizes >= limit, sizes.dtype)
 
     def _updated_by_blocks(self, weights: Any, threshold: Any) -> tuple[Tensor, Tensor]:
-        name, sizes = weights.op.name, math_ops.abs(weights)
+        name, sizes = _name(weights), math_ops.abs(convert_to_tensor(weights))
         block = _only(self._blocks, name, "block_dims_map") or [self._spec.block_height, self._spec.block_width]
         known = [size for size in weights.shape.as_list() if size != 1]
         if len(known) != 2 or list(block) == [1, 1]:
@@ -151,7 +155,7 @@ class Pruning:
         with graph.name_scope(self._spec.name):
             for mask, threshold, weights in zip(get_masks(), get_thresholds(), get_weights(), strict=True):
                 limit, values = self._updated_by_blocks(weights, threshold)
-                updates += [threshold.assign(limit), mask.assign(values)]
+                updates += nest.flatten([threshold.assign(limit), mask.assign(values)])
             return group(*updates, self._last.assign(self._step), name="mask_update")
 
     def conditional_mask_update_op(self) -> Any:
@@ -169,12 +173,17 @@ class Pruning:
             summaries.scalar("sparsity", self._sparsity)
             summaries.scalar("last_mask_update_step", self._last)
             for mask, threshold in zip(get_masks(), get_thresholds(), strict=True):
-                summaries.scalar(f"{mask.op.name}/sparsity", zero_fraction(mask))
-                summaries.scalar(f"{threshold.op.name}/threshold", threshold)
+                summaries.scalar(f"{_name(mask)}/sparsity", zero_fraction(mask))
+                summaries.scalar(f"{_name(threshold)}/threshold", threshold)
 
     def print_hparams(self) -> None:
         """Log the settings."""
         logging.info(self._spec.to_json())
+
+
+def _name(variable: Any) -> str:
+    """The name of a variable, which may consist of parts, or of a tensor."""
+    return str(variable.name.partition(":")[0])
 
 
 def _by_expression(entries: Sequence[str], parse: Any) -> dict[re.Pattern[str], Any]:
@@ -188,3 +197,33 @@ def _only(found: dict[re.Pattern[str], Any], name: str, setting: str) -> Any:
     if len(values) > 1:
         raise ValueError(f"Multiple matches in {setting} for weight {name}")
     return values[0] if values else None
+
+
+def train(
+    train_op: Any,
+    logdir: str | None,
+    mask_update_op: Any,
+    train_step_fn: Callable[..., tuple[Any, bool]] = learning.train_step,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """`tf.contrib.slim.learning.train` that also updates masks after each step.
+
+    Args:
+        train_op: The training step, whose value is the loss.
+        logdir: Folder of the checkpoints and the event file; None for neither.
+        mask_update_op: Updates the masks: see `Pruning.conditional_mask_update_op`.
+        train_step_fn: Makes a step; see `tf.contrib.slim.learning.train_step`.
+        args: Further arguments of `tf.contrib.slim.learning.train`.
+        kwargs: Likewise, by name.
+
+    Returns:
+        The last loss, or None if there was no step.
+    """
+
+    def step(session: Any, *arguments: Any) -> tuple[Any, bool]:
+        outcome = train_step_fn(session, *arguments)
+        session.run(mask_update_op)
+        return outcome
+
+    return learning.train(train_op, logdir, step, *args, **kwargs)

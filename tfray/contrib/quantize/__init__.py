@@ -10,6 +10,7 @@ from __future__ import annotations
 from tfray.contrib.quantize.folding import fold_batch_norms
 from tfray.contrib.quantize.insertion import Quantizer
 from tfray.framework.graph import Graph, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
 
 __all__ = [
     "create_eval_graph",
@@ -100,6 +101,7 @@ def _rewrite(graph: Graph | None, quantizer: Quantizer, freeze_delay: int | None
     graph = graph or get_default_graph()
     prefixes = ("Apply", "SparseApply", "ResourceApply", "ResourceSparseApply")
     found = sorted({op.type for op in graph.get_operations() if op.type.startswith(prefixes)})
+    found += [getattr(each, "op", each).name for each in graph.get_collection(GraphKeys.TRAIN_OP)]
     if found:
         raise ValueError(f"Training op found in graph, exiting {found}: rewrite it before an optimizer minimizes")
     with graph.as_default():

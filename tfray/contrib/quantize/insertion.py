@@ -107,7 +107,7 @@ class Quantizer:
                     [],
                     initializer=constant_initializer(start),
                     trainable=False,
-                    collections=[GraphKeys.GLOBAL_VARIABLES],
+                    collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES],
                 )
                 for each, start in (("min", init_min), ("max", 6.0))
             ]

@@ -69,7 +69,7 @@ def odeint(
     Args:
         func: Function of the state, of the shape of `y0`, and the time, a scalar, that returns the slope of the state.
         y0: The state at ``t[0]``, any shape, a float or complex dtype.
-        t: Increasing times ``[times]``, a float dtype; float64 unless it is a tensor.
+        t: Increasing times ``[times]``, a float dtype; float64 unless it is a tensor or a variable.
         rtol: The error of a step may be this much of the state; a scalar.
         atol: It may be this much besides; a scalar.
         method: ``dopri5`` or None, which is the same: Dormand and Prince's method.
@@ -115,7 +115,7 @@ def odeint_fixed(
     Args:
         func: Function of the state and the time, as for `odeint`.
         y0: The state at ``t[0]``, any shape, a float or complex dtype.
-        t: Increasing times ``[times]``, a float dtype; float64 unless it is a tensor.
+        t: Increasing times ``[times]``, a float dtype; float64 unless it is a tensor or a variable.
         dt: The longest step: a scalar, or one for each interval between times, ``[times - 1]``. Steps of an interval
             are of one length. By default each interval is one step.
         method: ``rk4``, the usual method of Runge and Kutta, or ``midpoint``, of order 2.
@@ -184,7 +184,7 @@ def _checked(y0: TensorLike, t: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def _as_times(values: TensorLike, name: str) -> Tensor:
-    times = convert_to_tensor(values, None if isinstance(values, Tensor) else dtypes.float64, name=name)
+    times = convert_to_tensor(values, name=name, preferred_dtype=dtypes.float64)
     if not times.dtype.is_floating:
         raise TypeError(f"`{name}` must have a floating point dtype, not {times.dtype.name}")
     return times

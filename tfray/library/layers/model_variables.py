@@ -74,28 +74,14 @@ def global_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Variable:
     """A variable that is not trained and that checkpoints save; arguments as for `tf.Variable`."""
-    return Variable(
-        initial_value,
-        trainable=False,
-        collections=[GraphKeys.GLOBAL_VARIABLES],
-        validate_shape=validate_shape,
-        name=name,
-        use_resource=use_resource,
-    )
+    return Variable(trainable=False, collections=[GraphKeys.GLOBAL_VARIABLES], **locals())
 
 
 def local_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Variable:
     """A variable that is not trained and that no checkpoint saves; arguments as for `tf.Variable`."""
-    return Variable(
-        initial_value,
-        trainable=False,
-        collections=[GraphKeys.LOCAL_VARIABLES],
-        validate_shape=validate_shape,
-        name=name,
-        use_resource=use_resource,
-    )
+    return Variable(trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], **locals())
 
 
 def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Any:

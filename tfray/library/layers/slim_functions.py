@@ -33,9 +33,10 @@ from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.nn import activation_ops, cross_entropy_ops, embedding_ops, nn_ops, normalization_ops, pooling_ops
 
 
-def _pool2d(
+def pool(
     function: Callable[..., Tensor],
     default_scope: str,
+    axes: int = 2,
     *,
     inputs: TensorLike,
     kernel_size: Sizes,
@@ -45,9 +46,9 @@ def _pool2d(
     outputs_collections: CollectionNames | None,
     scope: str | None,
 ) -> Tensor:
-    """Pool by `function`, in the name scope `scope`, or `default_scope` if it is None."""
+    """Pool along `axes` by `function`, in the name scope `scope`, or `default_scope` if it is None."""
     with name_scope(scope, default_scope, [inputs]):
-        sizes, strides = per_axis(kernel_size, 2, "kernel_size"), per_axis(stride, 2, "stride")
+        sizes, strides = per_axis(kernel_size, axes, "kernel_size"), per_axis(stride, axes, "stride")
         return collect(outputs_collections, function(convert_to_tensor(inputs), sizes, strides, padding, data_format))
 
 
@@ -75,17 +76,7 @@ def max_pool2d(
     Returns:
         Shape ``[batch, new height, new width, channels]``, in the order of `data_format`.
     """
-    return _pool2d(
-        pooling_ops.max_pool,
-        "MaxPool2D",
-        inputs=inputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        outputs_collections=outputs_collections,
-        scope=scope,
-    )
+    return pool(pooling_ops.max_pool, "MaxPool2D", **locals())
 
 
 @add_arg_scope
@@ -99,17 +90,7 @@ def avg_pool2d(
     scope: str | None = None,
 ) -> Tensor:
     """The mean of each window of images; arguments and shapes as for `max_pool2d`."""
-    return _pool2d(
-        pooling_ops.avg_pool,
-        "AvgPool2D",
-        inputs=inputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        outputs_collections=outputs_collections,
-        scope=scope,
-    )
+    return pool(pooling_ops.avg_pool, "AvgPool2D", **locals())
 
 
 @add_arg_scope

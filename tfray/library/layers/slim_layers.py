@@ -6,7 +6,7 @@ the name of their variable scope, and `reuse`. Outputs are also added to the col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -164,23 +164,7 @@ def fully_connected(
         >>> tf.contrib.slim.fully_connected(tf.ones([2, 5]), 3).shape.as_list()
         [2, 3]
     """
-    return connect(
-        Dense,
-        inputs=inputs,
-        num_outputs=num_outputs,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return connect(Dense, **locals())
 
 
 def connect(
@@ -322,29 +306,7 @@ def convolution2d(
         >>> tf.contrib.slim.conv2d(tf.ones([1, 8, 8, 3]), 16, [3, 3]).shape.as_list()
         [1, 8, 8, 16]
     """
-    return convolve(
-        Conv2D,
-        "Conv",
-        inputs=inputs,
-        num_outputs=num_outputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        rate=rate,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(Conv2D, "Conv", **locals())
 
 
 conv2d = convolution2d
@@ -373,29 +335,7 @@ def convolution1d(
     scope: ScopeLike | None = None,
 ) -> Tensor:
     """Convolve sequences ``[batch, width, channels]``; arguments as for `convolution2d`."""
-    return convolve(
-        Conv1D,
-        "Conv",
-        inputs=inputs,
-        num_outputs=num_outputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        rate=rate,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(Conv1D, "Conv", **locals())
 
 
 conv1d = convolution1d
@@ -427,28 +367,7 @@ def convolution2d_transpose(
     `inputs` has the shape ``[batch, height, width, channels]``, the result ``[batch, new height, new width,
     num_outputs]``.
     """
-    return convolve(
-        Conv2DTranspose,
-        "Conv2d_transpose",
-        inputs=inputs,
-        num_outputs=num_outputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(Conv2DTranspose, "Conv2d_transpose", **locals())
 
 
 conv2d_transpose = convolution2d_transpose
@@ -494,6 +413,8 @@ def separable_convolution2d(
     Returns:
         Shape ``[batch, new height, new width, num_outputs]``, or ``channels * depth_multiplier`` in place of the last.
     """
+    given = locals() | {"num_outputs": num_outputs or 1}
+    del given["depth_multiplier"], given["pointwise_initializer"]
     kind = ChannelwiseConv2D if num_outputs is None else SeparableConv2D
 
     def separable(*args: Any, **kwargs: Any) -> Layer:
@@ -507,29 +428,7 @@ def separable_convolution2d(
         }
         return kind(*args, **kwargs)
 
-    return convolve(
-        separable,
-        "SeparableConv2d",
-        inputs=inputs,
-        num_outputs=num_outputs or 1,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        rate=rate,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(separable, "SeparableConv2d", **given)
 
 
 separable_conv2d = separable_convolution2d
@@ -556,6 +455,10 @@ def batch_norm(
     data_format: str = "NHWC",
     zero_debias_moving_mean: bool = False,
     scope: ScopeLike | None = None,
+    renorm: bool = False,
+    renorm_clipping: Mapping[str, TensorLike] | None = None,
+    renorm_decay: TensorLike = 0.99,
+    adjustment: Callable[[Tensor], tuple[Tensor, Tensor]] | None = None,
 ) -> Tensor:
     """Batch normalization; see `tf.layers.batch_normalization`.
 
@@ -576,24 +479,34 @@ def batch_norm(
         outputs_collections: Collections for the outputs.
         trainable: Whether optimizers are to change ``beta`` and ``gamma``.
         batch_weights: Not to be given.
-        fused: Use one operation for images.
+        fused: Use one operation for images and rows; by default where that is possible. Its average variance is the
+            unbiased one.
         data_format: ``"NHWC"`` or ``"NCHW"``.
         zero_debias_moving_mean: Not to be set.
         scope: Name of the variable scope, or the scope.
+        renorm: As for `tf.layers.batch_normalization`.
+        renorm_clipping: Likewise.
+        renorm_decay: Its ``renorm_momentum``, a number or a scalar.
+        adjustment: Likewise.
 
     Returns:
         Same shape and dtype as `inputs`.
 
     Raises:
-        InvalidArgumentError: `batch_weights` or `zero_debias_moving_mean`.
+        InvalidArgumentError: `batch_weights` or `zero_debias_moving_mean`, or what is asked for cannot be fused.
     """
     if batch_weights is not None or zero_debias_moving_mean:
         raise InvalidArgumentError("batch_norm takes neither batch_weights nor zero_debias_moving_mean")
     made, regularizers = param_initializers or {}, param_regularizers or {}
     with layer_scope(scope, "BatchNorm", reuse) as opened:
         inputs = convert_to_tensor(inputs)
+        is_first = data_format.startswith("NC")
+        given = inputs
+        if inputs.shape.rank == 2 and fused is not False and not renorm and adjustment is None:
+            channels = inputs.shape.as_list()[1] or -1
+            given = array_ops.reshape(inputs, [-1, channels, 1, 1] if is_first else [-1, 1, 1, channels])
         layer = _Normalization(
-            1 if data_format.startswith("NC") else -1,
+            1 if is_first else -1,
             momentum=decay,
             epsilon=epsilon,
             center=center,
@@ -606,12 +519,19 @@ def batch_norm(
             gamma_regularizer=regularizers.get("gamma"),
             trainable=trainable,
             fused=fused,
+            renorm=renorm,
+            renorm_clipping=renorm_clipping,
+            renorm_momentum=renorm_decay,
+            adjustment=adjustment,
             name=opened.name,
             dtype=inputs.dtype,
             _scope=opened,
             _reuse=reuse,
         )
-        outputs = layer(inputs, training=is_training)
+        outputs = layer(given, training=is_training)
+        if given is not inputs:
+            outputs = array_ops.reshape(outputs, array_ops.shape(inputs))
+            outputs.set_shape(inputs.shape)
         _collect_variables(variables_collections, layer)
         if layer.pending and updates_collections is None:
             with get_default_graph().control_dependencies(layer.pending):

@@ -7,11 +7,11 @@ from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.framework.scopes import name_scope
 from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.library.layers.arg_scope import add_arg_scope
-from tfray.library.layers.convolution_layers import Conv3D, per_axis
+from tfray.library.layers.convolution_layers import Conv3D
 from tfray.library.layers.model_variables import model_variable
+from tfray.library.layers.slim_functions import pool
 from tfray.library.layers.slim_layers import GLOROT, Normalizer, VariablesCollections, collect, convolve
 from tfray.library.layers.slim_utils import get_variable_collections
 from tfray.library.variables import initializers
@@ -71,29 +71,7 @@ def convolution3d(
     Returns:
         Shape ``[batch, new depth, new height, new width, num_outputs]``.
     """
-    return convolve(
-        Conv3D,
-        "Conv",
-        inputs=inputs,
-        num_outputs=num_outputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        rate=rate,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(Conv3D, "Conv", **locals())
 
 
 conv3d = convolution3d
@@ -123,10 +101,7 @@ def max_pool3d(
     Returns:
         Shape ``[batch, new depth, new height, new width, channels]``, in the order of `data_format`.
     """
-    with name_scope(scope, "MaxPool3D", [inputs]):
-        windows = _windows(kernel_size, data_format), _windows(stride, data_format, "stride")
-        outputs = any_rank_conv_ops.max_pool3d(convert_to_tensor(inputs), *windows, padding, data_format)
-        return collect(outputs_collections, outputs)
+    return pool(any_rank_conv_ops.max_pool3d, "MaxPool3D", 3, **locals())
 
 
 @add_arg_scope
@@ -140,16 +115,7 @@ def avg_pool3d(
     scope: str | None = None,
 ) -> Tensor:
     """The mean of each window of volumes; arguments and shapes as for `max_pool3d`."""
-    with name_scope(scope, "AvgPool3D", [inputs]):
-        windows = _windows(kernel_size, data_format), _windows(stride, data_format, "stride")
-        outputs = any_rank_conv_ops.avg_pool3d(convert_to_tensor(inputs), *windows, padding, data_format)
-        return collect(outputs_collections, outputs)
-
-
-def _windows(sizes: Sizes, data_format: str, name: str = "kernel_size") -> list[int]:
-    """Sizes for all five dimensions."""
-    found = per_axis(sizes, 3, name)
-    return [1, 1, *found] if data_format.startswith("NC") else [1, *found, 1]
+    return pool(any_rank_conv_ops.avg_pool3d, "AvgPool3D", 3, **locals())
 
 
 def _axes_of_groups(inputs: Tensor, channels_axis: int, reduction_axes: Sequence[int]) -> tuple[int, list[int]]:
