@@ -37,6 +37,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.op_def import OpDef, lookup, registered_ops, variant_name
+from tfray.framework.plain_graph import free_name
 from tfray.framework.tensor_operators import in_order
 from tfray.ops.arrays.slice_ops import key_items
 
@@ -295,10 +296,7 @@ class Body:
 
     def _free(self, wanted: str) -> str:
         """A name that no other node has."""
-        name, count = wanted, 0
-        while name in self.taken:
-            count += 1
-            name = f"{wanted}_{count}"
+        name = free_name(wanted, self.taken)
         self.taken.add(name)
         return name
 
