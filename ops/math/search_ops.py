@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -156,24 +156,19 @@ def _place_found(ctx: KernelContext, input: Array, found: Array, along: int) -> 
     return found.astype(ctx.output_dtype())
 
 
-def _arg_max_kernel(ctx: KernelContext, input: Array, dimension: Array) -> Array:
-    along = _searched_axis(ctx, input, dimension)
-    if ctx.xp is np and _is_wide(input, along):
-        return _first_equal(input, input.max(axis=along, keepdims=True), along, ctx.output_dtype())
-    return _place_found(ctx, input, input.argmax(axis=along), along)
+def _position_kernel(extreme: str) -> Callable[..., Array]:
+    def kernel(ctx: KernelContext, input: Array, dimension: Array) -> Array:
+        along = _searched_axis(ctx, input, dimension)
+        if ctx.xp is np and _is_wide(input, along):
+            most = getattr(input, extreme)(axis=along, keepdims=True)
+            return _first_equal(input, most, along, ctx.output_dtype())
+        return _place_found(ctx, input, getattr(input, f"arg{extreme}")(axis=along), along)
+
+    return kernel
 
 
-ARG_MAX = register(_position_def("ArgMax", _arg_max_kernel))
-
-
-def _arg_min_kernel(ctx: KernelContext, input: Array, dimension: Array) -> Array:
-    along = _searched_axis(ctx, input, dimension)
-    if ctx.xp is np and _is_wide(input, along):
-        return _first_equal(input, input.min(axis=along, keepdims=True), along, ctx.output_dtype())
-    return _place_found(ctx, input, input.argmin(axis=along), along)
-
-
-ARG_MIN = register(_position_def("ArgMin", _arg_min_kernel))
+ARG_MAX = register(_position_def("ArgMax", _position_kernel("max")))
+ARG_MIN = register(_position_def("ArgMin", _position_kernel("min")))
 
 
 def _is_wide(input: Array, along: int) -> bool:
