@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.convert import convert_to_tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers import keras_layer
 from tfray.library.layers.keras_layer import snake_case as snake_case
+from tfray.library.variables.variable_store import Reuse
 
 
 class Layer(keras_layer.Layer):
@@ -46,3 +50,15 @@ def checked_shape(
             f"{shape}, and that size must be known"
         )
     return int(size)
+
+
+def apply_layer(
+    kind: Callable[..., Layer], inputs: TensorLike, name: str | None, reuse: Reuse | None, **settings: Any
+) -> Any:
+    """Make a layer under a name and call it: what the layers in the form of functions do.
+
+    `settings` are the other arguments of the layer, by name; `training` is one of the call.
+    """
+    inputs = convert_to_tensor(inputs)
+    called_with = {"training": settings.pop("training")} if "training" in settings else {}
+    return kind(name=name, dtype=inputs.dtype, _scope=name, _reuse=reuse, **settings)(inputs, **called_with)

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, Sizes, TensorLike
-from tfray.library.layers.base_layer import Layer, checked_shape
+from tfray.library.layers.base_layer import Layer, apply_layer, checked_shape
 from tfray.library.layers.named_activations import activation_of
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
@@ -481,17 +480,6 @@ def _four(strides: list[int], layout: str) -> list[int]:
 
 
 # -- as functions ----------------------------------------------------------------------------------------
-
-
-def apply_layer(
-    kind: Callable[..., Layer], inputs: TensorLike, name: str | None, reuse: Reuse | None, **settings: Any
-) -> Any:
-    """Make a layer under a name and call it: what the layers in the form of functions do.
-
-    `settings` are the other arguments of the layer, by name.
-    """
-    inputs = convert_to_tensor(inputs)
-    return kind(name=name, dtype=inputs.dtype, _scope=name, _reuse=reuse, **settings)(inputs)
 
 
 def conv1d(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, TensorLike
-from tfray.library.layers.base_layer import Layer, checked_shape
+from tfray.library.layers.base_layer import Layer, apply_layer, checked_shape
 from tfray.library.layers.named_activations import activation_of
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
@@ -229,25 +228,7 @@ def dense(
         >>> session.run(outputs)
         array([[3., 3., 3.]], dtype=float32)
     """
-    inputs = convert_to_tensor(inputs)
-    layer = Dense(
-        units,
-        activation=activation,
-        use_bias=use_bias,
-        kernel_initializer=kernel_initializer,
-        bias_initializer=bias_initializer,
-        kernel_regularizer=kernel_regularizer,
-        bias_regularizer=bias_regularizer,
-        activity_regularizer=activity_regularizer,
-        kernel_constraint=kernel_constraint,
-        bias_constraint=bias_constraint,
-        trainable=trainable,
-        name=name,
-        dtype=inputs.dtype,
-        _scope=name,
-        _reuse=reuse,
-    )
-    return layer(inputs)
+    return apply_layer(Dense, **locals())
 
 
 def dropout(

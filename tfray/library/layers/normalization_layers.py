@@ -13,7 +13,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.layers.base_layer import Layer
+from tfray.library.layers.base_layer import Layer, apply_layer
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.moving_average import assign_moving_average
@@ -416,31 +416,4 @@ def batch_normalization(
         >>> len(tf.get_collection(tf.GraphKeys.UPDATE_OPS))  # to be run with each step of training
         2
     """
-    inputs = convert_to_tensor(inputs)
-    layer = BatchNormalization(
-        axis,
-        momentum=momentum,
-        epsilon=epsilon,
-        center=center,
-        scale=scale,
-        beta_initializer=beta_initializer,
-        gamma_initializer=gamma_initializer,
-        moving_mean_initializer=moving_mean_initializer,
-        moving_variance_initializer=moving_variance_initializer,
-        beta_regularizer=beta_regularizer,
-        gamma_regularizer=gamma_regularizer,
-        beta_constraint=beta_constraint,
-        gamma_constraint=gamma_constraint,
-        trainable=trainable,
-        renorm=renorm,
-        renorm_clipping=renorm_clipping,
-        renorm_momentum=renorm_momentum,
-        fused=fused,
-        virtual_batch_size=virtual_batch_size,
-        adjustment=adjustment,
-        name=name,
-        dtype=inputs.dtype,
-        _scope=name,
-        _reuse=reuse,
-    )
-    return layer(inputs, training=training)
+    return apply_layer(BatchNormalization, **locals())

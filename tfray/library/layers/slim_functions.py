@@ -75,17 +75,7 @@ def max_pool2d(
     Returns:
         Shape ``[batch, new height, new width, channels]``, in the order of `data_format`.
     """
-    return _pool2d(
-        pooling_ops.max_pool,
-        "MaxPool2D",
-        inputs=inputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        outputs_collections=outputs_collections,
-        scope=scope,
-    )
+    return _pool2d(pooling_ops.max_pool, "MaxPool2D", **locals())
 
 
 @add_arg_scope
@@ -99,17 +89,7 @@ def avg_pool2d(
     scope: str | None = None,
 ) -> Tensor:
     """The mean of each window of images; arguments and shapes as for `max_pool2d`."""
-    return _pool2d(
-        pooling_ops.avg_pool,
-        "AvgPool2D",
-        inputs=inputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        outputs_collections=outputs_collections,
-        scope=scope,
-    )
+    return _pool2d(pooling_ops.avg_pool, "AvgPool2D", **locals())
 
 
 @add_arg_scope

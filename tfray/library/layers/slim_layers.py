@@ -164,23 +164,7 @@ def fully_connected(
         >>> tf.contrib.slim.fully_connected(tf.ones([2, 5]), 3).shape.as_list()
         [2, 3]
     """
-    return connect(
-        Dense,
-        inputs=inputs,
-        num_outputs=num_outputs,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return connect(Dense, **locals())
 
 
 def connect(
@@ -322,29 +306,7 @@ def convolution2d(
         >>> tf.contrib.slim.conv2d(tf.ones([1, 8, 8, 3]), 16, [3, 3]).shape.as_list()
         [1, 8, 8, 16]
     """
-    return convolve(
-        Conv2D,
-        "Conv",
-        inputs=inputs,
-        num_outputs=num_outputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        rate=rate,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(Conv2D, "Conv", **locals())
 
 
 conv2d = convolution2d
@@ -373,29 +335,7 @@ def convolution1d(
     scope: ScopeLike | None = None,
 ) -> Tensor:
     """Convolve sequences ``[batch, width, channels]``; arguments as for `convolution2d`."""
-    return convolve(
-        Conv1D,
-        "Conv",
-        inputs=inputs,
-        num_outputs=num_outputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        rate=rate,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(Conv1D, "Conv", **locals())
 
 
 conv1d = convolution1d
@@ -427,28 +367,7 @@ def convolution2d_transpose(
     `inputs` has the shape ``[batch, height, width, channels]``, the result ``[batch, new height, new width,
     num_outputs]``.
     """
-    return convolve(
-        Conv2DTranspose,
-        "Conv2d_transpose",
-        inputs=inputs,
-        num_outputs=num_outputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(Conv2DTranspose, "Conv2d_transpose", **locals())
 
 
 conv2d_transpose = convolution2d_transpose

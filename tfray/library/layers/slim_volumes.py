@@ -71,29 +71,7 @@ def convolution3d(
     Returns:
         Shape ``[batch, new depth, new height, new width, num_outputs]``.
     """
-    return convolve(
-        Conv3D,
-        "Conv",
-        inputs=inputs,
-        num_outputs=num_outputs,
-        kernel_size=kernel_size,
-        stride=stride,
-        padding=padding,
-        data_format=data_format,
-        rate=rate,
-        activation_fn=activation_fn,
-        normalizer_fn=normalizer_fn,
-        normalizer_params=normalizer_params,
-        weights_initializer=weights_initializer,
-        weights_regularizer=weights_regularizer,
-        biases_initializer=biases_initializer,
-        biases_regularizer=biases_regularizer,
-        reuse=reuse,
-        variables_collections=variables_collections,
-        outputs_collections=outputs_collections,
-        trainable=trainable,
-        scope=scope,
-    )
+    return convolve(Conv3D, "Conv", **locals())
 
 
 conv3d = convolution3d
