@@ -9,7 +9,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import none_is_default
+from tfray.framework.arguments import by_either_name, none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -108,9 +108,7 @@ def _position(
     dimension: TensorLike | None,
     output_type: DTypeLike,
 ) -> Tensor:
-    if axis is not None and dimension is not None:
-        raise InvalidArgumentError(f"{definition.name}: give axis or dimension (its old name), not both")
-    axis = dimension if axis is None else axis
+    axis = by_either_name(definition.name, axis=axis, dimension=dimension)
     axis = index_tensor(0 if axis is None else axis)
     return add_op(definition, input, axis, name=name, output_type=as_dtype(output_type))
 

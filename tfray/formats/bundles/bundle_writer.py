@@ -57,11 +57,7 @@ class _Sink:
         self.written = 0
 
     def write(self, data: Any) -> None:
-        rest = memoryview(data)
-        self.written += len(rest)
-        while rest:  # the system writes at most 2 GB in one call
-            count = self._file.write(rest)
-            rest = rest[len(rest) if count is None else count :]
+        self.written += direct_file.write_all(self._file, data)
 
 
 def _write_piece(sink: _Sink, file: str, piece: Piece) -> tuple[str, str, Sequence[int], SliceEntry]:
