@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tfray.framework.graph import Tensor
-from tfray.keras.applications.building import application, channel_axis, channels, convolved, rectified
+from tfray.keras.applications.building import (
+    application,
+    channel_axis,
+    channels,
+    convolved,
+    files_of_weights,
+    rectified,
+)
 from tfray.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from tfray.keras.applications.imagenet_utils import preprocessing
 from tfray.keras.applications.inception_blocks import Step, chain, mixed, reducing, unit
@@ -23,6 +30,8 @@ _BLOCKS: Final[dict[str, list[list[Step]]]] = {
     "block8": [[(192, 1)], [(192, 1), (224, (1, 3)), (256, (3, 1))]],
 }
 """The branches of each kind of block."""
+
+_FILES: Final = files_of_weights("inception_resnet_v2")
 
 
 def _block(x: Tensor, kind: str, number: int, scale: float, is_last: bool = False) -> Any:
@@ -59,9 +68,4 @@ def InceptionResNetV2(
     **kwargs: Any,
 ) -> Model:
     """The network Inception-ResNet, the second; arguments as for `tf.keras.applications.VGG16`."""
-    return application("inception_resnet_v2", _body, dict(locals()), 299, 75, _file)
-
-
-def _file(include_top: bool) -> str:
-    name = "inception_resnet_v2"
-    return f"{name}/{name}_weights_tf_dim_ordering_tf_kernels{'' if include_top else '_notop'}.h5"
+    return application("inception_resnet_v2", _body, dict(locals()), 299, 75, _FILES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.graph import Tensor
-from tfray.keras.applications.building import application, channel_axis
+from tfray.keras.applications.building import application, channel_axis, files_of_weights
 from tfray.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from tfray.keras.applications.imagenet_utils import preprocessing
 from tfray.keras.applications.inception_blocks import chain, mixed, reducing, unit
@@ -55,8 +55,4 @@ def InceptionV3(
     **kwargs: Any,
 ) -> Model:
     """The network Inception, the third; arguments as for `tf.keras.applications.VGG16`."""
-    return application("inception_v3", _body, dict(locals()), 299, 75, _file)
-
-
-def _file(include_top: bool) -> str:
-    return f"inception_v3/inception_v3_weights_tf_dim_ordering_tf_kernels{'' if include_top else '_notop'}.h5"
+    return application("inception_v3", _body, dict(locals()), 299, 75, files_of_weights("inception_v3"))
