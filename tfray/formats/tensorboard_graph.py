@@ -13,7 +13,7 @@ import numpy as np
 
 from tfray.formats.graph_proto import AttrList, AttrValue, GraphDef, NodeDef
 from tfray.formats.step_stats import RunMetadata
-from tfray.formats.tensor_proto import TensorShapeDim, TensorShapeProto, make_tensor_proto
+from tfray.formats.tensor_proto import make_tensor_proto
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph
 from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, free_name
@@ -75,7 +75,7 @@ class _Drawing:
                     drawn.attr[name].CopyFrom(attr)
             drawn.input.extend(_ordered([*inputs, *returned]))
             if node.shapes:
-                drawn.attr["_output_shapes"].list.shape.extend([_shape(shape) for shape in node.shapes])
+                drawn.attr["_output_shapes"].list.shape.extend([shape.as_proto() for shape in node.shapes])
             yield drawn
 
     def _region(
@@ -150,7 +150,7 @@ def _encoded(kind: str, value: Any) -> Any:
         return value.as_datatype_enum
     if kind == "b":
         return bool(value)
-    return _shape(value) if kind == "shape" else value
+    return value.as_proto() if kind == "shape" else value
 
 
 def _list_value(values: Any) -> AttrValue | None:
@@ -168,9 +168,3 @@ def _array_value(array: np.ndarray[Any, Any]) -> AttrValue:
     if size > MAX_CONSTANT_BYTES:
         return AttrValue(s=f"{array.dtype} of shape {list(array.shape)}, {size} bytes".encode())
     return AttrValue(tensor=make_tensor_proto(array))
-
-
-def _shape(shape: TensorShape) -> TensorShapeProto:
-    if shape.rank is None:
-        return TensorShapeProto(unknown_rank=True)
-    return TensorShapeProto(dim=[TensorShapeDim(size=-1 if size is None else size) for size in shape.sizes])
