@@ -1,12 +1,10 @@
-"""Writes the names of TensorFlow 1.15: its public functions with their parameters, and where its modules have them.
+"""Writes the public names of TensorFlow 1.15, functions with their parameters.
 
     python scripts/tensorflow_names.py FOLDER
 
-FOLDER is `tensorflow_core` of the unpacked wheel of TensorFlow 1.15. Its sources are read, and not executed: what is
-written are names. Two files come of it: `tests/golden/tensorflow_1_15.txt`, which has a line for each public name
-outside of `tf.keras`, `tf.estimator` and `tf.raw_ops`, and `tfray/programs/module_paths.txt`, which has one for each of
-TensorFlow's modules that programs import names from: names that are in TensorFlow's public interface, those of
-`tf.contrib` that are here, and what `OWN_PATHS` adds.
+FOLDER is `tensorflow_core` of the unpacked wheel of TensorFlow 1.15.0. Its sources are read, and not executed: what is
+written are names. `tests/golden/tensorflow_1_15.txt` comes of it, which has a line for each public name outside of
+`tf.keras`, `tf.estimator` and `tf.raw_ops`.
 """
 
 from __future__ import annotations
@@ -14,185 +12,14 @@ from __future__ import annotations
 import argparse
 import ast
 import functools
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SURFACE = ROOT / "tests" / "golden" / "tensorflow_1_15.txt"
-PATHS = ROOT / "tfray" / "programs" / "module_paths.txt"
 LEFT_OUT = ("keras", "estimator", "raw_ops", "compat")
 """Parts of the public interface that are not in the list of names."""
-
-OWN_PATHS = """
-contrib.gan.python.losses.python.losses_impl *=contrib.gan.losses.wargs
-contrib.gan.python.losses.python.tuple_losses_impl *=contrib.gan.losses
-contrib.gan.python.namedtuples *=contrib.gan.namedtuples
-contrib.gan.python.train *=contrib.gan
-contrib.integrate.python.ops.odes *=contrib.integrate
-contrib.quantize.python.quantize_graph *=contrib.quantize
-contrib.resampler.python.ops.resampler_ops *=contrib.resampler
-contrib.learn.python.learn.datasets *=contrib.learn.datasets
-contrib.learn.python.learn.datasets.base *=@tfray.programs.learn_datasets
-contrib.learn.python.learn.datasets.mnist *=@tfray.programs.mnist_input
-contrib.rnn.python.ops.core_rnn_cell _linear=@tfray.library.rnn.rnn_cell_wrappers.linear
-contrib.rnn.python.ops.core_rnn_cell_impl *=contrib.rnn
-contrib.slim.python.slim.learning *=contrib.slim.learning
-contrib.tensor_forest.client.eval_metrics *=@tfray.estimator.canned_models.forest_metrics
-contrib.tensor_forest.client.random_forest *=@tfray.estimator.canned_models.forest
-contrib.tensor_forest.python.tensor_forest *=@tfray.library.forest.forest_graphs
-contrib.tpu.python.tpu.bfloat16 contrib.tpu.bfloat16_scope
-contrib.tpu.python.tpu.tpu_config contrib.tpu.InputPipelineConfig contrib.tpu.RunConfig contrib.tpu.TPUConfig
-contrib.tpu.python.tpu.tpu_estimator contrib.tpu.TPUEstimator contrib.tpu.TPUEstimatorSpec
-contrib.tpu.python.tpu.tpu_optimizer contrib.tpu.CrossShardOptimizer
-core.example.example_pb2 train.Example train.SequenceExample
-core.example.feature_pb2 train.BytesList train.Feature train.FeatureList train.FeatureLists train.Features
-    train.FloatList train.Int64List
-core.framework.attr_value_pb2 AttrValue NameAttrList=@tfray.formats.graph_proto.NameAttrList
-core.framework.device_attributes_pb2 @tfray.programs.internal_names.DeviceAttributes
-core.framework.graph_pb2 GraphDef
-core.framework.node_def_pb2 NodeDef
-core.framework.step_stats_pb2 @tfray.formats.step_stats.DeviceStepStats @tfray.formats.step_stats.NodeExecStats
-    @tfray.formats.step_stats.StepStats
-core.framework.summary_pb2 HistogramProto Summary SummaryMetadata
-core.framework.tensor_pb2 @tfray.formats.tensor_proto.TensorProto
-core.framework.tensor_shape_pb2 @tfray.formats.tensor_proto.TensorShapeProto
-core.framework.types_pb2 *=@tfray.programs.type_numbers
-core.framework.versions_pb2 @tfray.formats.graph_proto.VersionDef
-core.protobuf.cluster_pb2 train.ClusterDef train.JobDef
-core.protobuf.config_pb2 ConfigProto GPUOptions GraphOptions OptimizerOptions RunMetadata RunOptions
-core.protobuf.meta_graph_pb2 MetaGraphDef TensorInfo
-core.protobuf.saver_pb2 train.SaverDef
-core.protobuf.tensorflow_server_pb2 train.ServerDef
-core.util.event_pb2 Event LogMessage SessionLog
-examples.tutorials.mnist *=@tfray.programs.mnist_model
-examples.tutorials.mnist.input_data *=@tfray.programs.mnist_input
-examples.tutorials.mnist.mnist *=@tfray.programs.mnist_model
-python.client.device_lib @tfray.programs.internal_names.list_local_devices
-python.client.session Session InteractiveSession
-python.client.timeline *=timeline
-python.debug *=debug
-python.estimator *=estimator
-python.estimator.canned.baseline estimator.BaselineClassifier estimator.BaselineEstimator estimator.BaselineRegressor
-python.estimator.canned.dnn estimator.DNNClassifier estimator.DNNEstimator estimator.DNNRegressor
-python.estimator.canned.dnn_linear_combined estimator.DNNLinearCombinedClassifier estimator.DNNLinearCombinedEstimator
-    estimator.DNNLinearCombinedRegressor
-python.estimator.canned.head
-    _binary_logistic_head_with_sigmoid_cross_entropy_loss=contrib.estimator.binary_classification_head
-    _multi_class_head_with_softmax_cross_entropy_loss=contrib.estimator.multi_class_head
-    _regression_head=contrib.estimator.regression_head
-    _regression_head_with_mean_squared_error_loss=contrib.estimator.regression_head
-python.estimator.canned.linear estimator.LinearClassifier estimator.LinearEstimator estimator.LinearRegressor
-python.estimator.canned.parsing_utils estimator.classifier_parse_example_spec estimator.regressor_parse_example_spec
-python.estimator.early_stopping estimator.experimental.make_early_stopping_hook
-    estimator.experimental.stop_if_higher_hook estimator.experimental.stop_if_lower_hook
-    estimator.experimental.stop_if_no_decrease_hook estimator.experimental.stop_if_no_increase_hook
-python.estimator.estimator estimator.Estimator estimator.VocabInfo estimator.WarmStartSettings
-python.estimator.estimator_lib *=estimator
-python.estimator.export.export build_all_signature_defs=@tfray.estimator.saved_models.build_all_signature_defs
-    estimator.export.ServingInputReceiver estimator.export.TensorServingInputReceiver
-    estimator.export.build_parsing_serving_input_receiver_fn estimator.export.build_raw_serving_input_receiver_fn
-python.estimator.export.export_lib *=estimator.export
-python.estimator.export.export_output estimator.export.ClassificationOutput estimator.export.ExportOutput
-    estimator.export.PredictOutput estimator.export.RegressionOutput
-python.estimator.exporter estimator.BestExporter estimator.Exporter estimator.FinalExporter estimator.LatestExporter
-python.estimator.inputs.inputs estimator.inputs.numpy_input_fn estimator.inputs.pandas_input_fn
-python.estimator.inputs.numpy_io estimator.inputs.numpy_input_fn
-python.estimator.inputs.pandas_io estimator.inputs.pandas_input_fn
-python.estimator.keras keras.estimator.model_to_estimator
-python.estimator.mode_keys estimator.ModeKeys
-python.estimator.model_fn estimator.EstimatorSpec estimator.ModeKeys
-    LOSS_METRIC_KEY=@tfray.estimator.spec.LOSS_METRIC_KEY
-python.estimator.run_config estimator.RunConfig TaskType=@tfray.estimator.run_config.TaskType
-python.estimator.training estimator.EvalSpec estimator.TrainSpec estimator.train_and_evaluate
-python.estimator.warm_start_util estimator.VocabInfo estimator.WarmStartSettings
-python.framework.common_shapes broadcast_shape=broadcast_static_shape
-python.framework.device @tfray.programs.internal_names.merge_device DeviceSpec
-python.framework.function @tfray.library.functions.traced_function.Defun
-python.framework.graph_io write_graph=train.write_graph
-python.framework.load_library load_op_library
-python.framework.ops get_collection_ref get_default_session
-python.framework.smart_cond smart_cond=@tfray.ops.control.control_flow_ops.smart_cond
-    smart_constant_value=get_static_value
-python.data.ops.iterator_ops
-    GET_NEXT_CALL_WARNING_MESSAGE=@tfray.library.input.dataset_iterators.GET_NEXT_CALL_WARNING_MESSAGE
-    GET_NEXT_CALL_WARNING_THRESHOLD=@tfray.library.input.dataset_iterators.GET_NEXT_CALL_WARNING_THRESHOLD
-python.framework.sparse_tensor is_sparse=@tfray.programs.internal_names.is_sparse
-python.ops.data_flow_ops Barrier=@tfray.library.input.barrier.Barrier
-    MapStagingArea=@tfray.library.input.staging.MapStagingArea
-    StagingArea=@tfray.library.input.staging.StagingArea
-python.framework.tensor_shape as_shape=@tfray.framework.tensor_shape.as_shape @tfray.programs.internal_names.matrix
-    @tfray.programs.internal_names.scalar @tfray.programs.internal_names.unknown_shape
-    @tfray.programs.internal_names.vector
-python.framework.tensor_util constant_value=contrib.util.constant_value
-python.framework.test_util *=@tfray.programs.graph_mode_tests
-python.keras *=keras
-python.layers *=layers
-python.layers.utils smart_cond=@tfray.ops.control.control_flow_ops.smart_cond
-python.lib.io.file_io FileIO=gfile.GFile
-python.ops.control_flow_ops with_dependencies=@tfray.programs.internal_names.with_dependencies
-python.ops.gen_string_ops regex_replace static_regex_full_match=strings.regex_full_match
-    static_regex_replace=regex_replace strings.regex_full_match
-python.ops.distributions.beta contrib.distributions.BetaWithSoftplusConcentration
-python.ops.distributions.exponential contrib.distributions.ExponentialWithSoftplusRate
-python.ops.distributions.gamma contrib.distributions.GammaWithSoftplusConcentrationRate
-python.ops.distributions.laplace contrib.distributions.LaplaceWithSoftplusScale
-python.ops.distributions.normal contrib.distributions.NormalWithSoftplusScale
-python.ops.distributions.student_t contrib.distributions.StudentTWithAbsDfSoftplusScale
-python.ops.gradient_checker_v2 @tfray.library.platform.testing.max_error
-    compute_gradient=@tfray.library.platform.testing.compute_gradient_of
-python.ops.init_ops @tfray.library.variables.initializers.Initializer
-python.ops.lookup_ops @tfray.library.input.lookup.FastHashSpec @tfray.library.input.lookup.HasherSpec
-    @tfray.library.input.lookup.IdTableWithHashBuckets @tfray.library.input.lookup.InitializableLookupTableBase
-    @tfray.library.input.lookup.LookupInterface @tfray.library.input.lookup.MutableHashTable
-    @tfray.library.input.lookup.StrongHashSpec @tfray.library.input.lookup.TableInitializerBase
-    @tfray.library.input.lookup.TextFileIdTableInitializer
-    @tfray.library.input.lookup.TextFileStringTableInitializer @tfray.library.input.lookup.index_table_from_file
-    @tfray.library.input.lookup.index_table_from_tensor @tfray.library.input.lookup.index_to_string_table_from_file
-    @tfray.library.input.lookup.index_to_string_table_from_tensor
-python.ops.losses.losses *=losses
-python.ops.metrics *=metrics
-python.ops.nn *=nn
-python.ops.resource_variable_ops ResourceVariable=Variable
-    is_resource_variable=@tfray.programs.internal_names.is_resource_variable
-python.ops.resources *=@tfray.library.variables.registered_resources
-python.ops.rnn_cell _linear=@tfray.library.rnn.rnn_cell_wrappers.linear
-    linear=@tfray.library.rnn.rnn_cell_wrappers.linear
-python.ops.rnn_cell_impl _linear=@tfray.library.rnn.rnn_cell_wrappers.linear LayerRNNCell=contrib.rnn.LayerRNNCell
-python.ops.seq2seq *=contrib.legacy_seq2seq
-python.ops.string_ops string_split string_split_v2=strings.split
-python.ops.variables RefVariable=Variable
-python.platform.app *=app
-python.platform.flags *=flags
-python.platform.gfile *=gfile
-python.platform.test *=test
-python.platform.tf_logging *=logging
-python.summary.summary *=summary
-python.tpu.bfloat16 tpu.bfloat16_scope
-python.tpu.tpu_optimizer tpu.CrossShardOptimizer
-python.training.moving_averages @tfray.library.variables.moving_average.assign_moving_average
-python.training.server_lib Server=train.Server
-python.training.session_run_hook train.SessionRunArgs train.SessionRunContext train.SessionRunHook
-    train.SessionRunValues
-python.training.slot_creator *=@tfray.training.optimizers.slot_creator
-python.util.compat *=compat
-python.util.deprecation deprecated=@tfray.programs.internal_names.unchanged
-    deprecated_arg_values=@tfray.programs.internal_names.unchanged
-    deprecated_args=@tfray.programs.internal_names.unchanged
-python.util.nest *=contrib.framework.nest
-python.util.tf_export keras_export=@tfray.programs.internal_names.unchanged
-    tf_export=@tfray.programs.internal_names.unchanged
-python.util.tf_inspect *=@inspect
-"""
-"""Lines of `module_paths.txt` that do not follow from TensorFlow's sources; those that are indented go on."""
-
-SKIPPED = {
-    "api", "autograph", "boosted_trees", "distribute", "eager", "estimator", "keras", "kernel_tests", "model_pruning",
-    "nets", "ragged", "receptive_field", "tensorrt", "tpu", "xla",
-}  # fmt: skip
-"""Folders of modules that are not read."""
 
 Definition = tuple[str, str]
 """A module, and the name that something has where it is defined."""
@@ -275,18 +102,6 @@ class Sources:
             if star.startswith("tensorflow") and depth < 20 and (there := self.definition(star, name, depth + 1)):
                 return there
         return None
-
-    @functools.cache  # noqa: B019
-    def visible(self, module: str) -> frozenset[str]:
-        """All public names of a module, those of star imports included."""
-        waiting, seen, found = [module], {module}, set()
-        while waiting:
-            names, stars = self.bound(waiting.pop())
-            found |= {name for name in names if not name.startswith("_")}
-            new = [star for star in stars if star.startswith("tensorflow") and star not in seen]
-            waiting += new
-            seen.update(new)
-        return frozenset(found)
 
     def parameters(self, module: str, name: str, depth: int = 0) -> list[str] | None:
         """The parameters of a function, or of the constructor of a class; None for what is neither."""
@@ -374,67 +189,12 @@ def surface(sources: Sources, names: dict[str, Definition | None]) -> list[str]:
     return lines
 
 
-def module_paths(sources: Sources, names: dict[str, Definition | None], tf: ModuleType) -> list[str]:
-    """A line for each module: its path, and the public names of what it has; ``name=public.name`` where they differ."""
-    by_definition: dict[Definition, list[str]] = {}
-    for name, definition in names.items():
-        if definition:
-            by_definition.setdefault(definition, []).append(name)
-    by_definition_of_contrib = _contrib_names(sources, tf)
-    found = {line.split()[0]: set(line.split()[1:]) for line in OWN_PATHS.replace("\n    ", " ").strip().split("\n")}
-    for path in sorted((*sources.folder.glob("python/**/*.py"), *sources.folder.glob("contrib/*/python/**/*.py"))):
-        parts = path.relative_to(sources.folder).with_suffix("").parts
-        if parts[-1] == "__init__":
-            parts = parts[:-1]
-        module = ".".join(parts)
-        is_whole = any(entry.startswith("*=") for entry in found.get(module, ()))
-        if set(parts) & SKIPPED or is_whole:
-            continue
-        known = by_definition if parts[0] == "python" else by_definition_of_contrib
-        if entries := set(_entries(sources, f"tensorflow.{module}", known)):
-            own = {entry.partition("=")[0] for entry in found.get(module, ()) if "=" in entry}
-            entries = {each for each in entries if each.partition("=")[0].rpartition(".")[2] not in own}
-            found.setdefault(module, set()).update(entries)
-    return [f"{module} {' '.join(sorted(entries))}" for module, entries in sorted(found.items())]
-
-
-def _entries(sources: Sources, module: str, known: dict[Definition, list[str]]) -> Iterator[str]:
-    names = sources.visible(module)
-    for name in names:
-        definition = sources.definition(module, name)
-        if definition not in known:
-            # What 1.x exports under a name may be called `name_v1` where it is defined, beside TensorFlow 2's.
-            both = [f"{name}_v1", f"{name}V1"]
-            older = [sources.definition(module, each) for each in both if each in names]
-            yield from (f"{name}={min(known[each])}" for each in older if each in known)
-        elif definition in known and "LazyLoader" not in known[definition]:
-            same = [public for public in known[definition] if public.split(".")[-1] == name]
-            public = min(same or known[definition], key=lambda each: (each.count("."), each))
-            yield public if same else f"{name}={public}"
-
-
-def _contrib_names(sources: Sources, tf: ModuleType) -> dict[Definition, list[str]]:
-    """The names of `tf.contrib` that are there, by their definitions."""
-    found: dict[Definition, list[str]] = {}
-    for module in tf.contrib.__all__:
-        for name in getattr(tf.contrib, module).__all__:
-            definition = sources.definition(f"tensorflow.contrib.{module}", name)
-            if definition:
-                found.setdefault(definition, []).append(f"contrib.{module}.{name}")
-    return found
-
-
 def main() -> None:
-    """Write both files."""
+    """Write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    sys.path.insert(0, str(ROOT))
-    import tfray
-
     sources = Sources(parser.parse_args().folder)
-    names = public_names(sources)
-    SURFACE.write_text("\n".join(surface(sources, names)) + "\n")
-    PATHS.write_text("\n".join(module_paths(sources, names, tfray)) + "\n")
+    SURFACE.write_text("\n".join(surface(sources, public_names(sources))) + "\n")
 
 
 if __name__ == "__main__":

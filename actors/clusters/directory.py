@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 from tfray.actors.clusters.ray_runtime import connection, import_ray
 from tfray.errors import CancelledError, UnavailableError
+from tfray.formats.files import Closing
 from tfray.framework.device_spec import DeviceSpec
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ WATCH_S: Final = 0.5
 """Seconds between two questions to Ray which actors have died, at least."""
 
 
-class ActorDirectory(ABC):
+class ActorDirectory(Closing):
     """Finds the actors of devices. The process must be connected to Ray before one is made."""
 
     def __init__(self) -> None:
@@ -158,11 +158,3 @@ class ActorDirectory(ABC):
     def _check_open(self) -> None:
         if self._closed:
             raise CancelledError("the cluster is closed")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

@@ -11,7 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError, UnimplementedError
 from tfray.framework import dtypes, shape_functions
-from tfray.framework.arguments import none_is_default
+from tfray.framework.arguments import by_either_name, none_is_default
 from tfray.framework.constant_value import constant_shape, constant_value, is_small
 from tfray.framework.convert import add_op, constant_tensor, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -430,9 +430,7 @@ def squeeze(
         >>> session.run(tf.squeeze([[[1, 2]]], axis=0))
         array([[1, 2]], dtype=int32)
     """
-    if axis is not None and squeeze_dims is not None:
-        raise InvalidArgumentError("squeeze: give axis or squeeze_dims (its old name), not both")
-    axis = squeeze_dims if axis is None else axis
+    axis = by_either_name("squeeze", axis=axis, squeeze_dims=squeeze_dims)
     axes = [] if axis is None else [int(i) for i in np.atleast_1d(axis)]
     return add_op(SQUEEZE, input, name=name, axis=axes)
 

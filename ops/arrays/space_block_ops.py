@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,18 +96,21 @@ def _axes_of(op: Operation) -> tuple[int, int, int]:
 
 
 def _space_to_depth_shape(op: Operation) -> list[TensorShape]:
-    height, width, depth = _axes_of(op)
-    sizes, b = list(op.inputs[0].shape.with_rank(4).sizes), op.attr("block_size")
-    sizes[height], sizes[width] = _divided(sizes[height], b), _divided(sizes[width], b)
-    sizes[depth] = _times(sizes[depth], b * b)
-    return [TensorShape(sizes)]
+    return _moved_shape(op, _divided, _times)
 
 
 def _depth_to_space_shape(op: Operation) -> list[TensorShape]:
+    return _moved_shape(op, _times, _divided)
+
+
+_Resize = Callable[[int | None, int], int | None]
+
+
+def _moved_shape(op: Operation, of_space: _Resize, of_depth: _Resize) -> list[TensorShape]:
     height, width, depth = _axes_of(op)
     sizes, b = list(op.inputs[0].shape.with_rank(4).sizes), op.attr("block_size")
-    sizes[height], sizes[width] = _times(sizes[height], b), _times(sizes[width], b)
-    sizes[depth] = _divided(sizes[depth], b * b)
+    sizes[height], sizes[width] = of_space(sizes[height], b), of_space(sizes[width], b)
+    sizes[depth] = of_depth(sizes[depth], b * b)
     return [TensorShape(sizes)]
 
 

@@ -95,6 +95,13 @@ def copy(target: Array, source: Array, *, threads: bool = True) -> None:
     _copy_by_numpy(target, source, threads)
 
 
+def written(source: Array, out: Array) -> Array:
+    """`out` with the elements of `source`, which may be `out` itself."""
+    if source is not out:
+        out[...] = source
+    return out
+
+
 def _copy_by_numpy(target: Array, source: Array, threads: bool) -> None:
     """Copy a transposed array in blocks that fit the cache, on several threads if it is large."""
     last = source.ndim - 1

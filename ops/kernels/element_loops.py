@@ -106,7 +106,15 @@ class _Unknown(Exception):
     """The compiled loop would need something that is not there."""
 
 
-class _Writer(ast.NodeTransformer):
+class SignsAsCalls(ast.NodeTransformer):
+    """Puts the calls ``negative`` and ``invert`` in place of ``-`` and ``~``."""
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        name = {ast.USub: "negative", ast.Invert: "invert"}[type(node.op)]
+        return ast.Call(ast.Name(name), [self.visit(node.operand)], [])
+
+
+class _Writer(SignsAsCalls):
     """Writes the source of a loop."""
 
     def __init__(
@@ -229,10 +237,6 @@ class _Writer(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         assert isinstance(node.value, int | float)
         return ast.Name(self._constant(node.value, self._number))
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        name = {ast.USub: "negative", ast.Invert: "invert"}[type(node.op)]
-        return ast.Call(ast.Name(name), [self.visit(node.operand)], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         assert isinstance(node.func, ast.Name)

@@ -12,7 +12,7 @@ from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef, on_every_device, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, lookup, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
 from tfray.ops.arrays.broadcast_ops import ones
@@ -47,8 +47,9 @@ def _check_rank(ctx: KernelContext, input: Array, rank: int) -> None:
 # -- of complex numbers --------------------------------------------------------------------------------
 
 
-def _complex_transform(name: str, rank: int, inverse: bool, gradient: GradientFunction) -> OpDef:
-    """Definition of a transform over the last `rank` dimensions."""
+def _complex_transform(name: str, rank: int, inverse: bool) -> OpDef:
+    """Definition of a transform over the last `rank` dimensions. The gradient is the opposite one, but for a factor."""
+    opposite = name.removeprefix("I") if inverse else f"I{name}"
 
     def kernel(ctx: KernelContext, input: Array) -> Array:
         _check_rank(ctx, input, rank)
@@ -59,6 +60,10 @@ def _complex_transform(name: str, rank: int, inverse: bool, gradient: GradientFu
 
     def shape_of(op: Operation) -> list[TensorShape]:
         return [op.inputs[0].shape.with_rank_at_least(rank)]
+
+    def gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
+        d_input = add_op(lookup(opposite), d_output)
+        return [(realdiv if inverse else multiply)(d_input, _count(d_output, rank))]
 
     return OpDef(
         name=name,
@@ -94,11 +99,7 @@ def fft(input: TensorLike, name: str | None = None) -> Tensor:
     return add_op(FFT, _complex(input), name=name)
 
 
-def _fft_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [multiply(ifft(d_output), _count(d_output, 1))]
-
-
-FFT = register(_complex_transform("FFT", 1, False, _fft_gradient))
+FFT = register(_complex_transform("FFT", 1, False))
 
 
 def ifft(input: TensorLike, name: str | None = None) -> Tensor:
@@ -106,11 +107,7 @@ def ifft(input: TensorLike, name: str | None = None) -> Tensor:
     return add_op(IFFT, _complex(input), name=name)
 
 
-def _ifft_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [realdiv(fft(d_output), _count(d_output, 1))]
-
-
-IFFT = register(_complex_transform("IFFT", 1, True, _ifft_gradient))
+IFFT = register(_complex_transform("IFFT", 1, True))
 
 
 def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -118,11 +115,7 @@ def fft2d(input: TensorLike, name: str | None = None) -> Tensor:
     return add_op(FFT2D, _complex(input), name=name)
 
 
-def _fft2d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [multiply(ifft2d(d_output), _count(d_output, 2))]
-
-
-FFT2D = register(_complex_transform("FFT2D", 2, False, _fft2d_gradient))
+FFT2D = register(_complex_transform("FFT2D", 2, False))
 
 
 def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -130,11 +123,7 @@ def ifft2d(input: TensorLike, name: str | None = None) -> Tensor:
     return add_op(IFFT2D, _complex(input), name=name)
 
 
-def _ifft2d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [realdiv(fft2d(d_output), _count(d_output, 2))]
-
-
-IFFT2D = register(_complex_transform("IFFT2D", 2, True, _ifft2d_gradient))
+IFFT2D = register(_complex_transform("IFFT2D", 2, True))
 
 
 def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -142,11 +131,7 @@ def fft3d(input: TensorLike, name: str | None = None) -> Tensor:
     return add_op(FFT3D, _complex(input), name=name)
 
 
-def _fft3d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [multiply(ifft3d(d_output), _count(d_output, 3))]
-
-
-FFT3D = register(_complex_transform("FFT3D", 3, False, _fft3d_gradient))
+FFT3D = register(_complex_transform("FFT3D", 3, False))
 
 
 def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
@@ -154,11 +139,7 @@ def ifft3d(input: TensorLike, name: str | None = None) -> Tensor:
     return add_op(IFFT3D, _complex(input), name=name)
 
 
-def _ifft3d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    return [realdiv(fft3d(d_output), _count(d_output, 3))]
-
-
-IFFT3D = register(_complex_transform("IFFT3D", 3, True, _ifft3d_gradient))
+IFFT3D = register(_complex_transform("IFFT3D", 3, True))
 
 
 # -- of real numbers -----------------------------------------------------------------------------------

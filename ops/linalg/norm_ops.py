@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.arguments import by_either_name
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import Axes, TensorLike
@@ -51,9 +52,7 @@ def norm(
         >>> session.run(tf.norm([[3.0, 4.0], [6.0, 8.0]], axis=1))
         array([ 5., 10.], dtype=float32)
     """
-    if keepdims is not None and keep_dims is not None:
-        raise InvalidArgumentError("norm: give keepdims or keep_dims (its old name), not both")
-    keep = bool(keepdims or keep_dims)
+    keep = bool(by_either_name("norm", keepdims=keepdims, keep_dims=keep_dims))
     tensor, name = convert_to_tensor(tensor), name or "norm"
     if axis is None or isinstance(axis, (int, np.integer)):
         return _vector_norm(tensor, ord, axis, keep, name)

@@ -274,14 +274,14 @@ def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     return add_op(REAL_DIV, x, y, name=name)
 
 
-def _real_div_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
+def _quotient_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     x, y = op.inputs
-    d_x = realdiv(d_z, conj(y))
+    d_x = add_op(op.op_def, d_z, conj(y))
     # From the output: the numerator need not stay alive until the backward pass.
     return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(-multiply(d_x, conj(op.outputs[0])), y, x)]
 
 
-REAL_DIV = register(binary("RealDiv", "divide", dtypes.INEXACT, _real_div_gradient))
+REAL_DIV = register(binary("RealDiv", "divide", dtypes.INEXACT, _quotient_gradient))
 
 _TRUE_QUOTIENTS = {dtype: dtypes.float32 if dtype.size <= 2 else dtypes.float64 for dtype in dtypes.INTEGERS}
 
@@ -341,18 +341,12 @@ def _div_no_nan_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None
     return xp.divide(choose(xp, zero, xp.zeros((), x.dtype), x), divisor, out=out)
 
 
-def _div_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
-    x, y = op.inputs
-    d_x = div_no_nan(d_z, conj(y))
-    return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(-multiply(d_x, conj(op.outputs[0])), y, x)]
-
-
 DIV_NO_NAN = register(
     binary(
         "DivNoNan",
         out_kernel(_div_no_nan_kernel, (0,), element="where({1} == 0, 0, {0} / {1})"),
         dtypes.INEXACT,
-        _div_no_nan_gradient,
+        _quotient_gradient,
     )
 )
 

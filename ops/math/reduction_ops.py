@@ -11,6 +11,7 @@ import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import by_either_name
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
@@ -99,15 +100,13 @@ def reduce_by(
 
     The shapes are those of `reduce_sum`.
     """
-    if axis is not None and reduction_indices is not None:
-        raise InvalidArgumentError(f"{definition.name}: give axis or reduction_indices (its old name), not both")
-    if keepdims is not None and keep_dims is not None:
-        raise InvalidArgumentError(f"{definition.name}: give keepdims or keep_dims (its old name), not both")
+    axis = by_either_name(definition.name, axis=axis, reduction_indices=reduction_indices)
+    keep = bool(by_either_name(definition.name, keepdims=keepdims, keep_dims=keep_dims))
     is_nothing = isinstance(input_tensor, (list, tuple)) and not input_tensor  # of truth values, where they are needed
     only = dtypes.bool_ if is_nothing and definition.types["T"] == (dtypes.bool_,) else None
     input_tensor = convert_to_tensor(input_tensor, only)
-    axis = axes_tensor(input_tensor, reduction_indices if axis is None else axis)
-    return add_op(definition, input_tensor, axis, name=name, keep_dims=bool(keepdims or keep_dims))
+    axis = axes_tensor(input_tensor, axis)
+    return add_op(definition, input_tensor, axis, name=name, keep_dims=keep)
 
 
 def axes_tensor(tensor: Tensor, axis: TensorLike | None) -> Tensor:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import none_is_default
+from tfray.framework.arguments import by_either_name, none_is_default
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -108,9 +108,7 @@ def _position(
     dimension: TensorLike | None,
     output_type: DTypeLike,
 ) -> Tensor:
-    if axis is not None and dimension is not None:
-        raise InvalidArgumentError(f"{definition.name}: give axis or dimension (its old name), not both")
-    axis = dimension if axis is None else axis
+    axis = by_either_name(definition.name, axis=axis, dimension=dimension)
     axis = index_tensor(0 if axis is None else axis)
     return add_op(definition, input, axis, name=name, output_type=as_dtype(output_type))
 
@@ -156,24 +154,19 @@ def _place_found(ctx: KernelContext, input: Array, found: Array, along: int) -> 
     return found.astype(ctx.output_dtype())
 
 
-def _arg_max_kernel(ctx: KernelContext, input: Array, dimension: Array) -> Array:
-    along = _searched_axis(ctx, input, dimension)
-    if ctx.xp is np and _is_wide(input, along):
-        return _first_equal(input, input.max(axis=along, keepdims=True), along, ctx.output_dtype())
-    return _place_found(ctx, input, input.argmax(axis=along), along)
+def _position_kernel(extreme: str) -> Callable[..., Array]:
+    def kernel(ctx: KernelContext, input: Array, dimension: Array) -> Array:
+        along = _searched_axis(ctx, input, dimension)
+        if ctx.xp is np and _is_wide(input, along):
+            most = getattr(input, extreme)(axis=along, keepdims=True)
+            return _first_equal(input, most, along, ctx.output_dtype())
+        return _place_found(ctx, input, getattr(input, f"arg{extreme}")(axis=along), along)
+
+    return kernel
 
 
-ARG_MAX = register(_position_def("ArgMax", _arg_max_kernel))
-
-
-def _arg_min_kernel(ctx: KernelContext, input: Array, dimension: Array) -> Array:
-    along = _searched_axis(ctx, input, dimension)
-    if ctx.xp is np and _is_wide(input, along):
-        return _first_equal(input, input.min(axis=along, keepdims=True), along, ctx.output_dtype())
-    return _place_found(ctx, input, input.argmin(axis=along), along)
-
-
-ARG_MIN = register(_position_def("ArgMin", _arg_min_kernel))
+ARG_MAX = register(_position_def("ArgMax", _position_kernel("max")))
+ARG_MIN = register(_position_def("ArgMin", _position_kernel("min")))
 
 
 def _is_wide(input: Array, along: int) -> bool:

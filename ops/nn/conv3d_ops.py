@@ -12,8 +12,8 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, ArrayModule, KernelContext, NumpyDType, OpDef, on_every_device, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
-from tfray.ops.arrays.shape_ops import host_ints, index_tensor, shape, sizes_from_input
-from tfray.ops.nn.conv_ops import either
+from tfray.ops.arrays.shape_ops import host_ints, index_tensor, sizes_from_input
+from tfray.ops.nn.conv_ops import LinearInBoth, either
 from tfray.ops.nn.volumes import (
     Volume,
     VolumeAttrs,
@@ -28,6 +28,7 @@ from tfray.ops.nn.volumes import (
 )
 
 _ATTRS: Final = ("strides", "padding", "data_format", "dilations")
+_CONV3D: Final = LinearInBoth("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2", _ATTRS)
 
 
 def _attrs(
@@ -42,10 +43,6 @@ def _attrs(
         "padding": padding.upper(),
         "data_format": layout,
     }
-
-
-def _same_attrs(op: Operation) -> dict[str, Any]:
-    return {name: op.attr(name) for name in _ATTRS}
 
 
 def _by_slices(volumes: Array, layout: str) -> Array:
@@ -127,15 +124,6 @@ def _conv3d_shape(op: Operation) -> list[TensorShape]:
     return [volume_shape([batch, *attrs.counts(sizes, window), filters], attrs.layout)]
 
 
-def _conv3d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    volumes, filters = op.inputs
-    attrs = _same_attrs(op)
-    return [
-        add_op(CONV3D_BACKPROP_INPUT, shape(volumes), filters, d_output, **attrs),
-        add_op(CONV3D_BACKPROP_FILTER, volumes, shape(filters), d_output, **attrs),
-    ]
-
-
 CONV3D = register(
     OpDef(
         name="Conv3D",
@@ -145,7 +133,7 @@ CONV3D = register(
         types={"T": dtypes.FLOATS},
         shape=_conv3d_shape,
         kernels=on_every_device(_conv3d_kernel),
-        gradient=_conv3d_gradient,
+        gradient=_CONV3D.gradient,
     )
 )
 
@@ -208,16 +196,6 @@ def _conv3d_backprop_input_shape(op: Operation) -> list[TensorShape]:
     return [sizes_from_input(op, 0).merge_with(volume_shape([batch, None, None, None, channels], layout))]
 
 
-def _conv3d_backprop_input_gradient(op: Operation, d_volumes: Tensor) -> list[Tensor | None]:
-    _, filters, d_outputs = op.inputs
-    attrs = _same_attrs(op)
-    return [
-        None,
-        add_op(CONV3D_BACKPROP_FILTER, d_volumes, shape(filters), d_outputs, **attrs),
-        add_op(CONV3D, d_volumes, filters, **attrs),
-    ]
-
-
 CONV3D_BACKPROP_INPUT = register(
     OpDef(
         name="Conv3DBackpropInputV2",
@@ -228,7 +206,7 @@ CONV3D_BACKPROP_INPUT = register(
         types={"T": dtypes.FLOATS, "I": dtypes.INDICES},
         shape=_conv3d_backprop_input_shape,
         kernels=on_every_device(_conv3d_backprop_input_kernel),
-        gradient=_conv3d_backprop_input_gradient,
+        gradient=_CONV3D.gradient_of_images,
     )
 )
 
@@ -277,16 +255,6 @@ def _conv3d_backprop_filter_shape(op: Operation) -> list[TensorShape]:
     return [sizes_from_input(op, 1).merge_with([None, None, None, channels, filters])]
 
 
-def _conv3d_backprop_filter_gradient(op: Operation, d_filters: Tensor) -> list[Tensor | None]:
-    volumes, _, d_outputs = op.inputs
-    attrs = _same_attrs(op)
-    return [
-        add_op(CONV3D_BACKPROP_INPUT, shape(volumes), d_filters, d_outputs, **attrs),
-        None,
-        add_op(CONV3D, volumes, d_filters, **attrs),
-    ]
-
-
 CONV3D_BACKPROP_FILTER = register(
     OpDef(
         name="Conv3DBackpropFilterV2",
@@ -297,6 +265,6 @@ CONV3D_BACKPROP_FILTER = register(
         types={"T": dtypes.FLOATS, "I": dtypes.INDICES},
         shape=_conv3d_backprop_filter_shape,
         kernels=on_every_device(_conv3d_backprop_filter_kernel),
-        gradient=_conv3d_backprop_filter_gradient,
+        gradient=_CONV3D.gradient_of_filters,
     )
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +12,7 @@ from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
-from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, out_kernel, register
+from tfray.framework.op_def import Array, KernelContext, OpDef, lookup, on_every_device, out_kernel, register
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import Padding, Sizes, TensorLike
 from tfray.ops.arrays.shape_ops import expand_dims, host_ints, index_tensor, shape, sizes_from_input, squeeze
@@ -60,9 +62,46 @@ def conv_attrs(
     return {**attrs, **padding_attrs(op, padding, layout), "data_format": layout}
 
 
-def same_conv_attrs(op: Operation) -> dict[str, Any]:
-    """The attributes of a convolution, for another operation on the same geometry."""
-    return {name: op.attr(name) for name in _ATTRS}
+@dataclass(frozen=True)
+class LinearInBoth:
+    """A convolution and its two gradients, linear in both of their tensors: the gradient of one is another.
+
+    Attributes:
+        outputs: The operation type that makes outputs of images and filters.
+        images: The one that makes the gradient of the images.
+        filters: The one that makes the gradient of the filters.
+        attrs: Names of the attributes that the three have.
+    """
+
+    outputs: str
+    images: str
+    filters: str
+    attrs: Sequence[str]
+
+    def _made(self, type: str, op: Operation, *inputs: Tensor) -> Tensor:
+        made: Tensor = add_op(lookup(type), *inputs, **{name: op.attr(name) for name in self.attrs})
+        return made
+
+    def gradient(self, op: Operation, d_outputs: Tensor) -> list[Tensor | None]:
+        """The gradient of `outputs`."""
+        images, filters = op.inputs
+        d_images = self._made(self.images, op, shape(images), filters, d_outputs)
+        return [d_images, self._made(self.filters, op, images, shape(filters), d_outputs)]
+
+    def gradient_of_images(self, op: Operation, d_images: Tensor) -> list[Tensor | None]:
+        """The gradient of `images`."""
+        _, filters, d_outputs = op.inputs
+        d_filters = self._made(self.filters, op, d_images, shape(filters), d_outputs)
+        return [None, d_filters, self._made(self.outputs, op, d_images, filters)]
+
+    def gradient_of_filters(self, op: Operation, d_filters: Tensor) -> list[Tensor | None]:
+        """The gradient of `filters`."""
+        images, _, d_outputs = op.inputs
+        d_images = self._made(self.images, op, shape(images), d_filters, d_outputs)
+        return [d_images, None, self._made(self.outputs, op, images, d_filters)]
+
+
+_CONV2D: Final = LinearInBoth("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter", _ATTRS)
 
 
 def either(op: str, first: TensorLike | None, second: TensorLike | None, names: str) -> Any:
@@ -142,15 +181,6 @@ def _conv2d_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape(image_shape(batch, out_height, out_width, filters, attrs.layout))]
 
 
-def _conv2d_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    images, filters = op.inputs
-    attrs = same_conv_attrs(op)
-    return [
-        add_op(CONV2D_BACKPROP_INPUT, shape(images), filters, d_output, **attrs),
-        add_op(CONV2D_BACKPROP_FILTER, images, shape(filters), d_output, **attrs),
-    ]
-
-
 CONV2D = register(
     OpDef(
         name="Conv2D",
@@ -160,7 +190,7 @@ CONV2D = register(
         types={"T": dtypes.FLOATS},
         shape=_conv2d_shape,
         kernels=on_every_device(out_kernel(_conv2d_kernel)),
-        gradient=_conv2d_gradient,
+        gradient=_CONV2D.gradient,
     )
 )
 
@@ -240,16 +270,6 @@ def _conv2d_backprop_input_shape(op: Operation) -> list[TensorShape]:
     return [sizes_from_input(op, 0).merge_with(image_shape(batch, None, None, channels, layout))]
 
 
-def _conv2d_backprop_input_gradient(op: Operation, d_images: Tensor) -> list[Tensor | None]:
-    _, filters, d_outputs = op.inputs
-    attrs = same_conv_attrs(op)
-    return [
-        None,
-        add_op(CONV2D_BACKPROP_FILTER, d_images, shape(filters), d_outputs, **attrs),
-        add_op(CONV2D, d_images, filters, **attrs),
-    ]
-
-
 CONV2D_BACKPROP_INPUT = register(
     OpDef(
         name="Conv2DBackpropInput",
@@ -260,7 +280,7 @@ CONV2D_BACKPROP_INPUT = register(
         types={"T": dtypes.FLOATS, "I": dtypes.INDICES},
         shape=_conv2d_backprop_input_shape,
         kernels=on_every_device(out_kernel(_conv2d_backprop_input_kernel)),
-        gradient=_conv2d_backprop_input_gradient,
+        gradient=_CONV2D.gradient_of_images,
     )
 )
 
@@ -311,16 +331,6 @@ def _conv2d_backprop_filter_shape(op: Operation) -> list[TensorShape]:
     return [sizes_from_input(op, 1).merge_with([None, None, channels, filters])]
 
 
-def _conv2d_backprop_filter_gradient(op: Operation, d_filters: Tensor) -> list[Tensor | None]:
-    images, _, d_outputs = op.inputs
-    attrs = same_conv_attrs(op)
-    return [
-        add_op(CONV2D_BACKPROP_INPUT, shape(images), d_filters, d_outputs, **attrs),
-        None,
-        add_op(CONV2D, images, d_filters, **attrs),
-    ]
-
-
 CONV2D_BACKPROP_FILTER = register(
     OpDef(
         name="Conv2DBackpropFilter",
@@ -331,7 +341,7 @@ CONV2D_BACKPROP_FILTER = register(
         types={"T": dtypes.FLOATS, "I": dtypes.INDICES},
         shape=_conv2d_backprop_filter_shape,
         kernels=on_every_device(out_kernel(_conv2d_backprop_filter_kernel)),
-        gradient=_conv2d_backprop_filter_gradient,
+        gradient=_CONV2D.gradient_of_filters,
     )
 )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import by_either_name
 from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -108,14 +109,7 @@ def softmax(logits: TensorLike, axis: int | None = None, name: str | None = None
         array([[0.5       , 0.5       ],
                [0.11920292, 0.880797  ]], dtype=float32)
     """
-    return _along_axis(SOFTMAX, logits, one_axis("softmax", axis, dim), name)
-
-
-def one_axis(op: str, axis: Any, dim: Any) -> Any:
-    """`axis`, or `dim`, its old name. Raises `InvalidArgumentError` where both are given."""
-    if axis is not None and dim is not None:
-        raise InvalidArgumentError(f"{op}: give axis or dim (its old name), not both")
-    return dim if axis is None else axis
+    return _along_axis(SOFTMAX, logits, by_either_name("softmax", axis=axis, dim=dim), name)
 
 
 def _along_axis(definition: OpDef, logits: TensorLike, axis: TensorLike | None, name: str | None) -> Tensor:
@@ -252,7 +246,7 @@ def log_softmax(logits: TensorLike, axis: int | None = None, name: str | None = 
         array([[-0.6931472 , -0.6931472 ],
                [-2.126928  , -0.12692805]], dtype=float32)
     """
-    return _along_axis(LOG_SOFTMAX, logits, one_axis("log_softmax", axis, dim), name)
+    return _along_axis(LOG_SOFTMAX, logits, by_either_name("log_softmax", axis=axis, dim=dim), name)
 
 
 def _log_softmax_rows(xp: ArrayModule, logits: Array, out: Array) -> None:
@@ -336,7 +330,7 @@ def softmax_cross_entropy_with_logits(
     """
     labels, logits = _by_name_only("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     constant_labels = stop_gradient(convert_to_tensor(labels))
-    axis = one_axis("softmax_cross_entropy_with_logits", axis, dim)
+    axis = by_either_name("softmax_cross_entropy_with_logits", axis=axis, dim=dim)
     return softmax_cross_entropy_with_logits_v2(
         constant_labels, logits, axis, name or "softmax_cross_entropy_with_logits_sg"
     )
@@ -377,7 +371,7 @@ def softmax_cross_entropy_with_logits_v2(
         >>> session.run(tf.nn.softmax_cross_entropy_with_logits_v2(labels, logits))
         array([0.6931472], dtype=float32)
     """
-    axis = one_axis("softmax_cross_entropy_with_logits", axis, dim)
+    axis = by_either_name("softmax_cross_entropy_with_logits", axis=axis, dim=dim)
     name = name or "softmax_cross_entropy_with_logits"
     with get_default_graph().name_scope(name) as scope:
         logits = convert_to_tensor(logits)

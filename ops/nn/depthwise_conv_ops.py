@@ -43,10 +43,16 @@ from tfray.ops.kernels.windows import WindowAttrs, all_axes, as_nhwc, image_shap
 from tfray.ops.nn import fast_convolution
 from tfray.ops.nn.any_rank_conv_ops import with_space_to_batch
 from tfray.ops.nn.conv_geometry import Geometry, geometry, mirrored
-from tfray.ops.nn.conv_ops import conv2d, conv_attrs, same_conv_attrs
+from tfray.ops.nn.conv_ops import LinearInBoth, conv2d, conv_attrs
 from tfray.ops.nn.convolution import padded_part
 
 _ATTRS: Final = ("strides", "padding", "explicit_paddings", "data_format", "dilations")
+_DEPTHWISE: Final = LinearInBoth(
+    "DepthwiseConv2dNative",
+    "DepthwiseConv2dNativeBackpropInput",
+    "DepthwiseConv2dNativeBackpropFilter",
+    _ATTRS,
+)
 
 
 # -- computation ---------------------------------------------------------------------------------------
@@ -300,15 +306,6 @@ def _depthwise_shape(op: Operation) -> list[TensorShape]:
     return [TensorShape(image_shape(batch, out_height, out_width, outputs, attrs.layout))]
 
 
-def _depthwise_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:
-    images, filters = op.inputs
-    attrs = same_conv_attrs(op)
-    return [
-        add_op(DEPTHWISE_CONV2D_BACKPROP_INPUT, shape(images), filters, d_output, **attrs),
-        add_op(DEPTHWISE_CONV2D_BACKPROP_FILTER, images, shape(filters), d_output, **attrs),
-    ]
-
-
 DEPTHWISE_CONV2D = register(
     OpDef(
         name="DepthwiseConv2dNative",
@@ -318,7 +315,7 @@ DEPTHWISE_CONV2D = register(
         types={"T": dtypes.FLOATS},
         shape=_depthwise_shape,
         kernels=on_every_device(out_kernel(_depthwise_kernel)),
-        gradient=_depthwise_gradient,
+        gradient=_DEPTHWISE.gradient,
     )
 )
 
@@ -369,16 +366,6 @@ def _depthwise_backprop_input_shape(op: Operation) -> list[TensorShape]:
     return [sizes_from_input(op, 0).merge_with(image_shape(batch, None, None, channels, layout))]
 
 
-def _depthwise_backprop_input_gradient(op: Operation, d_images: Tensor) -> list[Tensor | None]:
-    _, filters, d_outputs = op.inputs
-    attrs = same_conv_attrs(op)
-    return [
-        None,
-        add_op(DEPTHWISE_CONV2D_BACKPROP_FILTER, d_images, shape(filters), d_outputs, **attrs),
-        add_op(DEPTHWISE_CONV2D, d_images, filters, **attrs),
-    ]
-
-
 DEPTHWISE_CONV2D_BACKPROP_INPUT = register(
     OpDef(
         name="DepthwiseConv2dNativeBackpropInput",
@@ -389,7 +376,7 @@ DEPTHWISE_CONV2D_BACKPROP_INPUT = register(
         types={"T": dtypes.FLOATS, "I": dtypes.INDICES},
         shape=_depthwise_backprop_input_shape,
         kernels=on_every_device(out_kernel(_depthwise_backprop_input_kernel)),
-        gradient=_depthwise_backprop_input_gradient,
+        gradient=_DEPTHWISE.gradient_of_images,
     )
 )
 
@@ -438,16 +425,6 @@ def _depthwise_backprop_filter_shape(op: Operation) -> list[TensorShape]:
     return [sizes_from_input(op, 1).merge_with([None, None, channels, None])]
 
 
-def _depthwise_backprop_filter_gradient(op: Operation, d_filters: Tensor) -> list[Tensor | None]:
-    images, _, d_outputs = op.inputs
-    attrs = same_conv_attrs(op)
-    return [
-        add_op(DEPTHWISE_CONV2D_BACKPROP_INPUT, shape(images), d_filters, d_outputs, **attrs),
-        None,
-        add_op(DEPTHWISE_CONV2D, images, d_filters, **attrs),
-    ]
-
-
 DEPTHWISE_CONV2D_BACKPROP_FILTER = register(
     OpDef(
         name="DepthwiseConv2dNativeBackpropFilter",
@@ -458,7 +435,7 @@ DEPTHWISE_CONV2D_BACKPROP_FILTER = register(
         types={"T": dtypes.FLOATS, "I": dtypes.INDICES},
         shape=_depthwise_backprop_filter_shape,
         kernels=on_every_device(out_kernel(_depthwise_backprop_filter_kernel)),
-        gradient=_depthwise_backprop_filter_gradient,
+        gradient=_DEPTHWISE.gradient_of_filters,
     )
 )
 

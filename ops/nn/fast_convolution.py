@@ -18,7 +18,7 @@ import numpy as np
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import LARGE_ELEMENTS, LEAST_ELEMENTS, STEP_ELEMENTS, CompiledKernel, can_compile
-from tfray.ops.kernels.copies import copy
+from tfray.ops.kernels.copies import copy, written
 from tfray.ops.kernels.cpu_threads import scratch
 from tfray.ops.kernels.element_loops import Assignment, Input, element_loop
 from tfray.ops.kernels.native.onednn import (
@@ -161,7 +161,7 @@ def convolve(
     images, target = map(np.ascontiguousarray, (images, out))
     biases = [] if bias is None else [np.ascontiguousarray(bias)]
     _compute("biased" if biases else "forward", geo, [images, *biases, target], filters, rectified)
-    return _written(target, out)
+    return written(target, out)
 
 
 def _widened(geo: Geometry) -> Geometry:
@@ -179,13 +179,7 @@ def convolve_backward_images(d_outputs: Array, filters: Array, geo: Geometry, ou
         return out
     d_outputs, target = map(np.ascontiguousarray, (d_outputs, out))
     _compute("images", geo, [d_outputs, target], filters)
-    return _written(target, out)
-
-
-def _written(target: Array, out: Array) -> Array:
-    if target is not out:
-        out[...] = target
-    return out
+    return written(target, out)
 
 
 def _compute(form: Form, geo: Geometry, arrays: Sequence[Array], filters: Array, rectified: bool = False) -> None:
@@ -215,7 +209,7 @@ def convolve_backward_filters(images: Array, d_outputs: Array, geo: Geometry, ou
     ends = address_of(images), address_of(d_outputs)
     if len(parts) == 1 or parts[0].made != slice(None):
         batch.run(*ends, address_of(target))
-        return _written(target, out)
+        return written(target, out)
     in_layout = _is_summed_in_layout(geo)
     size = _needed("filters", parts[0].geo, geo).filters_bytes // 4 if in_layout else target.size
     sums = scratch("sums", (len(parts), size), np.dtype(np.float32))
@@ -225,7 +219,7 @@ def convolve_backward_filters(images: Array, d_outputs: Array, geo: Geometry, ou
         copies.run(address_of(sums), address_of(target))
     else:
         _add(sums, target.reshape(-1))
-    return _written(target, out)
+    return written(target, out)
 
 
 def _add(sums: Array, out: Array) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from tfray.framework.op_def import Array, ArrayModule
 from tfray.ops.kernels.addresses import address_of
 from tfray.ops.kernels.compiling import can_compile
+from tfray.ops.kernels.copies import written
 from tfray.ops.kernels.native.onednn import (
     FORWARD,
     Primitive,
@@ -92,7 +93,7 @@ def pooled(kind: Kind, images: Array, pool: Pooling, out: Array, places: Array |
     images, target = map(np.ascontiguousarray, (images, out))
     noted = [] if places is None else [places]
     _batch("forward", kind, pool, bool(noted)).run(*map(address_of, (images, target, *noted)))
-    return _written(target, out)
+    return written(target, out)
 
 
 def pooled_backward(
@@ -111,7 +112,7 @@ def pooled_backward(
     d_outputs, target = map(np.ascontiguousarray, (d_outputs, out))
     known = np.ascontiguousarray(images) if places is None else places
     _batch("backward", kind, pool, places is not None).run(*map(address_of, (d_outputs, target, known)))
-    return _written(target, out)
+    return written(target, out)
 
 
 @lru_cache(maxsize=1024)
@@ -140,12 +141,6 @@ def _batch(direction: Literal["forward", "backward"], kind: Kind, pool: Pooling,
             again = needed.outputs_bytes if len(calls) > 1 else 0
             scratch_bytes = max(scratch_bytes[0], needed.workspace_bytes), max(scratch_bytes[1], again)
     return PrimitiveBatch(dnnl, items, 2 if direction == "forward" and not is_noted else 3, scratch_bytes)
-
-
-def _written(target: Array, out: Array) -> Array:
-    if target is not out:
-        out[...] = target
-    return out
 
 
 @lru_cache(maxsize=1024)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
+from tfray.framework.arguments import by_either_name
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import Axes, TensorLike
@@ -46,9 +46,7 @@ def sufficient_statistics(
     """
     if isinstance(axes, (int, np.integer)) or (isinstance(axes, np.ndarray) and not axes.ndim):
         raise TypeError(f"sufficient_statistics: axes must be a list of dimensions, not {axes!r}")
-    if keepdims is not None and keep_dims is not None:
-        raise InvalidArgumentError("moments: give keepdims or keep_dims (its old name), not both")
-    keep = bool(keepdims if keep_dims is None else keep_dims)
+    keep = bool(by_either_name("moments", keepdims=keepdims, keep_dims=keep_dims))
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
         count = cast(reduce_prod(gather(shape(x), axes)), x.dtype)
@@ -104,9 +102,7 @@ def weighted_moments(
     Returns:
         Mean and variance, of the shape of `x` without the dimensions, or with size 1 there.
     """
-    if keepdims is not None and keep_dims is not None:
-        raise InvalidArgumentError("moments: give keepdims or keep_dims (its old name), not both")
-    keep = bool(keepdims if keep_dims is None else keep_dims)
+    keep = bool(by_either_name("moments", keepdims=keepdims, keep_dims=keep_dims))
     with get_default_graph().name_scope(name or "weighted_moments"):
         x = convert_to_tensor(x, name="x")
         dtype = dtypes.float32 if x.dtype is dtypes.float16 else x.dtype

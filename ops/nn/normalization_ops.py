@@ -11,7 +11,7 @@ import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.arguments import none_is_default
+from tfray.framework.arguments import by_either_name, none_is_default
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Operation, Tensor, get_default_graph
@@ -114,9 +114,7 @@ def moments(
         (array([2., 4.], dtype=float32), array([1., 4.], dtype=float32))
     """
     x = convert_to_tensor(x)
-    if keepdims is not None and keep_dims is not None:
-        raise InvalidArgumentError("moments: give keepdims or keep_dims (its old name), not both")
-    keep = bool(keepdims if keep_dims is None else keep_dims)
+    keep = bool(by_either_name("moments", keepdims=keepdims, keep_dims=keep_dims))
     with get_default_graph().name_scope(name or "moments"):
         wide = cast(x, dtypes.float32) if x.dtype.size == 2 else x
         mean = reduce_mean(wide, axes, True, "mean")

@@ -8,6 +8,7 @@ makes itself by the same generator.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import ml_dtypes
@@ -253,12 +254,15 @@ def _normal(
         return math_ops.add(numbers * stddev, mean)
 
 
-def _random_normal_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
-    def write(generator: np.random.Generator, part: Array) -> None:
-        normal(generator, part)
-        _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
+def _normal_kernel(draw: Callable[[np.random.Generator, Array], None]) -> Callable[..., Array]:
+    def kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
+        def write(generator: np.random.Generator, part: Array) -> None:
+            draw(generator, part)
+            _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
 
-    return _filled(ctx, shape, out, write)
+        return _filled(ctx, shape, out, write)
+
+    return kernel
 
 
 RANDOM_NORMAL = register(
@@ -270,7 +274,7 @@ RANDOM_NORMAL = register(
         attrs=("mean", "stddev", "seed", "seed2"),
         types={"T": dtypes.INDICES, "dtype": dtypes.FLOATS},
         shape=_shape_from_input,
-        kernels=on_every_device(out_kernel(_random_normal_kernel)),
+        kernels=on_every_device(out_kernel(_normal_kernel(normal))),
         stateful=True,
     )
 )
@@ -296,14 +300,6 @@ def truncated_normal(
     return _normal(TRUNCATED_NORMAL, shape, mean, stddev, as_dtype(dtype), seed, name or "truncated_normal")
 
 
-def _truncated_normal_kernel(ctx: KernelContext, shape: Array, out: Array | None = None) -> Array:
-    def write(generator: np.random.Generator, part: Array) -> None:
-        truncated(generator, part)
-        _scale(part, ctx.attr("stddev"), ctx.attr("mean"))
-
-    return _filled(ctx, shape, out, write)
-
-
 TRUNCATED_NORMAL = register(
     OpDef(
         name="TruncatedNormal",
@@ -313,7 +309,7 @@ TRUNCATED_NORMAL = register(
         attrs=("mean", "stddev", "seed", "seed2"),
         types={"T": dtypes.INDICES, "dtype": dtypes.FLOATS},
         shape=_shape_from_input,
-        kernels=on_every_device(out_kernel(_truncated_normal_kernel)),
+        kernels=on_every_device(out_kernel(_normal_kernel(truncated))),
         stateful=True,
     )
 )

@@ -33,7 +33,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, StoredVariable, on_cpu, on_every_device, register
-from tfray.framework.shape_functions import no_outputs, scalar
+from tfray.framework.shape_functions import no_outputs, scalar, scalar_of_scalars
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.cpu_threads import parallel_for, thread_count
@@ -229,12 +229,6 @@ def _record(plain: Mapping[str, Any]) -> ShardRecord:
     return ShardRecord(FileEntry(**plain["file"]).checked(), slices)
 
 
-def _merge_shape(op: Operation) -> list[TensorShape]:
-    for tensor in op.inputs:
-        tensor.shape.assert_has_rank(0)
-    return [TensorShape([])]
-
-
 MERGE_CHECKPOINT = register(
     OpDef(
         name="MergeCheckpoint",
@@ -242,7 +236,7 @@ MERGE_CHECKPOINT = register(
         outputs=("path: string",),
         attrs=("write_format",),
         later={"write_format": TFRAY},
-        shape=_merge_shape,
+        shape=scalar_of_scalars,
         kernels=on_cpu(_merge_kernel),
         stateful=True,
         reach=Reach("files", path=0, is_fed=True),

@@ -12,6 +12,7 @@ import traceback
 import uuid
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -226,21 +227,7 @@ PY_FUNC = register(
         reach=Reach("python"),
     )
 )
-PY_FUNC_STATELESS = register(
-    OpDef(
-        name="PyFuncStateless",
-        inputs=("input: any*",),
-        outputs=("output: Tout*",),
-        attrs=("token", "Tout"),
-        shape=unknown,
-        kernels=on_cpu(_py_func_kernel),
-        gradient=not_differentiable,
-        blocking=True,
-        uses_step=True,
-        keeps_inputs=True,
-        reach=Reach("python"),
-    )
-)
+PY_FUNC_STATELESS = register(replace(PY_FUNC, name="PyFuncStateless", stateful=False))
 
 
 # -- the time ------------------------------------------------------------------------------------------

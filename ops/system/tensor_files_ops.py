@@ -21,8 +21,7 @@ from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
-from tfray.framework.shape_functions import no_outputs, unknown
-from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.shape_functions import no_outputs, scalar_of_scalars, unknown
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.text import as_string
 
@@ -246,18 +245,12 @@ def _sharded_filename_kernel(ctx: KernelContext, basename: Array, shard: Array, 
     return np.array(f"{_text(basename)}-{int(shard):05d}-of-{int(count):05d}".encode(), object)
 
 
-def _sharded_filename_shape(op: Operation) -> list[TensorShape]:
-    for tensor in op.inputs:
-        tensor.shape.assert_has_rank(0)
-    return [TensorShape([])]
-
-
 SHARDED_FILENAME = register(
     OpDef(
         name="ShardedFilename",
         inputs=("basename: string", "shard: int32", "num_shards: int32"),
         outputs=("filename: string",),
-        shape=_sharded_filename_shape,
+        shape=scalar_of_scalars,
         kernels=on_cpu(_sharded_filename_kernel),
     )
 )

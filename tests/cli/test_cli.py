@@ -17,6 +17,7 @@ from rich.console import Console
 
 import tfray as tf
 from tests.support.processes import PATIENCE_S, descendants, is_alive, wait_for
+from tests.support.script import run
 from tfray import cli
 from tfray.cli.progress import TrainingProgress
 from tfray.framework.op_def import registered_ops
@@ -134,10 +135,6 @@ def program(tmp_path, monkeypatch):
     yield tmp_path
     for name in ("neighbour", "script"):
         sys.modules.pop(name, None)
-
-
-def run(*args):
-    return CliRunner().invoke(cli.main, args)
 
 
 def started(*args, stdin=subprocess.DEVNULL):

@@ -8,10 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
-from tests.support.script import SCRIPT
-from tfray import cli
+from tests.support.script import SCRIPT, run
 
 LOCAL = ["--local", "--no-progress"]
 
@@ -39,10 +37,6 @@ def folder(tmp_path_factory, monkeypatch):
     yield here
     for name in {"script", "wrong_syntax", "importing", "raising", "binary"} - before:
         sys.modules.pop(name, None)
-
-
-def run(*arguments):
-    return CliRunner().invoke(cli.main, arguments)
 
 
 NO_PROGRAM = [

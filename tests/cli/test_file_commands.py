@@ -6,20 +6,15 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tfray as tf
 from tests.support import GOLDEN
+from tests.support.script import run
 from tests.support.traced_memory import at_most
-from tfray.cli import main
 from tfray.formats.open_checkpoint import open_checkpoint
 
 MODEL = str(GOLDEN / "checkpoints" / "model-20")
 V1 = str(GOLDEN / "checkpoints" / "v1")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def read_all(path):

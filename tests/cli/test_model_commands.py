@@ -7,19 +7,14 @@ import shutil
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tfray as tf
 from tests.support import GOLDEN
-from tfray.cli import main
+from tests.support.script import run
 
 OLD = GOLDEN / "saved_models" / "json"
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 X = np.array([[1, 2], [3, 4]], np.float32)
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def inspected(path):

@@ -12,7 +12,7 @@ import pytest
 
 import tfray as tf
 from tests.support import GOLDEN
-from tests.support.graphs.control_flow_graphs import difference, read_golden_graphs
+from tests.support.graphs.control_flow_graphs import check_steps, read_golden_graphs
 from tests.support.graphs.run_by_tensorflow import differences
 from tests.support.peer import PEER, needs_peer
 from tfray.errors import UnimplementedError
@@ -275,11 +275,7 @@ def test_imported_graphs_go_out_and_come_in_again(name):
     golden = GRAPHS[name]
     fetches = tf.import_graph_def(written_again(golden), return_elements=golden.fetches, name="")
     with tf.Session() as session:
-        for operation in golden.setup:
-            session.run(operation)
-        for feeds, results in golden.steps:
-            values = session.run(fetches, feeds)
-            assert [difference(expected, values[index]) for index, expected in results.items()] == [""] * len(results)
+        check_steps(golden, fetches, session)
 
 
 ANOTHER_THERE = {"order_of_effects_in_branch"}

@@ -6,7 +6,7 @@ import pytest
 
 import tfray as tf
 from tests.support import GOLDEN
-from tests.support.graphs.control_flow_graphs import difference, read_golden_graphs
+from tests.support.graphs.control_flow_graphs import check_steps, difference, read_golden_graphs
 from tfray.formats.graph_proto import GraphDef
 
 GRAPHS = read_golden_graphs(GOLDEN / "control_flow.npz.xz")
@@ -18,11 +18,7 @@ def test_results_are_equal(name):
     golden = GRAPHS[name]
     fetches = tf.import_graph_def(MESSAGES[name], return_elements=golden.fetches, name="")
     with tf.Session() as session:
-        for operation in golden.setup:
-            session.run(operation)
-        for feeds, results in golden.steps:
-            values = session.run(fetches, feeds)
-            assert [difference(expected, values[index]) for index, expected in results.items()] == [""] * len(results)
+        check_steps(golden, fetches, session)
 
 
 def test_control_flow_needs_no_call_of_its_own():

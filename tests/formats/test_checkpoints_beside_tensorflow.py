@@ -13,6 +13,7 @@ import pytest
 import tfray as tf
 from tests.support import GOLDEN, ROOT
 from tests.support.cases.checkpoint_values import VALUES_OF_DTYPES
+from tests.support.cases.checkpointed_model import checkpointed_model
 from tests.support.peer import PEER, needs_peer
 from tfray.formats.open_checkpoint import open_checkpoint
 
@@ -127,22 +128,10 @@ def test_tensorflow_restores_variables_in_other_parts(written):
             np.testing.assert_array_equal(np.load(folder / f"{axis}{parts}.npy"), values[axis])
 
 
-def build():
-    """The model of ``scripts/golden_checkpoints.py``."""
-    x = tf.placeholder(tf.float32, [None, 8], name="x")
-    with tf.variable_scope("hidden"):
-        hidden = tf.tanh(tf.matmul(x, tf.get_variable("kernel", [8, 6])) + tf.get_variable("bias", [6]))
-    with tf.variable_scope("out", partitioner=tf.fixed_size_partitioner(3)):
-        logits = tf.matmul(hidden, tf.convert_to_tensor(tf.get_variable("kernel", [6, 4])))
-    loss = tf.reduce_mean(tf.square(logits - x[:, :4]))
-    step = tf.train.get_or_create_global_step()
-    return x, tf.nn.softmax(logits, name="predictions"), tf.train.AdamOptimizer(0.05).minimize(loss, step)
-
-
 def test_a_training_run_goes_over_and_comes_back(tmp_path):
     batch = np.random.default_rng(0).normal(size=(32, 8)).astype(np.float32)
     np.save(tmp_path / "batch.npy", batch)
-    x, predictions, train = build()
+    x, predictions, _, train = checkpointed_model()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         for _ in range(3):

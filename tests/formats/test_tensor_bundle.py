@@ -14,6 +14,7 @@ from pyarrow import fs
 
 import tfray as tf
 from tests.support import GOLDEN
+from tests.support.cases.checkpointed_model import checkpointed_model
 from tests.support.traced_memory import at_most
 from tests.support.wire_bytes import varint
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError
@@ -29,18 +30,6 @@ FOLDER = GOLDEN / "checkpoints"
 PREFIX = str(FOLDER / "model-20")
 
 
-def build():
-    """The model of ``scripts/golden_checkpoints.py``."""
-    x = tf.placeholder(tf.float32, [None, 8], name="x")
-    with tf.variable_scope("hidden"):
-        hidden = tf.tanh(tf.matmul(x, tf.get_variable("kernel", [8, 6])) + tf.get_variable("bias", [6]))
-    with tf.variable_scope("out", partitioner=tf.fixed_size_partitioner(3)):
-        logits = tf.matmul(hidden, tf.convert_to_tensor(tf.get_variable("kernel", [6, 4])))
-    loss = tf.reduce_mean(tf.square(logits - x[:, :4]))
-    step = tf.train.get_or_create_global_step()
-    return x, tf.nn.softmax(logits, name="predictions"), tf.train.AdamOptimizer(0.05).minimize(loss, step)
-
-
 @pytest.fixture
 def expected():
     with np.load(FOLDER / "expected.npz") as arrays:
@@ -48,7 +37,7 @@ def expected():
 
 
 def test_a_trained_model_moves_over(expected):
-    x, predictions, train = build()
+    x, predictions, _, train = checkpointed_model()
     with tf.Session() as session:
         tf.train.Saver().restore(session, tf.train.latest_checkpoint(FOLDER))
         found = session.run(predictions, {x: expected["x"]})

@@ -17,6 +17,7 @@ from pyarrow import fs
 import tfray as tf
 from tests.support import GOLDEN
 from tests.support.cases.checkpoint_values import VALUES_OF_DTYPES
+from tests.support.cases.checkpointed_model import checkpointed_model
 from tests.support.traced_memory import at_most
 from tests.support.wire_bytes import delimited, varint
 from tfray.errors import DataLossError, InvalidArgumentError, NotFoundError, OpError
@@ -126,24 +127,12 @@ def test_names_that_cannot_be(tmp_path):
 # -- Saver ---------------------------------------------------------------------------------------------
 
 
-def model():
-    """Variables, one of them partitioned, slots of an optimizer, a table's size apart: what a training run saves."""
-    x = tf.placeholder(tf.float32, [None, 8])
-    with tf.variable_scope("hidden"):
-        hidden = tf.tanh(tf.matmul(x, tf.get_variable("kernel", [8, 6])) + tf.get_variable("bias", [6]))
-    with tf.variable_scope("out", partitioner=tf.fixed_size_partitioner(3)):
-        logits = tf.matmul(hidden, tf.convert_to_tensor(tf.get_variable("kernel", [6, 4])))
-    loss = tf.reduce_mean(tf.square(logits - x[:, :4]))
-    step = tf.train.get_or_create_global_step()
-    return x, loss, tf.train.AdamOptimizer(0.05).minimize(loss, step)
-
-
 def losses(path, steps, saved_as=None, write_format=TFRAY, **options):
     """Train from a checkpoint, or from the beginning, and save. Returns the losses and the path of what was saved."""
     batch = np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.set_random_seed(1)
-        x, loss, train = model()
+        x, _, loss, train = checkpointed_model()
         saver = tf.train.Saver(write_format=write_format, **options)
         if path is None:
             session.run(tf.global_variables_initializer())

@@ -6,16 +6,11 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import tfray as tf
-from tfray.cli import main
+from tests.support.script import run
 
 pytest.importorskip("onnx", reason="the extra `onnx` is not installed")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(map(str, arguments)))
 
 
 def test_a_file_is_inspected_and_run(tmp_path):

@@ -22,6 +22,13 @@ def is_alive(pid):
         return False
 
 
+def noted_pid(folder, replica):
+    """The process of a worker that has begun; this one has noted itself before, when it looked at the first batch."""
+    pid = int((folder / f"pid{replica}").read_text())
+    assert pid != os.getpid(), "the worker has not begun"
+    return pid
+
+
 def descendants(pid):
     """Every process that a process has started, and those that these have, as far as they live."""
     parents = {}

@@ -1,6 +1,10 @@
-"""A program for `tfray run`, with functions that give what they should, and others that do not."""
+"""A program for `tfray run` with functions that give what they should, and others; and what runs commands."""
 
 from __future__ import annotations
+
+from click.testing import CliRunner
+
+from tfray.cli import main
 
 SCRIPT = """
 import numpy as np
@@ -50,3 +54,8 @@ def graph():
 
 limit = 3
 """
+
+
+def run(*arguments):
+    """The result of a command of `tfray`, run in this process."""
+    return CliRunner().invoke(main, list(map(str, arguments)))

@@ -15,6 +15,11 @@ from tfray.library.distributions.continuous_distributions import (
     StudentTWithAbsDfSoftplusScale,
 )
 from tfray.library.distributions.count_distributions import Binomial, Geometric, NegativeBinomial, Poisson
+from tfray.library.distributions.discrete_distributions import (
+    ExpRelaxedOneHotCategorical,
+    OneHotCategorical,
+    RelaxedOneHotCategorical,
+)
 from tfray.library.distributions.elementwise_bijectors import softplus_inverse
 from tfray.library.distributions.joined_distributions import Independent, Mixture, MixtureSameFamily
 from tfray.library.distributions.located_distributions import (
@@ -49,14 +54,11 @@ from tfray.library.distributions.vector_bijectors import (
     matrix_diag_transform,
 )
 from tfray.library.distributions.vector_distributions import (
-    ExpRelaxedOneHotCategorical,
     MultivariateNormalDiag,
     MultivariateNormalDiagPlusLowRank,
     MultivariateNormalDiagWithSoftplusScale,
     MultivariateNormalFullCovariance,
     MultivariateNormalTriL,
-    OneHotCategorical,
-    RelaxedOneHotCategorical,
 )
 from tfray.library.distributions.vector_images import (
     SinhArcsinh,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tfray.estimator import heads
-from tfray.estimator.export_outputs import ExportOutput, PredictOutput, RegressionOutput
+from tfray.estimator.export_outputs import ExportOutput, RegressionOutput
 from tfray.estimator.heads import Head, HeadLoss
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
@@ -101,13 +101,8 @@ class BinaryClassHead(Head):
 
     def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         """See `Head.export_outputs`."""
-        classes = heads.classification_of(predictions["probabilities"], 2, self._vocabulary)
-        return {
-            heads.DEFAULT_SERVING: classes,
-            heads.CLASSIFICATION: classes,
-            heads.REGRESSION: RegressionOutput(predictions["logistic"]),
-            heads.PREDICT: PredictOutput(predictions),
-        }
+        found = heads.classified(predictions, 2, self._vocabulary)
+        return {**found, heads.REGRESSION: RegressionOutput(predictions["logistic"])}
 
 
 class MultiClassHead(Head):
@@ -181,12 +176,7 @@ class MultiClassHead(Head):
 
     def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         """See `Head.export_outputs`."""
-        classes = heads.classification_of(predictions["probabilities"], self._logits_dimension, self._vocabulary)
-        return {
-            heads.DEFAULT_SERVING: classes,
-            heads.CLASSIFICATION: classes,
-            heads.PREDICT: PredictOutput(predictions),
-        }
+        return heads.classified(predictions, self._logits_dimension, self._vocabulary)
 
 
 class MultiLabelHead(Head):
@@ -280,12 +270,7 @@ class MultiLabelHead(Head):
 
     def export_outputs(self, predictions: Mapping[Any, Tensor]) -> dict[str, ExportOutput]:
         """See `Head.export_outputs`."""
-        classes = heads.classification_of(predictions["probabilities"], self._logits_dimension, self._vocabulary)
-        return {
-            heads.DEFAULT_SERVING: classes,
-            heads.CLASSIFICATION: classes,
-            heads.PREDICT: PredictOutput(predictions),
-        }
+        return heads.classified(predictions, self._logits_dimension, self._vocabulary)
 
 
 def classifier_head(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tfray.estimator.export_outputs import ClassificationOutput, ExportOutput
+from tfray.estimator.export_outputs import ClassificationOutput, ExportOutput, PredictOutput
 from tfray.estimator.spec import EstimatorSpec, ModeKeys
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
@@ -365,9 +365,14 @@ def all_classes(scores: Tensor, count: int, vocabulary: tuple[Any, ...] | None) 
     return array_ops.tile(numbers, tiles), array_ops.tile(names, tiles)
 
 
-def classification_of(scores: Tensor, count: int, vocabulary: tuple[Any, ...] | None) -> ClassificationOutput:
-    """The scores of all classes, with their names."""
-    return ClassificationOutput(scores, all_classes(scores, count, vocabulary)[1])
+def classified(
+    predictions: Mapping[Any, Tensor], count: int, vocabulary: tuple[Any, ...] | None
+) -> dict[str, ExportOutput]:
+    """What a classifier exports: the scores of all classes with their names, and all predictions."""
+    classes = ClassificationOutput(
+        predictions["probabilities"], all_classes(predictions["probabilities"], count, vocabulary)[1]
+    )
+    return {DEFAULT_SERVING: classes, CLASSIFICATION: classes, PREDICT: PredictOutput(predictions)}
 
 
 def only(found: dict[str, Tensor], keys: Sequence[str] | None) -> dict[Any, Tensor]:

@@ -73,8 +73,7 @@ def _write(body: Body, op: Operation, function: Composition) -> None:
     kinds = [tensor.dtype for tensor in outputs]
     there = "Identity" if len(outputs) == 1 else "IdentityN"
     attrs: dict[str, Any] = {"T": kinds[0] if len(outputs) == 1 else kinds}
-    made = body.node(op, there, texts, attrs)
-    body.give(op, there, attrs)
+    made = body.made(op, there, texts, **attrs)
     body.keep(op, made)
 
 

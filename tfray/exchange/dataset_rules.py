@@ -162,8 +162,7 @@ def _write_next(body: Body, op: Operation) -> None:
     if len(op.inputs) > 1:
         raise UnimplementedError(f"{op.name!r} begins with a dataset, which TensorFlow's does not")
     attrs = {key: op.attrs[key] for key in ("output_types", "output_shapes")}
-    body.node(op, op.type, [body.text(op.inputs[0])], attrs)
-    body.give(op, op.type, attrs)
+    body.made(op, op.type, [body.text(op.inputs[0])], **attrs)
 
 
 # -- datasets that are left out ------------------------------------------------------------------------

@@ -45,6 +45,9 @@ class Body(Protocol):
     def give(self, op: Operation, there: str, attrs: Mapping[str, Any], outputs: Sequence[int] | None = None) -> None:
         """Let the node of an operation's name give the operation's outputs."""
 
+    def made(self, op: Operation, there: str, inputs: Sequence[str], /, **attrs: Any) -> NodeDef:
+        """Add the node of an operation's name, which gives the operation's outputs."""
+
     def add_part(self, op: Operation) -> None:
         """Add an operation of TensorFlow's. Raises `UnimplementedError` for one that only tfray has."""
 

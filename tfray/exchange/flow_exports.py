@@ -8,7 +8,6 @@ list grows here, it is made longer there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tfray.errors import UnimplementedError
 from tfray.exchange.element_types import element_type, type_there
@@ -19,13 +18,6 @@ from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.region import Region
 from tfray.framework.tensor_shape import TensorShape
-
-
-def _made(body: Body, op: Operation, there: str, inputs: Sequence[str], **attrs: Any) -> None:
-    """Add the node of an operation's name, which gives the operation's outputs."""
-    body.node(op, there, inputs, attrs)
-    body.give(op, there, attrs)
-
 
 # -- branches and loops --------------------------------------------------------------------------------
 
@@ -90,12 +82,12 @@ def _cond(body: Body, op: Operation) -> None:
         "then_branch": branches[0],
         "else_branch": branches[1],
     }
-    _made(body, op, "If", [body.text(tensor) for tensor in op.inputs], **attrs)
+    body.made(op, "If", [body.text(tensor) for tensor in op.inputs], **attrs)
 
 
 @export("NoValue")
 def _no_value(body: Body, op: Operation) -> None:
-    _made(body, op, "FakeParam", [], dtype=type_there(op.outputs[0]), shape=TensorShape(None))
+    body.made(op, "FakeParam", [], dtype=type_there(op.outputs[0]), shape=TensorShape(None))
 
 
 @export("While")
@@ -147,17 +139,17 @@ def _while(body: Body, op: Operation) -> None:
 
 @export("StackV2")
 def _stack(body: Body, op: Operation) -> None:
-    _made(body, op, "StackV2", [body.text(op.inputs[0])], elem_type=element_type(op.outputs[0]))
+    body.made(op, "StackV2", [body.text(op.inputs[0])], elem_type=element_type(op.outputs[0]))
 
 
 @export("StackPushV2")
 def _push_on_stack(body: Body, op: Operation) -> None:
-    _made(body, op, "StackPushV2", [body.text(tensor) for tensor in op.inputs], T=type_there(op.outputs[0]))
+    body.made(op, "StackPushV2", [body.text(tensor) for tensor in op.inputs], T=type_there(op.outputs[0]))
 
 
 @export("StackPopV2")
 def _pop_off_stack(body: Body, op: Operation) -> None:
-    _made(body, op, "StackPopV2", [body.text(op.inputs[0])], elem_type=type_there(op.outputs[0]))
+    body.made(op, "StackPopV2", [body.text(op.inputs[0])], elem_type=type_there(op.outputs[0]))
 
 
 # -- lists ---------------------------------------------------------------------------------------------
@@ -218,53 +210,48 @@ def _long(body: Body, op: Operation, numbers: str) -> str:
 @export("TensorArray")
 def _tensor_array(body: Body, op: Operation) -> None:
     inputs = [body.constant(op, "element_shape", -1), body.text(op.inputs[0])]
-    _made(body, op, "TensorListReserve", inputs, element_dtype=element_type(op.outputs[0]), shape_type=dtypes.int32)
+    body.made(op, "TensorListReserve", inputs, element_dtype=element_type(op.outputs[0]), shape_type=dtypes.int32)
 
 
 @export("TensorArrayIdentity")
 def _identity(body: Body, op: Operation) -> None:
-    _made(body, op, "Identity", [body.text(op.inputs[0])], T=type_there(op.outputs[0]))
+    body.made(op, "Identity", [body.text(op.inputs[0])], T=type_there(op.outputs[0]))
 
 
 @export("TensorArraySize")
 def _size(body: Body, op: Operation) -> None:
-    _made(body, op, "TensorListLength", [body.text(op.inputs[0])])
+    body.made(op, "TensorListLength", [body.text(op.inputs[0])])
 
 
 @export("TensorArrayResize")
 def _resize(body: Body, op: Operation) -> None:
-    _made(body, op, "TensorListResize", [body.text(tensor) for tensor in op.inputs])
+    body.made(op, "TensorListResize", [body.text(tensor) for tensor in op.inputs])
 
 
 @export("TensorArrayWrite", "TensorArrayReplace")
 def _write(body: Body, op: Operation) -> None:
     attrs = {"element_dtype": op.inputs[2].dtype, "resize_if_index_out_of_bounds": op.attrs["dynamic"]}
-    _made(body, op, "TensorListSetItem", [body.text(tensor) for tensor in op.inputs], **attrs)
+    body.made(op, "TensorListSetItem", [body.text(tensor) for tensor in op.inputs], **attrs)
 
 
-@export("TensorArrayRead")
+@export("TensorArrayRead", "TensorArrayGather")
 def _read(body: Body, op: Operation) -> None:
     inputs = [*map(body.text, op.inputs), _shape(body, op, op.attrs["element_shape"])]
-    _made(body, op, "TensorListGetItem", inputs, element_dtype=op.outputs[0].dtype)
+    there = "TensorListGetItem" if op.type == "TensorArrayRead" else "TensorListGather"
+    body.made(op, there, inputs, element_dtype=op.outputs[0].dtype)
 
 
 @export("TensorArrayPop")
 def _pop(body: Body, op: Operation) -> None:
     inputs = [body.text(op.inputs[0]), _shape(body, op, op.attrs["element_shape"])]
-    _made(body, op, "TensorListPopBack", inputs, element_dtype=op.outputs[1].dtype)
-
-
-@export("TensorArrayGather")
-def _gather(body: Body, op: Operation) -> None:
-    inputs = [*map(body.text, op.inputs), _shape(body, op, op.attrs["element_shape"])]
-    _made(body, op, "TensorListGather", inputs, element_dtype=op.outputs[0].dtype)
+    body.made(op, "TensorListPopBack", inputs, element_dtype=op.outputs[1].dtype)
 
 
 @export("TensorArrayScatter")
 def _scatter(body: Body, op: Operation) -> None:
     flow, indices, value = map(body.text, op.inputs)
     attrs = {"element_dtype": op.inputs[2].dtype}
-    _made(body, op, "TensorListScatterIntoExistingList", [flow, value, indices], **attrs)
+    body.made(op, "TensorListScatterIntoExistingList", [flow, value, indices], **attrs)
 
 
 def _concatenated(body: Body, op: Operation, flow: str, shape: str, lengths: str) -> None:
@@ -289,7 +276,7 @@ def _split(body: Body, op: Operation) -> None:
     inputs = [value, body.constant(op, "element_shape", -1), _long(body, op, lengths)]
     parts = body.part(op, "parts", "TensorListSplit", inputs, **attrs)
     longer = _largest(body, op, _length(body, op, flow), _length(body, op, parts))
-    _made(body, op, "TensorListResize", [parts, longer])
+    body.made(op, "TensorListResize", [parts, longer])
 
 
 # -- gradients of lists --------------------------------------------------------------------------------
@@ -303,7 +290,7 @@ def _accumulate(body: Body, op: Operation) -> None:
     inputs = [longer, index, _shape_of(body, op, value, dtype)]
     found = body.part(op, "element", "TensorListGetItem", inputs, element_dtype=dtype)
     total = body.part(op, "total", "AddV2", [found, value], T=dtype)
-    _made(body, op, "TensorListSetItem", [longer, index, total], element_dtype=dtype)
+    body.made(op, "TensorListSetItem", [longer, index, total], element_dtype=dtype)
 
 
 @export("TensorArrayAccumulateRows")
@@ -315,7 +302,7 @@ def _accumulate_rows(body: Body, op: Operation) -> None:
     rows = body.part(op, "rows", "UnsortedSegmentSum", [value, indices, _length(body, op, longer)], **attrs)
     shape, attrs = body.constant(op, "element_shape", -1), {"element_dtype": dtype, "shape_type": dtypes.int32}
     added = body.part(op, "added", "TensorListFromTensor", [rows, shape], **attrs)
-    _made(body, op, "AddN", [longer, added], T=dtypes.variant, N=2)
+    body.made(op, "AddN", [longer, added], T=dtypes.variant, N=2)
 
 
 def _number(op: Operation, dtype: DType) -> DType:
@@ -332,21 +319,21 @@ def _sum(body: Body, op: Operation) -> None:
     total, *terms = (body.part(op, "term", "TensorListResize", [flow, longest]) for flow in flows)
     for term in terms:  # two at a time: TensorFlow fails where it knows the elements' shapes of some of three
         total = body.part(op, "sum", "AddN", [total, term], T=dtypes.variant, N=2)
-    _made(body, op, "Identity", [total], T=dtypes.variant)
+    body.made(op, "Identity", [total], T=dtypes.variant)
 
 
 @export("TensorArrayReadOrZeros")
 def _read_or_zeros(body: Body, op: Operation) -> None:
     flow, index, shape = map(body.text, op.inputs)
     longer = _lengthened(body, op, flow, _plus_one(body, op, index))
-    _made(body, op, "TensorListGetItem", [longer, index, shape], element_dtype=op.outputs[0].dtype)
+    body.made(op, "TensorListGetItem", [longer, index, shape], element_dtype=op.outputs[0].dtype)
 
 
 @export("TensorArrayGatherOrZeros")
 def _gather_or_zeros(body: Body, op: Operation) -> None:
     flow, indices, shape = map(body.text, op.inputs)
     longer = _lengthened(body, op, flow, _end(body, op, indices))
-    _made(body, op, "TensorListGather", [longer, indices, shape], element_dtype=op.outputs[0].dtype)
+    body.made(op, "TensorListGather", [longer, indices, shape], element_dtype=op.outputs[0].dtype)
 
 
 @export("TensorArrayConcatOrZeros")
@@ -370,7 +357,7 @@ def _read_like(body: Body, op: Operation) -> None:
     if prefix:
         sizes = _joined(body, op, prefix[0], sizes)
     as_long = body.part(op, "as_long", "TensorListResize", [flow, _length(body, op, like)])
-    _made(body, op, there, [as_long, where, sizes], element_dtype=dtype)
+    body.made(op, there, [as_long, where, sizes], element_dtype=dtype)
 
 
 @export("TensorArrayConcatLike")
@@ -404,4 +391,4 @@ def _product_of_stacks(body: Body, op: Operation) -> None:
         shape = _joined(body, op, body.constant(op, "any_length", [-1]), width)
         no_lengths = body.constant(op, "no_lengths", [], dtypes.int64)
         joined.append(body.part(op, "rows", "TensorListConcatV2", [stack, shape, no_lengths], **attrs))
-    _made(body, op, "MatMul", joined, T=dtype, transpose_a=True)
+    body.made(op, "MatMul", joined, T=dtype, transpose_a=True)

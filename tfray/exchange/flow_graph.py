@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
 from tfray.exchange.op_table import TensorFlowOp, function_as_op, operation_type
+from tfray.framework.plain_graph import free_name
 
 SWITCHES: Final = frozenset({"Switch", "RefSwitch"})
 MERGES: Final = frozenset({"Merge", "RefMerge"})
@@ -111,10 +112,7 @@ class Workshop:
 
     def unique_name(self, name: str) -> str:
         """`name`, or with a number behind it: one that no operation and no function has."""
-        number, found = 0, name
-        while found in self._names:
-            number += 1
-            found = f"{name}_{number}"
+        found = free_name(name, self._names)
         self._names.add(found)
         return found
 

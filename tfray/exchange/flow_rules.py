@@ -298,12 +298,13 @@ def _resize_list(node: Node) -> Sequence[Imported]:
     return [node.make("TensorArrayResize", node.inputs).outputs[0]]
 
 
-@rule("TensorListGetItem")
-def _get_item(node: Node) -> Sequence[Imported]:
+@rule("TensorListGetItem", "TensorListGather")
+def _get_items(node: Node) -> Sequence[Imported]:
+    here = "TensorArrayRead" if node.op == "TensorListGetItem" else "TensorArrayGather"
     shape, dtype = _element_shape(node), node.attrs["element_dtype"]
     if node.constant("element_shape") is None and dtype.is_differentiable:
-        return [node.make("TensorArrayReadOrZeros", node.inputs, dtype=dtype).outputs[0]]
-    return [node.make("TensorArrayRead", node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
+        return [node.make(f"{here}OrZeros", node.inputs, dtype=dtype).outputs[0]]
+    return [node.make(here, node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
 
 
 @rule("TensorListStack")
@@ -312,14 +313,6 @@ def _stack_list(node: Node) -> Sequence[Imported]:
     shape, dtype = _element_shape(node), node.attrs["element_dtype"]
     inputs = [flow, _all_indices(node, flow)]
     return [node.make("TensorArrayGather", inputs, dtype=dtype, element_shape=shape).outputs[0]]
-
-
-@rule("TensorListGather")
-def _gather_list(node: Node) -> Sequence[Imported]:
-    shape, dtype = _element_shape(node), node.attrs["element_dtype"]
-    if node.constant("element_shape") is None and dtype.is_differentiable:
-        return [node.make("TensorArrayGatherOrZeros", node.inputs, dtype=dtype).outputs[0]]
-    return [node.make("TensorArrayGather", node.inputs[:2], dtype=dtype, element_shape=shape).outputs[0]]
 
 
 @rule("TensorListConcatV2")

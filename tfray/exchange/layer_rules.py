@@ -361,15 +361,13 @@ def _write_boxes(body: Body, op: Operation) -> None:
     if op.inputs[2].shape.num_elements() != 0:
         _give(body, op, op.inputs, attrs)
         return
-    body.node(op, "DrawBoundingBoxes", [body.text(tensor) for tensor in op.inputs[:2]], attrs)
-    body.give(op, "DrawBoundingBoxes", attrs)
+    body.made(op, "DrawBoundingBoxes", [body.text(tensor) for tensor in op.inputs[:2]], **attrs)
 
 
 @export("ExtractGlimpse")
 def _write_glimpse(body: Body, op: Operation) -> None:
     attrs = {key: op.attrs[key] for key in ("centered", "normalized", "uniform_noise")}
-    body.node(op, "ExtractGlimpse", [body.text(tensor) for tensor in op.inputs], attrs)
-    body.give(op, "ExtractGlimpse", attrs)
+    body.made(op, "ExtractGlimpse", [body.text(tensor) for tensor in op.inputs], **attrs)
 
 
 @export("EncodeJpeg")
@@ -383,8 +381,7 @@ def _write_jpeg(body: Body, op: Operation) -> None:
         return
     if attrs != {"format": "", "progressive": False, "optimize_size": False, "chroma_downsampling": True}:
         raise UnimplementedError(f"{op.name!r}: TensorFlow knows only defaults where the quality is a tensor")
-    body.node(op, "EncodeJpegVariableQuality", [body.text(image), body.text(quality)], {})
-    body.give(op, "EncodeJpegVariableQuality", {})
+    body.made(op, "EncodeJpegVariableQuality", [body.text(image), body.text(quality)])
 
 
 @export("ResizeBilinearGrad", "ResizeBicubicGrad")
@@ -411,8 +408,7 @@ def _write_resize_gradient(body: Body, op: Operation) -> None:
     zero = body.constant(op, "zero", 0, kind)
     image = body.part(op, "image", "Fill", [shape, zero], T=kind, index_type=dtypes.int32)
     attrs = {key: op.attrs[key] for key in ("align_corners", "half_pixel_centers")} | {"T": kind}
-    made = body.node(op, op.type, [body.text(d_output), image], attrs)
-    body.give(op, op.type, attrs)
+    made = body.made(op, op.type, [body.text(d_output), image], **attrs)
     body.keep(op, made)
 
 
@@ -435,15 +431,13 @@ def _write_search(body: Body, op: Operation) -> None:
     values = body.text(op.inputs[1])
     shape = body.part(op, "shape", "Shape", [values], T=kind, out_type=dtypes.int32)
     attrs = {"T": found, "Tshape": dtypes.int32}
-    made = body.node(op, "Reshape", [places, shape], attrs)
-    body.give(op, "Reshape", attrs)
+    made = body.made(op, "Reshape", [places, shape], **attrs)
     body.keep(op, made)
 
 
 def _give(body: Body, op: Operation, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> None:
     """Write an operation of the same type. What it is given beyond TensorFlow's is kept."""
-    made = body.node(op, op.type, [body.text(tensor) for tensor in inputs], attrs)
-    body.give(op, op.type, attrs)
+    made = body.made(op, op.type, [body.text(tensor) for tensor in inputs], **attrs)
     if len(inputs) != len(op.inputs):
         body.keep(op, made)
 

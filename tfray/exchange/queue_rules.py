@@ -40,8 +40,7 @@ def _priority_queue(node: Node) -> Sequence[Imported]:
 def _write_priority_queue(body: Body, op: Operation) -> None:
     attrs = {key: op.attrs[key] for key in ("capacity", "container", "shared_name")}
     attrs |= {key: list(op.attrs[key])[1:] for key in ("component_types", "shapes")}
-    body.node(op, "PriorityQueueV2", [], attrs)
-    body.give(op, "PriorityQueueV2", attrs)
+    body.made(op, "PriorityQueueV2", [], **attrs)
 
 
 @rule(*TAKEN, *(f"{name}V2" for name in TAKEN))
@@ -60,8 +59,7 @@ def _take(body: Body, op: Operation) -> None:
 
 def _give(body: Body, op: Operation, there: str, attrs: dict[str, Any]) -> None:
     """Write an operation that has the same inputs and outputs there."""
-    body.node(op, there, [body.text(tensor) for tensor in op.inputs], attrs)
-    body.give(op, there, attrs)
+    body.made(op, there, [body.text(tensor) for tensor in op.inputs], **attrs)
 
 
 @rule("BarrierTakeMany")
@@ -190,8 +188,7 @@ def _use_of_area(body: Body, op: Operation) -> None:
     there = _theirs(prefix, use)
     if prefix and use == "Stage":
         attrs["fake_dtypes"] = [tensor.dtype for tensor in op.inputs[2:]]
-    made = body.node(op, there, inputs, attrs)
-    body.give(op, there, attrs)
+    made = body.made(op, there, inputs, **attrs)
     body.keep(op, made)
 
 

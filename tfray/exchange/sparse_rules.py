@@ -133,8 +133,7 @@ def _write_cross(body: Body, op: Operation) -> None:
         "out_type": op.outputs[1].dtype,
         "internal_type": dtypes.int64 if hashed else dtypes.string,
     }
-    body.node(op, op.type, [body.text(tensor) for tensor in op.inputs], attrs)
-    body.give(op, op.type, attrs)
+    body.made(op, op.type, [body.text(tensor) for tensor in op.inputs], **attrs)
 
 
 @rule("DeserializeSparse", "DeserializeManySparse")
@@ -149,8 +148,7 @@ def _deserialize(node: Node) -> Sequence[Imported]:
 @export("DeserializeSparse")
 def _write_deserialize(body: Body, op: Operation) -> None:
     attrs = {"dtype": op.outputs[1].dtype, "Tserialized": op.inputs[0].dtype}
-    body.node(op, op.type, [body.text(op.inputs[0])], attrs)
-    body.give(op, op.type, attrs)
+    body.made(op, op.type, [body.text(op.inputs[0])], **attrs)
 
 
 # -- elements ------------------------------------------------------------------------------------------

@@ -27,8 +27,7 @@ def _contents(node: Node) -> Sequence[Imported]:
 @export("LookupTableExport")
 def _export_contents(body: Body, op: Operation) -> None:
     attrs = {"Tkeys": op.outputs[0].dtype, "Tvalues": op.outputs[1].dtype}
-    body.node(op, "LookupTableExportV2", [body.text(op.inputs[0])], attrs)
-    body.give(op, "LookupTableExportV2", attrs)
+    body.made(op, "LookupTableExportV2", [body.text(op.inputs[0])], **attrs)
 
 
 @rule("LookupTableImport", "LookupTableImportV2")

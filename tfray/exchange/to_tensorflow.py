@@ -37,6 +37,7 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.op_def import OpDef, lookup, registered_ops, variant_name
+from tfray.framework.plain_graph import free_name
 from tfray.framework.tensor_operators import in_order
 from tfray.ops.arrays.slice_ops import key_items
 
@@ -270,6 +271,12 @@ class Body:
             place = index if outputs is None else outputs.index(index)
             self.texts[tensor] = self.named(op.name, there, place, attrs)
 
+    def made(self, op: Operation, there: str, inputs: Sequence[str], /, **attrs: Any) -> NodeDef:
+        """Add the node of an operation's name, which gives the operation's outputs."""
+        node = self.node(op, there, inputs, attrs)
+        self.give(op, there, attrs)
+        return node
+
     # -- by rule -----------------------------------------------------------------------------------
 
     def by_rule(self, op: Operation) -> None:
@@ -295,10 +302,7 @@ class Body:
 
     def _free(self, wanted: str) -> str:
         """A name that no other node has."""
-        name, count = wanted, 0
-        while name in self.taken:
-            count += 1
-            name = f"{wanted}_{count}"
+        name = free_name(wanted, self.taken)
         self.taken.add(name)
         return name
 
@@ -359,15 +363,13 @@ def _attrs(
 @export("Const")
 def _const(body: Body, op: Operation) -> None:
     attrs = {"value": op.attrs["value"], "dtype": op.attrs["dtype"]}
-    body.node(op, "Const", [], attrs)
-    body.give(op, "Const", attrs)
+    body.made(op, "Const", [], **attrs)
 
 
 @export("Variable")
 def _variable(body: Body, op: Operation) -> None:
     attrs = {key: op.attrs[key] for key in ("dtype", "shape")} | {"shared_name": op.attrs["shared_name"] or op.name}
-    body.node(op, "VarHandleOp", [], attrs)
-    body.give(op, "VarHandleOp", attrs)
+    body.made(op, "VarHandleOp", [], **attrs)
 
 
 @export("Assign")
@@ -386,15 +388,13 @@ def _sparse_segments(body: Body, op: Operation) -> None:
     else:
         there, texts = f"{op.type}WithNumSegments", [*inputs, number]
         attrs = dtype_of | {"Tnumsegments": number.dtype}
-    body.node(op, there, [body.text(tensor) for tensor in texts], attrs)
-    body.give(op, there, attrs)
+    body.made(op, there, [body.text(tensor) for tensor in texts], **attrs)
 
 
 @export("DynamicStitch")
 def _stitch(body: Body, op: Operation) -> None:
     attrs = {"N": len(op.inputs) // 2, "T": op.outputs[0].dtype}
-    body.node(op, "DynamicStitch", [body.text(tensor) for tensor in op.inputs], attrs)
-    body.give(op, "DynamicStitch", attrs)
+    body.made(op, "DynamicStitch", [body.text(tensor) for tensor in op.inputs], **attrs)
 
 
 @export("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
@@ -405,8 +405,7 @@ def _conv3d(body: Body, op: Operation) -> None:
         attrs[key] = [1, *sizes, 1] if attrs["data_format"] == "NDHWC" else [1, 1, *sizes]
     if op.type == "Conv3DBackpropInputV2":
         attrs["Tshape"] = op.inputs[0].dtype
-    body.node(op, op.type, [body.text(tensor) for tensor in op.inputs], attrs)
-    body.give(op, op.type, attrs)
+    body.made(op, op.type, [body.text(tensor) for tensor in op.inputs], **attrs)
 
 
 @export("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
@@ -416,13 +415,11 @@ def _random(body: Body, op: Operation) -> None:
     scale = high - low if op.type == "RandomUniform" else high
     attrs = {"T": op.inputs[0].dtype, "dtype": dtype, "seed": op.attrs["seed"], "seed2": op.attrs["seed2"]}
     if (low, scale) == (0.0, 1.0):
-        body.node(op, op.type, [body.text(op.inputs[0])], attrs)
-        body.give(op, op.type, attrs)
+        body.made(op, op.type, [body.text(op.inputs[0])], **attrs)
         return
     drawn = body.part(op, op.type, op.type, [body.text(op.inputs[0])], **attrs)
     scaled = body.part(op, "scaled", "Mul", [drawn, body.constant(op, "scale", scale, dtype)], T=dtype)
-    body.node(op, "AddV2", [scaled, body.constant(op, "low", low, dtype)], {"T": dtype})
-    body.give(op, "AddV2", {})
+    body.made(op, "AddV2", [scaled, body.constant(op, "low", low, dtype)], T=dtype)
 
 
 @export("StridedSlice", "StridedSliceGrad", "StridedSliceAssign")
@@ -457,8 +454,7 @@ def _strided_slice(body: Body, op: Operation) -> None:
         inputs = [body.text(op.inputs[0]), *vectors]
     else:
         inputs = [body.text(op.inputs[1]), *vectors, body.text(op.inputs[0])]
-    body.node(op, op.type, inputs, attrs)
-    body.give(op, op.type, attrs)
+    body.made(op, op.type, inputs, **attrs)
 
 
 def _vector(body: Body, op: Operation, name: str, values: Sequence[Any], dtype: DType) -> str:
@@ -483,8 +479,7 @@ def _as_string(body: Body, op: Operation) -> None:
     fill, width, _, precision, kind = _FORMAT.fullmatch(op.attrs["format"]).groups()  # type: ignore[union-attr]
     attrs = {"T": op.inputs[0].dtype, "fill": fill, "scientific": kind == "e", "shortest": kind == "g"}
     attrs |= {"width": int(width or -1), "precision": int(precision or -1)}
-    body.node(op, "AsString", [body.text(op.inputs[0])], attrs)
-    body.give(op, "AsString", attrs)
+    body.made(op, "AsString", [body.text(op.inputs[0])], **attrs)
 
 
 _FORMAT: Final = re.compile(r"%([ 0+-]?)([0-9]*)(\.([0-9]+))?([defgs])")

@@ -204,10 +204,7 @@ class _Sink:
         return len(header), checksum(header)
 
     def _put(self, rest: memoryview) -> None:
-        self.written += len(rest)
-        while rest:  # the system writes at most 2 GB in one call
-            count = self._file.write(rest)
-            rest = rest[len(rest) if count is None else count :]
+        self.written += direct_file.write_all(self._file, rest)
 
     def tell(self) -> int:
         return self.written + len(self._header)

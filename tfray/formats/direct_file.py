@@ -36,6 +36,16 @@ def open_new(path: str) -> BinaryIO | DirectFile:
         return DirectFile(inner)
 
 
+def write_all(file: BinaryIO | DirectFile, data: Any) -> int:
+    """Write all of the bytes of `data`: the system writes at most 2 GB in one call. Returns how many these are."""
+    rest = memoryview(data)
+    length = len(rest)
+    while rest:
+        count = file.write(rest)
+        rest = rest[len(rest) if count is None else count :]
+    return length
+
+
 class DirectFile:
     """A new file, written from its beginning to its end. Use it in a ``with`` block, after which it is on the disk.
 

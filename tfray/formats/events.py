@@ -6,7 +6,6 @@ import os
 import platform
 import time
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any, ClassVar, Final
 
 from tfray.errors import DataLossError
@@ -164,7 +163,7 @@ class Event(Message):
     )
 
 
-class EventFile:
+class EventFile(files.Closing):
     """An event file being written.
 
     Args:
@@ -192,14 +191,6 @@ class EventFile:
     def close(self) -> None:
         """Finish the file."""
         self._records.close()
-
-    def __enter__(self) -> EventFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _free_path(folder: str, suffix: str, prefix: str) -> str:

@@ -12,10 +12,12 @@ import io
 import os
 import re
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Any, BinaryIO, Final, NamedTuple, Protocol, cast
+from types import TracebackType
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol, Self, cast
 
 from tfray.errors import (
     AlreadyExistsError,
@@ -37,6 +39,22 @@ CHUNK_BYTES: Final = 1 << 20
 _WILDCARDS: Final = r"[*?\[]"
 _SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]+://"
 _TEMPORARY: Final = r"(?s)(.+)\.tfray-tmp-[0-9a-f]{12}"
+
+
+class Closing(ABC):
+    """What a ``with`` block closes at its end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class FileStatistics(NamedTuple):

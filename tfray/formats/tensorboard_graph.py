@@ -13,10 +13,10 @@ import numpy as np
 
 from tfray.formats.graph_proto import AttrList, AttrValue, GraphDef, NodeDef
 from tfray.formats.step_stats import RunMetadata
-from tfray.formats.tensor_proto import TensorShapeDim, TensorShapeProto, make_tensor_proto
+from tfray.formats.tensor_proto import make_tensor_proto
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Graph
-from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion
+from tfray.framework.plain_graph import PlainGraph, PlainNode, PlainRegion, free_name
 from tfray.framework.tensor_shape import TensorShape
 
 MAX_CONSTANT_BYTES: Final = 1024
@@ -75,14 +75,14 @@ class _Drawing:
                     drawn.attr[name].CopyFrom(attr)
             drawn.input.extend(_ordered([*inputs, *returned]))
             if node.shapes:
-                drawn.attr["_output_shapes"].list.shape.extend([_shape(shape) for shape in node.shapes])
+                drawn.attr["_output_shapes"].list.shape.extend([shape.as_proto() for shape in node.shapes])
             yield drawn
 
     def _region(
         self, owner: str, region: str, content: PlainRegion, inputs: list[str], passed: int, returned: list[str]
     ) -> Iterator[NodeDef]:
         """The nodes of a region, to whose last inputs the last `passed` of `inputs` go; adds to `returned`."""
-        scope = self._scope_for(f"{owner}/{region}")
+        scope = free_name(f"{owner}/{region}", self._taken)
         renamed = {node.name: self._name_for(node.name, owner, scope) for node in content.node}
         self.names |= renamed
         inner = [renamed[name.partition(":")[0]] for name in content.inputs[len(content.inputs) - passed :]]
@@ -94,23 +94,12 @@ class _Drawing:
             yield node
         returned += [_renamed_input(text, renamed) for text in content.outputs]
 
-    def _scope_for(self, wanted: str) -> str:
-        """A scope in which the graph has no operation of its own."""
-        scope, number = wanted, 0
-        while scope in self._taken:
-            number += 1
-            scope = f"{wanted}_{number}"
-        return scope
-
     def _name_for(self, name: str, owner: str, scope: str) -> str:
         """The name of a region's operation below its scope."""
         # The owner of a region within a region has been renamed: the last part of its scope tells what to cut off.
         head, found, rest = name.partition(f"{owner.rpartition('/')[2]}/")
         wanted = f"{scope}/{rest if found and (not head or head.endswith('/')) else name}"
-        unique, number = wanted, 0
-        while unique in self._taken:
-            number += 1
-            unique = f"{wanted}_{number}"
+        unique = free_name(wanted, self._taken)
         self._taken.add(unique)
         return unique
 
@@ -161,7 +150,7 @@ def _encoded(kind: str, value: Any) -> Any:
         return value.as_datatype_enum
     if kind == "b":
         return bool(value)
-    return _shape(value) if kind == "shape" else value
+    return value.as_proto() if kind == "shape" else value
 
 
 def _list_value(values: Any) -> AttrValue | None:
@@ -179,9 +168,3 @@ def _array_value(array: np.ndarray[Any, Any]) -> AttrValue:
     if size > MAX_CONSTANT_BYTES:
         return AttrValue(s=f"{array.dtype} of shape {list(array.shape)}, {size} bytes".encode())
     return AttrValue(tensor=make_tensor_proto(array))
-
-
-def _shape(shape: TensorShape) -> TensorShapeProto:
-    if shape.rank is None:
-        return TensorShapeProto(unknown_rank=True)
-    return TensorShapeProto(dim=[TensorShapeDim(size=-1 if size is None else size) for size in shape.sizes])

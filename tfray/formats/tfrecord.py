@@ -12,7 +12,6 @@ import struct
 import zlib
 from collections.abc import Iterator
 from itertools import chain
-from types import TracebackType
 from typing import Any, BinaryIO, ClassVar, Final, cast
 
 import numpy as np
@@ -114,7 +113,7 @@ def _masked(checksums: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 # -- writing -------------------------------------------------------------------------------------------
 
 
-class TFRecordWriter:
+class TFRecordWriter(files.Closing):
     """Writes a TFRecord file, also in a ``with`` block.
 
     Args:
@@ -167,14 +166,6 @@ class TFRecordWriter:
         with files.failures_of(self._path):
             self._file.close()
             self._raw.close()
-
-    def __enter__(self) -> TFRecordWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _ZlibWriter:

@@ -39,7 +39,7 @@ from typing import (
 
 import numpy as np
 
-from tfray.errors import ArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,17 @@ def abbreviated(value: Any) -> str:
     """A value as a message shows it."""
     shown = repr(value)
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}... (a {type(value).__name__})"
+
+
+def by_either_name(op: str, **spellings: Any) -> Any:
+    """The value of an argument under its name and its old name; None where it has none under either.
+
+    Raises `InvalidArgumentError` where it has one under both.
+    """
+    (name, value), (old_name, old_value) = spellings.items()
+    if value is not None and old_value is not None:
+        raise InvalidArgumentError(f"{op}: give {name} or {old_name} (its old name), not both")
+    return old_value if value is None else value
 
 
 def checked(target: _Target) -> _Target:

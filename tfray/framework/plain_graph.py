@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import importlib
+import itertools
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -47,6 +48,12 @@ def drawn(graph: Any) -> str | None:
 def messages() -> Any:
     """That module. It stands above this one, and is loaded when it is needed."""
     return importlib.import_module(_messages)
+
+
+def free_name(wanted: str, taken: Container[str]) -> str:
+    """`wanted`, or with the first number behind it under which it is not taken."""
+    numbered = (f"{wanted}_{number}" for number in itertools.count(1))
+    return next(name for name in itertools.chain([wanted], numbered) if name not in taken)
 
 
 @dataclass

@@ -40,6 +40,13 @@ def scalar(op: Operation) -> Sequence[TensorShape]:
     return [SCALAR] * len(op.outputs)
 
 
+def scalar_of_scalars(op: Operation) -> Sequence[TensorShape]:
+    """Every input and every output is a scalar."""
+    for tensor in op.inputs:
+        tensor.shape.assert_has_rank(0)
+    return scalar(op)
+
+
 def unknown(op: Operation) -> Sequence[TensorShape]:
     """Nothing is known of any output."""
     return [UNKNOWN] * len(op.outputs)

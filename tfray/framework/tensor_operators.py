@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.device_spec import DeviceSpec, canonical_name
 from tfray.framework.tensor_shape import TensorShape
+from tfray.framework.traversal import topological_order
 
 ResultT = TypeVar("ResultT")
 
@@ -170,22 +170,8 @@ def in_order(graph: Any) -> list[Any]:
     Raises:
         InvalidArgumentError: Some need one another.
     """
-    if not graph.extra(REWIRED, list):
-        return list(graph.get_operations())
-    done: dict[Any, None] = {}
-    entered: set[Any] = set()
-    for first in graph.get_operations():
-        waiting = [first]
-        while waiting:
-            op = waiting[-1]
-            needed = [each for each in (*(tensor.op for tensor in op.inputs), *op.control_inputs) if each not in done]
-            entered.add(op)
-            if any(each in entered for each in needed):
-                raise InvalidArgumentError(f"operation {op.name!r} needs itself, by way of others")
-            waiting += needed
-            if not needed:
-                done[waiting.pop()] = None
-    return list(done)
+    ops: list[Any] = graph.get_operations()
+    return topological_order(ops) if graph.extra(REWIRED, list) else ops
 
 
 class TensorInnerNames:

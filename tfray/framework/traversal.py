@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.graph import Operation
-
-
-def predecessors(op: Operation) -> list[Operation]:
-    """The operations that must run before `op`: those of its inputs, then its control inputs."""
-    return [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-
 
 Item = TypeVar("Item", bound=Hashable)
 
 
-@overload
-def reachable_backward(targets: Iterable[Operation]) -> set[Operation]: ...
+def predecessors(op: Any) -> list[Any]:
+    """The operations that must run before `op`: those of its inputs, then its control inputs."""
+    return [tensor.op for tensor in op.inputs] + list(op.control_inputs)
 
 
-@overload
-def reachable_backward(targets: Iterable[Item], follow: Callable[[Item], Iterable[Item]]) -> set[Item]: ...
-
-
-def reachable_backward(targets: Iterable[Any], follow: Callable[[Any], Iterable[Any]] = predecessors) -> set[Any]:
+def reachable_backward(targets: Iterable[Item], follow: Callable[[Item], Iterable[Item]] = predecessors) -> set[Item]:
     """Every operation, or other thing, from which some target is reachable, targets included."""
-    seen: set[Any] = set()
+    seen: set[Item] = set()
     stack = list(targets)
     while stack:
         op = stack.pop()
@@ -38,9 +28,7 @@ def reachable_backward(targets: Iterable[Any], follow: Callable[[Any], Iterable[
     return seen
 
 
-def topological_order(
-    ops: Iterable[Operation], extra_edges: Iterable[tuple[Operation, Operation]] = ()
-) -> list[Operation]:
+def topological_order(ops: Iterable[Item], extra_edges: Iterable[tuple[Item, Item]] = ()) -> list[Item]:
     """`ops` ordered so that each comes after its predecessors, ties broken by order of creation.
 
     Args:
@@ -50,18 +38,18 @@ def topological_order(
     Raises:
         InvalidArgumentError: The edges form a cycle; the message names its operations.
     """
-    members = set(ops)
-    before: dict[Operation, set[Operation]] = {op: {p for p in predecessors(op) if p in members} for op in members}
+    members: set[Any] = set(ops)
+    before: dict[Any, set[Any]] = {op: {p for p in predecessors(op) if p in members} for op in members}
     for earlier, later in extra_edges:
         before[later].add(earlier)
-    after: dict[Operation, list[Operation]] = {op: [] for op in members}
+    after: dict[Any, list[Any]] = {op: [] for op in members}
     for op, earlier_ops in before.items():
         for earlier in earlier_ops:
             after[earlier].append(op)
     waiting = {op: len(earlier_ops) for op, earlier_ops in before.items()}
     ready = [(op.id, op) for op, count in waiting.items() if count == 0]
     heapq.heapify(ready)
-    order: list[Operation] = []
+    order: list[Any] = []
     while ready:
         _, op = heapq.heappop(ready)
         order.append(op)
@@ -78,6 +66,6 @@ _NAMED: Final = 5
 """Operations that an error names."""
 
 
-def _some_names(ops: Iterable[Operation]) -> str:
+def _some_names(ops: Iterable[Any]) -> str:
     names: Sequence[str] = sorted(op.name for op in ops)
     return ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")

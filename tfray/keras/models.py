@@ -40,7 +40,7 @@ from tfray.keras.files.saving import (
 from tfray.keras.layers import Input, InputLayer, Layer
 from tfray.keras.model_summary import print_summary
 from tfray.keras.settings import floatx
-from tfray.keras.training import Trainable
+from tfray.keras.training import Trainable, unique_names
 from tfray.library.layers.descriptions import described, restored
 from tfray.library.layers.layer_history import history, mask_of
 from tfray.ops.arrays import array_ops
@@ -164,10 +164,7 @@ class Model(Trainable, Layer):
     @property
     def output_names(self) -> list[str]:
         """Names of the layers of the outputs, which predictions of its estimator have: ``NAME_1`` for a second one."""
-        names = [_layer_name(tensor) for tensor in self.outputs]
-        if len(set(names)) == len(names):
-            return names
-        return [name if name not in names[:i] else f"{name}_{names[:i].count(name)}" for i, name in enumerate(names)]
+        return unique_names([_layer_name(tensor) for tensor in self.outputs])
 
     @property
     def state_updates(self) -> list[Any]:

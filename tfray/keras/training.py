@@ -211,7 +211,7 @@ class Trainable:
         heads = self.__trained_heads()
         parts = [f"{head.name}_loss" for head in heads] if len(self.output_names) > 1 else []
         planned = [name for name, *_ in self.__planned_metrics()]
-        return ["loss", *_unique([*parts, *planned, *(name for name, *_ in self._added_metrics())])]
+        return ["loss", *unique_names([*parts, *planned, *(name for name, *_ in self._added_metrics())])]
 
     @property
     def metrics(self) -> list[Any]:
@@ -719,5 +719,6 @@ def _with_rank(tensor: Tensor, rank: int | None) -> Tensor:
     return tensor
 
 
-def _unique(names: Sequence[str]) -> list[str]:
+def unique_names(names: Sequence[str]) -> list[str]:
+    """The names, with a number behind each that has come before."""
     return [name if name not in names[:i] else f"{name}_{names[:i].count(name)}" for i, name in enumerate(names)]

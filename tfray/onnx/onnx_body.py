@@ -17,6 +17,7 @@ from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
+from tfray.framework.plain_graph import free_name
 from tfray.framework.tensor_shape import TensorShape
 from tfray.onnx.onnx_types import number_of, onnx_package, schema, to_tensor_proto
 from tfray.onnx.same_ops import SAME
@@ -65,10 +66,7 @@ class Shared:
 
     def free_name(self, wanted: str) -> str:
         """A name that no other value has."""
-        name, count = wanted, 0
-        while name in self.taken:
-            count += 1
-            name = f"{wanted}_{count}"
+        name = free_name(wanted, self.taken)
         self.taken.add(name)
         return name
 

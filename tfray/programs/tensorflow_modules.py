@@ -52,8 +52,10 @@ _ESTIMATOR: Final = "tensorflow_estimator"
 def table() -> Mapping[str, Mapping[str, str]]:
     """What TensorFlow's own modules have: by path, and by name, the public name that it is.
 
-    A name that begins with ``@`` is no public one: it is that of something in tfray's modules. A module whose only name
-    is ``*`` is another one, public or not, as a whole.
+    Each line is a path and what the module there has, a name and a public name as ``name=nn.name``, or ``nn.name``
+    where the last part is the name. A target that begins with ``@`` is no public one: it is that of something in
+    tfray's modules. A module whose only name is ``*`` is another one, public or not, as a whole. The lines are written
+    by hand, in order of their paths: a new name of tfray's is added to the modules in which TensorFlow has it.
     """
     lines = files("tfray.programs").joinpath("module_paths.txt").read_text().splitlines()
     found = {}

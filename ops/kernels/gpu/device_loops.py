@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 
 from tfray.framework.op_def import ArrayModule, NumpyDType
-from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment
+from tfray.ops.kernels.element_loops import UFUNC_ELEMENTS, Assignment, SignsAsCalls
 from tfray.ops.kernels.precision import is_half, working_dtype
 
 MAX_PARAMETER_BYTES: Final = 4000
@@ -288,7 +288,7 @@ def _from(first: str, text: str) -> str:
     return text if first == "j" else re.sub(r"\bj\b", first, text)
 
 
-class _Writer(ast.NodeTransformer):
+class _Writer(SignsAsCalls):
     """Writes the lines of a section, of which a thread computes so many consecutive elements."""
 
     def __init__(self, section: Section, arrays: dict[str, str], widths: dict[int, str], lanes: int) -> None:
@@ -367,10 +367,6 @@ class _Writer(ast.NodeTransformer):
             raise Unknown("a number that is not finite")
         value = float(node.value) if self._number.kind == "f" else int(node.value)
         return ast.Call(ast.Name(known_type(self._number)), [ast.Constant(value)], [])
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        name = {ast.USub: "negative", ast.Invert: "invert"}[type(node.op)]
-        return ast.Call(ast.Name(name), [self.visit(node.operand)], [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         assert isinstance(node.func, ast.Name)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tfray.framework.op_def import Array, ArrayModule, NumpyDType
 from tfray.ops.kernels.compiling import keep_text, kept_text
+from tfray.ops.kernels.copies import written
 from tfray.ops.kernels.gpu.cudnn import (
     CROSS_CORRELATION,
     DATA_TYPES,
@@ -83,7 +84,7 @@ def convolve(xp: ArrayModule, images: Array, filters: Array, geo: Geometry, out:
     padded = _padded(geo)
     arrays = {_X: _widened(xp, images, geo, padded), _W: _turned(xp, filters, geo), _Y: _target(xp, out)}
     _plan(xp, _problem(xp, "forward", geo, images.dtype), arrays).run(xp, arrays)
-    return _written(arrays[_Y], out)
+    return written(arrays[_Y], out)
 
 
 def convolve_backward_images(xp: ArrayModule, d_outputs: Array, filters: Array, geo: Geometry, out: Array) -> Array:
@@ -96,7 +97,7 @@ def convolve_backward_images(xp: ArrayModule, d_outputs: Array, filters: Array, 
     if is_wider:
         as_nhwc(out, geo.layout)[...] = _own(target, geo, padded)
         return out
-    return _written(target, out)
+    return written(target, out)
 
 
 def convolve_backward_filters(xp: ArrayModule, images: Array, d_outputs: Array, geo: Geometry, out: Array) -> Array:
@@ -130,12 +131,6 @@ def _ready(xp: ArrayModule, array: Array) -> Array:
 
 def _target(xp: ArrayModule, out: Array) -> Array:
     return out if is_aligned(out) else xp.empty(out.shape, out.dtype)
-
-
-def _written(target: Array, out: Array) -> Array:
-    if target is not out:
-        out[...] = target
-    return out
 
 
 def _padded(geo: Geometry) -> Geometry:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.processes import PATIENCE_S, freeze, is_alive, kill_actor, wait_for
+from tests.support.processes import PATIENCE_S, freeze, is_alive, kill_actor, noted_pid, wait_for
 from tests.support.training_models import (
     OPTIMIZERS,
     classification_data,
@@ -44,13 +44,6 @@ def freeze_until_the_end():
     yield stop
     for pid in filter(is_alive, frozen):
         os.kill(pid, signal.SIGCONT)
-
-
-def noted_pid(folder, replica):
-    """The process of a worker that has begun, which its input has noted."""
-    pid = int((folder / f"pid{replica}").read_text())
-    assert pid != os.getpid(), "the worker has not begun"
-    return pid
 
 
 def run_with_a_frozen_worker(folder, freeze, steps=40, frozen=2, restarts=8, **options):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tests.support.processes import PATIENCE_S, Barrier, is_alive, wait_for
+from tests.support.processes import PATIENCE_S, Barrier, is_alive, noted_pid, wait_for
 from tests.support.training_models import (
     FEATURES,
     OPTIMIZERS,
@@ -38,13 +38,6 @@ MODELS = {"dense": (dense_model, classification_data), "embedding": (embedding_m
 
 
 # -- death ---------------------------------------------------------------------------------------------
-
-
-def noted_pid(folder, replica):
-    """The process of a worker that has begun; this one has noted itself before, when it looked at the first batch."""
-    pid = int((folder / f"pid{replica}").read_text())
-    assert pid != os.getpid(), "the worker has not begun"
-    return pid
 
 
 def killing_run(folder, steps, kills, **options):

@@ -124,3 +124,12 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def check_steps(golden: GoldenGraph, fetches: Any, session: Any) -> None:
+    """Run the steps of a graph that has been imported: they give what they gave TensorFlow."""
+    for operation in golden.setup:
+        session.run(operation)
+    for feeds, results in golden.steps:
+        values = session.run(fetches, feeds)
+        assert [difference(expected, values[index]) for index, expected in results.items()] == [""] * len(results)

@@ -23,10 +23,11 @@ from tfray.formats.checkpoint import Manifest, TensorEntry
 from tfray.formats.checkpoint_shard import ALIGNMENT, FileEntry, Piece, ShardRecord, SliceEntry, to_octets
 from tfray.formats.direct_file import DirectFile
 from tfray.formats.graph_proto import VersionDef
-from tfray.formats.tensor_proto import DTYPE_NUMBERS, TensorShapeDim, TensorShapeProto
+from tfray.formats.tensor_proto import DTYPE_NUMBERS
 from tfray.formats.tfrecord import masked_checksum
 from tfray.formats.wire import varint
 from tfray.framework.dtypes import as_dtype
+from tfray.framework.tensor_shape import TensorShape
 
 _VERSION: Final = 1
 """Version of the form of the index."""
@@ -57,11 +58,7 @@ class _Sink:
         self.written = 0
 
     def write(self, data: Any) -> None:
-        rest = memoryview(data)
-        self.written += len(rest)
-        while rest:  # the system writes at most 2 GB in one call
-            count = self._file.write(rest)
-            rest = rest[len(rest) if count is None else count :]
+        self.written += direct_file.write_all(self._file, data)
 
 
 def _write_piece(sink: _Sink, file: str, piece: Piece) -> tuple[str, str, Sequence[int], SliceEntry]:
@@ -135,7 +132,7 @@ def _entries_of(tensor: TensorEntry, numbers: dict[str, int]) -> Iterator[tuple[
     if len(parts) == 1 and is_whole:
         yield tensor.name.encode(), _entry(tensor, tensor.shape, parts[0], numbers)
         return
-    whole = BundleEntry(dtype=DTYPE_NUMBERS[tensor.dtype], shape=_shape_proto(tensor.shape))
+    whole = BundleEntry(dtype=DTYPE_NUMBERS[tensor.dtype], shape=TensorShape(tensor.shape).as_proto())
     for part in parts:
         extents = tensor_slice(part.offset, part.shape)
         whole.slices.append(extents)
@@ -146,15 +143,9 @@ def _entries_of(tensor: TensorEntry, numbers: dict[str, int]) -> Iterator[tuple[
 def _entry(tensor: TensorEntry, shape: Sequence[int], part: SliceEntry, numbers: dict[str, int]) -> BundleEntry:
     return BundleEntry(
         dtype=DTYPE_NUMBERS[tensor.dtype],
-        shape=_shape_proto(shape),
+        shape=TensorShape(shape).as_proto(),
         shard_id=numbers[part.file],
         offset=part.position,
         size=part.length,
         crc32c=part.checksum,
     )
-
-
-def _shape_proto(shape: Sequence[int]) -> TensorShapeProto:
-    proto = TensorShapeProto(dim=[TensorShapeDim(size=size) for size in shape])
-    proto.SetInParent()
-    return proto

@@ -124,6 +124,12 @@ def application(
     return model
 
 
+def files_of_weights(name: str, folder: str | None = None) -> Callable[[bool], str]:
+    """The files of a network's weights, with and without the classifier; in the folder of its name by default."""
+    stem = f"{folder or name}/{name}_weights_tf_dim_ordering_tf_kernels"
+    return lambda include_top: f"{stem}{'' if include_top else '_notop'}.h5"
+
+
 def _image_shape(given: Shape | None, size: int, least: int, include_top: bool, of_imagenet: bool) -> Shape:
     """The shape of an image that a network is made for."""
     first = image_data_format() == "channels_first"

@@ -11,6 +11,7 @@ from tfray.keras.applications.building import (
     channel_axis,
     channels,
     convolved,
+    files_of_weights,
     normalized,
     rectified,
 )
@@ -49,7 +50,5 @@ def dense_blocks(depth: str, arguments: dict[str, Any]) -> Model:
                 x = AveragePooling2D(2, 2, name=f"pool{block}_pool")(x)
         return rectified(_normalized(x, "bn"), "relu")
 
-    def files(include_top: bool) -> str:
-        return f"densenet/{name}_weights_tf_dim_ordering_tf_kernels{'' if include_top else '_notop'}.h5"
-
+    files = files_of_weights(name, "densenet")
     return application(name, body, arguments, 224, 32, files, dense="fc1000", pools=("avg_pool", "max_pool"))

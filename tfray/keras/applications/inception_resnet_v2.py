@@ -10,21 +10,19 @@ from tfray.keras.applications.building import (
     channel_axis,
     channels,
     convolved,
-    normalized,
+    files_of_weights,
     rectified,
 )
 from tfray.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from tfray.keras.applications.imagenet_utils import preprocessing
-from tfray.keras.layers import AveragePooling2D, Concatenate, MaxPooling2D
+from tfray.keras.applications.inception_blocks import Step, chain, mixed, reducing, unit
+from tfray.keras.layers import Concatenate, MaxPooling2D
 from tfray.keras.layers.operation_layers import ScaledSum
 from tfray.keras.models import Model
 
 __all__ = ["InceptionResNetV2", "decode_predictions", "preprocess_input"]
 
 preprocess_input = preprocessing("tf")
-
-Step = tuple[int, Any]
-"""Filters and size of a convolution."""
 
 _BLOCKS: Final[dict[str, list[list[Step]]]] = {
     "block35": [[(32, 1)], [(32, 1), (32, 3)], [(32, 1), (48, 3), (64, 3)]],
@@ -33,49 +31,31 @@ _BLOCKS: Final[dict[str, list[list[Step]]]] = {
 }
 """The branches of each kind of block."""
 
-
-def _unit(x: Tensor, filters: int, size: Any, strides: int = 1, padding: str = "same", name: str | None = None) -> Any:
-    x = convolved(x, filters, size, name, strides=strides, padding=padding)
-    x = normalized(x, name and f"{name}_bn", scale=False)
-    return rectified(x, name and f"{name}_ac")
-
-
-def _chain(x: Tensor, *steps: Step) -> Any:
-    for filters, size in steps:
-        x = _unit(x, filters, size)
-    return x
+_FILES: Final = files_of_weights("inception_resnet_v2")
 
 
 def _block(x: Tensor, kind: str, number: int, scale: float, is_last: bool = False) -> Any:
     name = f"{kind}_{number}"
-    made = Concatenate(axis=channel_axis(), name=f"{name}_mixed")([_chain(x, *branch) for branch in _BLOCKS[kind]])
+    made = Concatenate(axis=channel_axis(), name=f"{name}_mixed")([chain(x, *branch) for branch in _BLOCKS[kind]])
     made = convolved(made, channels(x), 1, f"{name}_conv", padding="same", use_bias=True)
     x = ScaledSum(scale, name=name)([x, made])
     return x if is_last else rectified(x, f"{name}_ac")
 
 
-def _reducing(x: Tensor, name: str, branches: list[list[Step]]) -> Any:
-    """Branches whose last convolution leaves half the rows and columns, beside the maxima of windows."""
-    made = [_unit(_chain(x, *branch[:-1]), *branch[-1], 2, "valid") for branch in branches]
-    return Concatenate(axis=channel_axis(), name=name)([*made, MaxPooling2D(3, 2)(x)])
-
-
 def _body(x: Tensor) -> Any:
-    x = _unit(_unit(_unit(x, 32, 3, 2, "valid"), 32, 3, 1, "valid"), 64, 3)
-    x = _unit(_unit(MaxPooling2D(3, 2)(x), 80, 1, 1, "valid"), 192, 3, 1, "valid")
+    x = unit(unit(unit(x, 32, 3, 2, "valid"), 32, 3, 1, "valid"), 64, 3)
+    x = unit(unit(MaxPooling2D(3, 2)(x), 80, 1, 1, "valid"), 192, 3, 1, "valid")
     x = MaxPooling2D(3, 2)(x)
-    made = [_chain(x, *branch) for branch in ([(96, 1)], [(48, 1), (64, 5)], [(64, 1), (96, 3), (96, 3)])]
-    made.append(_unit(AveragePooling2D(3, 1, "same")(x), 64, 1))
-    x = Concatenate(axis=channel_axis(), name="mixed_5b")(made)
+    x = mixed(x, "mixed_5b", [[(96, 1)], [(48, 1), (64, 5)], [(64, 1), (96, 3), (96, 3)]], 64)
     for number in range(1, 11):
         x = _block(x, "block35", number, 0.17)
-    x = _reducing(x, "mixed_6a", [[(384, 3)], [(256, 1), (256, 3), (384, 3)]])
+    x = reducing(x, "mixed_6a", [[(384, 3)], [(256, 1), (256, 3), (384, 3)]])
     for number in range(1, 21):
         x = _block(x, "block17", number, 0.1)
-    x = _reducing(x, "mixed_7a", [[(256, 1), (384, 3)], [(256, 1), (288, 3)], [(256, 1), (288, 3), (320, 3)]])
+    x = reducing(x, "mixed_7a", [[(256, 1), (384, 3)], [(256, 1), (288, 3)], [(256, 1), (288, 3), (320, 3)]])
     for number in range(1, 10):
         x = _block(x, "block8", number, 0.2)
-    return _unit(_block(x, "block8", 10, 1.0, is_last=True), 1536, 1, name="conv_7b")
+    return unit(_block(x, "block8", 10, 1.0, is_last=True), 1536, 1, name="conv_7b")
 
 
 def InceptionResNetV2(
@@ -88,9 +68,4 @@ def InceptionResNetV2(
     **kwargs: Any,
 ) -> Model:
     """The network Inception-ResNet, the second; arguments as for `tf.keras.applications.VGG16`."""
-    return application("inception_resnet_v2", _body, dict(locals()), 299, 75, _file)
-
-
-def _file(include_top: bool) -> str:
-    name = "inception_resnet_v2"
-    return f"{name}/{name}_weights_tf_dim_ordering_tf_kernels{'' if include_top else '_notop'}.h5"
+    return application("inception_resnet_v2", _body, dict(locals()), 299, 75, _FILES)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from tfray.framework.graph import Tensor
-from tfray.keras.applications.building import application, convolved, normalized, rectified
+from tfray.keras.applications.building import application, convolved, files_of_weights, normalized, rectified
 from tfray.keras.layers import Add, MaxPooling2D, ZeroPadding2D
 from tfray.keras.models import Model
 
@@ -61,7 +61,5 @@ def residual(depth: str, arguments: dict[str, Any], version: int = 1) -> Model:
                     x = _block_v2(x, 64 << part, block, 2 if part < 3 and number == count else 1, number == 1)
         return x if version == 1 else rectified(_normalized(x, "post_bn"), "post_relu")
 
-    def files(include_top: bool) -> str:
-        return f"resnet/{name}_weights_tf_dim_ordering_tf_kernels{'' if include_top else '_notop'}.h5"
-
+    files = files_of_weights(name, "resnet")
     return application(name, body, arguments, 224, 32, files, dense="probs", pools=("avg_pool", "max_pool"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.framework.graph import Tensor
-from tfray.keras.applications.building import application
+from tfray.keras.applications.building import application, files_of_weights
 from tfray.keras.layers import Conv2D, Dense, Flatten, MaxPooling2D
 from tfray.keras.models import Model
 
@@ -33,7 +33,4 @@ def vgg(name: str, counts: Sequence[int], arguments: dict[str, Any]) -> Model:
             x = Dense(4096, "relu", name=f"fc{number}")(x)
         return Dense(classes, "softmax", name="predictions")(x)
 
-    def files(include_top: bool) -> str:
-        return f"{name}/{name}_weights_tf_dim_ordering_tf_kernels{'' if include_top else '_notop'}.h5"
-
-    return application(name, body, arguments, 224, 32, files, top=top)
+    return application(name, body, arguments, 224, 32, files_of_weights(name), top=top)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tfray.framework.graph import Tensor
-from tfray.keras.applications.building import application, convolved, normalized, rectified
+from tfray.keras.applications.building import application, convolved, files_of_weights, normalized, rectified
 from tfray.keras.applications.imagenet_utils import decode_predictions as decode_predictions
 from tfray.keras.applications.imagenet_utils import preprocessing
 from tfray.keras.layers import Add, MaxPooling2D, SeparableConv2D
@@ -59,8 +59,4 @@ def Xception(
     **kwargs: Any,
 ) -> Model:
     """The network Xception; arguments as for `tf.keras.applications.VGG16`."""
-    return application("xception", _body, dict(locals()), 299, 71, _file)
-
-
-def _file(include_top: bool) -> str:
-    return f"xception/xception_weights_tf_dim_ordering_tf_kernels{'' if include_top else '_notop'}.h5"
+    return application("xception", _body, dict(locals()), 299, 71, files_of_weights("xception"))

@@ -45,6 +45,9 @@ class Normal(ScalarDistribution):
         InvalidArgumentError: With `validate_args`: a parameter is not as said here.
     """
 
+    loc: Tensor
+    scale: Tensor
+
     _shaped_by = "loc", "scale"
 
     def __init__(
@@ -55,19 +58,7 @@ class Normal(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Normal",
     ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            checks = [assert_positive(scale)] if validate_args else []
-            self.loc, self.scale = float_parameters(checks, loc=loc, scale=scale)
-        super().__init__(
-            self.scale.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.loc, self.scale],
-            name,
-        )
+        self._init(dict(locals()), ("scale",), loc=loc, scale=scale)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         return random_ops.random_normal(self._sample_sizes(n), dtype=self.dtype, seed=seed) * self.scale + self.loc
@@ -126,6 +117,9 @@ class Uniform(ScalarDistribution):
         allow_nan_stats: See `Normal`.
         name: See `Normal`.
     """
+
+    low: Tensor
+    high: Tensor
 
     _shaped_by = "low", "high"
 
@@ -208,6 +202,9 @@ class Laplace(ScalarDistribution):
         name: See `Normal`.
     """
 
+    loc: Tensor
+    scale: Tensor
+
     _shaped_by = "loc", "scale"
 
     def __init__(
@@ -218,19 +215,7 @@ class Laplace(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Laplace",
     ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            checks = [assert_positive(scale)] if validate_args else []
-            self.loc, self.scale = float_parameters(checks, loc=loc, scale=scale)
-        super().__init__(
-            self.loc.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.loc, self.scale],
-            name,
-        )
+        self._init(dict(locals()), ("scale",), loc=loc, scale=scale)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         # Keep above -1: the logarithm below would be infinite there.
@@ -303,6 +288,10 @@ class StudentT(ScalarDistribution):
         name: See `Normal`.
     """
 
+    df: Tensor
+    loc: Tensor
+    scale: Tensor
+
     _shaped_by = "df", "loc", "scale"
 
     def __init__(
@@ -314,19 +303,7 @@ class StudentT(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "StudentT",
     ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            checks = [assert_positive(df)] if validate_args else []
-            self.df, self.loc, self.scale = float_parameters(checks, df=df, loc=loc, scale=scale)
-        super().__init__(
-            self.scale.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.df, self.loc, self.scale],
-            name,
-        )
+        self._init(dict(locals()), ("df",), df=df, loc=loc, scale=scale)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         numbers = random_ops.random_normal(self._sample_sizes(n), dtype=self.dtype, seed=seed)
@@ -402,6 +379,9 @@ class Gamma(ScalarDistribution):
         name: See `Normal`.
     """
 
+    concentration: Tensor
+    rate: Tensor
+
     _shaped_by: tuple[str, ...] = ("concentration", "rate")
 
     def __init__(
@@ -412,19 +392,7 @@ class Gamma(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "Gamma",
     ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            checks = [assert_positive(concentration), assert_positive(rate)] if validate_args else []
-            self.concentration, self.rate = float_parameters(checks, concentration=concentration, rate=rate)
-        super().__init__(
-            self.concentration.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.concentration, self.rate],
-            name,
-        )
+        self._init(dict(locals()), ("concentration", "rate"), concentration=concentration, rate=rate)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         concentration, rate = self._in_batch(self.concentration), self._in_batch(self.rate)
@@ -489,6 +457,8 @@ class Exponential(Gamma):
         name: See `Normal`.
     """
 
+    rate: Tensor
+
     _shaped_by = ("rate",)
 
     def __init__(
@@ -522,6 +492,9 @@ class Beta(ScalarDistribution):
         allow_nan_stats: See `Normal`.
         name: See `Normal`.
     """
+
+    concentration1: Tensor
+    concentration0: Tensor
 
     _shaped_by = "concentration1", "concentration0"
 

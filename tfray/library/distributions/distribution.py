@@ -17,6 +17,7 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
+from tfray.ops.checks.check_ops import assert_positive
 from tfray.ops.checks.print_assert_ops import Assert
 from tfray.ops.math import math_ops
 
@@ -397,6 +398,20 @@ class ScalarDistribution(Distribution):
 
     _shaped_by: tuple[str, ...] = ()
     """Names of the attributes that are those parameters."""
+
+    def _init(self, parameters: dict[str, Any], positive: Sequence[str], **given: TensorLike) -> None:
+        """Make the attributes `given`, floating tensors from which gradients flow to samples.
+
+        `parameters` are the arguments of the constructor by name. Those that `positive` names are checked to be so.
+        """
+        with get_default_graph().name_scope(parameters["name"]) as name:
+            checks = [assert_positive(given[each]) for each in positive] if parameters["validate_args"] else []
+            tensors = float_parameters(checks, **given)
+        vars(self).update(zip(given, tensors, strict=True))
+        validate_args, allow_nan_stats = parameters["validate_args"], parameters["allow_nan_stats"]
+        super().__init__(
+            tensors[0].dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters, tensors, name
+        )
 
     @classmethod
     def _param_shapes(cls, sample_shape: TensorLike) -> dict[str, Tensor]:

@@ -32,29 +32,10 @@ from tfray.ops.random import random_ops
 class _Located(ScalarDistribution):
     """Base of distributions of ``loc + scale * z``, where z has one that is known."""
 
-    _shaped_by = "loc", "scale"
+    loc: Tensor
+    scale: Tensor
 
-    def __init__(
-        self,
-        loc: TensorLike,
-        scale: TensorLike,
-        validate_args: bool,
-        allow_nan_stats: bool,
-        name: str,
-        parameters: dict[str, object],
-    ) -> None:
-        with get_default_graph().name_scope(name) as name:
-            checks = [assert_positive(scale)] if validate_args else []
-            self.loc, self.scale = float_parameters(checks, loc=loc, scale=scale)
-        super().__init__(
-            self.loc.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.loc, self.scale],
-            name,
-        )
+    _shaped_by = "loc", "scale"
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         # Keep above 0, whose logarithm is infinite.
@@ -87,7 +68,7 @@ class Logistic(_Located):
         allow_nan_stats: bool = True,
         name: str = "Logistic",
     ) -> None:
-        super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
+        self._init(dict(locals()), ("scale",), loc=loc, scale=scale)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         z = self._z(value)
@@ -137,7 +118,7 @@ class Cauchy(_Located):
         allow_nan_stats: bool = True,
         name: str = "Cauchy",
     ) -> None:
-        super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
+        self._init(dict(locals()), ("scale",), loc=loc, scale=scale)
 
     def _log_prob(self, value: Tensor) -> Tensor:
         return -log1p(square(self._z(value))) - math.log(math.pi) - log(self.scale)
@@ -176,18 +157,14 @@ class HalfNormal(ScalarDistribution):
         name: See `Normal`.
     """
 
+    scale: Tensor
+
     _shaped_by = ("scale",)
 
     def __init__(
         self, scale: TensorLike, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "HalfNormal"
     ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            checks = [assert_positive(scale)] if validate_args else []
-            (self.scale,) = float_parameters(checks, scale=scale)
-        super().__init__(
-            self.scale.dtype, FULLY_REPARAMETERIZED, validate_args, allow_nan_stats, parameters, [self.scale], name
-        )
+        self._init(dict(locals()), ("scale",), scale=scale)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         return math_ops.abs(random_ops.random_normal(self._sample_sizes(n), 0.0, 1.0, self.dtype, seed)) * self.scale
@@ -235,6 +212,8 @@ class Chi2(Gamma):
         name: See `Normal`.
     """
 
+    df: Tensor
+
     _shaped_by = ("df",)
 
     def __init__(
@@ -280,6 +259,9 @@ class InverseGamma(ScalarDistribution):
         name: See `Normal`.
     """
 
+    concentration: Tensor
+    rate: Tensor
+
     _shaped_by = "concentration", "rate"
 
     def __init__(
@@ -290,19 +272,7 @@ class InverseGamma(ScalarDistribution):
         allow_nan_stats: bool = True,
         name: str = "InverseGamma",
     ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            checks = [assert_positive(concentration), assert_positive(rate)] if validate_args else []
-            self.concentration, self.rate = float_parameters(checks, concentration=concentration, rate=rate)
-        super().__init__(
-            self.concentration.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.concentration, self.rate],
-            name,
-        )
+        self._init(dict(locals()), ("concentration", "rate"), concentration=concentration, rate=rate)
 
     def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
         concentration, rate = self._in_batch(self.concentration), self._in_batch(self.rate)

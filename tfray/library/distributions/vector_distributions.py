@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from tfray.errors import InvalidArgumentError
-from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.distributions import checks
 from tfray.library.distributions.distribution import (
     FULLY_REPARAMETERIZED,
-    NOT_REPARAMETERIZED,
     RegisterKL,
     VectorDistribution,
     float_parameters,
 )
 from tfray.ops.arrays import array_ops
-from tfray.ops.checks.check_ops import assert_positive
 from tfray.ops.linalg.decomposition_ops import cholesky
 from tfray.ops.linalg.solve_ops import matrix_triangular_solve
 from tfray.ops.math import math_ops
-from tfray.ops.math.math_ops import exp, lgamma, log, matmul, reduce_sum, square
-from tfray.ops.math.special_ops import multiply_no_nan
+from tfray.ops.math.math_ops import log, matmul, reduce_sum, square
 from tfray.ops.nn.activation_ops import softplus
-from tfray.ops.nn.cross_entropy_ops import log_softmax, softmax
 from tfray.ops.random import random_ops
 
 _LOG_TAU = math.log(2 * math.pi)
@@ -363,164 +355,3 @@ def _parameters(**values: TensorLike | None) -> dict[str, Tensor]:
     """Those of `values` that are given, as tensors of one floating dtype."""
     given = {name: value for name, value in values.items() if value is not None}
     return dict(zip(given, float_parameters([], **given), strict=True))
-
-
-# -- one of several classes ----------------------------------------------------------------------------
-
-
-class OneHotCategorical(VectorDistribution):
-    """Distributions over classes, each of which is a vector with a 1 in its place and 0 in the others.
-
-    Args:
-        logits: Shape ``[..., n]``: unnormalised log-probabilities; or None.
-        probs: Shape ``[..., n]``: probabilities; or None.
-        dtype: Dtype of samples.
-        validate_args: See `MultivariateNormalDiag`.
-        allow_nan_stats: See `MultivariateNormalDiag`.
-        name: See `MultivariateNormalDiag`.
-    """
-
-    def __init__(
-        self,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        dtype: DTypeLike = dtypes.int32,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "OneHotCategorical",
-    ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
-            self._vectors = self.logits
-            self.event_size = array_ops.identity(self._vector_size(), "event_size")
-            """Number of classes, an int32 scalar."""
-        super().__init__(
-            as_dtype(dtype),
-            NOT_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.logits, self.probs],
-            name,
-        )
-
-    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
-        rows = array_ops.reshape(self.logits, array_ops.stack([-1, self._vector_size()]))
-        drawn = array_ops.transpose(random_ops.multinomial(rows, n, seed, output_dtype=dtypes.int32))
-        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self.logits)], 0)
-        return array_ops.reshape(array_ops.one_hot(drawn, self._vector_size(), dtype=self.dtype), sizes)
-
-    def _log_prob(self, value: Tensor) -> Tensor:
-        chosen = array_ops.cast(value, self.logits.dtype)
-        return reduce_sum(multiply_no_nan(log_softmax(self.logits) + 0.0 * chosen, chosen), -1)
-
-    def _entropy(self) -> Tensor:
-        return -reduce_sum(multiply_no_nan(log_softmax(self.logits), self.probs), -1)
-
-    def _mean(self) -> Tensor:
-        return array_ops.identity(self.probs)
-
-    def _variance(self) -> Tensor:
-        return self.probs * (1.0 - self.probs)
-
-    def _covariance(self) -> Tensor:
-        return array_ops.matrix_set_diag(-self.probs[..., None] * self.probs[..., None, :], self._variance())
-
-    def _mode(self) -> Tensor:
-        likeliest = math_ops.argmax(self.logits, -1)
-        return array_ops.one_hot(likeliest, self._vector_size(), dtype=self.dtype)
-
-
-@RegisterKL(OneHotCategorical, OneHotCategorical)
-def _kl_one_hot(a: OneHotCategorical, b: OneHotCategorical, name: str | None = None) -> Tensor:
-    with get_default_graph().name_scope(name or "kl_categorical_categorical"):
-        return reduce_sum(softmax(a.logits) * (log_softmax(a.logits) - log_softmax(b.logits)), -1)
-
-
-class ExpRelaxedOneHotCategorical(VectorDistribution):
-    """Distributions of the logarithms of what has a `RelaxedOneHotCategorical` one, where these have more digits.
-
-    Args:
-        temperature: See there.
-        logits: See there.
-        probs: See there.
-        validate_args: See `MultivariateNormalDiag`.
-        allow_nan_stats: See `MultivariateNormalDiag`.
-        name: See `MultivariateNormalDiag`.
-    """
-
-    def __init__(
-        self,
-        temperature: TensorLike,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "ExpRelaxedOneHotCategorical",
-    ) -> None:
-        parameters = dict(locals())
-        with get_default_graph().name_scope(name) as name:
-            self.logits, self.probs = checks.logits_and_probs(logits, probs, validate_args, over_classes=True)
-            self.temperature = convert_to_tensor(temperature, self.logits.dtype, "temperature")
-            if validate_args:
-                self.temperature = checks.after([assert_positive(self.temperature)], self.temperature)
-            self._vectors = self.logits + array_ops.zeros_like(self.temperature)[..., None]
-        super().__init__(
-            self.logits.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self.logits, self.probs, self.temperature],
-            name,
-        )
-
-    @property
-    def event_size(self) -> Tensor:
-        """The size of the vectors."""
-        return self._vector_size()
-
-    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
-        sizes = array_ops.concat([array_ops.reshape(n, [1]), array_ops.shape(self._vectors)], 0)
-        smallest = float(np.finfo(self.dtype.numpy).tiny)
-        uniform = random_ops.random_uniform(sizes, smallest, 1.0, self.dtype, seed)
-        return log_softmax((self._vectors - log(-log(uniform))) / self.temperature[..., None])
-
-    def _log_prob(self, value: Tensor) -> Tensor:
-        likely = reduce_sum(log_softmax(self._vectors - value * self.temperature[..., None]), -1)
-        size = array_ops.cast(self._vector_size(), self.dtype)
-        return likely + lgamma(size) + (size - 1.0) * log(self.temperature)
-
-
-class RelaxedOneHotCategorical(ExpRelaxedOneHotCategorical):
-    """Distributions over vectors of shares, the nearer to those of `OneHotCategorical` the lower the temperature.
-
-    Gradients flow from samples to the parameters.
-
-    Args:
-        temperature: Positive; broadcast against the shape of the batch.
-        logits: Shape ``[..., n]``: unnormalised log-probabilities; or None.
-        probs: Shape ``[..., n]``: probabilities; or None.
-        validate_args: See `MultivariateNormalDiag`.
-        allow_nan_stats: See `MultivariateNormalDiag`.
-        name: See `MultivariateNormalDiag`.
-    """
-
-    def __init__(
-        self,
-        temperature: TensorLike,
-        logits: TensorLike | None = None,
-        probs: TensorLike | None = None,
-        validate_args: bool = False,
-        allow_nan_stats: bool = True,
-        name: str = "RelaxedOneHotCategorical",
-    ) -> None:
-        super().__init__(temperature, logits, probs, validate_args, allow_nan_stats, name)
-
-    def _sample_n(self, n: Tensor, seed: int | None = None) -> Tensor:
-        return exp(super()._sample_n(n, seed))
-
-    def _log_prob(self, value: Tensor) -> Tensor:
-        shares = log(value)
-        return super()._log_prob(shares) - reduce_sum(shares, -1)

@@ -35,7 +35,7 @@ from tfray.library.input.dataset_options import (
     Options,
     ThreadingOptions,
 )
-from tfray.library.input.dataset_structure import carriers_of, unwrapped
+from tfray.library.input.dataset_structure import carriers_in_attrs, unwrapped
 from tfray.library.input.dataset_tables import (
     CsvDataset,
     SqlDataset,
@@ -282,11 +282,7 @@ def get_single_element(dataset: Dataset) -> Any:
     """
     if not isinstance(dataset, Dataset):
         raise TypeError(f"get_single_element takes a dataset, not {dataset!r}")
-    carriers = carriers_of(dataset._kinds, dataset.output_shapes)
-    attrs: dict[str, Any] = {
-        "output_types": [dtype for dtype, _ in carriers],
-        "output_shapes": [shape for _, shape in carriers],
-    }
+    attrs = carriers_in_attrs(dataset._kinds, dataset.output_shapes)
     components = add_op(dataset_result_ops.SINGLE_ELEMENT, dataset._variant_tensor, **attrs)
     return unwrapped(dataset._kinds, dataset.output_shapes, components)
 

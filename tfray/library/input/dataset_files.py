@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
@@ -19,7 +19,23 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.dataflow import dataset_ops
 
 
-class TextLineDataset(Dataset):
+class _StringsOfFiles(Dataset):
+    """Base of data sets of what files have one after the other."""
+
+    _reading: ClassVar[OpDef]
+
+    def __init__(
+        self,
+        filenames: TensorLike,
+        compression_type: TensorLike | None = None,
+        buffer_size: TensorLike | None = None,
+        num_parallel_reads: TensorLike | None = None,
+    ) -> None:
+        variant = _of_files(self._reading, filenames, num_parallel_reads, _text(compression_type))
+        super().__init__(variant, dtypes.string, TensorShape([]))
+
+
+class TextLineDataset(_StringsOfFiles):
     """The lines of text files, without their ends, as string scalars.
 
     Args:
@@ -29,18 +45,10 @@ class TextLineDataset(Dataset):
         num_parallel_reads: Files to read in turn; one after the other when None.
     """
 
-    def __init__(
-        self,
-        filenames: TensorLike,
-        compression_type: TensorLike | None = None,
-        buffer_size: TensorLike | None = None,
-        num_parallel_reads: TensorLike | None = None,
-    ) -> None:
-        variant = _of_files(dataset_ops.TEXT_LINES, filenames, num_parallel_reads, _text(compression_type))
-        super().__init__(variant, dtypes.string, TensorShape([]))
+    _reading = dataset_ops.TEXT_LINES
 
 
-class TFRecordDataset(Dataset):
+class TFRecordDataset(_StringsOfFiles):
     """The records of TFRecord files, as string scalars.
 
     Args:
@@ -50,15 +58,7 @@ class TFRecordDataset(Dataset):
         num_parallel_reads: Files to read in turn; one after the other when None.
     """
 
-    def __init__(
-        self,
-        filenames: TensorLike,
-        compression_type: TensorLike | None = None,
-        buffer_size: TensorLike | None = None,
-        num_parallel_reads: TensorLike | None = None,
-    ) -> None:
-        variant = _of_files(dataset_ops.TF_RECORDS, filenames, num_parallel_reads, _text(compression_type))
-        super().__init__(variant, dtypes.string, TensorShape([]))
+    _reading = dataset_ops.TF_RECORDS
 
 
 class FixedLengthRecordDataset(Dataset):

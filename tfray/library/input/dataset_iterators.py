@@ -11,7 +11,7 @@ from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.input.dataset_structure import (
-    carriers_of,
+    carriers_in_attrs,
     class_of,
     declared_kinds,
     have_same_kinds,
@@ -152,11 +152,7 @@ class Iterator(SaveableResource):
         self._calls += 1
         if self._calls > GET_NEXT_CALL_WARNING_THRESHOLD:
             warnings.warn(GET_NEXT_CALL_WARNING_MESSAGE, stacklevel=2)
-        carriers = carriers_of(self._kinds, self.output_shapes)
-        attrs: dict[str, Any] = {
-            "output_types": [dtype for dtype, _ in carriers],
-            "output_shapes": [shape for _, shape in carriers],
-        }
+        attrs = carriers_in_attrs(self._kinds, self.output_shapes)
         components = add_op(iterator_ops.GET_NEXT, self.handle, self._sources(), name=name, **attrs)
         return unwrapped(self._kinds, self.output_shapes, components)
 

@@ -17,7 +17,7 @@ from tfray.library.input.dataset_structure import (
     VariantKind,
     as_element,
     carrier_of,
-    carriers_of,
+    carriers_in_attrs,
     kind_of,
     shape_of,
     structure_of,
@@ -152,11 +152,7 @@ class Optional:
         Raises:
             InvalidArgumentError: While running: there is none.
         """
-        carriers = carriers_of(self._kinds, self._shapes)
-        attrs: dict[str, Any] = {
-            "output_types": [dtype for dtype, _ in carriers],
-            "output_shapes": [shape for _, shape in carriers],
-        }
+        attrs = carriers_in_attrs(self._kinds, self._shapes)
         components = add_op(optional_ops.GET_VALUE, self._variant_tensor, name=name, **attrs)
         return unwrapped(self._kinds, self._shapes, components)
 

@@ -153,6 +153,12 @@ def carriers_of(kinds: Structure, shapes: Structure) -> list[tuple[DType, Tensor
     return [kind.carrier(shape) if isinstance(kind, Kind) else (kind, shape) for kind, shape in pairs]
 
 
+def carriers_in_attrs(kinds: Structure, shapes: Structure) -> dict[str, Any]:
+    """The attributes of an operation that returns the components."""
+    carriers = carriers_of(kinds, shapes)
+    return {"output_types": [dtype for dtype, _ in carriers], "output_shapes": [shape for _, shape in carriers]}
+
+
 def carrier_of(leaf: Any) -> Tensor:
     """The tensor that stands for a component."""
     if isinstance(leaf, SparseTensor):

@@ -6,7 +6,6 @@ import queue
 import threading
 import time
 import weakref
-from types import TracebackType
 from typing import Any, ClassVar, Final
 
 from tfray.errors import FailedPreconditionError, OpError
@@ -169,7 +168,7 @@ class _EventLog:
             self._file.flush()
 
 
-class FileWriter:
+class FileWriter(files.Closing):
     """Writes summaries, graphs and what else TensorBoard shows to a new event file in a folder.
 
     It may be used from several threads, and in a ``with`` block, which closes it.
@@ -320,14 +319,6 @@ class FileWriter:
         self._described.clear()
         self._profiled.clear()
         self.event_writer.reopen()
-
-    def __enter__(self) -> FileWriter:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class FileWriterCache:

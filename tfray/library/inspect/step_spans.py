@@ -234,13 +234,11 @@ class PeakMemory:
     Attributes:
         device: The device.
         size_bytes: The sum of `holdings`.
-        at_ns: When, in nanoseconds since 1970.
         holdings: What held it.
     """
 
     device: str
     size_bytes: int
-    at_ns: int
     holdings: list[Holding]
 
 
@@ -265,12 +263,12 @@ def peak_memory(recorded: RunMetadata | StepStats) -> list[PeakMemory]:
     held: dict[str, dict[tuple[str, str], int]] = {}
     totals: dict[str, int] = {}
     peaks: dict[str, PeakMemory] = {}
-    for device, at, change, name, allocator in memory_changes(recorded):
+    for device, _, change, name, allocator in memory_changes(recorded):
         own = held.setdefault(device, {})
         own[name, allocator] = own.get((name, allocator), 0) + change
         totals[device] = totals.get(device, 0) + change
         if device not in peaks or totals[device] > peaks[device].size_bytes:
-            peaks[device] = PeakMemory(device, totals[device], at, _holdings(own))
+            peaks[device] = PeakMemory(device, totals[device], _holdings(own))
     return list(peaks.values())
 
 

@@ -7,7 +7,6 @@ Every function raises the errors of `tf.errors`: `NotFoundError`, `AlreadyExists
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Any
 
 from tfray.errors import InvalidArgumentError, NotFoundError, OpError, PermissionDeniedError
@@ -25,7 +24,7 @@ __all__ = [
 # fmt: on
 
 
-class GFile:
+class GFile(files.Closing):
     """An open file. It is opened when it is first used.
 
     Args:
@@ -175,14 +174,6 @@ class GFile:
         if self._stream is not None:
             with files.failures_of(self._path):
                 self._stream.close()
-
-    def __enter__(self) -> GFile:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __iter__(self) -> Iterator[Any]:
         while line := self.readline():

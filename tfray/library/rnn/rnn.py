@@ -204,10 +204,11 @@ def _stacked(array: TensorArray, steps: int | None) -> Tensor:
 
 def copy_through(ended: Tensor, old: Structure, new: Structure) -> Any:
     """`old` where a sequence has ended, elsewhere `new`."""
-    return nest.map_structure(lambda before, after: _choose(ended, before, after), old, new)
+    return nest.map_structure(lambda before, after: unless_ended(ended, before, after), old, new)
 
 
-def _choose(ended: Tensor, before: Any, after: Any) -> Any:
+def unless_ended(ended: Tensor, before: Any, after: Any) -> Any:
+    """`before` where a sequence has ended, elsewhere `after`."""
     if nest.is_composite(after) or after.shape.rank == 0:
         return after  # a TensorArray or a scalar belongs to the whole batch, not to one sequence
     chosen = array_ops.where(ended, before, after)

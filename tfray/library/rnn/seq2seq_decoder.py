@@ -13,7 +13,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.layers.base_layer import Layer
-from tfray.library.rnn.rnn import swap_batch_and_time
+from tfray.library.rnn.rnn import swap_batch_and_time, unless_ended
 from tfray.library.rnn.rnn_cell_base import RNNCell, check_is_cell, with_batch, zeros_of
 from tfray.library.rnn.seq2seq_helpers import Helper
 from tfray.library.variables.variable_scope import ScopeLike, variable_scope
@@ -224,7 +224,7 @@ class _Decoding:
         nest.assert_same_structure(state, next_state, check_types=False)
         if self._impute:
             outputs = nest.map_structure(lambda out, zero: array_ops.where(finished, zero, out), outputs, self._zeros)
-            next_state = nest.map_structure(lambda new, old: _kept(finished, old, new), next_state, state)
+            next_state = nest.map_structure(lambda new, old: unless_ended(finished, old, new), next_state, state)
         next_state = nest.pack_sequence_as(state, nest.flatten(next_state))
         arrays = nest.map_structure(lambda array, value: array.write(time, value), arrays, outputs)
         return time + 1, arrays, next_state, next_inputs, ends, lengths
@@ -232,11 +232,3 @@ class _Decoding:
 
 def _as_part(value: TensorLike) -> Any:
     return value if nest.is_composite(value) else convert_to_tensor(value)
-
-
-def _kept(finished: Tensor, old: Any, new: Any) -> Any:
-    if nest.is_composite(new) or new.shape.rank == 0:
-        return new
-    kept = array_ops.where(finished, old, new)
-    kept.set_shape(new.shape)
-    return kept

@@ -478,24 +478,7 @@ def get_variable(
         ValueError: The variable exists and may not be reused, or does not and must; or it has another shape or
             dtype; or its shape is not known.
     """
-    return get_variable_scope().get_variable(
-        name,
-        shape,
-        dtype=dtype,
-        initializer=initializer,
-        regularizer=regularizer,
-        reuse=None,
-        trainable=trainable,
-        collections=collections,
-        caching_device=caching_device,
-        partitioner=partitioner,
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        custom_getter=custom_getter,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    return get_variable_scope().get_variable(**locals())
 
 
 def get_local_variable(

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Tensor
-from tfray.ops.arrays import array_ops
 from tfray.ops.state import training_ops
 from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
@@ -53,12 +50,7 @@ class AdagradOptimizer(Optimizer):
 
     def _create_slots(self, var_list: list[Any]) -> None:
         for var in var_list:
-            self._get_or_make_slot_with_initializer(
-                var, self._initial_accumulator, var.shape, var.dtype, "accumulator", self._name
-            )
-
-    def _initial_accumulator(self, shape: Any, dtype: Any) -> Tensor:
-        return array_ops.fill(shape, np.asarray(self._initial_accumulator_value, dtype.numpy))
+            self._filled_slot(var, self._initial_accumulator_value, "accumulator", self._name)
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tfray.errors import InvalidArgumentError
 from tfray.framework.arguments import checked
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
-from tfray.ops.arrays import array_ops
 from tfray.ops.state import proximal_training_ops
 from tfray.ops.state.updates import add_either
 from tfray.training.optimizers.optimizer import Hyperparameter, Optimizer
@@ -70,12 +67,7 @@ class AdagradDAOptimizer(Optimizer):
     def _create_slots(self, var_list: list[Any]) -> None:
         for var in var_list:
             self._zeros_slot(var, "gradient_accumulator", self._name)
-            self._get_or_make_slot_with_initializer(
-                var, self._initial_squares, var.shape, var.dtype, "gradient_squared_accumulator", self._name
-            )
-
-    def _initial_squares(self, shape: Any, dtype: Any) -> Tensor:
-        return array_ops.fill(shape, np.asarray(self._initial_square, dtype.numpy))
+            self._filled_slot(var, self._initial_square, "gradient_squared_accumulator", self._name)
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+import numpy as np
+
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
@@ -290,6 +292,14 @@ class Optimizer:
             slot_name,
             lambda: slot_creator.create_slot_with_initializer(var, initializer, shape, dtype, op_name),
         )
+
+    def _filled_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> Any:
+        """The slot `slot_name` of `var`, of one number in its shape when it is made."""
+
+        def filled(shape: Any, dtype: Any) -> Tensor:
+            return array_ops.fill(shape, np.asarray(value, dtype.numpy))
+
+        return self._get_or_make_slot_with_initializer(var, filled, var.shape, var.dtype, slot_name, op_name)
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
         """The slot `slot_name` of `var`, of zeros in its shape when it is made."""
