@@ -179,6 +179,7 @@ from tensorflow.python.ops import summary_ops_v2
 from tensorflow_estimator.python.estimator.head.regression_head import RegressionHead
 from tensorflow_estimator.python.estimator import model_fn
 import tensorflow.compat.v2 as tf2
+from tensorflow.python import ops, math_ops; tensor = ops.convert_to_tensor(1) + math_ops.add(1, 2)
 """.strip().splitlines()
 
 
