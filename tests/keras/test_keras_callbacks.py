@@ -214,6 +214,9 @@ def test_a_list_of_callbacks_has_their_methods():
         def on_batch_end(self, batch, logs=None):
             told.append((self.model, self.params["epochs"], batch, logs))
 
+        def on_train_end(self, logs):
+            told.append(logs)
+
     listeners = CallbackList([Telling()])
     listeners.append(Telling())
     listeners.set_model("model")
@@ -221,5 +224,7 @@ def test_a_list_of_callbacks_has_their_methods():
     listeners.on_batch_begin(1)
     listeners.on_batch_end(1, logs={"loss": 2.0})
     assert told == [("model", 3, 1, {"loss": 2.0})] * 2
+    listeners.on_train_end()
+    assert told[2:] == [{}] * 2
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         listeners.nonsense()

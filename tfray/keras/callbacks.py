@@ -131,12 +131,20 @@ class CallbackList:
     def __getattr__(self, name: str) -> Callable[..., None]:
         if not name.startswith("on_"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return partial(self.call, name)
+        numbers = (
+            0
+            if name.endswith(("train_begin", "train_end", "test_begin", "test_end", "predict_begin", "predict_end"))
+            else 1
+        )
+        return partial(self._tell, name, numbers)
 
-    def call(self, event: str, *args: Any, **kwargs: Any) -> None:
+    def _tell(self, event: str, numbers: int, *args: Any, logs: dict[str, Any] | None = None) -> None:
+        self.call(event, *args, *([logs or {}] if len(args) == numbers else []))
+
+    def call(self, event: str, *args: Any) -> None:
         """Call the method of that name of all."""
         for callback in self.callbacks:
-            getattr(callback, event)(*args, **kwargs)
+            getattr(callback, event)(*args)
 
 
 class History(Callback):
