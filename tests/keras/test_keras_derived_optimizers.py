@@ -135,3 +135,38 @@ def test_further_weights_are_kept_and_set():
     keras.backend.get_session().run(tf.global_variables_initializer())
     optimizer.set_weights([np.array([3.0, 4.0])])
     np.testing.assert_array_equal(optimizer.get_weights()[0], [3.0, 4.0])
+
+
+@pytest.mark.parametrize("kind", ["SGD", "RMSprop", "Adam"])
+def test_an_optimizer_may_call_the_methods_of_another(kind):
+    """As optimizers around others do, such as those of moving averages."""
+
+    class Around(keras.optimizers.Optimizer):
+        def __init__(self, optimizer, name="Around", **kwargs):
+            super().__init__(name, **kwargs)
+            self._optimizer = optimizer
+
+        def _create_slots(self, var_list):
+            self._optimizer._create_slots(var_list)
+
+        def _create_hypers(self):
+            self._optimizer._create_hypers()
+
+        def _prepare(self, var_list):
+            return self._optimizer._prepare(var_list)
+
+        def _resource_apply_dense(self, grad, var, *args, **kwargs):
+            return self._optimizer._resource_apply_dense(2 * grad, var, *args, **kwargs)
+
+    plain, around = (tf.Variable(np.ones((2, 2), np.float32)) for _ in range(2))
+    make = getattr(keras.optimizers, kind)
+    steps = [
+        make(0.1).apply_gradients([(tf.constant(2 * GRADIENT), plain)]),
+        Around(make(0.1)).apply_gradients([(tf.constant(GRADIENT), around)]),
+    ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(steps)
+        expected, found = session.run([plain, around])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert not np.array_equal(found, np.ones((2, 2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -237,13 +238,10 @@ class ByMethods(Optimizer):
         self._owner._create_slots(var_list)
 
     def _prepare(self) -> None:
-        if self.rule is not None:
-            self.rule._prepare()
         self._state = self._owner._prepare(self._updated)
 
     def _given(self, method: Callable[..., Any]) -> dict[str, Any]:
-        code = getattr(method, "__code__", None)
-        return {"apply_state": self._state} if code and "apply_state" in code.co_varnames[: code.co_argcount] else {}
+        return {"apply_state": self._state} if "apply_state" in inspect.signature(method).parameters else {}
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
         method = self._owner._resource_apply_dense
@@ -254,9 +252,9 @@ class ByMethods(Optimizer):
         return method(grad, handle, indices, **self._given(method))
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
-        return (
-            super()._finish(update_ops, name_scope) if self.rule is None else self.rule._finish(update_ops, name_scope)
-        )
+        if self.rule is not None:
+            return self.rule._finish(update_ops, name_scope)
+        return super()._finish(update_ops, name_scope)
 
 
 def _dense(gradient: IndexedSlices, var: Any) -> Tensor:

@@ -98,7 +98,7 @@ class Optimizer(Described):
         """Forget the variables, which belong to one graph."""
         self._rate_variable: Any = None
         self._iterations: Any = None
-        self._optimizer: TrainOptimizer | None = None
+        self._updater: TrainOptimizer | None = None
         self._own_weights: list[Any] = []
         self._updated: list[Any] = []
         self._kept: Sequence[Any] | None = None
@@ -192,9 +192,9 @@ class Optimizer(Described):
     def weights(self) -> list[Any]:
         """The variables, `iterations` first."""
         first = [*([] if self._iterations is None else [self._iterations]), *self._own_weights]
-        if self._optimizer is None:
+        if self._updater is None:
             return first
-        optimizer = self._optimizer
+        optimizer = self._updater
         if isinstance(optimizer, optimizer_rules.ByMethods):  # in the order in which they were made
             names = list(optimizer._slots)
         else:
@@ -209,11 +209,11 @@ class Optimizer(Described):
 
     def get_slot_names(self) -> list[str]:
         """Names of the variables that belong to one that is trained."""
-        return [] if self._optimizer is None else self._optimizer.get_slot_names()
+        return [] if self._updater is None else self._updater.get_slot_names()
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
         """The variable of that name that belongs to `var`, or None."""
-        return None if self._optimizer is None else self._optimizer.get_slot(var, slot_name)
+        return None if self._updater is None else self._updater.get_slot(var, slot_name)
 
     def add_slot(self, var: Any, slot_name: str, initializer: Any = "zeros") -> Any:
         """Make the slot of that name of a variable, in its shape, unless there is one. Call it in `_create_slots`.
@@ -226,11 +226,11 @@ class Optimizer(Described):
         Returns:
             The slot, a variable.
         """
-        assert self._optimizer is not None, "slots are made by _create_slots"
+        updater = self._updater_of_now()
         if not isinstance(initializer, str) and not callable(initializer):
-            return self._optimizer._get_or_make_slot(var, initializer, slot_name, slot_name)
+            return updater._get_or_make_slot(var, initializer, slot_name, slot_name)
         made = named_initializers.get(initializer)
-        return self._optimizer._get_or_make_slot_with_initializer(var, made, var.shape, var.dtype, slot_name, slot_name)
+        return updater._get_or_make_slot_with_initializer(var, made, var.shape, var.dtype, slot_name, slot_name)
 
     def add_weight(
         self, name: str, shape: ShapeLike, dtype: DTypeLike = "float32", initializer: Any = "zeros", **_: object
@@ -266,7 +266,7 @@ class Optimizer(Described):
 
         Values that do not fit are left out, with a warning.
         """
-        if self._optimizer is None and weights:
+        if self._updater is None and weights:
             self.iterations.load(weights[0], get_session())
             self._kept = weights
         else:
@@ -339,10 +339,10 @@ class Optimizer(Described):
             raise ValueError(f"No gradients provided for any variable: {[variable.name for _, variable in pairs]}.")
         with get_default_graph().name_scope("training"):
             optimizer = self._optimizer_of_step()
-            if self._optimizer is not None:  # its variables are those of this one
+            if self._updater is not None:  # its variables are those of this one
                 for each in (optimizer, getattr(optimizer, "rule", None) or optimizer):
-                    each._slots, each._non_slots = self._optimizer._slots, self._optimizer._non_slots
-            self._optimizer = optimizer
+                    each._slots, each._non_slots = self._updater._slots, self._updater._non_slots
+            self._updater = optimizer
             made = optimizer.apply_gradients(present, self._counted_by(optimizer), name)
         self._updated += [variable for _, variable in present if not any(variable is each for each in self._updated)]
         self._set_kept()
@@ -394,6 +394,8 @@ class Optimizer(Described):
 
     def _prepare(self, var_list: list[Any]) -> ApplyState:
         """Make the tensors that the updates of variables share."""
+        if (rule := self._rule_behind()) is not None:
+            rule._prepare()
         state: ApplyState = {}
         for device, dtype in dict.fromkeys((var.device, var.dtype.base_dtype) for var in var_list):
             state[device, dtype] = {}
@@ -435,7 +437,14 @@ class Optimizer(Described):
 
     def _rule_behind(self) -> TrainOptimizer | None:
         """What updates variables where a derived class does not."""
-        return self._optimizer.rule if isinstance(self._optimizer, optimizer_rules.ByMethods) else self._optimizer
+        updater = self._updater_of_now()
+        return updater.rule if isinstance(updater, optimizer_rules.ByMethods) else updater
+
+    def _updater_of_now(self) -> TrainOptimizer:
+        """What changes variables. It is made here for an optimizer within another one, which calls its methods."""
+        if self._updater is None:
+            self._updater = self._optimizer_of_step()
+        return self._updater
 
 
 class SGD(Optimizer):
