@@ -21,7 +21,7 @@ from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import fill, ones_like, where, zeros_like
 from tfray.ops.arrays.construction_ops import range_
-from tfray.ops.arrays.gather_ops import gather
+from tfray.ops.arrays.gather_ops import gather, gather_nd
 from tfray.ops.arrays.join_ops import concat, size_along, stack
 from tfray.ops.arrays.partition_ops import setdiff1d
 from tfray.ops.arrays.shape_ops import cast, expand_dims, host_ints, identity, index_tensor, reshape
@@ -235,7 +235,9 @@ def sparse_slice(sp_input: SparseLike, start: TensorLike, size: TensorLike, name
         sizes = maximum(minimum(size, sparse.dense_shape - start), 0)
         moved = sparse.indices - start
         inside = reduce_all(logical_and(greater_equal(moved, 0), less(moved, sizes)), 1)
-        return sparse_retain(SparseTensor(moved, sparse.values, sizes), inside)
+        kept = where(inside)
+        # The gradient of `gather_nd` has the shape of all values, as that of TensorFlow's operation.
+        return SparseTensor(gather(moved, reshape(kept, [-1])), gather_nd(sparse.values, kept), sizes)
 
 
 class _Required:

@@ -314,6 +314,20 @@ def test_weights_are_spread_over_values():
             metric_internals.assert_broadcastable(wrong, values)
 
 
+@pytest.mark.parametrize("rank", [None, 2])
+def test_weights_of_unknown_shape_are_checked_in_the_step(rank):
+    weights, values = (tf.placeholder(tf.float32, None if rank is None else [None] * rank) for _ in range(2))
+    spread = metric_internals.broadcast_weights(weights, values)
+    with tf.Session() as session:
+        found = session.run(spread, {weights: [[2.0], [3.0]], values: np.zeros((2, 3))})
+        np.testing.assert_array_equal(found, [[2] * 3, [3] * 3])
+        if rank is None:
+            np.testing.assert_array_equal(session.run(spread, {weights: 2.0, values: np.zeros(2)}), [2, 2])
+        for wrong in ([[1.0, 2.0]], np.ones((3, 3)), *([np.ones(3)] if rank is None else [])):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="can not be broadcast to values"):
+                session.run(spread, {weights: wrong, values: np.zeros((2, 3))})
+
+
 def test_a_module_is_imported_when_something_of_it_is_asked_for():
     names = {}
     module = names["statistics"] = internal_names.LazyLoader("statistics", names, "statistics")

@@ -580,3 +580,28 @@ def test_memory_for_a_feed_that_is_not_there_names_the_placeholder():
     with tf.Session() as session, pytest.raises(ResourceExhaustedError, match=r"fed for fed:0.*TiB") as caught:
         session.run(tf.reduce_sum(x), {x: np.broadcast_to(np.float64(1), (1 << 44,))})
     assert caught.value.op_name == "fed"
+
+
+# -- shapes that do not fit together ---------------------------------------------------------------------------
+
+
+def test_an_assertion_says_first_that_shapes_do_not_fit_together():
+    x, y = tf.placeholder(tf.float32, [None]), tf.placeholder(tf.float32, [None])
+    with tf.control_dependencies([tf.assert_equal(tf.size(x), tf.size(y), message="one weight per value")]):
+        product = tf.identity(x) * y
+    with tf.Session() as session:
+        for _ in range(2):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="one weight per value"):
+                session.run(product, {x: [1.0, 2.0, 3.0], y: [1.0, 2.0]})
+        assert session.run(product, {x: [1.0, 2.0], y: [3.0, 4.0]}).tolist() == [3, 8]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes"):
+            session.run(x * y, {x: [1.0, 2.0, 3.0], y: [1.0, 2.0]})
+
+
+def test_lengths_of_another_number_than_the_sequences_are_refused():
+    x, lengths = tf.placeholder(tf.float32, [3, 4, 2]), tf.placeholder(tf.int32, [None])
+    outputs, _ = tf.nn.dynamic_rnn(tf.nn.rnn_cell.BasicRNNCell(2), x, sequence_length=lengths, dtype=tf.float32)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.InvalidArgumentError, match="one length per sequence"):
+            session.run(outputs, {x: np.ones((3, 4, 2)), lengths: [1, 2]})

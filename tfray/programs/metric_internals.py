@@ -15,7 +15,11 @@ from tfray.library.metrics.binary_metrics import counts_at_thresholds
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.array_ops import ones_like
 from tfray.ops.arrays.grouping_ops import no_op
-from tfray.ops.arrays.shape_ops import cast
+from tfray.ops.arrays.shape_ops import cast, shape, size
+from tfray.ops.checks.print_assert_ops import Assert
+from tfray.ops.control.control_flow_ops import cond
+from tfray.ops.math.comparison_ops import equal, logical_or
+from tfray.ops.math.reduction_ops import reduce_all
 
 _OUTCOMES: Final = {"tp": "true_positives", "fn": "false_negatives", "tn": "true_negatives", "fp": "false_positives"}
 
@@ -79,16 +83,20 @@ def broadcast_weights(weights: TensorLike, values: TensorLike) -> Tensor:
     """Weights in the shape and dtype of values. Each of their dimensions is that of the values, or 1.
 
     Raises:
-        ValueError: They have another rank than the values and 0, or sizes that do not match.
+        ValueError: They have another rank than the values and 0, or sizes that do not match. Where shapes are not known
+            before, the step raises InvalidArgumentError.
     """
     values, weights = convert_to_tensor(values), convert_to_tensor(weights)
-    assert_broadcastable(weights, values)
-    weights = weights if weights.dtype == values.dtype else cast(weights, values.dtype)
-    return ones_like(values) * weights
+    with get_default_graph().control_dependencies([assert_broadcastable(weights, values)]):
+        weights = weights if weights.dtype == values.dtype else cast(weights, values.dtype)
+        return ones_like(values) * weights
 
 
 def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
-    """Check when the graph is built that weights can be spread over values; see `broadcast_weights`."""
+    """An operation that checks that weights can be spread over values; see `broadcast_weights`.
+
+    It is checked when the graph is built, if the shapes are known then.
+    """
     weights, values = convert_to_tensor(weights), convert_to_tensor(values)
     ranks = weights.shape.rank, values.shape.rank
     sizes = [] if None in ranks else list(zip(weights.shape.as_list(), values.shape.as_list(), strict=False))
@@ -98,4 +106,14 @@ def assert_broadcastable(weights: TensorLike, values: TensorLike) -> Operation:
             f"weights can not be broadcast to values. values.rank={ranks[1]}. weights.rank={ranks[0]}. "
             f"values.shape={values.shape}. weights.shape={weights.shape}."
         )
-    return no_op("assert_broadcastable")
+    is_known = ranks[0] == 0 or (None not in ranks and all(a == 1 or None not in (a, b) for a, b in sizes))
+    if is_known:
+        return no_op("assert_broadcastable")
+    shapes = shape(weights), shape(values)
+    same_rank = equal(size(shapes[0]), size(shapes[1]))
+    fits_sizes = cond(
+        same_rank, lambda: reduce_all(logical_or(equal(shapes[0], 1), equal(*shapes))), lambda: convert_to_tensor(False)
+    )
+    told = ["weights can not be broadcast to values. values.shape=", shapes[1], "weights.shape=", shapes[0]]
+    checked: Operation = Assert(logical_or(equal(size(shapes[0]), 0), fits_sizes), told)
+    return checked

@@ -170,7 +170,7 @@ class Segment:
                 key = None
             if key not in self._compiled:
                 try:
-                    body = self.body if key is None or not self._plan.optimize else specialize(self.body, key)
+                    body = self.body if key is None or not self._plan.optimize else self._body_for(key)
                     self._compiled[key] = self._plan.compile(self, body)
                 except OpError as error:  # such as input shapes that do not fit together
                     error.device = error.device or self._plan.device.name
@@ -178,6 +178,16 @@ class Segment:
                 if key is None:
                     self._generic = self._compiled[key]
             return self._compiled[key]
+
+    def _body_for(self, shapes: Sequence[Any]) -> Body:
+        """The operations for inputs of these shapes. Where these do not fit together, an assertion among the operations
+        may say so in the program's words: then they run as they are."""
+        try:
+            return specialize(self.body, shapes)
+        except OpError:
+            if not any(op.type == "Assert" for op in self.body.ops):
+                raise
+            return self.body
 
     @property
     def buffer_bytes(self) -> int:

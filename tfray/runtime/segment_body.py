@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_array, evaluate_operation, is_small
 from tfray.framework.effects import is_stateful
@@ -102,6 +103,9 @@ def _respecialize(
     # The same name: contexts, resources and errors refer to operations by it.
     copy = scratch.add_operation(op.type, inputs, attrs, op.name, exact_name=True, device=op.device, site=op.site)
     for old, new in zip(op.outputs, copy.outputs, strict=True):
+        if not new.shape.is_compatible_with(old.shape):
+            message = f"{op.type}: its result has shape {new.shape} in this step, and shape {old.shape} in the graph"
+            raise InvalidArgumentError(message, op_name=op.name, site=op.site)
         new.set_shape(old.shape)
         mapping[old] = new
         if old in original_constants:

@@ -80,6 +80,7 @@ def test_a_mechanism_with_another_call(session):
 
 
 def test_the_base_of_mechanisms(session):
+    tf.set_random_seed(1)
     mechanism = Dot(tf.constant(MEMORY))
     assert (mechanism.alignments_size, mechanism.state_size, mechanism.batch_size) == (4, 4, 2)
     cell = Doubled(tf.nn.rnn_cell.GRUCell(3), mechanism)

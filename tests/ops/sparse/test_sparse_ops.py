@@ -189,6 +189,15 @@ def test_gradient(build, inputs):
     check_gradients(lambda *tensors: to_dense(build(*tensors)), inputs)
 
 
+def test_the_gradient_of_a_slice_has_the_shape_of_all_values():
+    values = tf.constant([1.0, 2.0, 3.0])
+    part = tf.sparse_slice(tf.SparseTensor([[0], [2], [5]], values, [6]), [1], [4])
+    gradient = tf.gradients(part.values * part.values, values)[0]
+    assert isinstance(gradient, tf.Tensor)
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(gradient), [0, 4, 0])
+
+
 # -- fed sparse tensors of unknown shape ---------------------------------------------------------------
 
 
