@@ -396,3 +396,14 @@ def test_files_are_read_and_written_only_as_their_mode_says(tmp_path):
                 read()
     with tf.gfile.GFile(path) as file, pytest.raises(PermissionDeniedError, match="not open for writing"):
         file.write("text")
+
+
+@pytest.mark.parametrize("mode", ["w+", "a+"])
+def test_what_is_written_is_read_from_the_beginning(tmp_path, mode):
+    with tf.gfile.GFile(str(tmp_path / "file"), mode) as file:
+        file.write("one\ntwo\n")
+        assert file.readline() == "one\n"
+        file.write("three\n")
+        assert file.tell() == 4 and file.read() == "two\nthree\n"
+        file.seek(0)
+        assert file.read(3) == "one" and file.size() == 14

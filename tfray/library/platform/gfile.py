@@ -7,6 +7,7 @@ Every function raises the errors of `tf.errors`: `NotFoundError`, `AlreadyExists
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tfray.errors import InvalidArgumentError, NotFoundError, OpError, PermissionDeniedError
@@ -29,7 +30,8 @@ class GFile(files.Closing):
 
     Args:
         name: Path of the file.
-        mode: ``r``, ``w``, ``a``, ``r+`` or ``w+``, with ``b`` for bytes; text is UTF-8.
+        mode: ``r``, ``w``, ``a``, ``r+`` or ``w+``, with ``b`` for bytes; text is UTF-8. With ``w+`` a file is
+            read from its beginning on and written at its end, whichever comes first, as TensorFlow does it.
     """
 
     def __init__(self, name: PathLike, mode: str = "r") -> None:
@@ -40,7 +42,9 @@ class GFile(files.Closing):
         self._mode = mode
         self._kind = kind[0] + "b" + kind[1:]
         self._binary = "b" in mode
+        self._is_both = kind in ("w+", "a+")
         self._stream: Any = None
+        self._read_at = 0  # where reading goes on in a file that is also written
 
     @property
     def name(self) -> str:
@@ -57,6 +61,15 @@ class GFile(files.Closing):
         if self._stream is None:
             self._stream = files.open_file(self._path, self._kind)
         return self._stream
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with files.failures_of(self._path):
+            if self._is_both:
+                self._file.seek(self._read_at)
+            yield
+            if self._is_both:
+                self._read_at = self._file.tell()
 
     def _check(self, is_open: bool, purpose: str) -> None:
         if not is_open:
@@ -78,7 +91,7 @@ class GFile(files.Closing):
             PermissionDeniedError: The file is open for writing only.
         """
         self._check(self.readable(), "reading")
-        with files.failures_of(self._path):
+        with self._reading():
             if n is None or n < 0:
                 return self._text(self._file.read())
             return self._file.read(n) if self._binary else self._read_characters(n)
@@ -101,13 +114,13 @@ class GFile(files.Closing):
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer of bytes; returns how many were read."""
-        with files.failures_of(self._path):
+        with self._reading():
             return int(self._file.readinto(buffer))
 
     def readline(self) -> Any:
         """The next line with its end, empty at the end of the file."""
         self._check(self.readable(), "reading")
-        with files.failures_of(self._path):
+        with self._reading():
             return self._text(self._file.readline())
 
     def readlines(self) -> list[Any]:
@@ -125,13 +138,13 @@ class GFile(files.Closing):
         target = position if offset is None else offset
         if target is None:
             raise InvalidArgumentError("GFile.seek: where to? pass offset")
-        with files.failures_of(self._path):
+        with self._reading():
             self._file.seek(target, whence)
 
     def tell(self) -> int:
         """The position in bytes."""
         with files.failures_of(self._path):
-            return int(self._file.tell())
+            return self._read_at if self._is_both else int(self._file.tell())
 
     def seekable(self) -> bool:
         """Whether `seek` works: it does where files are read."""
@@ -159,6 +172,8 @@ class GFile(files.Closing):
         self._check(self.writable(), "writing")
         data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
         with files.failures_of(self._path):
+            if self._is_both:
+                self._file.seek(0, 2)
             self._file.write(data)
         return len(data)
 
