@@ -767,15 +767,21 @@ def smart_cond(
     """`cond`, except that a Python value or constant `pred` is decided now: only one function is then called.
 
     Args:
-        pred: bool scalar: a tensor or a Python value.
+        pred: bool scalar: a tensor, a variable, or a Python bool, 0 or 1.
         true_fn: As for `cond`.
         false_fn: As for `cond`.
         name: Name of the operation.
 
     Returns:
         As of `cond`: the shapes that the functions return.
+
+    Raises:
+        TypeError: `pred` is something else.
     """
-    value = constant_value(pred) if isinstance(pred, Tensor) else pred
-    if value is not None and not isinstance(value, Tensor) and not hasattr(value, "handle"):
+    is_in_graph = isinstance(pred, Tensor) or hasattr(pred, "handle")
+    if not is_in_graph and (np.asarray(pred).size != 1 or pred not in (0, 1)):
+        raise ArgumentError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {pred!r}")
+    value = constant_value(pred) if isinstance(pred, Tensor) else None if is_in_graph else pred
+    if value is not None:
         return true_fn() if bool(value) else false_fn()
     return cond(pred, true_fn, false_fn, name=name)

@@ -143,7 +143,14 @@ def test_the_untaken_branch_does_not_run(session):
         session.run(y, {p: True})
 
 
+@pytest.mark.parametrize("pred", ["", [], 2.0, None, np.zeros(0)])
+def test_smart_cond_refuses_what_is_no_predicate(pred):
+    with pytest.raises(TypeError, match="must be a Tensor, or a Python bool, or 1 or 0"):
+        smart_cond(pred, lambda: 1, lambda: 2)
+
+
 def test_smart_cond_decides_what_is_known():
+    assert smart_cond(0, lambda: 1, lambda: 2) == 2 and smart_cond(np.bool_(True), lambda: 1, lambda: 2) == 1
     assert run(smart_cond(True, lambda: tf.constant(1), lambda: tf.constant(2))) == 1
     assert smart_cond(tf.constant(False), lambda: "a", lambda: "b") == "b"
     p = tf.placeholder(tf.bool, [])
