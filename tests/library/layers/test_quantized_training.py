@@ -26,12 +26,17 @@ def network(images, is_training):
         net = slim.conv2d(images, 4, 3, normalizer_fn=slim.batch_norm, activation_fn=tf.nn.relu6, scope="first")
         net = slim.separable_conv2d(net, 4, 3, 1, normalizer_fn=slim.batch_norm, scope="second")
         net = slim.separable_conv2d(net, None, 3, 2, normalizer_fn=slim.batch_norm, scope="channels")
-        net = tf.layers.conv2d(net, 4, 3, activation=tf.nn.relu, name="third")
-        net = slim.fully_connected(tf.layers.flatten(net), 6, normalizer_fn=slim.batch_norm, scope="rows")
+    net = tf.layers.conv2d(net, 4, 3, activation=tf.nn.relu, name="third")
+    return slim.fully_connected(tf.layers.flatten(net), 5, activation_fn=None, scope="logits")
+
+
+def network_of_rows(images, is_training):
+    with slim.arg_scope([slim.batch_norm], is_training=is_training, decay=0.9, scale=True):
+        net = slim.fully_connected(tf.layers.flatten(images), 6, normalizer_fn=slim.batch_norm, scope="rows")
     return slim.fully_connected(net, 5, activation_fn=None, scope="logits")
 
 
-def outcome(is_training, rewrite):
+def outcome(is_training, rewrite, network=network):
     """Output, gradients, and averages after an update, of a network with given values of its variables."""
     with tf.Graph().as_default() as graph, tf.Session() as session:
         logits = tf.identity(network(tf.constant(IMAGES), is_training), name="logits_out")
@@ -48,11 +53,12 @@ def outcome(is_training, rewrite):
 
 
 @pytest.mark.parametrize("is_training", [True, False])
-def test_folded_layers_compute_what_they_did(is_training):
+@pytest.mark.parametrize(("network", "values"), [(network, 10), (network_of_rows, 7)])
+def test_folded_layers_compute_what_they_did(network, values, is_training):
     name = f"experimental_create_{'training' if is_training else 'eval'}_graph"
-    plain = outcome(is_training, lambda graph: None)
-    folded = outcome(is_training, lambda graph: getattr(quantize, name)(graph, quant_delay=1000))
-    assert len(plain) == len(folded) > 10
+    plain = outcome(is_training, lambda graph: None, network)
+    folded = outcome(is_training, lambda graph: getattr(quantize, name)(graph, quant_delay=1000), network)
+    assert len(plain) == len(folded) > values
     for before, after in zip(plain, folded, strict=True):
         np.testing.assert_allclose(after, before, atol=2e-5 * np.abs(before).max())
 
