@@ -158,15 +158,17 @@ def test_an_optimizer_may_call_the_methods_of_another(kind):
         def _resource_apply_dense(self, grad, var, *args, **kwargs):
             return self._optimizer._resource_apply_dense(2 * grad, var, *args, **kwargs)
 
-    plain, around = (tf.Variable(np.ones((2, 2), np.float32)) for _ in range(2))
     make = getattr(keras.optimizers, kind)
-    steps = [
-        make(0.1).apply_gradients([(tf.constant(2 * GRADIENT), plain)]),
-        Around(make(0.1)).apply_gradients([(tf.constant(GRADIENT), around)]),
-    ]
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        session.run(steps)
-        expected, found = session.run([plain, around])
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    optimizer = Around(make(0.1))
+    for _ in range(2):  # the second time for a graph of its own
+        with tf.Graph().as_default(), tf.Session() as session:
+            plain, around = (tf.Variable(np.ones((2, 2), np.float32)) for _ in range(2))
+            steps = [
+                make(0.1).apply_gradients([(tf.constant(2 * GRADIENT), plain)]),
+                optimizer.apply_gradients([(tf.constant(GRADIENT), around)]),
+            ]
+            session.run(tf.global_variables_initializer())
+            session.run(steps)
+            expected, found = session.run([plain, around])
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert not np.array_equal(found, np.ones((2, 2)))

@@ -233,9 +233,23 @@ class Optimizer(Described):
         return updater._get_or_make_slot_with_initializer(var, made, var.shape, var.dtype, slot_name, slot_name)
 
     def add_weight(
-        self, name: str, shape: ShapeLike, dtype: DTypeLike = "float32", initializer: Any = "zeros", **_: object
+        self,
+        name: str,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
+        initializer: Any = "zeros",
+        trainable: bool | None = None,
     ) -> Any:
-        """Make a variable of the optimizer that belongs to none that is trained."""
+        """Make a variable of the optimizer that belongs to none that is trained.
+
+        Args:
+            name: Its name.
+            shape: Its shape.
+            dtype: Its dtype; float32 when None.
+            initializer: An initializer, or the name of one.
+            trainable: Accepted for TensorFlow 1's sake: no optimizer is to change it.
+        """
+        dtype = dtype or "float32"
         made = self._variable(named_initializers.get(initializer)(shape, dtype), name, dtype)
         self._own_weights.append(made)
         return made
@@ -442,7 +456,8 @@ class Optimizer(Described):
 
     def _updater_of_now(self) -> TrainOptimizer:
         """What changes variables. It is made here for an optimizer within another one, which calls its methods."""
-        if self._updater is None:
+        is_of_graph = self._iterations is not None and self._iterations.graph is get_default_graph().root
+        if self._updater is None or not is_of_graph:
             self._updater = self._optimizer_of_step()
         return self._updater
 
