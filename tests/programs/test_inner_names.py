@@ -76,7 +76,10 @@ def test_what_a_session_tells():
     with tf.Session("", config=tf.ConfigProto(device_count={"CPU": 2})) as session:
         assert [node.name for node in session.graph_def.node] == ["one"] and session.sess_str == ""
         first, second = [each for each in session.list_devices() if each.device_type == "CPU"]
-    assert first.name == first and first.endswith("CPU:0") and second.name.endswith("CPU:1")
+    assert first == "/job:localhost/task:0/device:CPU:0" and second.endswith("CPU:1")
+    assert first.name == "/job:localhost/replica:0/task:0/device:CPU:0"
+    with tf.device(first.name), tf.Session() as session:
+        assert session.run(tf.constant(1) + 1) == 2
     assert first.memory_limit_bytes > 0 and first.incarnation > 0
 
 

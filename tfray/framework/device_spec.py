@@ -164,14 +164,14 @@ def short_name(device: str) -> str:
 
 
 class DeviceName(str):
-    """The full name of a device, with what TensorFlow tells of devices."""
+    """The name of a device as tfray's messages give it, with what TensorFlow tells of devices."""
 
     __slots__ = ()
 
     @property
     def name(self) -> str:
-        """The name."""
-        return str(self)
+        """TensorFlow's name for it, with its replica: ``/job:localhost/replica:0/task:0/device:CPU:0``."""
+        return DeviceSpec.from_string(self).replace(replica=0).to_string()
 
     @property
     def device_type(self) -> str:

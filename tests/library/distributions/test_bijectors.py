@@ -181,6 +181,8 @@ def test_triangles(size, upper):
         (lambda: B.Ordered().forward_log_det_jacobian(ANY, 0), ValueError, "must be larger than min_event_ndims"),
         (lambda: B.Exp().forward_log_det_jacobian(ANY, 0.5), ValueError, "event_ndims"),
         (lambda: B.AbsoluteValue().forward_log_det_jacobian(ANY, 0), NotImplementedError, "non-injective"),
+        (lambda: B.Chain([B.Exp(), B.AbsoluteValue()]), NotImplementedError, "Chain .* non-injective"),
+        (lambda: B.Invert(B.AbsoluteValue()), NotImplementedError, "Invert .* non-injective"),
         (
             lambda: B.Bijector(dtype=tf.float32, forward_min_event_ndims=0).forward(tf.constant(W(1))),
             TypeError,

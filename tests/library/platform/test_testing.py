@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import unittest
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ def run(body):
     return result
 
 
+Pair = namedtuple("Pair", ["a", "b"])
 PASSING = {
     "sessions": lambda t: t.assertEqual(session_value(t), 6.0),
     "close": lambda t: t.assertAllClose([1.0, 2.0], np.array([1.0, 2.0 + 1e-7])),
@@ -37,6 +39,8 @@ PASSING = {
     "close structures": lambda t: t.assertAllClose(
         {"a": [1.0], "b": ([1.0], [2.0, 3.0])}, {"a": [1.0], "b": ([1], [2, 3])}
     ),
+    "close names": lambda t: t.assertAllClose(Pair(tf.constant(7.0), (2.0, 3.0)), {"a": 7, "b": [2, 3]}),
+    "equal tuples": lambda t: t.assertAllEqual(Pair(7, 8), (7, 8)),
     "close by rows": lambda t: t.assertAllClose(np.ones((2, 2)), [[1, 1.1], [1, 1.1]], atol=np.array([0, 0.2])),
     "close by type": lambda t: t.assertAllCloseAccordingToType(np.float16([1]), np.float16([1.0009])),
     "not close": lambda t: t.assertNotAllClose([1.0], [1.1]),

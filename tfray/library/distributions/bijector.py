@@ -329,6 +329,11 @@ class Identity(Bijector):
         return nothing_like(y)
 
 
+def _check_injective(bijector: Bijector, owner: str) -> None:
+    if not bijector._is_injective:
+        raise NotImplementedError(f"{owner} is not implemented for non-injective bijectors, and {bijector.name} is one")
+
+
 class Invert(Bijector):
     """The inverse of a map.
 
@@ -336,9 +341,13 @@ class Invert(Bijector):
         bijector: The map.
         validate_args: Not used: `bijector` checks its own values.
         name: See `Bijector`; ``invert_`` and the name of `bijector` when None.
+
+    Raises:
+        NotImplementedError: Several values have the same image under `bijector`.
     """
 
     def __init__(self, bijector: Bijector, validate_args: bool = False, name: str | None = None) -> None:
+        _check_injective(bijector, "Invert")
         self.bijector = bijector
         super().__init__(
             bijector.graph_parents,
@@ -385,12 +394,15 @@ class Chain(Bijector):
 
     Raises:
         ValueError: Maps are for different dtypes.
+        NotImplementedError: One of the maps has several values with the same image.
     """
 
     def __init__(
         self, bijectors: Sequence[Bijector] | None = None, validate_args: bool = False, name: str | None = None
     ) -> None:
         self.bijectors = tuple(bijectors or ())
+        for bijector in self.bijectors:
+            _check_injective(bijector, "Chain")
         kinds = {bijector.dtype for bijector in self.bijectors if bijector.dtype is not None}
         if len(kinds) > 1:
             raise ValueError(f"incompatible dtypes: {sorted(kind.name for kind in kinds)}")

@@ -233,8 +233,8 @@ class TestCase(absltest.TestCase):
         self, a: Any, b: Any, compare: Callable[[Array, Array, str], None], msg: str | None, where: str
     ) -> None:
         """Compare the arrays of two structures, which must be nested alike."""
-        if hasattr(a, "_asdict") and hasattr(b, "_asdict"):
-            a, b = a._asdict(), b._asdict()
+        if all(isinstance(value, Mapping) or hasattr(value, "_asdict") for value in (a, b)):
+            a, b = (value._asdict() if hasattr(value, "_asdict") else value for value in (a, b))
         if isinstance(a, Mapping) or isinstance(b, Mapping):
             if not (isinstance(a, Mapping) and isinstance(b, Mapping)):
                 raise ValueError(_unequal(msg, where, f"Can't compare dict to non-dict, {a!r} vs {b!r}"))
