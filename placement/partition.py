@@ -39,6 +39,7 @@ def partition(
     optimize: bool = True,
     sent_dtype: DType | None = None,
     large_apart: bool = False,
+    prefix: str = "_",
 ) -> list[Partition]:
     """One `Partition` per device that has something to run.
 
@@ -52,8 +53,9 @@ def partition(
         sent_dtype: Narrower dtype in which float32 tensors, scalars excepted, are sent between tasks; None to send
             them as they are.
         large_apart: Whether each large tensor is a group of its own.
+        prefix: Begins the names of what is added. A graph that has been cut before needs another one.
     """
-    return _Partitioner(placement, feeds, extra_edges, optimize, sent_dtype, large_apart).run(order, fetches)
+    return _Partitioner(placement, feeds, extra_edges, optimize, sent_dtype, large_apart, prefix).run(order, fetches)
 
 
 class _Partitioner:
@@ -65,12 +67,14 @@ class _Partitioner:
         optimize: bool,
         sent_dtype: DType | None,
         large_apart: bool,
+        prefix: str = "_",
     ) -> None:
         self._placement = placement
         self._feeds = set(feeds)
         self._optimize = optimize
         self._sent_dtype = sent_dtype
         self._large_apart = large_apart
+        self._prefix = prefix
         # `_copies`: each operation's copy on a device. `_received`: what a device receives of a tensor, or of a control
         # edge. `_groups`: the numbers of the groups for which an operation has to wait.
         self._narrowed: dict[Tensor, Tensor] = {}
@@ -110,11 +114,16 @@ class _Partitioner:
                 taken = op.inputs if parts is None else [op.inputs[index] for index in parts[device].inputs]
                 for tensor in taken:
                     self._note_crossing(tensor, device)
-                for control in op.control_inputs:
+                for control in self._controls(op):
                     for source in self._devices_of(control):
                         self._note(control, None, source, device)
         for tensor, device in wanted:
             self._note_crossing(tensor, device)
+
+    def _controls(self, op: Operation) -> list[Operation]:
+        """Control inputs, without those of which `op` takes a tensor: when that is there, the operation has run."""
+        taken = {tensor.op for tensor in op.inputs}
+        return [control for control in op.control_inputs if control not in taken or control in self._split]
 
     def _note_crossing(self, tensor: Tensor, device: str) -> None:
         if not self._is_everywhere(tensor.op):
@@ -159,7 +168,7 @@ class _Partitioner:
 
     def _copy(self, op: Operation, device: str) -> Operation:
         graph = self._on(device).graph
-        controls = [self._local_control(control, device) for control in op.control_inputs]
+        controls = [self._local_control(control, device) for control in self._controls(op)]
         for earlier in self._extra.get(op, ()):
             controls += [self._copies[earlier, source] for source in self._devices_of(earlier) if source == device]
         part = self._split[op].parts[device] if op in self._split else None
@@ -223,7 +232,7 @@ class _Partitioner:
 
     def _all_of(self, ops: list[Operation], device: str) -> Operation:
         graph = self._on(device).graph
-        name = graph.unique_name("_control/all")
+        name = graph.unique_name(f"{self._prefix}control/all")
         return graph.add_operation("NoOp", [], {}, name, control_inputs=ops, exact_name=True, device=device)
 
     def _fed(self, feed: Operation, device: str) -> Operation:
@@ -255,7 +264,7 @@ class _Partitioner:
             "Send",
             [tensor],
             {**ends, "destination": destination},
-            graph.unique_name(f"_send/{origin.name}"),
+            graph.unique_name(f"{self._prefix}send/{origin.name}"),
             control_inputs=[copied],
             exact_name=True,
             device=source,
@@ -266,7 +275,7 @@ class _Partitioner:
             "Recv",
             [],
             {**ends, "dtype": tensor.dtype, "shape": tensor.shape, "group": self._group(origin)},
-            graph.unique_name(f"_recv/{origin.name}"),
+            graph.unique_name(f"{self._prefix}recv/{origin.name}"),
             exact_name=True,
             device=destination,
             site=origin.site,
@@ -287,12 +296,11 @@ class _Partitioner:
             self._narrowed[tensor] = _cast(tensor, self._sent_dtype, origin)
         return self._narrowed[tensor]
 
-    @staticmethod
-    def _token(op: Operation) -> Tensor:
+    def _token(self, op: Operation) -> Tensor:
         """An empty tensor for an edge that carries no value."""
         graph = op.graph
         attrs = {"value": np.zeros(0, np.uint8), "dtype": dtypes.uint8}
-        name = graph.unique_name("_control/token")
+        name = graph.unique_name(f"{self._prefix}control/token")
         return graph.add_operation("Const", [], attrs, name, exact_name=True, device=op.device, site=op.site).outputs[0]
 
 

@@ -5,7 +5,7 @@ prune → simplify → place → schedule → partition. None of them changes th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from tfray.bulk import making_much
@@ -75,6 +75,16 @@ def compile_step(
     partitions = partition(
         [op for op in order if op in live], placement, feed_ops, fetches, edges, optimize, sent_dtype
     )
+    return assembled(partitions, placement, feed_ops, fetches)
+
+
+def assembled(
+    partitions: list[Partition],
+    placement: Mapping[Operation, str],
+    feeds: Sequence[Operation],
+    fetches: Sequence[Tensor],
+) -> CompiledStep:
+    """The step of these partitions; the other arguments are those of `partition.partition`."""
     position = {part.device: i for i, part in enumerate(partitions)}
     counts = [0] * len(partitions)
     places: list[tuple[int, int]] = []
@@ -82,5 +92,5 @@ def compile_step(
         index = position[home_of(tensor, placement)]
         places.append((index, counts[index]))
         counts[index] += 1
-    number = {op.name: i for i, op in enumerate(feed_ops)}
+    number = {op.name: i for i, op in enumerate(feeds)}
     return CompiledStep(partitions, places, [[number[name] for name in part.feeds] for part in partitions])

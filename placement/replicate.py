@@ -132,6 +132,7 @@ def compile_replica_step(
     partitions = partition(kept, split.placement, split.fed, split.reported, edges, large_apart=True)
     by_device = {part.device: part for part in partitions}
     own = by_device.pop(replica, None) or Partition(replica, Graph())
+    own.requests = {op.name: split.requests[op.name] for op in own.graph.get_operations() if op.name in split.requests}
     if options is None or options.bad_gradients != "skip":  # each replica counts, or does not, for itself
         own.reductions = _reductions(by_device.values(), replica)
     serving = {shard: by_device.pop(serving_device(shard)) for shard in shards if serving_device(shard) in by_device}
@@ -320,6 +321,7 @@ class _Splitter:
         reported: What replicas return: the fetches, then the verdict on finite contributions, if that is wanted.
         kept: Operations that must run although nothing depends on them.
         checked: See `CompiledReplicaStep`.
+        requests: See `Partition.requests`.
     """
 
     # `_copies`, `_serving`: operation of the placed graph to its copy on the replica or shard, and to the copy that
@@ -334,6 +336,7 @@ class _Splitter:
         self.reported: list[Tensor] = []
         self.kept: list[Operation] = []
         self.checked: tuple[str, ...] = ()
+        self.requests: dict[str, str] = {}
         self._roles = roles
         self._feeds = list(feeds)
         self._fetches = list(fetches)
@@ -538,6 +541,10 @@ class _Splitter:
             site=origin.site,
         )
         self.placement[made] = device
+        if device == self._roles.replica and origin.device:
+            spec = DeviceSpec.from_string(origin.device)
+            if spec.device_type is not None:
+                self.requests[made.name] = spec.replace(job=None, replica=None, task=None).to_string()
         return made
 
 

@@ -49,6 +49,8 @@ class JobSpec:
         count: Number of tasks.
         num_cpus: CPUs that each task's CPU device asks of Ray, possibly a fraction.
         num_gpus: GPUs of each task; each becomes a device ``GPU:i`` with an actor of its own.
+        own_gpus: GPUs of each task that its CPU device keeps for itself, for replicas that it runs: a whole number, or
+            a fraction below 1 of one that others use too. They are no devices of the cluster.
         resources: Custom Ray resources that each task asks for.
         scheduling_strategy: Ray's scheduling strategy, such as ``"SPREAD"`` or a placement group strategy. A list or
             tuple has one for each task; None, as for tasks beyond it, is Ray's default.
@@ -67,6 +69,11 @@ class JobSpec:
     memory_bytes: Positive | None = None
     runtime_env: Mapping[str, Any] | None = None
     store_bytes: Positive | None = None
+    own_gpus: NonNegative = 0
+
+    def __post_init__(self) -> None:
+        if self.own_gpus > 1 and self.own_gpus != int(self.own_gpus):
+            raise InvalidArgumentError(f"own_gpus is {self.own_gpus}: expected a whole number, or a fraction below 1")
 
     def devices(self, job: str, task: int) -> list[str]:
         """Full names of the devices of one task."""
@@ -78,7 +85,7 @@ class JobSpec:
         is_gpu = DeviceSpec.from_string(device).device_type == "GPU"
         options: dict[str, Any] = {
             "num_cpus": 0 if is_gpu else self.num_cpus,
-            "num_gpus": 1 if is_gpu else 0,
+            "num_gpus": 1 if is_gpu else self.own_gpus,
             "max_restarts": 0,
             "max_task_retries": 0,
         }

@@ -207,7 +207,7 @@ class RemoteStep:
         finally:
             self._end(request)
         actors = {device: self._runner.actor(device) for device in self._devices}
-        records = in_drivers_time([record for _, record in results], actors)
+        records = in_drivers_time([record for _, (record,) in results], actors)
         whole = [with_call(record, called, at) for record, at in zip(records, returned, strict=True)]
         return [[_own(value) for value in values] for values, _ in results], whole
 

@@ -41,16 +41,14 @@ call for which all others wait might not begin."""
 _Result = TypeVar("_Result")
 
 
-def _own_gpu() -> int | None:
-    """Where the GPU that Ray gave this actor stands among those that the process sees; None without one.
+def _own_gpus() -> list[int]:
+    """Where the GPUs that Ray gave this actor stand among those that the process sees.
 
     Ray shows an actor its own GPUs alone, unless it is told not to (`RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES`).
     """
     given = [str(gpu) for gpu in ray.get_gpu_ids()]
-    if not given:
-        return None
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return visible.split(",").index(given[0]) if visible else int(given[0])
+    return [visible.split(",").index(gpu) if visible else int(gpu) for gpu in given]
 
 
 class DeviceActor:
@@ -87,7 +85,7 @@ class DeviceActor:
             importlib.import_module(module)
         self._op_modules = tuple(op_modules)
         node = ray.get_runtime_context().get_node_id()
-        self._host = host = DeviceHost(device_name, node, _own_gpu(), store_bytes)
+        self._host = host = DeviceHost(device_name, node, _own_gpus(), store_bytes)
         ip = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         self._links = LinkServer(key, node, ip, host.take_message, host.link_closed, host.incoming.take_stream)
         self._set_up = ThreadPoolExecutor(1, "tfray-set-up")

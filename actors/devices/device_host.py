@@ -23,6 +23,7 @@ import numpy as np
 from tfray.actors.devices.answers import missed_shard, send_answer, teller
 from tfray.actors.devices.combining import Combinations
 from tfray.actors.devices.device_metrics import SentBytes
+from tfray.actors.devices.own_gpus import own_gpus, plan_of
 from tfray.actors.devices.parked_steps import ParkedSteps
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, PromptStep
 from tfray.actors.devices.registered_plan import RegisteredPlan
@@ -30,7 +31,7 @@ from tfray.actors.devices.replica_inbox import ReplicaInbox, StepVoid
 from tfray.actors.devices.step_ledger import EVERY_STEP, Ledger
 from tfray.actors.devices.step_record import StepRecord
 from tfray.actors.devices.step_threads import StepThreads
-from tfray.actors.links.carriers import LENT_BYTES, fits
+from tfray.actors.links.carriers import fits
 from tfray.actors.links.frames import Header
 from tfray.actors.links.loans import LentTensor, Loans
 from tfray.actors.links.messages import (
@@ -81,6 +82,7 @@ from tfray.placement.replicate import REPLICA_DEVICE
 from tfray.runtime.device import Device
 from tfray.runtime.executor import ignore_float_errors
 from tfray.runtime.plan import Partition, Plan
+from tfray.runtime.plan_group import PlanGroup
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
 from tfray.runtime.tracing import DeviceTrace, TracedStep
@@ -108,12 +110,13 @@ class DeviceHost:
     Args:
         device_name: Full name of the device.
         node: Ray's identity of this node.
-        gpu: Index of the device among the GPUs that this process sees; None if it has none.
+        gpus: The GPUs that Ray gave it, as indices into those that it sees. A CPU has them beside it (`own_gpus`).
         store_bytes: Bytes of the node's object store that it may hold for what it sends; None for any number.
     """
 
-    def __init__(self, device_name: str, node: str, gpu: int | None = None, store_bytes: int | None = None) -> None:
-        self.device = Device.open(device_name, gpu)
+    def __init__(self, device_name: str, node: str, gpus: Sequence[int] = (), store_bytes: int | None = None) -> None:
+        self.device = Device.open(device_name, gpus[0] if gpus else None)
+        self._gpus = own_gpus(self.device, gpus)
         self.loans = Loans(device_name, StoreQuota(store_bytes))
         self.peers = Peers(node, self.loans)
         self.incoming = IncomingTensors(self.loans.buffers)
@@ -151,8 +154,7 @@ class DeviceHost:
         for token, function in functions.items():
             script_ops.register_function(token, function)
         device = self.device_of(session_of(plan_id.driver))
-        plan = Plan(Partition.from_plain(partition), device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)
-        self.plans[plan_id] = RegisteredPlan(plan)
+        self.plans[plan_id] = RegisteredPlan(plan_of(Partition.from_plain(partition), device, self._gpus))
 
     def device_of(self, session: str) -> Device:
         """The device with what is a session's own, until `leave` is called for the session."""
@@ -187,24 +189,27 @@ class DeviceHost:
             call: The driver's `StepCall`, if it came over a link: to pass it on to the devices that this one wakes.
         """
         self._await_turn(plan_id, request)
-        trace = DeviceTrace(self.device, request.trace) if request.trace else None
         record: StepRecord | None = None
         try:
             registered = self._plan(plan_id)
             record = self._begin(registered, request, call)
             if self._combines(request):
                 self._combine(registered.plan.partition.reductions, request)
-            if trace is not None:
+            plans = registered.plan.traced().plans if request.trace else []
+            traces = {plan.device.name: DeviceTrace(plan.device, request.trace) for plan in plans}
+            for trace in traces.values():
                 trace.begin()
             if request.read_input:
                 feeds = self._next_input(plan_id, request.step.number)
-            if trace is None:
-                return self._run(registered, request, record, feeds)
-            if request.read_input:
-                trace.took("_input", "", trace.start, trace.clock())
-            fetched = self._run(registered, request, record, feeds, trace)
-            trace.close()
-            return fetched, trace.record(registered.plan.traced().buffer_bytes)
+                if traces:
+                    first = traces[self.device.name]
+                    first.took("_input", "", first.start, first.clock())
+            fetched = self._run(registered, request, record, feeds, traces)
+            if not traces:
+                return fetched
+            for trace in traces.values():
+                trace.close()
+            return fetched, [traces[plan.device.name].record(plan.buffer_bytes) for plan in plans]
         except BaseException as error:
             self._failed(request, record, self.as_op_error(error))
             raise
@@ -259,7 +264,7 @@ class DeviceHost:
         request: StepRequest,
         record: StepRecord,
         feeds: Sequence[Any],
-        trace: DeviceTrace | None = None,
+        traces: dict[str, DeviceTrace],
     ) -> list[Any]:
         rendezvous = record.rendezvous
         assert rendezvous is not None
@@ -268,17 +273,16 @@ class DeviceHost:
         fed = registered.plan.fed(feeds)
         fetched: list[Any] = []
         with suppress(StepVoid):
-            if trace is None:
-                record.step = step = Step(number, rendezvous, deadline, mailbox)
-                step.released = record.release
-                with closing(registered.begin(step, fed, mailbox)) as execution:
-                    fetched = execution.run()
-                registered.ran(execution)
-            else:
-                traced = TracedStep({self.device.name: trace}, number, rendezvous, deadline, mailbox)
-                record.step = traced
-                traced.released, trace.arrivals = record.release, record.arrivals
-                fetched = traced.run(registered.plan.traced(), fed)
+            step = Step(number, rendezvous, deadline, mailbox)
+            if traces:
+                step = TracedStep(traces, number, rendezvous, deadline, mailbox)
+                traces[self.device.name].arrivals = record.arrivals
+            record.step, step.released = step, record.release
+            with closing(registered.begin(step, fed, step.mailbox or mailbox)) as execution:
+                fetched = execution.run()
+            registered.ran(execution)
+            for trace in traces.values():
+                trace.close()
         ran = time.perf_counter_ns()
         if request.replica is not None:
             self._has_computed(request.own, record)
@@ -288,8 +292,9 @@ class DeviceHost:
             # A replica has delivered only when the shards hold what it sent: afterwards it may die without loss.
             missed = missed_shard(rendezvous, request.timeout_s)
             fetched = [*fetched, np.frombuffer(missed.encode(), np.uint8)]
-        if trace is not None and (request.receivers or request.replica is not None):
-            trace.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
+        if traces and (request.receivers or request.replica is not None):
+            first = traces[self.device.name]
+            first.took("_wait", "who takes part, or what was sent has arrived", ran, time.perf_counter_ns())
         return [self.device.to_host(value) for value in fetched]
 
     def _next_input(self, plan_id: PlanId, step: int) -> Sequence[Any]:
@@ -379,7 +384,7 @@ class DeviceHost:
         if request.floor > ledger.floor:
             ledger.floor = request.floor
 
-    def _rendezvous(self, plan: Plan, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
+    def _rendezvous(self, plan: Plan | PlanGroup, request: StepRequest, call: bytes | None) -> ObjectRendezvous:
         combine = None
         if self._combines(request):
             combine = lambda items: self.combinations.add_own(request, items)  # noqa: E731

@@ -11,6 +11,7 @@ from tfray.framework.graph import Operation
 from tfray.framework.region import ops_within
 from tfray.runtime.executor import StepExecution
 from tfray.runtime.plan import Plan
+from tfray.runtime.plan_group import PlanGroup
 from tfray.runtime.rendezvous import Mailbox
 
 LONGEST_TURN_S: Final = 2e-3
@@ -67,7 +68,7 @@ class PromptStep:
                 self._end(failure)
 
 
-def is_prompt(plan: Plan) -> bool:
+def is_prompt(plan: Plan | PlanGroup) -> bool:
     """Whether a plan waits only between segments, and only for other devices."""
     if plan.waits or plan.receives_in_regions:
         return False

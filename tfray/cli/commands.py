@@ -141,6 +141,9 @@ _TRAINING_OPTIONS: Final = (
     ),
     click.option("--seed", type=int, help="Seed of the model's random numbers."),
     click.option("--cpus-per-worker", type=float, metavar="C", help="CPUs that each worker asks of Ray."),
+    click.option(
+        "--gpus-per-worker", type=float, metavar="G", help="GPUs that each worker asks of Ray; below 1, a share of one."
+    ),
     click.option("--max-restarts", "max_worker_restarts", type=int, metavar="R", help="Dead workers to replace."),
     click.option(
         "--address",

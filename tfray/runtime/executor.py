@@ -7,14 +7,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from tfray.errors import CancelledError, DeadlineExceededError
 from tfray.runtime.plan import Plan, Segment
 from tfray.runtime.rendezvous import Mailbox
-from tfray.runtime.step import Attempt, Step, Suspended
+from tfray.runtime.step import Attempt, Run, Step, Suspended
 
 _ignores_float_errors: Final = ContextVar("tfray_ignores_float_errors", default=False)
 """Whether `ignore_float_errors` has been called on this thread."""
@@ -33,6 +33,9 @@ class PlanRun:
     """One plan in one step: which segments still wait, and the values between them.
 
     Not thread-safe: one thread delivers, starts and advances.
+
+    Attributes:
+        beside: Those of other devices of this process that run as one with it, see `plan_group`.
     """
 
     # `_values`: the value in each slot of the plan. `_waits`: for each segment, how many deliveries and earlier
@@ -40,6 +43,7 @@ class PlanRun:
 
     def __init__(self, plan: Plan, step: Step, feeds: Sequence[Any]) -> None:
         plan.check_feeds(feeds)
+        self.beside: Sequence[PlanRun] = ()
         self._plan = plan
         self._step = step
         self._values: list[Any] = [None] * plan.slot_count
@@ -152,6 +156,10 @@ class PlanRun:
 
     @property
     def _has_no_other(self) -> bool:
+        return self._is_idle and all(run._is_idle for run in self.beside)
+
+    @property
+    def _is_idle(self) -> bool:
         return not (self._ready or self._ready_holding or self._suspended or self._missing)
 
     def _resume(self) -> None:
@@ -173,7 +181,7 @@ def advance_all(runs: Sequence[PlanRun]) -> None:
         pass
 
 
-def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list[tuple[str, Any]]:
+def wait_for_more(runs: Sequence[WholeRun], step: Step, mailbox: Mailbox) -> list[tuple[str, Any]]:
     """Wait until something has arrived, or an operation of one of these plans need not wait any more.
 
     Raises:
@@ -194,15 +202,34 @@ def wait_for_more(runs: Sequence[PlanRun], step: Step, mailbox: Mailbox) -> list
         raise
 
 
+class WholeRun(Run, Protocol):
+    """All that one process runs in a step: a `PlanRun`, or those of several devices (`plan_group.GroupRun`)."""
+
+    @property
+    def done(self) -> bool:
+        """Whether everything has run and has arrived."""
+
+    @property
+    def suspended(self) -> list[Segment]:
+        """Segments that were started and left, because their operation has to wait."""
+
+    def advance_fully(self) -> None:
+        """Run everything that is ready."""
+
+    def fetch(self) -> list[Any]:
+        """The fetched values."""
+
+    def close(self) -> None:
+        """Let go of all values."""
+
+
 class StepExecution:
-    """One plan in one step, advanced whenever something has arrived for it. One thread at a time may use it.
+    """A run in one step, advanced whenever something has arrived for it. One thread at a time may use it.
 
     Args:
-        plan: The plan.
+        run: What runs.
         step: The step.
-        feeds: Fed values, on the device.
         mailbox: Takes the tensors that other devices send.
-        start: Makes the `PlanRun`.
         is_timed: Whether to measure `longest_turn_s`. Each measurement takes two system calls.
 
     Attributes:
@@ -210,20 +237,11 @@ class StepExecution:
         longest_turn_s: The longest processor time of one `advance`, in seconds; 0 unless `is_timed`.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        step: Step,
-        feeds: Sequence[Any],
-        mailbox: Mailbox,
-        start: Callable[[Plan, Any, Sequence[Any]], PlanRun] = PlanRun,
-        *,
-        is_timed: bool = False,
-    ) -> None:
+    def __init__(self, run: WholeRun, step: Step, mailbox: Mailbox, *, is_timed: bool = False) -> None:
         self._step = step
         self._mailbox = mailbox
         self.is_timed = is_timed
-        self._run = start(plan, step, feeds)
+        self._run = run
         self.longest_turn_s = 0.0
         step.runs = [self._run]
 
@@ -257,7 +275,7 @@ class StepExecution:
         return self.fetch()
 
     def fetch(self) -> list[Any]:
-        """The fetched values, on the device."""
+        """The fetched values, on the device that computed them."""
         return self._run.fetch()
 
     def close(self) -> None:
@@ -276,7 +294,12 @@ def run_plan(
 ) -> list[Any]:
     """Run a plan on the calling thread, waiting on `mailbox` for what other devices send.
 
-    The arguments are those of `StepExecution`.
+    Args:
+        plan: The plan.
+        step: The step.
+        feeds: Fed values, on the device.
+        mailbox: Takes the tensors that other devices send.
+        start: Makes the `PlanRun`.
 
     Returns:
         The fetched values, on the device.
@@ -284,5 +307,5 @@ def run_plan(
     Raises:
         OpError: A kernel failed, the step was aborted, or its deadline passed.
     """
-    with closing(StepExecution(plan, step, feeds, mailbox, start)) as execution:
+    with closing(StepExecution(start(plan, step, feeds), step, mailbox)) as execution:
         return execution.run()

@@ -53,6 +53,8 @@ class Partition:
         also_from: By device from which it receives tensors: another that sends the same, by the same keys. Whichever
             comes first counts.
         replica: Of a shard whose steps may overlap: the device that stands for its replicas. See `runtime.releases`.
+        requests: Of a replica: by operation, the type and index of the device for which the program asks, such as
+            ``/device:GPU:1``. A worker with GPUs of its own follows them, see `placement.own_devices`.
     """
 
     device: str
@@ -65,6 +67,7 @@ class Partition:
     reductions: dict[str, str] = field(default_factory=dict)
     also_from: dict[str, str] = field(default_factory=dict)
     replica: str = ""
+    requests: dict[str, str] = field(default_factory=dict)
 
     @property
     def only_sends(self) -> bool:
@@ -105,6 +108,7 @@ class Partition:
             self.reductions,
             self.also_from,
             self.replica,
+            self.requests,
         )
 
     @classmethod
@@ -398,6 +402,11 @@ class Plan:
             traced=self._is_traced,
             captures=True,
         )
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plan alone: a `plan_group.PlanGroup` has several."""
+        return [self]
 
     def traced(self) -> Plan:
         """The same plan for steps that are recorded, made when first asked for."""

@@ -166,6 +166,25 @@ def test_a_slow_worker_does_not_slow_the_steps(ray_local, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_model_may_ask_for_a_gpu_that_is_not_there(ray_local):
+    model_fn, input_fn = dense_model(OPTIMIZERS["momentum"]), tf.train.array_input(*classification_data(), 24)
+
+    def on_gpu(features, labels):
+        with tf.device("/gpu:0"):
+            return model_fn(features, labels)
+
+    def fit(build, scale=None):
+        made = tf.train.Trainer(build, input_fn, scale, tf.train.RunConfig(steps=5, local=scale is None))
+        result = made.fit()
+        return result.variables, made.evaluate(result, [classification_data()])["loss"]
+
+    expected, loss = fit(model_fn)
+    for variables, other_loss in (fit(on_gpu), fit(on_gpu, scaling(2, 2))):
+        assert other_loss == pytest.approx(loss, rel=1e-5)
+        for name, value in expected.items():
+            np.testing.assert_allclose(variables[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+
+
 def test_evaluation_of_what_was_trained(ray_local):
     features, labels = classification_data()
     made = trainer(steps=60, scale=scaling(2))
@@ -502,6 +521,9 @@ def test_too_few_nodes_for_the_workers(ray_local, capfd):
     with pytest.raises(ResourceExhaustedError, match=r"20.5 CPU asked, 8 there.*start_timeout_s"):
         made.fit()
     assert "waiting for room" in capfd.readouterr().err
+    made = trainer(scale=tf.train.ScalingConfig(2, cpus_per_worker=0.5, gpus_per_worker=1, start_timeout_s=1))
+    with pytest.raises(ResourceExhaustedError, match=r"2 GPU asked, 0 there"):
+        made.fit()
 
 
 @pytest.mark.fault(
@@ -518,6 +540,8 @@ def test_too_few_nodes_for_the_workers(ray_local, capfd):
         ({"workers": 2, "backup_workers": 2}, "between 0 and 1"),
         ({"mode": "eventually"}, "'sync' or 'async'"),
         ({"workers": 3, "backup_workers": 1, "mode": "async"}, "no backup workers"),
+        ({"gpus_per_worker": 1.5}, "gpus_per_worker is 1.5"),
+        ({"gpus_per_worker": -1}, "gpus_per_worker"),
     ],
     ids=str,
 )

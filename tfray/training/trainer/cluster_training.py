@@ -18,6 +18,7 @@ from tfray.actors.replicas.driver import ReplicaDriver
 from tfray.actors.replicas.membership import Elasticity, FaultPolicy, WorkerEvent
 from tfray.actors.replicas.replica_protocol import AsyncProtocol, ReplicaProtocol, SyncProtocol
 from tfray.actors.replicas.step_in_flight import StepReport
+from tfray.config import ConfigProto
 from tfray.errors import DataLossError, UnavailableError
 from tfray.library.platform import logging
 from tfray.placement.replicate import REPLICA_DEVICE, CompiledReplicaStep, compile_replica_step
@@ -55,6 +56,7 @@ def start_cluster(scaling: ScalingConfig, run: RunConfig) -> Cluster:
     worker = JobSpec(
         scaling.min_workers,
         num_cpus=scaling.cpus_per_worker,
+        own_gpus=scaling.gpus_per_worker,
         resources=scaling.worker_resources,
         scheduling_strategy=scaling.strategy_of("worker"),
         store_bytes=scaling.store_bytes,
@@ -146,7 +148,9 @@ class ClusterTraining:
         while True:
             try:
                 # This session saves and restores variables on the shards only: the death of a worker does not touch it.
-                with Session(self._cluster.only("ps"), graph=model.graph) as session, checkpoints.settled():
+                # What asks for a GPU there means one of a worker.
+                shards, config = self._cluster.only("ps"), ConfigProto(allow_soft_placement=True)
+                with Session(shards, graph=model.graph, config=config) as session, checkpoints.settled():
                     yield from self._steps(session, died)
                     self._final = session.run(variables_of(model))
                     return

@@ -58,6 +58,10 @@ class ScalingConfig:
         staleness: How many steps a replica may be ahead of the slowest one, in asynchronous training; None for any
             number.
         cpus_per_worker: CPUs that each worker asks of Ray, possibly a fraction.
+        gpus_per_worker: GPUs that each worker asks of Ray, or a fraction below 1 of one that workers share. A worker
+            computes on them what they have kernels for, on the first unless the model asks for another (``/gpu:1``).
+            What it reads, and what it sends to parameter servers, goes through its CPU. A worker on several GPUs may
+            so compute parts of its batch on each. Training in this process, without Ray, takes what GPUs there are.
         cpus_per_parameter_server: The same for parameter servers.
         worker_resources: Custom Ray resources that each worker asks for.
         parameter_server_resources: The same for parameter servers, for instance to keep them on nodes that stay.
@@ -102,8 +106,13 @@ class ScalingConfig:
     overlap_updates: bool = True
     replicated_shards: bool = False
     store_bytes: Positive | None = None
+    gpus_per_worker: NonNegative = 0
 
     def __post_init__(self) -> None:
+        if self.gpus_per_worker > 1 and self.gpus_per_worker != int(self.gpus_per_worker):
+            raise InvalidArgumentError(
+                f"gpus_per_worker is {self.gpus_per_worker}: expected a whole number, or a fraction below 1"
+            )
         if self.max_workers < self.min_workers:
             raise InvalidArgumentError(f"workers {self.workers}: the first number is the least, the second the most")
         if not isinstance(self.parameter_servers, str) and self.max_shards < self.shards:

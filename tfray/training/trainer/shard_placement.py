@@ -12,7 +12,7 @@ from tfray.actors.clusters.cluster import Cluster
 from tfray.errors import InvalidArgumentError
 from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import makes_resource, resource_name
-from tfray.framework.graph import Graph, Operation
+from tfray.framework.graph import DeviceFunction, Graph, Operation
 from tfray.framework.region import ops_within
 from tfray.ops.state import state_ops
 from tfray.ops.system.checkpoint_ops import SNAPSHOT
@@ -187,6 +187,18 @@ def _batches(moves: Sequence[Move]) -> Iterator[list[Move]]:
 
 
 @lru_cache(maxsize=1024)
+def on_cpus(setter: DeviceFunction | None) -> DeviceFunction:
+    """The same device function, but that a parameter server's only device is its CPU: a model may ask for a GPU around
+    variables, and means what its worker computes."""
+    assert setter is not None
+
+    def device(op: Operation) -> str:
+        spec = DeviceSpec.from_string(str(setter(op)))
+        return (spec if spec.job != JOB else spec.replace(device_type=None, device_index=None)).to_string()
+
+    return device
+
+
 def task_of(device: str) -> int | None:
     """The number of the parameter server for which a device name asks, if it asks for one."""
     spec = DeviceSpec.from_string(device)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from tfray.errors import InvalidArgumentError
-from tfray.framework.device_spec import DeviceSpec, merge_device
+from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.effects import resource_name
 from tfray.framework.graph import Graph, Operation
 from tfray.framework.graph_keys import GraphKeys
@@ -97,7 +97,7 @@ def to_any_shard(op: Operation) -> str:
     """A device function that puts variables on the job ``ps`` and leaves the task open."""
     asked = DeviceSpec.from_string(op.device)
     is_open = op.type in STATE_OPS and asked.job is None and asked.task is None
-    return merge_device("/job:ps", op.device) if is_open else op.device
+    return "/job:ps" if is_open else op.device
 
 
 def plan_training(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tfray.actors.clusters.ray_runtime import import_ray
+from tfray.config import ConfigProto
 from tfray.errors import FailedPreconditionError, InvalidArgumentError
 from tfray.framework.arguments import Positive, checked
 from tfray.framework.graph import DeviceFunction, Graph
@@ -31,7 +32,7 @@ from tfray.training.trainer.run_config import RunConfig, ScalingConfig
 from tfray.training.trainer.run_events import RunEvents
 from tfray.training.trainer.run_log import RunLog, run_folder
 from tfray.training.trainer.run_result import Result
-from tfray.training.trainer.shard_placement import NotedStrategy
+from tfray.training.trainer.shard_placement import NotedStrategy, on_cpus
 from tfray.training.trainer.step_history import StepHistory, StepRecord
 from tfray.training.trainer.trained_variables import initializer, load, variables_of
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from tfray.training.trainer.shard_standbys import ShardStandbys
 
 DAY_S: Final = 86400.0
+
+_SOFT: Final = ConfigProto(allow_soft_placement=True)
+"""A model that asks for a GPU trains without one too."""
 
 
 class Trainer:
@@ -150,7 +154,7 @@ class Trainer:
         model = build_model(self._model_fn, first, ModeKeys.EVAL)
         totals: dict[str, float] = dict.fromkeys(model.fetches, 0.0)
         count = 0
-        with Session(graph=model.graph) as session:
+        with Session(graph=model.graph, config=_SOFT) as session:
             load(model, session, result.variables)
             for batch in itertools.chain([first], batches):
                 arrays = model.form.arrays(batch)
@@ -186,7 +190,7 @@ class Trainer:
             self.scaling = self._settled(machine)
         scaling = self.scaling
         strategy = NotedStrategy(scaling.shards)
-        setter = replica_device_setter(scaling.shards, worker_device="", ps_strategy=strategy)
+        setter = on_cpus(replica_device_setter(scaling.shards, worker_device="", ps_strategy=strategy))
         assert not isinstance(scaling.partitioner, str)
         return replace(self.build(setter, scaling.partitioner), on_shards=strategy.placed)
 
@@ -224,7 +228,7 @@ class Trainer:
         gathers = run.accumulate > 1 or run.bad_gradients is not None
         model = build_model(self._model_fn, first, seed=run.seed, device=to_shard if gathers else None)
         checkpoints = self._checkpoints(model, heard)
-        with checkpoints, Session(graph=model.graph) as session, checkpoints.settled():
+        with checkpoints, Session(graph=model.graph, config=_SOFT) as session, checkpoints.settled():
             session.run(initializer(model))
             restore_random_states(session, checkpoints.restore(session))
             heard.start(checkpoints.newest)

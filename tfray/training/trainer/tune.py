@@ -103,7 +103,7 @@ def placement_group_factory(scaling: ScalingConfig, driver_cpus: NonNegative = 0
         InvalidArgumentError: The number of parameter servers is ``"auto"``, or no actor asks for anything.
         NotFoundError: Ray Tune is not installed.
     """
-    head, bundles = _bundle(driver_cpus, {}), _bundles(scaling)
+    head, bundles = _bundle({"CPU": driver_cpus}), _bundles(scaling)
     actors = [bundle for job in bundles.values() for bundle in job if bundle]
     if not head and not actors:
         raise InvalidArgumentError("a trial needs some room: its workers and parameter servers ask for no CPUs")
@@ -265,10 +265,10 @@ def _check_room(room: Any, scaling: ScalingConfig) -> None:
 
 def _bundles(scaling: ScalingConfig) -> dict[str, list[dict[str, float]]]:
     """By job, what each of its tasks asks for; nothing at all for some."""
-    ps = _bundle(scaling.cpus_per_parameter_server, scaling.parameter_server_resources)
-    worker = _bundle(scaling.cpus_per_worker, scaling.worker_resources)
+    ps = _bundle({"CPU": scaling.cpus_per_parameter_server, **scaling.parameter_server_resources})
+    worker = _bundle({"CPU": scaling.cpus_per_worker, "GPU": scaling.gpus_per_worker, **scaling.worker_resources})
     return {"ps": [ps] * (scaling.max_shards * scaling.copies), "worker": [worker] * scaling.max_workers}
 
 
-def _bundle(cpus: float, resources: Mapping[str, float]) -> dict[str, float]:
-    return {kind: amount for kind, amount in {"CPU": cpus, **resources}.items() if amount}
+def _bundle(resources: Mapping[str, float]) -> dict[str, float]:
+    return {kind: amount for kind, amount in resources.items() if amount}
