@@ -61,6 +61,7 @@ class Machine:
         step_s: Seconds of the driver for each step.
         device_s: Further seconds of the driver for each device of a step.
         nodes: Device to node. Devices that are not in it share one node.
+        with_gpus: CPU devices that compute on GPUs beside them: workers of `ScalingConfig.gpus_per_worker`.
     """
 
     cores: int = 2
@@ -75,6 +76,7 @@ class Machine:
     step_s: float = 120e-6
     device_s: float = 40e-6
     nodes: Mapping[str, str] = field(default_factory=dict)
+    with_gpus: frozenset[str] = frozenset()
 
     @classmethod
     def one_thread(cls) -> Machine:
@@ -95,7 +97,8 @@ class Machine:
 
     def speed(self, device: str) -> float:
         """How many times as fast as a core a device is."""
-        return self.gpu_speed if DeviceSpec.from_string(device).device_type == "GPU" else 1.0
+        has_gpu = device in self.with_gpus or DeviceSpec.from_string(device).device_type == "GPU"
+        return self.gpu_speed if has_gpu else 1.0
 
     def network_s(self, size_bytes: float, source: str, destination: str) -> float:
         """Seconds that a message keeps the network of both nodes busy; 0 within a node."""

@@ -100,8 +100,9 @@ def this_process() -> Machine:
 
 def _machine(trainer: Trainer, nodes: int | None) -> Machine:
     found = nodes_of(trainer.run.address, trainer.run.init_options)
-    spread = machine_of(found[:1] * nodes if nodes else found, trainer.scaling.max_workers)
-    return replace(measured_machine(), cores=spread.cores, nodes=spread.nodes)
+    scaling = trainer.scaling
+    spread = machine_of(found[:1] * nodes if nodes else found, scaling.max_workers, scaling.gpus_per_worker > 0)
+    return replace(measured_machine(), cores=spread.cores, nodes=spread.nodes, with_gpus=spread.with_gpus)
 
 
 def _options(trainer: Trainer) -> dict[str, Any]:

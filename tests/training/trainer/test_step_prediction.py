@@ -150,6 +150,13 @@ def test_small_models_stay_together_and_large_ones_are_spread_over_nodes():
     assert 4 <= best_shard_count(large, 4, CostModel(machine)) <= 16
 
 
+def test_workers_with_gpus_compute_faster():
+    model = trainer().build(to_any_shard)
+    plans = [plan_training(model, 1, 2, CostModel(machine_of([Node(4, 1e10)] * 3, 2, gpus))) for gpus in (False, True)]
+    busy = [[plan.time.busy_s[device] for device in (*worker_devices(2), *shard_devices(1))] for plan in plans]
+    assert busy[1][0] < busy[0][0] and busy[1][1] < busy[0][1] and busy[1][2] == pytest.approx(busy[0][2])
+
+
 def many_layers(features, labels):
     sizes = [WIDTH, *[1500] * 8, 1]
     for number, (inputs, units) in enumerate(itertools.pairwise(sizes)):

@@ -263,8 +263,9 @@ def nodes_of(address: str | None, init_options: dict[str, Any] | None = None) ->
     return [here] if len(nodes) <= 1 else nodes
 
 
-def machine_of(nodes: Sequence[Node], workers: int) -> Machine:
-    """A model of nodes like these, with workers and shards spread evenly over them."""
+def machine_of(nodes: Sequence[Node], workers: int, on_gpus: bool = False) -> Machine:
+    """A model of nodes like these, with workers and shards spread evenly over them; `on_gpus`: workers have GPUs."""
     names = [*worker_devices(workers), *shard_devices(MAX_SHARDS)]
     placed = {name: str(number % len(nodes)) for number, name in enumerate(names)}
-    return Machine(cores=min(node.cores for node in nodes), nodes=placed)
+    with_gpus = frozenset(worker_devices(workers) if on_gpus else ())
+    return Machine(cores=min(node.cores for node in nodes), nodes=placed, with_gpus=with_gpus)

@@ -202,7 +202,7 @@ class Trainer:
         scaling, model = self.scaling, self.build(step_prediction.to_any_shard)
         if scaling.parameter_servers == "auto":
             nodes = step_prediction.nodes_of(self.run.address, self.run.init_options)
-            machine = machine or step_prediction.machine_of(nodes, scaling.max_workers)
+            machine = machine or step_prediction.machine_of(nodes, scaling.max_workers, scaling.gpus_per_worker > 0)
             cost = CostModel(machine, unknown_size=max(1, model.batch_size // scaling.max_workers))
             memory_bytes = min(node.memory_bytes for node in nodes) / 2 / scaling.copies
             count = step_prediction.best_shard_count(
