@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.actors.devices.own_gpus import group_of
+from tfray.actors.devices.own_gpus import group_of, own_gpus
 from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.framework.region import ops_within
 from tfray.placement.own_devices import over_own_devices
@@ -178,3 +178,9 @@ def test_an_edge_to_another_device_stays_with_the_cpu():
     assert "Exp" in types[1] and "Exp" not in types[0]
     ends = [(op.attrs.get("source"), op.attrs.get("destination")) for op in cut[1].graph.get_operations()]
     assert not any(there in each for each in ends)
+
+
+def test_a_gpu_that_nobody_sees_is_named():
+    with pytest.raises(tf.errors.NotFoundError, match=r"no such GPU: /job:localhost/task:0/device:GPU:0; .*CuPy") as e:
+        own_gpus(Device.open(CPU), [99])
+    assert e.value.device == GPUS[0]

@@ -97,7 +97,8 @@ class Device:
         if ordinal is None:
             ordinal = spec.device_index or 0
         if ordinal >= gpu_count():
-            raise NotFoundError(f"no such GPU: {name}; cupy sees {gpu_count()}", device=name)
+            seen = f"CuPy sees {gpu_count()}" if cupy() else "there is no CuPy that sees a GPU; install the extra cudnn"
+            raise NotFoundError(f"no such GPU: {name}; {seen}", device=name)
         return cls(name, cupy(), ordinal)
 
     def for_session(self) -> Device:
