@@ -12,14 +12,37 @@ one device.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tfray.framework import dtypes
+from tfray.framework.device_spec import DeviceSpec
 from tfray.framework.graph import Operation
 from tfray.framework.region import ops_within
 from tfray.placement.partition import partition
 from tfray.placement.pipeline import CompiledStep, assembled
 from tfray.placement.placer import place
-from tfray.runtime.plan import Partition
+from tfray.runtime.device import Device
+from tfray.runtime.plan import Partition, Plan
+from tfray.runtime.plan_group import PlanGroup
+
+
+def beside(cpu: str, index: int) -> str:
+    """The name of a GPU beside a CPU."""
+    return DeviceSpec.from_string(cpu).replace(device_type="GPU", device_index=index).to_string()
+
+
+def group_of(part: Partition, device: Device, gpus: Sequence[Device]) -> PlanGroup:
+    """The plans of a partition on its device and the GPUs beside that.
+
+    Random streams of all of them are among the state of the device's session, where they are saved from.
+    """
+    compiled = over_own_devices(part, [beside(part.device, index) for index in range(len(gpus))])
+    devices = {part.device: device}
+    for index, gpu in enumerate(gpus):
+        devices[beside(part.device, index)] = replace(gpu, session_state=device.session_state)
+    # What one device sends to another it may read in place: no memory is used again before the step is over.
+    plans = [Plan(each, devices[each.device], sends_copy=False) for each in compiled.partitions]
+    return PlanGroup(part, plans, compiled.feeds, compiled.fetches)
 
 
 def over_own_devices(part: Partition, gpus: Sequence[str]) -> CompiledStep:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.actors.devices.prompt_step import LONGEST_TURN_S, is_prompt
 from tfray.framework.region import ops_within
 from tfray.placement.replicate import REPLICA_DEVICE, device_serving
-from tfray.runtime.executor import PlanRun, StepExecution
+from tfray.runtime.executor import StepExecution
 from tfray.runtime.plan import Plan
-from tfray.runtime.plan_group import GroupRun, PlanGroup
+from tfray.runtime.plan_group import PlanGroup, begun
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
 from tfray.runtime.tracing import TracedRun, TracedStep
@@ -57,18 +57,12 @@ class RegisteredPlan:
     def begin(self, step: Step, feeds: Sequence[Any], mailbox: Mailbox) -> StepExecution:
         """Begin to run the plan, in its traced form if the step is recorded. `feeds` is what the plan's `fed` gave."""
         if isinstance(step, TracedStep):
-            return StepExecution(_begun(self.plan.traced(), step, feeds, TracedRun), step, mailbox)
+            return StepExecution(begun(self.plan.traced(), step, feeds, TracedRun), step, mailbox)
         self._begun += 1
         is_timed = self.turn_s >= LONGEST_TURN_S or self._begun % TIMED_STEPS == 0
-        return StepExecution(_begun(self.plan, step, feeds, PlanRun), step, mailbox, is_timed=is_timed)
+        return StepExecution(begun(self.plan, step, feeds), step, mailbox, is_timed=is_timed)
 
     def ran(self, execution: StepExecution) -> None:
         """Note the longest turn of a step that was timed. Each one counts as much as all before it together."""
         if execution.is_timed:
             self.turn_s = (self.turn_s + execution.longest_turn_s) / 2
-
-
-def _begun(
-    plan: Plan | PlanGroup, step: Step, feeds: Sequence[Any], start: Callable[[Plan, Any, Sequence[Any]], PlanRun]
-) -> PlanRun | GroupRun:
-    return GroupRun(plan, step, feeds, start) if isinstance(plan, PlanGroup) else start(plan, step, feeds)

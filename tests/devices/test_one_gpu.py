@@ -308,3 +308,37 @@ def test_products_of_strided_matrices():
     whole = np.random.default_rng(0).integers(-8, 9, (6, 8, 10)).astype(np.float16)
     cut = run(lambda x: tf.matmul(x[:, ::2, 1:5], x[:, 1:5, ::3]), whole)
     np.testing.assert_array_equal(cut, np.float32(whole[:, ::2, 1:5]) @ np.float32(whole[:, 1:5, ::3]))
+
+
+@pytest.mark.parametrize("options", [{"accumulate": 2}, {"bad_gradients": "skip"}], ids=str)
+def test_a_local_run_that_gathers_gradients_computes_on_the_gpu(options):
+    """It takes the same steps as a model that asks for the CPU."""
+    features = np.linspace(-1, 1, 48, dtype=np.float32).reshape(16, 3)
+    targets = np.sin(features.sum(1, keepdims=True))
+
+    def model(features, labels):
+        hidden = tf.layers.dense(features, 6, tf.tanh, kernel_initializer=tf.random_normal_initializer(seed=2))
+        hidden = tf.nn.dropout(hidden, rate=0.1, seed=4)
+        loss = tf.losses.mean_squared_error(labels, tf.layers.dense(hidden, 1, kernel_initializer="ones"))
+        optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+        return tf.train.ModelSpec(loss, optimizer.minimize(loss, tf.train.get_or_create_global_step()))
+
+    def on_cpu(features, labels):
+        with tf.device("/cpu:0"):
+            return model(features, labels)
+
+    def train(build):
+        source = tf.train.array_input(features, targets, batch_size=4, shuffle_seed=1)
+        run = tf.train.RunConfig(steps=5, local=True, seed=3, logdir=None, trace_steps=[2], **options)
+        return tf.train.Trainer(build, source, run=run).fit()
+
+    def products(result):
+        """The kinds of devices on which products ran in the step that was recorded."""
+        devices = result.history[1].trace.step_stats.dev_stats
+        ran = [(stats.device, node.timeline_label) for stats in devices for node in stats.node_stats]
+        return {device.rpartition("/device:")[2] for device, label in ran if " = MatMul(" in label}
+
+    result, expected = train(model), train(on_cpu)
+    assert (products(result), products(expected)) == ({"GPU:0"}, {"CPU:0"})
+    for name, value in expected.variables.items():
+        np.testing.assert_allclose(result.variables[name], value, rtol=1e-4, atol=1e-6, err_msg=name)

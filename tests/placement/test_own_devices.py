@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import tfray as tf
-from tfray.actors.devices.own_gpus import group_of, own_gpus
+from tfray.actors.devices.own_gpus import own_gpus
 from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.framework.region import ops_within
-from tfray.placement.own_devices import over_own_devices
+from tfray.placement.own_devices import group_of, over_own_devices
 from tfray.placement.pipeline import compile_step
 from tfray.runtime.device import Device
 from tfray.runtime.plan_group import PlanGroup

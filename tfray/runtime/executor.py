@@ -175,7 +175,7 @@ class PlanRun:
             (self._ready_holding if segment.may_hold_thread else self._ready).append(segment)
 
 
-def advance_all(runs: Sequence[PlanRun]) -> None:
+def advance_all(runs: Sequence[WholeRun]) -> None:
     """Run the segments of one step's plans, on the calling thread, until none is ready."""
     while sum([run.advance() for run in runs]) or any(run.advance_last() for run in runs):
         pass
@@ -212,6 +212,9 @@ class WholeRun(Run, Protocol):
     @property
     def suspended(self) -> list[Segment]:
         """Segments that were started and left, because their operation has to wait."""
+
+    def advance_last(self) -> bool:
+        """Run one of the segments that are ready and may hold up the thread. Returns whether there was one."""
 
     def advance_fully(self) -> None:
         """Run everything that is ready."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework.graph import Operation
-from tfray.runtime.executor import PlanRun, advance_all
+from tfray.runtime.executor import PlanRun, WholeRun, advance_all
 from tfray.runtime.plan import Partition, Plan, Segment
 from tfray.runtime.releases import Releases
 from tfray.runtime.rendezvous import Rendezvous
@@ -121,6 +121,10 @@ class GroupRun:
         """Run every segment that is ready and cannot hold up the thread. Returns whether any ran."""
         return sum([run.advance() for run in self._runs]) > 0  # each of them goes on
 
+    def advance_last(self) -> bool:
+        """Run one of the segments that are ready and may hold up the thread. Returns whether there was one."""
+        return any(run.advance_last() for run in self._runs)
+
     def advance_fully(self) -> None:
         """Run every segment that is ready. Those that may hold up the thread come last, one by one."""
         advance_all(self._runs)
@@ -134,6 +138,16 @@ class GroupRun:
         """Let go of all values."""
         for run in self._runs:
             run.close()
+
+
+def begun(
+    plan: Plan | PlanGroup,
+    step: Step,
+    feeds: Sequence[Any],
+    start: Callable[[Plan, Any, Sequence[Any]], PlanRun] = PlanRun,
+) -> WholeRun:
+    """The run of a plan, or of several, in a step. `feeds` is what the plan's `fed` gave."""
+    return GroupRun(plan, step, feeds, start) if isinstance(plan, PlanGroup) else start(plan, step, feeds)
 
 
 class _WithinGroup:

@@ -1,4 +1,6 @@
-"""A replicated step in this process: one replica and the shards that it updates, on one device.
+"""A replicated step in this process: one replica, and the shard that it updates on the CPU.
+
+The replica computes on the GPUs of this process what it can, as a worker with GPUs does.
 
 A run that gathers gradients over several batches, or checks them, has the same partitions in one process as on a
 cluster. In each step the replica's partition runs first. Then the shard's runs, unless the replica is to be left out.
@@ -6,6 +8,7 @@ cluster. In each step the replica's partition runs first. Then the shard's runs,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -15,10 +18,12 @@ from tfray.errors import InternalError, OpError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.contributions import ReplicaOptions
+from tfray.placement.own_devices import group_of
 from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step
-from tfray.runtime.executor import PlanRun, advance_all, wait_for_more
+from tfray.runtime.executor import PlanRun, WholeRun, advance_all, wait_for_more
 from tfray.runtime.local_runner import LocalRunner
 from tfray.runtime.plan import Plan
+from tfray.runtime.plan_group import PlanGroup, begun
 from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
 from tfray.runtime.step_report import run_metadata
@@ -56,10 +61,16 @@ class LocalReplica:
     ) -> None:
         assert isinstance(session._runner, LocalRunner)
         self._runner = session._runner
-        self._device = self._runner.devices_by_name()[SHARD]
+        devices = self._runner.devices_by_name()
+        self._device = devices[SHARD]
+        gpus = [device for device in devices.values() if device.type == "GPU"]
         compiled = compile_replica_step(fetched, [target], fed, [SHARD], REPLICA_DEVICE, options=options)
         partitions = [compiled.replica, *compiled.serving.values(), *compiled.shards]
-        self._plans = {part.device: Plan(part, self._device, sends_copy=False) for part in partitions}
+        self._plans: dict[str, Plan | PlanGroup] = {
+            part.device: Plan(part, self._device, sends_copy=False) for part in partitions
+        }
+        if gpus:
+            self._plans[REPLICA_DEVICE] = group_of(compiled.replica, self._device, gpus)
         self._feeds = compiled.feeds
         self._checked = compiled.checked
         self._skips = options.bad_gradients == "skip"
@@ -77,17 +88,19 @@ class LocalReplica:
         Returns:
             The fetched values, and the variables whose gradients were not finite.
         """
-        record = None if trace is None else DeviceTrace(self._device, HARDWARE_TRACE)
         held = _HeldBack()
         step, plans = Step(number, held, None, Mailbox()), self._plans
         start: Callable[[Plan, Any, Sequence[Any]], PlanRun] = PlanRun
-        if record is not None:
-            step = TracedStep({SHARD: record}, number, held, None, Mailbox())
+        traces: dict[str, DeviceTrace] = {}
+        if trace is not None:
             start, plans = TracedRun, {name: plan.traced() for name, plan in plans.items()}
+            devices = {plan.device.name: plan.device for whole in plans.values() for plan in whole.plans}
+            traces = {name: DeviceTrace(device, HARDWARE_TRACE) for name, device in devices.items()}
+            step = TracedStep(traces, number, held, None, Mailbox())
         with self._runner.running(step), np.errstate(all="ignore"):
-            fed = [self._device.asarray(values[i]) for i in self._feeds]
             for name, plan in plans.items():
-                held.runs[name] = start(plan, step, fed if name == REPLICA_DEVICE else ())
+                fed = plan.fed([values[i] for i in self._feeds] if name == REPLICA_DEVICE else ())
+                held.runs[name] = begun(plan, step, fed, start)
             step.runs = runs = list(held.runs.values())
             try:
                 fetched, bad = self._advance(held, step, runs)
@@ -97,12 +110,16 @@ class LocalReplica:
             finally:
                 step.cancel()
                 step.runs, held.runs = (), {}  # breaks a cycle of references that would keep tensors in memory
-        if record is not None and trace is not None:
-            record.close()
-            trace.CopyFrom(run_metadata([record.record(sum(plan.buffer_bytes for plan in plans.values()))]))
+        if trace is not None:
+            buffers = Counter[str]()
+            for plan in (plan for whole in plans.values() for plan in whole.plans):
+                buffers[plan.device.name] += plan.buffer_bytes
+            for record in traces.values():
+                record.close()
+            trace.CopyFrom(run_metadata([record.record(buffers[name]) for name, record in traces.items()]))
         return fetched, bad
 
-    def _advance(self, held: _HeldBack, step: Step, runs: Sequence[PlanRun]) -> tuple[list[Any], tuple[str, ...]]:
+    def _advance(self, held: _HeldBack, step: Step, runs: Sequence[WholeRun]) -> tuple[list[Any], tuple[str, ...]]:
         replica = held.runs[REPLICA_DEVICE]
         _advance_fully(step, runs)
         fetched = [self._device.to_host(value) for value in replica.fetch()] if replica.done else []
@@ -125,7 +142,7 @@ class _HeldBack:
     copies = False
 
     def __init__(self) -> None:
-        self.runs: dict[str, PlanRun] = {}
+        self.runs: dict[str, WholeRun] = {}
         self.contributions: list[tuple[str, Any]] = []
 
     def send(self, key: str, destination: str, value: Any) -> None:
@@ -138,7 +155,7 @@ class _HeldBack:
         """Do nothing: no tensor waits for this call."""
 
 
-def _advance_fully(step: Step, runs: Sequence[PlanRun]) -> None:
+def _advance_fully(step: Step, runs: Sequence[WholeRun]) -> None:
     """Run what is ready, and wait for operations that wait for other steps, such as those of queues."""
     advance_all(runs)
     while step.mailbox is not None and any(run.suspended for run in runs):
