@@ -334,7 +334,9 @@ def test_a_test_may_have_helpers_of_any_name():
         def runTest(self):
             self.assertAllClose(tf.constant([1.0]), [1.0])
             self.assertTrue(self.get_temp_dir())
-            self.checkedThread(lambda: None).start()
+            thread = self.checkedThread(lambda: None)
+            thread.start()
+            thread.join()
 
     result = unittest.TestResult()
     Case().run(result)
