@@ -366,6 +366,9 @@ def test_joined_examples_must_be_alike():
         tf.train.batch([], 2)
     with pytest.raises(ValueError, match="tensors"):
         tf.train.batch_join([], 2)
+    for other in ({"b": tf.constant(1)}, [tf.constant(1)]):
+        with pytest.raises(ValueError, match="same keys"):
+            tf.train.batch_join([{"a": tf.constant(1)}, other], 2)
     with pytest.raises(ValueError, match="2 and 1 tensors"):
         tf.train.batch_join([[tf.constant(1), tf.constant(2)], [tf.constant(1)]], 2)
 

@@ -273,6 +273,9 @@ class _Batches:
             raise ValueError("there must be at least one list of tensors")
         self._many = enqueue_many
         self._original = examples[0]
+        kinds = [sorted(each, key=str) if isinstance(each, Mapping) else None for each in examples]
+        if any(kind != kinds[0] for kind in kinds):
+            raise ValueError(f"the dictionaries of tensors must have the same keys, got {kinds}")
         columns = [self._columns(tensors) for tensors in examples]
         self._sparse = [value if isinstance(value, SparseTensor) else None for value in columns[0]]
         self._keep = self._checked_keep(keep_input)
