@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+import tfray as tf
 from tests.support.gradient_check import check_gradients
 from tests.support.interpreter import interpret
 from tfray.errors import InvalidArgumentError
@@ -580,3 +581,24 @@ def test_options_are_checked():
         gradients(x, x, aggregation_method=9)
     with pytest.raises(InvalidArgumentError, match="expected 'none' or 'zero'"):
         gradients(x, x, unconnected_gradients="one")
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [(tf.sqrt, 0.25), (tf.rsqrt, -0.0625), (tf.reciprocal, -0.0625), (lambda x: tf.norm(x[:, None], axis=1), 1.0)],
+)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_what_is_not_needed_has_no_slope_where_a_root_has_none(function, slope, dtype):
+    x = tf.constant([0.0, 4.0], dtype)
+    y = function(x)
+    (chosen,) = tf.gradients(tf.where([False, True], y, tf.zeros_like(y)), x)
+    (fed,) = tf.gradients(y, x, [tf.constant([0, 2], y.dtype)])
+    with tf.Session() as session:
+        assert session.run(chosen).tolist() == [0, slope]  # as in TensorFlow 2.21, and not NaN
+        assert session.run(fed).tolist() == [0, 2 * slope]
+
+
+def test_a_root_of_nothing_is_infinitely_steep():
+    x = tf.constant([0.0])
+    with tf.Session() as session:
+        assert session.run(tf.gradients(tf.sqrt(x), x)[0]).tolist() == [np.inf]

@@ -287,7 +287,7 @@ class Session:
 
     def _prepare(self, key: tuple[Any, ...], fetches: Any, feeds: Sequence[Any]) -> _PreparedStep | _AdaptingStep:
         if not self._graph.op_count:
-            raise RuntimeError("the graph of the session is empty: build it first, or pass tf.Session its graph")
+            raise RuntimeError("The Session graph is empty. Build the graph first, or pass tf.Session its graph")
         with self._lock:
             if key not in self._steps:
                 # Steps compiled for earlier versions of the graph may still run, but are not used for new runs.
@@ -666,7 +666,10 @@ def _parts_of_value(feed: Any, value: Any) -> Sequence[Any]:
             raise InvalidArgumentError(f"{feed!r} is fed with a tuple of {len(feed)} values, got {value!r}")
         return [part for item, held in zip(feed, parts, strict=True) for part in _parts_of_value(item, held)]
     parts = [part for part in parts if part is not None]
-    if len(parts) != len(feed._feed_parts()):
+    wanted = len(feed._feed_parts())
+    if len(parts) == 2 < wanted and feed.shape.is_fully_defined():
+        parts.append(feed.shape.as_list())  # the graph knows it
+    if len(parts) != wanted:
         raise InvalidArgumentError(
             "a sparse tensor is fed with a tf.SparseTensorValue, or indices, values and shape; "
             f"tf.IndexedSlices with values, indices and shape; got {value!r}"

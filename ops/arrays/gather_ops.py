@@ -349,9 +349,8 @@ def check_places(
         return
     if any(first_outside(indices[..., i], size) is not None for i, size in enumerate(sizes)):
         place = np.argwhere(((indices < 0) | (indices >= np.array(sizes))).any(-1))[0].tolist()
-        raise InvalidArgumentError(
-            f"indices{place} = {indices[tuple(place)].tolist()} does not index into {kind} {list(sizes)}{owner}"
-        )
+        where, found = ",".join(map(str, place)), indices[tuple(place)].tolist()
+        raise InvalidArgumentError(f"indices[{where}] = {found} does not index into {kind} {list(sizes)}{owner}")
 
 
 def _linear_indices(ctx: KernelContext, indices: Array, sizes: Sequence[int], kind: str) -> Array:
@@ -431,7 +430,10 @@ def _scatter_nd_kernel(ctx: KernelContext, indices: Array, updates: Array, shape
             f"scatter_nd: updates of shape {updates.shape} do not fit indices {indices.shape} and shape {sizes}"
         )
     if not prod(sizes) and indices.size:
-        raise InvalidArgumentError(f"scatter_nd: shape {sizes} holds nothing, but there are indices {indices.shape}")
+        raise InvalidArgumentError(
+            f"scatter_nd: Indices and updates specified for empty output: shape {sizes} holds nothing, but there are "
+            f"indices {indices.shape}"
+        )
     places = _linear_indices(ctx, indices, sizes[:depth], "shape").reshape(-1)
     rows = updates.reshape(places.size, prod(sizes[depth:]))
     if updates.dtype.kind in "bO":
@@ -446,18 +448,38 @@ def _scatter_nd_kernel(ctx: KernelContext, indices: Array, updates: Array, shape
 
 
 def _scatter_nd_shape(op: Operation) -> list[TensorShape]:
-    indices, updates = op.inputs[0].shape, op.inputs[1].shape
     result = sizes_from_input(op, 2)
-    if indices.rank == 0:
-        raise ValueError("indices of scatter_nd must have at least one dimension: that of the coordinates")
-    if result.num_elements() == 0 and (indices.num_elements() or updates.num_elements()):
-        raise ValueError(f"shape {result} holds nothing, but there are indices {indices} and updates {updates}")
-    depth = indices.sizes[-1] if indices.rank else None
-    if depth is not None and result.rank is not None:
-        if depth > result.rank:
-            raise ValueError(f"{depth} coordinates do not fit shape {result}")
-        updates.assert_is_compatible_with(indices[:-1].concatenate(result[depth:]))
+    check_updates(op.inputs[0].shape, op.inputs[1].shape, result)
     return [result]
+
+
+def check_updates(indices: TensorShape, updates: TensorShape, target: TensorShape) -> None:
+    """Raise `ValueError` if the shape of `updates` at coordinates of the shape `indices` does not fit `target`."""
+    if indices.rank == 0:
+        raise ValueError("Shape must be at least rank 1 but is rank 0: indices need a dimension for the coordinates")
+    if target.num_elements() == 0 and (indices.num_elements() or updates.num_elements()):
+        raise ValueError(
+            f"Indices and updates specified for empty output: shape {target} holds nothing, but there are indices "
+            f"{indices} and updates {updates}"
+        )
+    depth = indices.sizes[-1] if indices.rank else None
+    if depth is None or indices.rank is None or target.rank is None:
+        return
+    if depth > target.rank:
+        raise ValueError(f"{depth} coordinates do not fit: such an index does not fit shape {target}")
+    fitting = indices[:-1].concatenate(target[depth:])
+    if updates.is_compatible_with(fitting):
+        return
+    outer, inner = indices.rank - 1, target.rank - depth
+    if not updates[:outer].is_compatible_with(indices[:-1]):
+        raise ValueError(
+            f"The outer {outer} dimensions of indices.shape={indices} must match the outer {outer} dimensions of "
+            f"updates.shape={updates}: Shapes {updates} and {fitting} are incompatible"
+        )
+    raise ValueError(
+        f"The inner {inner} dimensions of output.shape={target} must match the inner {inner} dimensions of "
+        f"updates.shape={updates}: Shapes {updates} and {fitting} are incompatible"
+    )
 
 
 def _scatter_nd_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

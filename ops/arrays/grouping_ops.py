@@ -76,7 +76,7 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
         parts = []
         for device, members in by_device.items():
             with graph.control_dependencies(members), graph.device(device or None):
-                parts.append(no_op("part"))
+                parts.append(no_op())
         with graph.control_dependencies(parts):
             return no_op(scope)
 
@@ -111,13 +111,13 @@ def tuple_(
         done.
 
     Raises:
-        ValueError: There are no tensors.
+        ValueError: There are no tensors, or all are None.
     """
     graph = get_default_graph()
     with graph.name_scope(name or "tuple"):
         tensors = [_of_the_graph(item) for item in tensors]
-        if not tensors:
-            raise ValueError("tuple: tensors is empty, expected a list of one tensor or more")
+        if all(item is None for item in tensors):
+            raise ValueError(f"tuple: tensors is {tensors}, expected a list of one tensor or more")
         gate = group(*tensors, *(control_inputs or ()))
         with graph.control_dependencies([gate]):
             return [_gated(item) for item in tensors]

@@ -59,7 +59,10 @@ def _interleaved(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]
 
 def _tile_kernel(ctx: KernelContext, input: Array, multiples: Array, out: Array | None = None) -> Array:
     repeats = host_ints(ctx, multiples)
-    if len(repeats) != input.ndim or min(repeats, default=0) < 0:
+    for axis, count in enumerate(repeats):
+        if count < 0:
+            raise InvalidArgumentError(f"tile: Expected multiples[{axis}] >= 0, but got {count}")
+    if len(repeats) != input.ndim:
         raise InvalidArgumentError(f"tile: multiples {repeats} do not fit shape {input.shape}")
     tiled = empty_or(ctx, out, [n * size for n, size in zip(repeats, input.shape, strict=True)])
     blocks = tiled.reshape(_interleaved(repeats, input.shape))
@@ -78,8 +81,9 @@ def _tile_shape(op: Operation) -> list[TensorShape]:
         return [UNKNOWN if repeats is None else TensorShape([None] * len(repeats))]
     if repeats is None:
         return [TensorShape([None] * source.rank)]
-    if any(n is not None and n < -1 for n in repeats):
-        raise ValueError(f"multiples {repeats} cannot be negative")
+    for axis, count in enumerate(repeats):
+        if count is not None and count < -1:
+            raise ValueError(f"Expected multiples[{axis}] >= 0, but got {count}")
     # -1 stands for an unknown number, as in other shapes; when the operation runs it is refused.
     pairs = zip(source.sizes, repeats, strict=True)
     return [TensorShape([None if size is None or n in (None, -1) else size * n for size, n in pairs])]

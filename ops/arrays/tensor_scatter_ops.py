@@ -15,7 +15,7 @@ from tfray.framework.op_def import Array, GradientFunction, KernelContext, OpDef
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.arrays.gather_ops import check_indices, gather_nd
+from tfray.ops.arrays.gather_ops import check_indices, check_updates, gather_nd
 from tfray.ops.arrays.shape_ops import index_tensor
 from tfray.ops.kernels.gpu.device_scatter import combine_at
 from tfray.ops.kernels.row_sums import add_rows
@@ -60,13 +60,7 @@ def _definition(name: str, ufunc: str | None, types: Any, gradient: GradientFunc
 
 def _changed_shape(op: Operation) -> list[TensorShape]:
     tensor, indices, updates = (each.shape for each in op.inputs)
-    if indices.rank == 0:
-        raise ValueError("indices must have at least one dimension: that of the coordinates")
-    depth = None if indices.rank is None else indices.sizes[-1]
-    if depth is not None and tensor.rank is not None:
-        if depth > tensor.rank:
-            raise ValueError(f"{depth} coordinates do not fit a tensor of shape {tensor}")
-        updates.merge_with(indices[:-1].concatenate(tensor[depth:]))
+    check_updates(indices, updates, tensor)
     return [tensor]
 
 

@@ -7,7 +7,8 @@ import logging
 import pprint
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -98,12 +99,18 @@ ASSERT = register(
 )
 
 
-def format_value(value: object, limit: int) -> str:
-    """A value for people: at most `limit` elements of an array, all when it is negative; strings without quotes."""
+def format_value(value: object, limit: int, element: Callable[[Any], str] = str) -> str:
+    """A value for people: at most `limit` elements of an array, all when it is negative; strings without quotes.
+
+    `element` writes an element that is no string.
+    """
     array = np.asarray(value)
     if array.ndim == 0:
-        return _format_element(array.reshape(-1)[0])
+        return _format_element(array.reshape(-1)[0], element)
+    if not array.size:
+        return "[]"
     left = array.size if limit < 0 else limit
+    ending = "..." if left < array.size else ""
 
     def rows(part: np.ndarray[Any, Any]) -> str:
         nonlocal left
@@ -112,15 +119,15 @@ def format_value(value: object, limit: int) -> str:
             if left <= 0:
                 break
             left -= part.ndim == 1
-            shown.append(_format_element(item) if part.ndim == 1 else rows(item))
-        more = "..." if len(shown) < len(part) else ""
+            shown.append(_format_element(item, element) if part.ndim == 1 else rows(item))
+        more = ending if part is array or (part.ndim == 1 and len(shown) < len(part)) else ""
         return f"[{(' ' if part.ndim == 1 else '').join(shown)}{more}]"
 
     return rows(array)
 
 
-def _format_element(element: Any) -> str:
-    return element.decode(errors="backslashreplace") if isinstance(element, bytes) else str(element)
+def _format_element(item: Any, element: Callable[[Any], str]) -> str:
+    return item.decode(errors="backslashreplace") if isinstance(item, bytes) else element(item)
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
@@ -235,7 +242,8 @@ def _print_kernel(ctx: KernelContext, input: Array, *data: Array) -> Array:
     first_n = ctx.attr("first_n")
     key = "times printed", ctx.op_name
     if first_n < 0 or next(ctx.session_state.lookup_or_create(key, itertools.count)) < first_n:
-        values = "".join(format_value(ctx.to_host(array), ctx.attr("summarize")) for array in data)
+        arrays = [np.atleast_1d(ctx.to_host(array)) for array in data]
+        values = "".join(format_value(array, ctx.attr("summarize"), partial(summarized, count=-1)) for array in arrays)
         print(f"{ctx.attr('message')}{values}", file=sys.stderr, flush=True)
     return input
 

@@ -61,9 +61,9 @@ class _Elements:
         if tensor.shape.rank is None:
             return
         if tensor.shape.rank == 0:
-            raise InvalidArgumentError(
-                f"{what}: elems must be 1+ dimensional Tensors, not scalars: {tensor!r}", site=tensor.op.site
-            )
+            many = len(self.tensors) > 1
+            expected = "1+ dimensional Tensors, not scalars" if many else "a 1+ dimensional Tensor, not a scalar"
+            raise InvalidArgumentError(f"{what}: elems must be {expected}: {tensor!r}", site=tensor.op.site)
         count = tensor.shape.sizes[0]
         if None not in (count, self.static_count) and count != self.static_count:
             raise InvalidArgumentError(

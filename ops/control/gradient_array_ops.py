@@ -17,7 +17,7 @@ from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_every_device, register
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
-from tfray.ops.control.tensor_array_ops import TENSOR_ARRAY_ACCUMULATE_ROWS, TENSOR_ARRAY_SPLIT, accumulated, empty
+from tfray.ops.control.tensor_array_ops import TENSOR_ARRAY_ACCUMULATE_ROWS, accumulated, empty, split_elements
 
 
 def _element(ctx: KernelContext, flow: TensorList, index: int, like: TensorList, prefix: Sequence[Array]) -> Array:
@@ -117,7 +117,7 @@ def _concat_like_kernel(ctx: KernelContext, flow: TensorList, like: TensorList, 
 
 def _concat_like_gradient(op: Operation, d_value: Tensor | None, d_lengths: None) -> list[Tensor | None]:
     others: list[Tensor | None] = [None] * (len(op.inputs) - 1)
-    return [None if d_value is None else add_op(TENSOR_ARRAY_SPLIT, empty(), d_value, op.outputs[1]), *others]
+    return [None if d_value is None else split_elements(empty(), d_value, op.outputs[1]), *others]
 
 
 TENSOR_ARRAY_CONCAT_LIKE = register(

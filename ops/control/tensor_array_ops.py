@@ -23,8 +23,10 @@ from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_list import MISSING, TensorList
 from tfray.framework.tensor_shape import UNKNOWN, ShapeLike, TensorShape, as_shape
 from tfray.framework.type_aliases import TensorLike
+from tfray.ops.arrays.array_ops import cast
 from tfray.ops.arrays.construction_ops import range_
 from tfray.ops.arrays.shape_ops import shape as shape_of
+from tfray.ops.control.element_checks import check_joinable, check_split, check_writable
 
 
 class _Elements:
@@ -187,11 +189,24 @@ class TensorArray:
         return add_op(TENSOR_ARRAY_CONCAT, self.flow, name=name, dtype=self.dtype, rest=rest)[0]
 
     def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
-        """The TensorArray whose elements are consecutive stretches of `value`, of `lengths` (int32 ``[n]``)."""
+        """The TensorArray whose elements are consecutive stretches of `value`.
+
+        Args:
+            value: A tensor of the elements' dtype, of rank 1 or more: the stretches lie along its first axis.
+            lengths: Integer vector: how long they are.
+            name: Name of the operation.
+
+        Raises:
+            ValueError: The shape is another than that of earlier elements.
+            InvalidArgumentError: `value` is a scalar, or `lengths` is no vector.
+            InvalidArgumentError: At run time, the lengths do not sum to the size of the first axis, or they are not as
+                many as a TensorArray that does not grow has elements.
+            InvalidArgumentError: At run time, an element was written already.
+        """
         value = convert_to_tensor(value, self.dtype)
-        if value.shape.rank is not None:
+        if value.shape.rank:
             self._elements.merge(TensorShape([None, *value.shape.sizes[1:]]))
-        return self._at(add_op(TENSOR_ARRAY_SPLIT, self.flow, value, lengths, name=name))
+        return self._at(split_elements(self.flow, value, cast(lengths, dtypes.int32), name, self._dynamic))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
         """Kept for programs that call it: gradients of TensorArrays are values that `tf.gradients` makes.
@@ -288,15 +303,15 @@ def element_at(ctx: KernelContext, flow: TensorList, index: Array) -> Array | Te
 def _unwritten(ctx: KernelContext, flow: TensorList, index: int, others: Sequence[Array] = ()) -> Array:
     """Zeros for an element that was never written: in the shape of a written one of `others`, or the declared shape."""
     if not 0 <= index < flow.size:
-        raise InvalidArgumentError(f"there is no element {index}: the TensorArray has {flow.size}")
+        raise InvalidArgumentError(f"Tried to read from index {index} but array size is: {flow.size}")
     shape = ctx.attr("element_shape")
     written = next((element for element in others if element is not MISSING), None)
     if shape.rank is not None and written is not None:
         return ctx.xp.zeros(written.shape, ctx.output_dtype())
     if not shape.is_fully_defined():
         raise InvalidArgumentError(
-            f"element {index} of the TensorArray was never written, and the shape of its elements is not known; "
-            "write it before it is read, or give element_shape"
+            f"Could not read from TensorArray index {index} because it has not yet been written to, and the shape of "
+            "its elements is not known; write it before it is read, or give element_shape"
         )
     return ctx.xp.zeros(tuple(shape.sizes), ctx.output_dtype())
 
@@ -329,23 +344,8 @@ TENSOR_ARRAY_READ = register(
 
 def _write_kernel(ctx: KernelContext, flow: TensorList, index: Array, value: Array) -> TensorList:
     position = _index(index)
-    _check_writable(ctx, flow, position)
+    check_writable(ctx, flow, position)
     return flow.set(position, value)
-
-
-def check_in_range(ctx: KernelContext, flow: TensorList, index: int) -> None:
-    """Raise `InvalidArgumentError` for an element beyond the end of an array that does not grow."""
-    if index < 0 or (index >= flow.size and not ctx.attr("dynamic")):
-        raise InvalidArgumentError(
-            f"cannot write element {index}: the TensorArray has {flow.size}; make it with a larger size, "
-            "or with dynamic_size=True"
-        )
-
-
-def _check_writable(ctx: KernelContext, flow: TensorList, index: int) -> None:
-    check_in_range(ctx, flow, index)
-    if flow.element(index) is not MISSING:
-        raise InvalidArgumentError(f"element {index} of the TensorArray was written already: write each once")
 
 
 def _write_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
@@ -436,7 +436,7 @@ def _scatter_kernel(ctx: KernelContext, flow: TensorList, indices: Array, value:
     if len(positions) != len(value):
         raise InvalidArgumentError(f"there are {len(positions)} indices and {len(value)} elements to write")
     for position, element in zip(positions, value, strict=True):
-        _check_writable(ctx, flow, position)
+        check_writable(ctx, flow, position)
         flow = flow.set(position, element)
     return flow
 
@@ -472,8 +472,11 @@ def _concat_kernel(ctx: KernelContext, flow: TensorList) -> tuple[Array, Array]:
     for position in range(flow.size):
         element = flow.element(position)
         if element is MISSING:
-            raise InvalidArgumentError(f"element {position} of the TensorArray was never written")
+            raise InvalidArgumentError(
+                f"Could not read from TensorArray index {position} because it has not yet been written to"
+            )
         elements.append(ctx.asarray(element))
+    check_joinable(elements)
     lengths = np.array([len(element) for element in elements], np.int32)
     if not elements:
         return _no_elements(ctx, ctx.attr("rest")), ctx.asarray(lengths)
@@ -489,7 +492,7 @@ def _concat_shape(op: Operation) -> list[TensorShape]:
 def _concat_gradient(op: Operation, d_value: Tensor | None, d_lengths: None) -> list[Tensor | None]:
     if d_value is None:
         return [None]
-    return [add_op(TENSOR_ARRAY_SPLIT, empty(), d_value, op.outputs[1])]
+    return [split_elements(empty(), d_value, op.outputs[1])]
 
 
 TENSOR_ARRAY_CONCAT = register(
@@ -506,15 +509,38 @@ TENSOR_ARRAY_CONCAT = register(
 )
 
 
+def split_elements(
+    flow: Tensor, value: Tensor, lengths: Tensor, name: str | None = None, dynamic: bool = True
+) -> Tensor:
+    """The array of `flow` with stretches of `value`, of `lengths` (int32 ``[n]``), as its elements."""
+    return add_op(TENSOR_ARRAY_SPLIT, flow, value, lengths, name=name, dynamic=dynamic)
+
+
 def _split_kernel(ctx: KernelContext, flow: TensorList, value: Array, lengths: Array) -> TensorList:
+    check_split(lengths.shape, value.shape)
     counts = ctx.to_host(lengths).tolist()
     if sum(counts) != len(value):
-        raise InvalidArgumentError(f"the lengths {counts} sum to {sum(counts)}, and there are {len(value)} rows")
+        raise InvalidArgumentError(
+            f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(counts)} and value's "
+            f"shape is: {list(value.shape)}"
+        )
+    if len(counts) != flow.size and not ctx.attr("dynamic"):
+        raise InvalidArgumentError(
+            f"TensorArray's size is not equal to the size of lengths ({flow.size} vs. {len(counts)}), and the "
+            "TensorArray is not marked as dynamically resizeable: make it with dynamic_size=True"
+        )
     start = 0
     for position, count in enumerate(counts):
+        check_writable(ctx, flow, position)
         flow = flow.set(position, value[start : start + count])
         start += count
     return flow
+
+
+def _split_shape(op: Operation) -> list[TensorShape]:
+    value, lengths = op.inputs[1].shape, op.inputs[2].shape
+    check_split([0] if lengths.rank is None else lengths.sizes, [0] if value.rank is None else value.sizes)
+    return _flow_shape(op)
 
 
 def _split_gradient(op: Operation, d_flow: Tensor | None) -> list[Tensor | None]:
@@ -532,7 +558,8 @@ TENSOR_ARRAY_SPLIT = register(
         inputs=("flow: variant", "value: any", "lengths: int32"),
         outputs=("changed: variant",),
         host_inputs=("lengths",),
-        shape=_flow_shape,
+        attrs=("dynamic",),
+        shape=_split_shape,
         kernels=on_every_device(_split_kernel),
         keeps_inputs=True,
         gradient=_split_gradient,
@@ -753,7 +780,7 @@ def _concat_or_zeros_kernel(ctx: KernelContext, flow: TensorList, lengths: Array
 def _concat_or_zeros_gradient(op: Operation, d_value: Tensor | None, d_lengths: None) -> list[Tensor | None]:
     if d_value is None:
         return [None, None, None]
-    return [add_op(TENSOR_ARRAY_SPLIT, empty(), d_value, op.inputs[1]), None, None]
+    return [split_elements(empty(), d_value, op.inputs[1]), None, None]
 
 
 CONCAT_OR_ZEROS = register(

@@ -15,14 +15,8 @@ from tfray.framework.shape_functions import scalar
 from tfray.framework.tensor_list import TensorList
 from tfray.framework.tensor_shape import TensorShape
 from tfray.ops.arrays.broadcast_ops import zeros_like
-from tfray.ops.control.tensor_array_ops import (
-    TENSOR_ARRAY_SIZE,
-    accumulated,
-    check_in_range,
-    element_at,
-    empty,
-    read_or_zeros,
-)
+from tfray.ops.control.element_checks import check_in_range
+from tfray.ops.control.tensor_array_ops import TENSOR_ARRAY_SIZE, accumulated, element_at, empty, read_or_zeros
 
 
 def _resize_kernel(ctx: KernelContext, flow: TensorList, size: Array) -> TensorList:

@@ -62,7 +62,7 @@ class Table:
         """Raises `FailedPreconditionError` while the table has no contents."""
         if not self.is_ready:
             raise FailedPreconditionError(
-                f"table {self.name!r} is not initialised: run tf.tables_initializer() in this session first"
+                f"Table not initialized: run tf.tables_initializer() in this session before table {self.name!r} is used"
             )
 
     def fill(self, keys: list[Any], values: list[Any]) -> None:

@@ -45,8 +45,8 @@ TEXT_LINE_READER = register_handle(
 
 def _fixed_length_record_reader_kernel(ctx: KernelContext) -> Reader:
     lengths = [ctx.attr(name) for name in ("record_bytes", "header_bytes", "footer_bytes", "hop_bytes")]
-    is_zlib = ctx.attr("encoding") == "ZLIB"
-    return _reader(ctx, "FixedLengthRecordReader", reader_resource.fixed_length_records, *lengths, is_zlib)
+    encoding = ctx.attr("encoding")
+    return _reader(ctx, "FixedLengthRecordReader", reader_resource.fixed_length_records, *lengths, encoding)
 
 
 FIXED_LENGTH_RECORD_READER = register_handle(

@@ -25,6 +25,7 @@ from tfray.ops.kernels.batch_rules import by_element_of_first
 from tfray.ops.kernels.elementwise import binary, unary
 from tfray.ops.kernels.precision import choose
 from tfray.ops.math.comparison_ops import greater, greater_equal, less_equal, logical_not, not_equal
+from tfray.ops.math.no_nan_ops import slope_times
 
 # -- sums and products ---------------------------------------------------------------------------------
 
@@ -365,7 +366,7 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _reciprocal_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
-    return [-multiply(d_y, square(conj(op.outputs[0])))]
+    return [slope_times(-square(conj(op.outputs[0])), d_y)]  # 0 where d_y is, at 1 / 0 too
 
 
 RECIPROCAL = register(unary("Reciprocal", "reciprocal", dtypes.INEXACT, _reciprocal_gradient))
@@ -460,7 +461,7 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _sqrt_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
-    return [realdiv(multiply(d_y, 0.5), conj(op.outputs[0]))]
+    return [slope_times(realdiv(0.5, conj(op.outputs[0])), d_y)]
 
 
 SQRT = register(unary("Sqrt", "sqrt", dtypes.INEXACT, _sqrt_gradient))
@@ -490,7 +491,7 @@ def _rsqrt_kernel(ctx: KernelContext, x: Array, out: Array | None = None) -> Arr
 
 def _rsqrt_gradient(op: Operation, d_y: Tensor) -> list[Tensor | None]:
     y = conj(op.outputs[0])
-    return [multiply(d_y, multiply(multiply(square(y), y), -0.5))]
+    return [slope_times(multiply(multiply(square(y), y), -0.5), d_y)]
 
 
 RSQRT = register(

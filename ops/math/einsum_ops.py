@@ -74,7 +74,10 @@ def _parse(equation: str) -> tuple[tuple[str, ...], str]:
     """The letters of each input and of the result, with ``...`` written as ``.``."""
     if not isinstance(equation, str):
         raise InvalidArgumentError(f"einsum: the equation is {equation!r}, expected a string such as 'ij,jk->ik'")
-    short = equation.replace(" ", "").replace("...", ".")
+    bare = equation.replace(" ", "")
+    if "." in bare.replace("...", ""):
+        raise InvalidArgumentError(f"einsum: {equation!r} has a '.' that is no part of '...'")
+    short = bare.replace("...", ".")
     left, arrow, result = short.partition("->")
     operands = tuple(left.split(","))
     letters = Counter(left.replace(",", "").replace(".", ""))

@@ -230,10 +230,15 @@ def _late_tensordot(a: Tensor, b: Tensor, axes: Any, name: str) -> Tensor:
 
 def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]:
     assert a.shape.rank is not None and b.shape.rank is not None
-    if np.ndim(axes) == 0:
+    if not isinstance(axes, (list, tuple)) and np.ndim(axes) == 0:
         count = operator.index(np.asarray(axes)[()])
-        if not 0 <= count <= min(a.shape.rank, b.shape.rank):
-            raise InvalidArgumentError(f"tensordot: cannot sum over {count} dimensions of {a.shape} and {b.shape}")
+        if count < 0:
+            raise InvalidArgumentError(f"tensordot: 'axes' must be at least 0, got {count}")
+        if count > min(a.shape.rank, b.shape.rank):
+            raise InvalidArgumentError(
+                "tensordot: 'axes' must not be larger than the number of dimensions of tensors: "
+                f"cannot sum over {count} dimensions of {a.shape} and {b.shape}"
+            )
         return list(range(a.shape.rank - count, a.shape.rank)), list(range(count))
     try:
         axes_a, axes_b = (list(map(operator.index, np.ravel(part).tolist())) for part in axes)
@@ -241,7 +246,12 @@ def _summed_axes(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]]
         axes_b = [normalize_axis(axis, b.shape.rank) for axis in axes_b]
     except ValueError as error:
         raise InvalidArgumentError(f"tensordot: axes {axes!r} do not fit {a.shape} and {b.shape}: {error}") from error
-    if len(axes_a) != len(axes_b) or len(set(axes_a)) != len(axes_a) or len(set(axes_b)) != len(axes_b):
+    if len(axes_a) != len(axes_b):
+        raise InvalidArgumentError(
+            f"tensordot: Different number of contraction axes 'a' and 'b', {len(axes_a)} != {len(axes_b)}: each "
+            "dimension of one is summed with one of the other"
+        )
+    if len(set(axes_a)) != len(axes_a) or len(set(axes_b)) != len(axes_b):
         raise InvalidArgumentError(f"tensordot: axes {axes!r} must name as many dimensions of both inputs, each once")
     return axes_a, axes_b
 

@@ -51,6 +51,7 @@ from tfray.ops.math.comparison_ops import (
 from tfray.ops.math.complex_ops import angle, complex, imag, real
 from tfray.ops.math.einsum_ops import einsum
 from tfray.ops.math.linalg_ops import cross, matmul, tensordot, trace
+from tfray.ops.math.no_nan_ops import multiply_no_nan
 from tfray.ops.math.reduction_ops import (
     count_nonzero,
     reduce_all,
@@ -106,7 +107,6 @@ from tfray.ops.math.special_ops import (
     igammac,
     lbeta,
     lgamma,
-    multiply_no_nan,
     ndtri,
     nextafter,
     polygamma,

@@ -101,7 +101,7 @@ def _unsorted_shape(op: Operation) -> list[TensorShape]:
         raise ValueError(f"the shape {ids} of segment_ids is no prefix of the shape {data} of data")
     count = constant_value(op.inputs[2])
     if count is not None and count < 0:
-        raise ValueError(f"num_segments is {count}, expected 0 or more")
+        raise ValueError(f"Input num_segments == {count} must not be negative.")
     return [TensorShape([None if count is None else int(count), *data.sizes[ids.rank :]])]
 
 
@@ -110,8 +110,10 @@ def _as_rows(ctx: KernelContext, data: Array, ids: Array, count: int) -> tuple[A
     if data.shape[: ids.ndim] != ids.shape:
         raise InvalidArgumentError(f"segment_ids of shape {ids.shape} do not number parts of shape {data.shape}")
     rows, numbers = data.reshape(ids.size, prod(data.shape[ids.ndim :])), ids.reshape(-1)
+    if count < 0:
+        raise InvalidArgumentError(f"Input num_segments == {count} must not be negative.")
     if ctx.xp is np and numbers.size and numbers.max() >= count:
-        place = ", ".join(map(str, np.unravel_index(numbers.argmax(), ids.shape)))
+        place = ",".join(map(str, np.unravel_index(numbers.argmax(), ids.shape)))
         raise InvalidArgumentError(f"segment_ids[{place}] = {numbers.max()} is out of range [0, {count})")
     if numbers.size and numbers.min() < 0:
         kept = numbers >= 0

@@ -1,4 +1,4 @@
-"""Special functions, element by element: error, gamma, beta, Bessel; and products with a safe 0."""
+"""Special functions, element by element: error, gamma, beta, Bessel; and logarithms with a safe 0."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ from tfray.ops.math.arithmetic_ops import (
 )
 from tfray.ops.math.comparison_ops import greater, less, not_equal
 from tfray.ops.math.gamma_sensitivity_ops import igamma_grad_a
+from tfray.ops.math.no_nan_ops import multiply_no_nan
 from tfray.ops.math.reduction_ops import reduce_sum
 
 
@@ -549,23 +550,6 @@ def _xdivy_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
 
 
 XDIVY = register(binary("Xdivy", out_kernel(_xdivy_kernel, (0, 1)), dtypes.FLOATS, _xdivy_gradient))
-
-
-def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Compute ``x * y``, and 0 where `y` is 0 even if `x` is infinite or not a number (arguments as `xlogy`)."""
-    return add_op(MUL_NO_NAN, x, y, name=name)
-
-
-def _mul_no_nan_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
-    return ctx.xp.multiply(choose(ctx.xp, y == 0, x.dtype.type(0), x), y, out=out)
-
-
-def _mul_no_nan_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
-    x, y = op.inputs
-    return [sum_to_shape_of(multiply_no_nan(d_z, y), x, y), sum_to_shape_of(multiply_no_nan(x, d_z), y, x)]
-
-
-MUL_NO_NAN = register(binary("MulNoNan", out_kernel(_mul_no_nan_kernel, (0, 1)), dtypes.FLOATS, _mul_no_nan_gradient))
 
 
 # -- others --------------------------------------------------------------------------------------------

@@ -76,9 +76,9 @@ def _weighted(rows: Tensor, weights: Tensor, example: Tensor, combiner: str) -> 
     if combiner == "sum":
         return total
     if combiner == "mean":
-        return math_ops.divide(total, _as_column(math_ops.segment_sum(weights, example), rows))
+        return math_ops.div_no_nan(total, _as_column(math_ops.segment_sum(weights, example), rows))
     size = math_ops.sqrt(math_ops.segment_sum(math_ops.square(weights), example))
-    return math_ops.divide(total, _as_column(size, rows))
+    return math_ops.div_no_nan(total, _as_column(size, rows))  # zeros for an example without rows
 
 
 def _as_column(vector: Tensor, rows: Tensor) -> Tensor:

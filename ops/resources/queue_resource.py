@@ -447,6 +447,11 @@ class ShuffleQueue(Queue):
         min_after_dequeue: int = 0,
         seeds: tuple[int, int] = (0, 0),
     ) -> None:
+        if min_after_dequeue < 0 or 0 < capacity <= min_after_dequeue:
+            raise InvalidArgumentError(
+                f"queue {name!r}: min_after_dequeue {min_after_dequeue} must be >= 0 and < capacity {capacity}: with "
+                "fewer places than elements that must stay, no dequeue would ever get any"
+            )
         super().__init__(name, capacity, dtypes, shapes)
         self.min_after_dequeue = min_after_dequeue
         self.seeds = seeds

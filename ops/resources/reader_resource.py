@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import zlib
 from collections.abc import Callable, Iterator
@@ -195,15 +196,16 @@ def lines(skip_header_lines: int) -> OpenWork:
     return open_work
 
 
+_DECOMPRESS: Final[dict[str, Callable[[bytes], bytes]]] = {"": bytes, "ZLIB": zlib.decompress, "GZIP": gzip.decompress}
+
+
 def fixed_length_records(
-    record_bytes: int, header_bytes: int, footer_bytes: int, hop_bytes: int, zlib_: bool
+    record_bytes: int, header_bytes: int, footer_bytes: int, hop_bytes: int, encoding: str
 ) -> OpenWork:
     """Work units are files. Records are pieces of one length; each begins `hop_bytes` after the one before."""
 
     def open_work(work: bytes) -> Iterator[Record]:
-        data = files.read_bytes(work)
-        if zlib_:
-            data = zlib.decompress(data)
+        data = _DECOMPRESS[encoding](files.read_bytes(work))
         starts = range(header_bytes, len(data) - footer_bytes - record_bytes + 1, hop_bytes or record_bytes)
         for number, start in enumerate(starts):
             yield b"%s:%d" % (work, number), data[start : start + record_bytes]

@@ -32,7 +32,7 @@ from tfray.framework.type_aliases import TensorLike, VariableOrHandle
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.broadcast_ops import broadcast_static_shape
 from tfray.ops.arrays.construction_ops import range_
-from tfray.ops.arrays.gather_ops import check_places, first_outside
+from tfray.ops.arrays.gather_ops import check_places, check_updates, first_outside
 from tfray.ops.arrays.slice_ops import run_time_key, shape_of_part
 from tfray.ops.kernels import fast_rows
 from tfray.ops.kernels.gpu.device_scatter import combine_at
@@ -383,14 +383,7 @@ def _scatter_nd_kernel(write: Callable[[Any, Array, tuple[Array, ...], Array], N
 
 def _scatter_nd_shape(op: Operation) -> list[TensorShape]:
     shape: TensorShape = op.attrs["shape"]
-    indices, updates = op.inputs[1].shape, op.inputs[2].shape
-    if indices.rank == 0:
-        raise ValueError("indices need at least one dimension, that of the index")
-    depth = None if indices.rank is None else indices.sizes[-1]
-    if depth is not None and shape.rank is not None:
-        if depth > shape.rank:
-            raise ValueError(f"an index of {depth} entries does not fit shape {shape}")
-        updates.assert_is_compatible_with(indices[:-1].concatenate(shape[depth:]))
+    check_updates(op.inputs[1].shape, op.inputs[2].shape, shape)
     return [shape]
 
 

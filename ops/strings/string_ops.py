@@ -331,7 +331,10 @@ def _substr_kernel(ctx: KernelContext, strings: Array, positions: Array, lengths
 def _part(string: Any, at: int, count: int) -> Any:
     start = at + len(string) if at < 0 else at
     if not 0 <= start <= len(string):
-        raise InvalidArgumentError(f"position {at} is outside of {string[:80]!r}, which is {len(string)} long")
+        raise InvalidArgumentError(
+            f"pos {at} out of range for string: position {at} is outside of {string[:80]!r}, "
+            f"which is {len(string)} long"
+        )
     return string[start : start + count if count >= 0 else len(string)]
 
 

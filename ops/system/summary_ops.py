@@ -150,8 +150,10 @@ def make_histogram(values: TensorLike) -> HistogramProto:
 def _histogram_summary_kernel(ctx: KernelContext, tag: Array, values: Array) -> Array:
     values = np.asarray(values)
     if values.dtype.kind not in "iu" and not np.isfinite(values).all():
-        kind = "NaN" if np.isnan(values).any() else "an infinite value"
-        raise InvalidArgumentError(f"{ctx.op_name}: there is {kind} in the values of histogram {_text(tag)!r}")
+        kind, found = ("Nan", "NaN") if np.isnan(values).any() else ("Infinity", "an infinite value")
+        raise InvalidArgumentError(
+            f"{kind} in summary histogram for: {ctx.op_name}: there is {found} in the values of {_text(tag)!r}"
+        )
     return _summary(SummaryValue(tag=_text(tag), histo=make_histogram(values)))
 
 

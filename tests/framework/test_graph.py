@@ -486,3 +486,36 @@ def test_containers():
     assert made == [b"outer", b"inner", b"inner", b"outer", b""]
     with pytest.raises(ValueError, match="no attr named 'container'"):
         tf.constant(1).op.get_attr("container")
+
+
+def test_every_thread_has_name_scopes_of_its_own():
+    graph, entered, left = tf.get_default_graph(), threading.Event(), threading.Event()
+    names = []
+
+    def build():
+        with graph.as_default(), tf.name_scope("other"):
+            names.append(tf.constant(0, name="c").op.name)
+            entered.set()
+            left.wait(60)
+
+    thread = threading.Thread(target=build)
+    with tf.name_scope("scope"):
+        thread.start()
+        entered.wait(60)
+        names.append(tf.constant(0, name="c").op.name)
+    left.set()
+    thread.join()
+    names.append(tf.constant(0, name="c").op.name)
+    assert names == ["other/c", "scope/c", "c"]
+
+
+def test_control_dependencies_wait_for_the_values_of_slices():
+    values = tf.constant([1.0])
+    with tf.control_dependencies([tf.IndexedSlices(values, tf.constant([0]))]):
+        assert tf.no_op().control_inputs == [values.op]
+
+
+@pytest.mark.parametrize("method", ["get_tensor_by_name", "get_operation_by_name"])
+def test_what_is_no_name_is_refused(method):
+    with pytest.raises(TypeError, match="names of the graph are strings, not int: 3"):
+        getattr(tf.get_default_graph(), method)(3)

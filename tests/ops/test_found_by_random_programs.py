@@ -301,7 +301,9 @@ def test_the_number_of_elements_is_that_of_the_first_tensor():
     x = tf.placeholder(tf.float32, [None, 2])
     pairs = tf.map_fn(lambda pair: (pair[0], pair[1]), (x, tf.constant([1.0, 2.0, 3.0])))
     assert [each.tolist() for each in run(pairs, {x: np.ones([3, 2])})] == [[[1, 1]] * 3, [1, 2, 3]]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="cannot write element 1: the TensorArray has 1"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="write to index 1 but array is not resizeable and size is: 1"
+    ):
         run(pairs, {x: np.ones([1, 2])})
 
 

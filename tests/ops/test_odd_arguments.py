@@ -58,6 +58,8 @@ def test_ranks_are_refused_in_tensorflows_words(call, words):
         (lambda: tf.add_n([]), ValueError),
         (lambda: tf.add_n(5), TypeError),
         (lambda: tf.tuple([]), ValueError),
+        (lambda: tf.tuple([None, None]), ValueError),
+        (lambda: tf.einsum("i.j", tf.ones([2, 2])), ValueError),
         (lambda: tf.shape_n([]), ValueError),
         (lambda: tf.decode_csv(["1,2"], []), ValueError),
         (lambda: tf.image.decode_png("", "1"), TypeError),

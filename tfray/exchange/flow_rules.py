@@ -332,7 +332,7 @@ def _split_list(node: Node) -> Sequence[Imported]:
     value, _, lengths = node.inputs
     lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
     nothing = node.part("TensorArray", [node.known(0, dtypes.int32)])
-    return [node.make("TensorArraySplit", [nothing, value, lengths]).outputs[0]]
+    return [node.make("TensorArraySplit", [nothing, value, lengths], dynamic=True).outputs[0]]
 
 
 @rule("TensorListScatter", "TensorListScatterV2")
@@ -440,9 +440,9 @@ def _with_lengths(node: Node, made: Operation) -> Sequence[Imported]:
 
 @rule("TensorArraySplitV3")
 def _split(node: Node) -> Sequence[Imported]:
-    _, (flow, value, lengths) = _array(node)
+    handle, (flow, value, lengths) = _array(node)
     lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
-    return [node.make("TensorArraySplit", [flow, value, lengths]).outputs[0]]
+    return [node.make("TensorArraySplit", [flow, value, lengths], dynamic=handle.dynamic).outputs[0]]
 
 
 @rule("TensorArraySizeV3")
@@ -461,7 +461,11 @@ def _accumulate_parts(node: Node) -> Sequence[Imported]:
     flow, value, lengths = node.inputs
     lengths = node.part("Cast", [lengths], SrcT=dtypes.int64, DstT=dtypes.int32)
     nothing = node.part("TensorArray", [node.known(0, dtypes.int32)])
-    return [node.make("TensorArraySum", [flow, node.part("TensorArraySplit", [nothing, value, lengths])]).outputs[0]]
+    return [
+        node.make(
+            "TensorArraySum", [flow, node.part("TensorArraySplit", [nothing, value, lengths], dynamic=True)]
+        ).outputs[0]
+    ]
 
 
 @rule("TensorArrayConcatLike")

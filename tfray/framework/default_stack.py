@@ -34,6 +34,12 @@ class DefaultStack(threading.local):
         return self.items[-1] if self.items else None
 
 
+class ThreadScope(threading.local):
+    """The name scope of a graph in the current thread: a name with a trailing slash, or ``""`` for the root."""
+
+    name = ""
+
+
 _default_sessions = DefaultStack()
 
 

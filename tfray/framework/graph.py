@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from tfray.errors import ArgumentError, InvalidArgumentError
-from tfray.framework import dtypes, op_def, tensor_operators
+from tfray.framework import default_stack, dtypes, op_def, tensor_operators
 from tfray.framework.call_site import frame_of, user_site
 from tfray.framework.default_stack import ControlScope, DefaultStack, controls_for, made_under, session_or_default
 from tfray.framework.default_stack import default_session_scope as default_session_scope
@@ -18,7 +18,7 @@ from tfray.framework.device_spec import DeviceSpec, canonical_name, merge_device
 from tfray.framework.graph_keys import GraphCollections, is_within
 from tfray.framework.op_def import OpDef
 from tfray.framework.plain_graph import PlainGraph, PlainNode, drawn, messages
-from tfray.framework.signature import attr_for_users, instead_of, output_dtypes, resolve_attrs
+from tfray.framework.signature import attr_for_users, checked_name, instead_of, output_dtypes, resolve_attrs
 from tfray.framework.tensor_operators import TensorOperators
 from tfray.framework.tensor_operators import register_operator as register_operator
 from tfray.framework.tensor_shape import ShapeLike, TensorShape, as_shape
@@ -263,7 +263,7 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
         self._names: dict[str, int] = {}
         self._version = 0
         self._op_count = 0
-        self._name_scope = ""
+        self._scope = default_stack.ThreadScope()
         self._devices: list[str | DeviceFunction] = []
         self._control: list[ControlScope] = []
         self._colocation: list[str] = []
@@ -362,7 +362,7 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}: {obj!r}")
 
     def _element_by_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
-        op_name, colon, index = name.partition(":")
+        op_name, colon, index = checked_name(name).partition(":")
         form = 'Tensor names must be of the form "<op_name>:<output_index>".'
         if colon and not allow_tensor:
             raise ValueError(f"Name {name!r} appears to refer to a Tensor, not a Operation.")
@@ -629,11 +629,11 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
     # -- names and scopes ------------------------------------------------------------------------
 
     def _may_be_named(self, name: str) -> bool:
-        return _NAME.fullmatch(name) is not None and (self._name_scope != "" or name[0] not in "_-/")
+        return _NAME.fullmatch(name) is not None and (self._scope.name != "" or name[0] not in "_-/")
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """`name` under the current name scope, with ``_1``, ``_2``, ... appended while it is taken."""
-        full = self._name_scope + name
+        full = self._scope.name + name
         key = full.lower()
         taken = self._names.get(key, 0)
         unique = full
@@ -657,7 +657,7 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
         Raises:
             ValueError: `name` has characters that names may not have.
         """
-        outer = self._name_scope
+        outer = self._scope.name
         if not name:
             scope = ""
         elif name.endswith("/"):
@@ -666,15 +666,15 @@ class Graph(GraphCollections, tensor_operators.GraphInnerNames):
             if not self._may_be_named(name):
                 raise ValueError(_not_a_name(name, "scope name"))
             scope = self.unique_name(name) + "/"
-        self._name_scope = scope
+        self._scope.name = scope
         try:
             yield scope
         finally:
-            self._name_scope = outer
+            self._scope.name = outer
 
     def get_name_scope(self) -> str:
         """The current name scope without its trailing slash."""
-        return self._name_scope.rstrip("/")
+        return self._scope.name.rstrip("/")
 
     @contextmanager
     def device(self, device: DeviceLike | None) -> Iterator[None]:
@@ -795,5 +795,5 @@ def _not_a_name(name: str, what: str) -> str:
 
 
 def _as_operation(graph: Graph, element: Any) -> Operation:
-    element = graph.as_graph_element(element)
+    element = graph.as_graph_element(getattr(element, "_waited_for", element))
     return element.op if isinstance(element, Tensor) else element

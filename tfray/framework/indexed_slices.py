@@ -64,6 +64,11 @@ class IndexedSlices:
 
         return TensorShape(None) if self.dense_shape is None else constant_shape(self.dense_shape)
 
+    @property
+    def _waited_for(self) -> Tensor:
+        """What control dependencies on this wait for."""
+        return self.values
+
     def _fetch_parts(self) -> tuple[Sequence[Tensor], Callable[[Sequence[Any]], IndexedSlicesValue]]:
         """The tensors that a session fetches for this object, and a function from their values to its value."""
         # Without `dense_shape` there are two values; None stands for the third.

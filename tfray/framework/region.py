@@ -51,7 +51,7 @@ class Region(Graph):
         self._collections = root._collections
         self._extra = root._extra
         self.functions = root.functions
-        self._name_scope = outer._name_scope
+        self._scope.name = outer._scope.name
         self._devices = outer._devices
         self._attr_scope = outer._attr_scope
 
@@ -245,13 +245,13 @@ def outermost() -> Iterator[Graph]:
         yield graph
         return
     root = graph.root
-    scope, devices = root._name_scope, root._devices
-    root._name_scope, root._devices = graph._name_scope, graph._devices
+    scope, devices = root._scope.name, root._devices
+    root._scope.name, root._devices = graph._scope.name, graph._devices
     try:
         with root.as_default(), root.control_dependencies(None):
             yield root
     finally:
-        root._name_scope, root._devices = scope, devices
+        root._scope.name, root._devices = scope, devices
 
 
 @contextmanager

@@ -172,3 +172,10 @@ def instead_of(name: str, known: Iterable[Any]) -> str:
     # What an imported graph has within a branch or a loop is named below the operation of the branch or the loop.
     close = [each for each in names if each.endswith(f"/{name}")][:3] or difflib.get_close_matches(name, names)
     return f"; close names are {', '.join(close)}" if close else ""
+
+
+def checked_name(name: Any) -> str:
+    """`name`, if it is text. Raises `TypeError` otherwise."""
+    if not isinstance(name, str):
+        raise TypeError(f"names of the graph are strings, not {type(name).__name__}: {name!r}")
+    return name

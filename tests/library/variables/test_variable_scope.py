@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -469,3 +471,23 @@ def test_older_forms_of_scopes_take_values_first():
         assert (name, tf.constant(1).name) == ("other/", "other/Const:0")
     with pytest.raises(ValueError, match="default_name"), tf.op_scope(values, None):
         pass
+
+
+def test_every_thread_has_variable_scopes_of_its_own():
+    graph, names = tf.get_default_graph(), []
+
+    def build():
+        with graph.as_default():
+            names.append(tf.get_variable_scope().name)
+            with tf.variable_scope("bar"):
+                names.append(tf.get_variable("v", []).name)
+            with tf.variable_scope("foo", reuse=tf.AUTO_REUSE):
+                names.append(tf.get_variable("v", []) is v)
+
+    with tf.variable_scope("foo"):
+        v = tf.get_variable("v", [])
+        thread = threading.Thread(target=build)
+        thread.start()
+        thread.join()
+        names.append(tf.get_variable("w", []).name)
+    assert names == ["", "bar/v:0", True, "foo/w:0"]  # as in TensorFlow 1.15: the variables are the graph's

@@ -267,7 +267,7 @@ def test_print_passes_its_input_on(capsys):
     y = print_assert_ops.Print(x, [x, "rows:", constant(2)], message="x = ", summarize=2)
     assert y.shape.as_list() == [None]
     np.testing.assert_array_equal(interpret(y, {x: [1, 2, 3]}), [1, 2, 3])
-    assert capsys.readouterr().err == "x = [1.0 2.0...]rows:2\n"
+    assert capsys.readouterr().err == "x = [1 2...][rows:][2]\n"
 
 
 def test_print_stops_after_first_n(capsys):
@@ -276,7 +276,7 @@ def test_print_stops_after_first_n(capsys):
     device = Device("/job:localhost/task:0/device:CPU:0")
     for _ in range(4):
         interpret(y, {x: np.array(b"word", object)}, device)
-    assert capsys.readouterr().err == "word\n" * 2
+    assert capsys.readouterr().err == "[word]\n" * 2
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -362,4 +362,4 @@ def test_lines_are_printed_to_files_and_logs(tmp_path, caplog):
 def test_old_print_shows_the_first_elements(capfd):
     x = constant(NUMBERS[:6].reshape(2, 3))
     interpret(print_assert_ops.Print(constant(1), [constant(NUMBERS), x, x[:, :2]], "m: "))
-    assert "m: [0 1 2...][[0 1 2]...][[0 1][3...]]" in capfd.readouterr().err  # as TensorFlow 1.15 prints them
+    assert "m: [0 1 2...][[0 1 2]...][[0 1][3...]...]" in capfd.readouterr().err  # as TensorFlow prints them

@@ -64,7 +64,7 @@ def test_results_of_different_shapes_need_infer_shape_false():
     ("make", "error", "match"),
     [
         (lambda: map_fn(3, [1]), TypeError, "must be callable"),
-        (lambda: map_fn(lambda e: e, tf.constant(1)), InvalidArgumentError, "not scalars"),
+        (lambda: map_fn(lambda e: e, tf.constant(1)), InvalidArgumentError, "a 1. dimensional Tensor, not a scalar"),
         (lambda: map_fn(lambda e: e, (tf.zeros([2]), tf.zeros([3]))), InvalidArgumentError, "2 and 3 elements"),
         (lambda: map_fn(lambda e: tf.cast(e, tf.int32), tf.zeros([2])), TypeError, "expected is float32"),
         (lambda: map_fn(lambda e: (e, e), tf.zeros([2])), TypeError, "another structure"),

@@ -156,24 +156,33 @@ def test_properties():
     assert run(again.read(0)).tolist() == [[1, 1, 1]]
 
 
+@pytest.mark.parametrize("lengths", [np.array([2, 0, 1], np.int64), [2, 0, 1]])
+def test_lengths_may_be_of_64_bits(lengths):
+    value = tf.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    array = tf.TensorArray(tf.float32, 3, infer_shape=False).split(value, tf.constant(lengths))
+    assert [run(array.read(i)).tolist() for i in range(3)] == [[[1, 2], [3, 4]], [], [[5, 6]]]
+    (slope,) = tf.gradients(array.read(2), value)
+    assert run(slope).tolist() == [[0, 0], [0, 0], [1, 1]]
+
+
 # -- errors --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
-        (lambda: tf.TensorArray(tf.float32, 2).read(2), InvalidArgumentError, "no element 2: the TensorArray has 2"),
-        (lambda: tf.TensorArray(tf.float32, 2).read(1), InvalidArgumentError, "never written"),
+        (lambda: tf.TensorArray(tf.float32, 2).read(2), InvalidArgumentError, "read from index 2 but array size is: 2"),
+        (lambda: tf.TensorArray(tf.float32, 2).read(1), InvalidArgumentError, "index 1 because it has not yet"),
         (lambda: tf.TensorArray(tf.float32, 2).write(2, 1.0).stack(), InvalidArgumentError, "dynamic_size"),
-        (lambda: tf.TensorArray(tf.float32, 2).write(-1, 1.0).stack(), InvalidArgumentError, "cannot write"),
+        (lambda: tf.TensorArray(tf.float32, 2).write(-1, 1.0).stack(), InvalidArgumentError, "index -1 but array is"),
         (lambda: tf.TensorArray(tf.float32, 2).write(0, 1.0).write(0, 2.0).stack(), InvalidArgumentError, "already"),
         (
             lambda: tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, 1.0).stack(),
             InvalidArgumentError,
-            "element 1",
+            "read from TensorArray index 1",
         ),
-        (lambda: tf.TensorArray(tf.float32, 2).write(0, 1.0).concat(), InvalidArgumentError, "element 1"),
-        (lambda: tf.TensorArray(tf.float32, 2).split([1.0, 2.0], [1, 2]).concat(), InvalidArgumentError, "sum to 3"),
+        (lambda: tf.TensorArray(tf.float32, 2).write(0, 1.0).concat(), InvalidArgumentError, "TensorArray index 1"),
+        (lambda: tf.TensorArray(tf.float32, 2).split([1.0, 2.0], [1, 2]).stack(), InvalidArgumentError, "lengths is 3"),
         (
             lambda: (
                 tf.TensorArray(tf.float32, 2, infer_shape=False).write(0, [1.0]).write(1, [1.0, 2.0]).stack()

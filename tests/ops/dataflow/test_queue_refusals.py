@@ -94,3 +94,15 @@ def test_queues_without_a_name(make):
         assert session.run([first.dequeue(), second.dequeue()]) == [1, 2]
     with pytest.raises(TypeError, match="name must be"):
         tf.FIFOQueue(3, tf.float32, name=3)
+
+
+@pytest.mark.parametrize(("capacity", "least"), [(4, 8), (4, 4)])
+def test_more_elements_must_fit_than_must_stay(capacity, least):
+    queue = tf.RandomShuffleQueue(capacity, least, tf.int32, [()])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=f"{least} must be .* < capacity"):
+        session.run(queue.size())
+
+
+def test_a_queue_without_bounds_may_keep_elements():
+    with tf.Session() as session:
+        assert session.run(tf.RandomShuffleQueue(-1, 8, tf.int32, [()]).size()) == 0

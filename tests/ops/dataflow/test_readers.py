@@ -82,6 +82,9 @@ def test_headers_of_text_files_are_left_out(source):
     assert rows == [[1, 2], [3, 4], [5, 6]]
 
 
+COMPRESS = {None: bytes, "ZLIB": zlib.compress, "GZIP": gzip.compress}
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -92,10 +95,10 @@ def test_headers_of_text_files_are_left_out(source):
         ({"record_bytes": 14}, []),
     ],
 )
-@pytest.mark.parametrize("encoding", [None, "ZLIB"])
+@pytest.mark.parametrize("encoding", COMPRESS)
 def test_records_of_fixed_length(source, arguments, expected, encoding):
     contents = b"HHaabbbccddFF"
-    source.write("a.bin", zlib.compress(contents) if encoding else contents)
+    source.write("a.bin", COMPRESS[encoding](contents))
     source.close()
     records = source.all(tf.FixedLengthRecordReader(**arguments, encoding=encoding).read(source.queue))
     assert records == [(f"a.bin:{i}", record) for i, record in enumerate(expected)]

@@ -135,3 +135,18 @@ def test_training_a_bag_of_words():
         for _ in range(150):
             session.run(step)
         assert (session.run(logits).argmax(1) == labels).mean() > 0.95
+
+
+@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+def test_an_example_without_weight_is_zeros(combiner):
+    places, table, weights = [[0, 0], [0, 1], [2, 0]], tf.constant(TABLE), tf.constant([0.0, 0.0, 2.0], tf.float64)
+    ids, of_ids = (tf.SparseTensor(places, values, [4, 2]) for values in (tf.constant([0, 1, 3], tf.int64), weights))
+    rows = tf.nn.embedding_lookup_sparse(table, ids, of_ids, combiner=combiner)
+    slopes = tf.gradients(rows, [table, weights])
+    with tf.Session() as session:
+        found, d_table, d_weights = session.run([rows, tf.convert_to_tensor(slopes[0]), slopes[1]])
+    scale = 2.0 if combiner == "sum" else 1.0  # as TensorFlow 2.21 computes them
+    np.testing.assert_allclose(found, [0 * TABLE[0], 0 * TABLE[0], scale * TABLE[3]])
+    assert d_table[:3].tolist() == [[0] * 3] * 3 and d_table[3].tolist() == [scale] * 3
+    expected = TABLE[[0, 1, 3]].sum(1) if combiner == "sum" else np.zeros(3)
+    np.testing.assert_allclose(d_weights, expected, atol=1e-12)

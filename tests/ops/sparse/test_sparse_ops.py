@@ -550,3 +550,13 @@ def test_axes_that_only_a_step_knows_are_checked(axis):
     late = tf.placeholder_with_default(axis, [])
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match=r"not in|out of"):
         session.run(tf.sparse_reduce_sum(sparse(tf.constant(X)), late))
+
+
+def test_the_shape_is_fed_only_where_it_is_not_known():
+    known, unknown = tf.sparse_placeholder(tf.float32, [4, 2]), tf.sparse_placeholder(tf.float32)
+    places, values = np.array([[3, 1]]), np.array([2.0])
+    with tf.Session() as session:
+        fed = session.run(known, {known: (places, values)})
+        assert (fed.indices.tolist(), fed.values.tolist(), fed.dense_shape.tolist()) == ([[3, 1]], [2], [4, 2])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="indices, values and shape"):
+            session.run(unknown, {unknown: (places, values)})

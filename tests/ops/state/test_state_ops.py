@@ -327,9 +327,9 @@ def test_group_over_several_devices_sends_one_signal_from_each(graph):
             ops += [grouping_ops.no_op(), grouping_ops.no_op()]
     whole = grouping_ops.group(*ops, name="all")
     assert whole.name == "all"
-    assert [(op.device, len(op.control_inputs)) for op in whole.control_inputs] == [
-        ("/job:ps/task:0", 2),
-        ("/job:ps/task:1", 2),
+    assert [(op.name, op.device, len(op.control_inputs)) for op in whole.control_inputs] == [
+        ("all/NoOp", "/job:ps/task:0", 2),
+        ("all/NoOp_1", "/job:ps/task:1", 2),
     ]
 
 

@@ -313,14 +313,14 @@ SPECIAL = [
     *binary_rows("Xlogy", special_ops.xlogy, scipy.special.xlogy, second=(0.5, 3), tolerance=4),
     *binary_rows("Xlog1py", special_ops.xlog1py, scipy.special.xlog1py, second=(0.5, 3), tolerance=4),
     *binary_rows("Xdivy", special_ops.xdivy, np.divide, second=(0.5, 3), tolerance=2),
-    *binary_rows("MulNoNan", special_ops.multiply_no_nan, np.multiply),
+    *binary_rows("MulNoNan", math_ops.multiply_no_nan, np.multiply),
     *[
         OpSample(op, build, [x, y], lambda x, y: np.zeros(2), differentiable=(), label="zeros")
         for op, build, x, y in [
             ("Xlogy", special_ops.xlogy, np.zeros(2), np.array([0.0, 1.0])),
             ("Xlog1py", special_ops.xlog1py, np.zeros(2), np.array([-1.0, 1.0])),
             ("Xdivy", special_ops.xdivy, np.zeros(2), np.array([0.0, 1.0])),
-            ("MulNoNan", special_ops.multiply_no_nan, np.array([np.inf, np.nan]), np.zeros(2)),
+            ("MulNoNan", math_ops.multiply_no_nan, np.array([np.inf, np.nan]), np.zeros(2)),
         ]
     ],
     OpSample(

@@ -366,6 +366,11 @@ def test_joined_examples_must_be_alike():
         tf.train.batch([], 2)
     with pytest.raises(ValueError, match="tensors"):
         tf.train.batch_join([], 2)
+    for other in ({"b": tf.constant(1)}, [tf.constant(1)]):
+        with pytest.raises(ValueError, match="same keys"):
+            tf.train.batch_join([{"a": tf.constant(1)}, other], 2)
+    with pytest.raises(ValueError, match="2 and 1 tensors"):
+        tf.train.batch_join([[tf.constant(1), tf.constant(2)], [tf.constant(1)]], 2)
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -516,3 +521,29 @@ def test_records_that_cannot_be_read():
         session.run(records)
     with pytest.raises(tf.errors.InvalidArgumentError, match="positive"):
         tf.contrib.framework.RecordInput("x", 0)
+
+
+def test_queues_of_input_tell_how_full_they_are():
+    strings = tf.train.string_input_producer(["a"]).dequeue()
+    tf.train.input_producer([1, 2])  # names no summary
+    tf.train.batch([strings, tf.train.range_input_producer(3).dequeue()], 2)
+    tf.train.shuffle_batch([tf.constant(1)], 2, capacity=20, min_after_dequeue=8)
+    tf.train.batch_join([[tf.constant(1)]], 2, name="joined")
+    names = [each.op.name for each in tf.get_collection(tf.GraphKeys.SUMMARIES)]
+    assert names == [  # as in TensorFlow 2.21
+        "input_producer/fraction_of_32_full",
+        "input_producer_2/fraction_of_32_full",
+        "batch/fraction_of_32_full",
+        "shuffle_batch/fraction_over_8_of_12_full",
+        "joined/fraction_of_32_full",
+    ]
+
+
+@pytest.mark.parametrize(("count", "fraction"), [(8, 0.0), (14, 0.5), (20, 1.0)])
+def test_how_full_a_shuffling_queue_is(count, fraction):
+    tf.train.shuffle_batch([tf.range(count)], 1, capacity=20, min_after_dequeue=8, enqueue_many=True)
+    (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+    with tf.Session() as session:
+        session.run(runner.enqueue_ops[0])
+        summary = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+    assert summary.value[0].simple_value == fraction

@@ -7,6 +7,7 @@ import pytest
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError
+from tfray.library.variables.moving_average import weighted_moving_average
 
 
 def test_averages_follow_their_variables():
@@ -111,3 +112,16 @@ def test_what_has_no_average():
         ema.apply([tf.Variable(1)])
     with pytest.raises(InvalidArgumentError, match="known"):
         ema.apply([tf.placeholder(tf.float32, [None])])
+
+
+def test_averages_of_weighted_values():
+    value, weight = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [])
+    average = weighted_moving_average(value, 0.9, weight)
+    names = [v.op.name for v in tf.global_variables()]
+    assert names == ["WeightedMovingAvg/value_x_weight", "WeightedMovingAvg/weight"]
+    assert tf.trainable_variables() == []
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(average, {value: [1, 2], weight: 1}).tolist() == [1, 2]
+        later = session.run(average, {value: [3, 4], weight: 3})  # 0.9 * 0.1 + 0.1 * 9 of 0.9 * 0.1 + 0.1 * 3
+        np.testing.assert_allclose(later, [0.99 / 0.39, 1.38 / 0.39], 1e-6)

@@ -275,10 +275,10 @@ class Dataset:
         return self._where(dataset_ops.FILTER, predicate, "filter")
 
     def _where(self, definition: OpDef, predicate: Callable[..., Any], what: str) -> Dataset:
-        traced = _Traced(predicate, self)
-        if traced.kinds is not dtypes.bool_ or traced.shapes.rank not in (None, 0):
-            raise ValueError(f"{what}: the predicate returns {traced.kinds!r} {traced.shapes}, expected a bool scalar")
-        return Dataset(traced.add(definition, self), self._kinds, self.output_shapes, [self])
+        got = _Traced(predicate, self)
+        if got.kinds is not dtypes.bool_ or got.shapes.rank not in (None, 0):
+            raise ValueError(f"{what}: `predicate` must return a scalar boolean tensor, not {got.kinds!r} {got.shapes}")
+        return Dataset(got.add(definition, self), self._kinds, self.output_shapes, [self])
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` returns, one dataset after the other."""

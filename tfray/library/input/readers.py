@@ -150,7 +150,7 @@ class FixedLengthRecordReader(ReaderBase):
         footer_bytes: The same at its end.
         hop_bytes: Distance between the beginnings of records; None or 0 for their length.
         name: Name of the reader's operation.
-        encoding: ``"ZLIB"`` for compressed files.
+        encoding: ``"ZLIB"`` or ``"GZIP"`` for compressed files.
 
     Raises:
         InvalidArgumentError: A length is negative, or `encoding` another.
@@ -174,8 +174,8 @@ class FixedLengthRecordReader(ReaderBase):
             raise InvalidArgumentError(
                 f"record_bytes is {record_bytes} and must be positive; {lengths} must not be negative"
             )
-        if encoding not in (None, "", "ZLIB"):
-            raise InvalidArgumentError(f"encoding is {encoding!r}, expected '' or 'ZLIB'")
+        if encoding not in (None, "", "ZLIB", "GZIP"):
+            raise InvalidArgumentError(f"encoding is {encoding!r}, expected '', 'ZLIB' or 'GZIP'")
         attrs = {"record_bytes": int(record_bytes), **lengths, "encoding": encoding or ""}
         super().__init__(make_resource(reader_ops.FIXED_LENGTH_RECORD_READER, name, **attrs))
 

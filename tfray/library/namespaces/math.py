@@ -44,6 +44,7 @@ from tfray.ops.math.comparison_ops import (
     not_equal,
 )
 from tfray.ops.math.complex_ops import angle, imag, real
+from tfray.ops.math.no_nan_ops import multiply_no_nan
 from tfray.ops.math.reduction_ops import (
     count_nonzero,
     reduce_all,
@@ -89,7 +90,6 @@ from tfray.ops.math.special_ops import (
     igammac,
     lbeta,
     lgamma,
-    multiply_no_nan,
     ndtri,
     nextafter,
     polygamma,

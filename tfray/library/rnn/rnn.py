@@ -118,7 +118,10 @@ def _first_state(
     if initial_state is not None:
         return nest.map_structure(_as_part_of_state, initial_state)
     if dtype is None:
-        raise ValueError(f"{what}: give initial_state, or the dtype of a state of zeros")
+        raise ValueError(
+            f"{what}: If there is no initial_state, you must give a dtype. Give initial_state, or the dtype of a state "
+            "of zeros"
+        )
     return cell.zero_state(batch_size, dtype)
 
 

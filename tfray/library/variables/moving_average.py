@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import get_default_graph
+from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.variables import initializers
 from tfray.library.variables.variable_scope import get_variable, variable_scope
@@ -41,6 +43,39 @@ def assign_moving_average(
             if zero_debias:
                 return _assign_debiased(variable, value, gain, scope)
             return state_ops.assign_sub(variable, (variable.value() - value) * gain, name=scope)
+
+
+def weighted_moving_average(
+    value: TensorLike,
+    decay: TensorLike,
+    weight: TensorLike,
+    truediv: bool = True,
+    collections: Iterable[str] | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """The moving average of values of different weights: that of ``value * weight`` divided by that of the weights.
+
+    Args:
+        value: A tensor of floats.
+        decay: What remains of the averages at each turn: a number or scalar.
+        weight: Weights of a shape that broadcasts to that of `value`.
+        truediv: Accepted for TensorFlow 1's sake: floats are divided as floats.
+        collections: Where to put the two variables besides; the global variables when None.
+        name: Name scope of the operations.
+
+    Returns:
+        Same shape and dtype as `value`. Computing it moves the averages.
+    """
+    value = convert_to_tensor(value)
+    collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+    with variable_scope(name, "WeightedMovingAvg"):
+        weight = convert_to_tensor(weight, value.dtype)
+        moved = []
+        for part, what in ((value * weight, "value_x_weight"), (weight, "weight")):
+            zeros = initializers.Zeros()
+            kept = get_variable(what, part.shape, part.dtype, zeros, trainable=False, collections=collections)
+            moved.append(assign_moving_average(kept, part, decay, zero_debias=False))
+        return math_ops.truediv(moved[0], moved[1])
 
 
 def _assign_debiased(variable: Variable, value: TensorLike, gain: Any, scope: str) -> Any:

@@ -7,9 +7,9 @@ opens a name scope for operations, each time under a new name.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
@@ -207,9 +207,8 @@ def no_regularizer(_: object) -> None:
 # -- the current scope -----------------------------------------------------------------------------------
 
 
-@dataclass
-class _ScopesOfGraph:
-    """The variable scopes of one graph.
+class _ScopesOfGraph(threading.local):
+    """The variable scopes of one graph: one store, and in each thread its own current scope.
 
     Attributes:
         store: The variables.
@@ -218,9 +217,10 @@ class _ScopesOfGraph:
             forgotten when it is left, so that building the same again gives the same names.
     """
 
-    store: VariableStore = field(default_factory=VariableStore)
-    current: VariableScope = field(default_factory=lambda: VariableScope(False))
-    opened: dict[str, int] = field(default_factory=dict)
+    def __init__(self, store: VariableStore) -> None:
+        self.store = store
+        self.current = VariableScope(False)
+        self.opened: dict[str, int] = {}
 
     def unique_name(self, name: str) -> str:
         """`name`, or ``name_1``, ... when a scope of that name was opened in the current one."""
@@ -238,7 +238,7 @@ class _ScopesOfGraph:
 
 
 def _scopes(graph: Graph) -> _ScopesOfGraph:
-    found: _ScopesOfGraph = graph.extra("variable_scopes", _ScopesOfGraph)
+    found: _ScopesOfGraph = graph.extra("variable_scopes", lambda: _ScopesOfGraph(VariableStore()))
     return found
 
 

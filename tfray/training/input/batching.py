@@ -13,7 +13,7 @@ from tfray.framework import dtypes
 from tfray.framework.arguments import Positive, PositiveCapacity, Remaining, checked
 from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Operation, Tensor
+from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
@@ -21,6 +21,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import no_op
 from tfray.ops.control.control_flow_ops import cond
 from tfray.ops.sparse import sparse_transport_ops
+from tfray.training.input.input_producers import tell_fraction
 from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner
 
 MakeQueue = Callable[..., QueueBase]
@@ -272,12 +273,17 @@ class _Batches:
             raise ValueError("there must be at least one list of tensors")
         self._many = enqueue_many
         self._original = examples[0]
+        kinds = [sorted(each, key=str) if isinstance(each, Mapping) else None for each in examples]
+        if any(kind != kinds[0] for kind in kinds):
+            raise ValueError(f"the dictionaries of tensors must have the same keys, got {kinds}")
         columns = [self._columns(tensors) for tensors in examples]
         self._sparse = [value if isinstance(value, SparseTensor) else None for value in columns[0]]
         self._keep = self._checked_keep(keep_input)
         dense = [[self._dense(value) for value in values] for values in columns]
         types = [tensor.dtype for tensor in dense[0]]
         for other in dense[1:]:
+            if len(other) != len(types):
+                raise ValueError(f"the lists of tensors have {len(types)} and {len(other)} tensors, expected the same")
             if [tensor.dtype for tensor in other] != types:
                 raise TypeError(f"the lists of tensors differ in dtypes: {types} and {[t.dtype for t in other]}")
         self._queue = make_queue(types, self._shapes_of(dense) if shapes is None else shapes)
@@ -287,7 +293,10 @@ class _Batches:
     def take(self, batch_size: Any, smaller: bool, name: str) -> Any:
         """Tensors of a batch, in the structure of the examples."""
         dequeue = self._queue.dequeue_up_to if smaller else self._queue.dequeue_many
-        taken = dequeue(batch_size, name=name)
+        with get_default_graph().name_scope(name) as scope:
+            attrs = self._queue.queue_ref.op.attrs
+            tell_fraction(self._queue, attrs["capacity"], attrs.get("min_after_dequeue", 0))
+            taken = dequeue(batch_size, name=scope)
         values = [taken] if isinstance(taken, Tensor) else taken
         results = [
             value if sparse is None else restored_sparse(value, sparse, self._many)

@@ -11,11 +11,9 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.input.example_decoder import DataDecoder
 from tfray.library.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
-from tfray.library.inspect import summaries
 from tfray.library.platform import gfile
-from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.math.arithmetic_ops import add_n
-from tfray.training.input.input_producers import string_input_producer
+from tfray.training.input.input_producers import string_input_producer, tell_fraction
 from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner
 
 # fmt: off
@@ -235,13 +233,8 @@ def parallel_read(
             queue: Any = RandomShuffleQueue(capacity, min_after_dequeue, kinds, seed=seed, name="common_queue")
         else:
             queue = FIFOQueue(capacity, kinds, name="common_queue")
-        _tell_fraction(queue, capacity)
+        tell_fraction(queue, capacity)
         return ParallelReader(reader_class, queue, num_readers, reader_kwargs).read(names)
-
-
-def _tell_fraction(queue: Any, capacity: int) -> None:
-    """Add a summary of how full a queue is."""
-    summaries.scalar(f"fraction_of_{capacity}_full", cast(queue.size(), tf_dtypes.float32) * (1.0 / capacity))
 
 
 def single_pass_read(
@@ -309,5 +302,5 @@ def prefetch_queue(
             shared_name=shared_name,
         )
         add_queue_runner(QueueRunner(queue, [queue.enqueue(tensors)] * num_threads))
-        _tell_fraction(queue, capacity)
+        tell_fraction(queue, capacity)
     return queue

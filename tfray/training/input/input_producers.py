@@ -12,10 +12,12 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
-from tfray.library.input.queues import FIFOQueue
+from tfray.library.input.queues import FIFOQueue, QueueBase
+from tfray.library.inspect import summaries
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, source_ops
 from tfray.ops.checks.print_assert_ops import Assert
+from tfray.ops.math import math_ops
 from tfray.ops.random import random_ops
 from tfray.training.threads.queue_runner import QueueRunner, add_queue_runner
 
@@ -71,7 +73,7 @@ def input_producer(
         seed: Seed of that; see `tf.set_random_seed`.
         capacity: Capacity of the queue.
         shared_name: Shared name of the queue.
-        summary_name: Accepted for TensorFlow 1's sake, without effect.
+        summary_name: Name of a summary of how full the queue is; None for no summary.
         name: Name of the queue.
         cancel_op: Operation that the runner uses to cancel waiting enqueues.
 
@@ -91,7 +93,19 @@ def input_producer(
         rows = limit_epochs(rows, num_epochs)
         queue = FIFOQueue(capacity, [rows.dtype], [shape], shared_name=shared_name, name=name or "input_producer")
         add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
+        if summary_name is not None:
+            tell_fraction(queue, capacity, name=summary_name)
         return queue
+
+
+def tell_fraction(queue: QueueBase, capacity: int, least: int = 0, name: str | None = None) -> None:
+    """Add a summary of how full a queue is above the `least` number of elements that stay in it."""
+    size: Any = queue.size()
+    if least:
+        size = math_ops.maximum(0, size - least)
+        name = name or f"fraction_over_{least}_of_{capacity - least}_full"
+    filled = array_ops.cast(size, dtypes.float32) * (1.0 / (capacity - least))
+    summaries.scalar(name or f"fraction_of_{capacity}_full", filled)
 
 
 @checked
@@ -123,9 +137,8 @@ def string_input_producer(
         if not strings.shape.num_elements():  # unknown, or none: then the queue ends when it is filled
             with graph.control_dependencies([Assert(array_ops.size(strings) > 0, [nothing])]):
                 strings = array_ops.identity(strings)
-        return input_producer(
-            strings, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope, cancel_op=cancel_op
-        )
+        full = f"fraction_of_{capacity}_full"
+        return input_producer(strings, [], num_epochs, shuffle, seed, capacity, shared_name, full, scope, cancel_op)
 
 
 @checked
@@ -145,7 +158,8 @@ def range_input_producer(
     """
     with get_default_graph().name_scope(name or "input_producer") as scope:
         numbers = array_ops.range(limit)
-        return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope)
+        full = f"fraction_of_{capacity}_full"
+        return input_producer(numbers, [], num_epochs, shuffle, seed, capacity, shared_name, full, scope)
 
 
 @checked

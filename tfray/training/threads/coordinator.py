@@ -145,7 +145,7 @@ class Coordinator:
                 raise self._error
         if left and not ignore_live_threads:
             raise RuntimeError(
-                f"asked to stop, {len(left)} threads still ran after {stop_grace_period_secs:g} s: {', '.join(left)}"
+                f"Coordinator stopped with threads still running {stop_grace_period_secs:g} s later: {', '.join(left)}"
             )
         if left:
             logging.info("threads still run after the coordinator has stopped: %s", ", ".join(left))

@@ -1,0 +1,190 @@
+"""Key words of TensorFlow's errors, which programs and their tests look for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+
+
+def variable(*sizes):
+    return tf.get_variable("v", sizes, initializer=tf.zeros_initializer())
+
+
+def unknown(value):
+    return tf.placeholder_with_default(value, None)
+
+
+def array(size=3, **settings):
+    return tf.TensorArray(tf.float32, size, infer_shape=False, **settings)
+
+
+CELL = tf.nn.rnn_cell.BasicRNNCell
+
+WHILE_BUILDING = {
+    "map_fn of a scalar": (
+        lambda: tf.map_fn(tf.identity, tf.constant(1)),
+        r"must be a 1\+ dimensional Tensor, not a scalar",
+    ),
+    "map_fn of scalars": (
+        lambda: tf.map_fn(lambda x: x[0], (tf.constant(1), tf.constant([1])), tf.int32),
+        r"must be 1\+ dimensional Tensors, not scalars",
+    ),
+    "foldl of a scalar": (
+        lambda: tf.foldl(tf.add, tf.constant(1)),
+        r"must be a 1\+ dimensional Tensor, not a scalar",
+    ),
+    "scatter_nd into nothing": (
+        lambda: tf.scatter_nd([[0]], [[1.0]], [0, 1]),
+        "Indices and updates specified for empty",
+    ),
+    "scatter_nd_update of nothing": (
+        lambda: tf.scatter_nd_update(variable(0, 2), [[0]], [[1.0, 2.0]]),
+        "Indices and updates specified for empty",
+    ),
+    "tensor_scatter_update of nothing": (
+        lambda: tf.tensor_scatter_update(tf.zeros([0, 2]), [[0]], [[1.0, 2.0]]),
+        "Indices and updates specified for empty",
+    ),
+    "scatter_nd of too many updates": (
+        lambda: tf.scatter_nd([[0], [1]], [1.0, 2.0, 3.0], [4]),
+        r"outer 1 dimensions of indices.shape=\(2, 1\) must match the outer 1 dimensions of updates.shape=\(3,\)",
+    ),
+    "scatter_nd_add of too long updates": (
+        lambda: tf.scatter_nd_add(variable(2, 2), [[0]], [[1.0, 2.0, 3.0]]),
+        "inner 1 dimensions of",
+    ),
+    "tensor_scatter_add of too short updates": (
+        lambda: tf.tensor_scatter_add(tf.zeros([2, 2]), [[0]], [[1.0]]),
+        "inner 1 dimensions of",
+    ),
+    "scatter_nd of a scalar": (lambda: tf.scatter_nd(0, 1.0, [2]), "Shape must be at least rank 1 but is rank 0"),
+    "tensordot over fewer than no axes": (
+        lambda: tf.tensordot(tf.ones([2, 2]), tf.ones([2, 2]), -1),
+        "'axes' must be at least 0",
+    ),
+    "tensordot over more axes than there are": (
+        lambda: tf.tensordot(tf.ones([2, 2]), tf.ones([2, 2]), 3),
+        "'axes' must not be larger than the number of dimensions of tensor",
+    ),
+    "tensordot over one axis and two": (
+        lambda: tf.tensordot(tf.ones([2, 2]), tf.ones([2, 2]), [[0], [0, 1]]),
+        "Different number of contraction axes 'a' and 'b', 1 != 2",
+    ),
+    "dynamic_rnn without a dtype": (
+        lambda: tf.nn.dynamic_rnn(CELL(3), tf.zeros([2, 3, 4])),
+        "If there is no initial_state, you must give a dtype.",
+    ),
+    "static_rnn without a dtype": (
+        lambda: tf.nn.static_rnn(CELL(3), [tf.zeros([2, 4])]),
+        "If there is no initial_state, you must give a dtype.",
+    ),
+    "filter by numbers": (
+        lambda: tf.data.Dataset.range(3).filter(lambda x: x),
+        "`predicate` must return a scalar boolean tensor",
+    ),
+    "filter by vectors": (
+        lambda: tf.data.Dataset.range(3).filter(lambda x: [True, False]),
+        "`predicate` must return a scalar boolean tensor",
+    ),
+    "an empty graph": (lambda: tf.Session(graph=tf.Graph()).run([]), "The Session graph is empty."),
+    "split of a scalar": (lambda: array().split(1.0, [1]), "Expected value to be at least a vector"),
+    "num_segments of -1": (lambda: tf.unsorted_segment_sum([1.0], [0], -1), "must not be negative"),
+}
+
+
+@pytest.mark.parametrize(("make", "said"), WHILE_BUILDING.values(), ids=WHILE_BUILDING)
+def test_errors_while_building(make, said):
+    with pytest.raises((ValueError, RuntimeError), match=said):
+        make()
+
+
+WHILE_RUNNING = {
+    "tile": (lambda: tf.tile([1], unknown([-1])), r"Expected multiples\[0\] >= 0, but got -1"),
+    "histogram of NaN": (
+        lambda: tf.summary.histogram("w", [1.0, np.nan]),
+        "Nan in summary histogram for: w",
+    ),
+    "histogram of infinity": (lambda: tf.summary.histogram("w", [1.0, np.inf]), "Infinity in summary histogram for: w"),
+    "scatter_nd into nothing": (
+        lambda: tf.scatter_nd(unknown([[0]]), unknown([1.0]), unknown([0])),
+        "Indices and updates specified for empty",
+    ),
+    "gather_nd": (
+        lambda: tf.gather_nd([0, 1, 2], [[[0], [7]]]),
+        r"indices\[0,1\] = \[7\] does not index into param shape \[3\]",
+    ),
+    "unsorted_segment_sum": (
+        lambda: tf.unsorted_segment_sum([[17]], [[7]], 2),
+        r"segment_ids\[0,0\] = 7 is out of range \[0, 2\)",
+    ),
+    "num_segments of -1": (
+        lambda: tf.unsorted_segment_sum(np.zeros([0, 1]), np.zeros([0], np.int32), unknown(-1)),
+        "num_segments == -1 must not be negative",
+    ),
+    "substr": (lambda: tf.strings.substr("Hello", 7, 1), "pos 7 out of range for string"),
+    "a table without contents": (
+        lambda: tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), -1).lookup(tf.constant("a")),
+        "Table not initialized",
+    ),
+    "write to a negative index": (
+        lambda: array().write(-1, 3.0).flow,
+        "Tried to write to index -1 but array is not resizeable and size is: 3",
+    ),
+    "write twice": (
+        lambda: array().write(2, 3.0).write(2, 3.0).flow,
+        "Could not write to TensorArray index 2 because it has already been written to",
+    ),
+    "read behind the end": (lambda: array().read(3), "Tried to read from index 3 but array size is: 3"),
+    "read of nothing": (
+        lambda: array().write(0, 3.0).read(1),
+        "Could not read from TensorArray index 1 because it has not yet been written to",
+    ),
+    "concat of scalars": (
+        lambda: array(1).write(0, 3.0).concat(),
+        "Concat saw a scalar shape at index 0 but requires at least vectors",
+    ),
+    "concat of a vector and a matrix": (
+        lambda: array(2).write(0, [3.0]).write(1, [[3.0]]).concat(),
+        r"inconsistent shapes. Index 0 has \(excepting dimension 0\) shape: \[\] but index 1 .* shape: \[1\]",
+    ),
+    "split by a number": (
+        lambda: array().split([1.0], unknown(1)).flow,
+        r"Expected lengths to be a vector, received shape: \[\]",
+    ),
+    "split into other sizes": (
+        lambda: array().split([1.0, 2.0, 3.0], [1]).flow,
+        r"sum of lengths is 1 and value's shape is: \[3\]",
+    ),
+    "split into too few": (
+        lambda: array(2).split([1.0], [1]).flow,
+        r"TensorArray's size is not equal to the size of lengths \(2 vs. 1\), and the TensorArray is not marked as",
+    ),
+    "split twice": (lambda: array(1).write(0, [1.0]).split([1.0], [1]).flow, "it has already been written to"),
+}
+
+
+@pytest.mark.parametrize(("make", "said"), WHILE_RUNNING.values(), ids=WHILE_RUNNING)
+def test_errors_while_running(make, said):
+    fetched = make()
+    with tf.Session() as session, pytest.raises(tf.errors.OpError, match=said):
+        session.run(fetched)
+
+
+PRINTED = [
+    ({"summarize": 2}, "[[1 2...]...]"),
+    ({"summarize": 3}, "[[1 2 3]...]"),
+    ({"summarize": 4}, "[[1 2 3][4...]...]"),
+    ({"summarize": -1}, "[[1 2 3][4 5 6]]"),
+    ({}, "[[1 2 3]...]"),
+]
+
+
+@pytest.mark.parametrize(("settings", "shown"), PRINTED)
+def test_what_print_shows(capfd, settings, shown):
+    x = tf.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    data = [x, "a", tf.constant(["x", "y"]), tf.constant(True), tf.zeros([2, 0])]
+    with tf.Session() as session:
+        session.run(tf.Print(x, data, "M", **settings))
+    assert f"M{shown}[a][x y][1][]\n" in capfd.readouterr().err  # as TensorFlow 2.21 prints them
