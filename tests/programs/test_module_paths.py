@@ -139,6 +139,10 @@ from tensorflow.python.keras.utils.io_utils import HDF5Matrix
 from tensorflow.python.keras.utils.vis_utils import model_to_dot, plot_model
 from tensorflow.python.keras.wrappers.scikit_learn import KerasClassifier
 from tensorflow.contrib.keras.python.keras.layers import Dense
+from tensorflow.contrib.session_bundle import bundle_shim, exporter, gc, manifest_pb2, session_bundle
+from tensorflow.contrib.session_bundle.exporter import Exporter
+from tensorflow.contrib.layers.python.layers import encoders, rev_block_lib
+from tensorflow.contrib.layers.python.layers.encoders import bow_encoder
 from tensorflow.contrib.slim.nets import inception, resnet_v1, vgg
 from tensorflow.contrib.slim.python.slim.nets.resnet_v1 import bottleneck, resnet_v1_block
 from tensorflow.contrib.learn.python.learn import learn_runner, monitors

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         quantize,
         rnn,
         seq2seq,
+        session_bundle,
         slim,
         sparsemax,
         staging,
@@ -62,8 +63,8 @@ __all__ = [
     "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
     "feature_column", "framework", "gan", "image", "integrate", "layers", "learn", "legacy_seq2seq", "lookup",
     "losses", "memory_stats", "metrics", "model_pruning", "nn", "opt", "quantization", "quantize", "resampler",
-    "rnn", "saved_model", "seq2seq", "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard",
-    "tfprof", "tpu", "training", "util",
+    "rnn", "saved_model", "seq2seq", "session_bundle", "slim", "sparsemax", "staging", "stateless", "tensor_forest",
+    "tensorboard", "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 
