@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from tfray.contrib.aliases import (
         checkpoint,
+        grid_rnn,
         integrate,
         memory_stats,
         quantization,
@@ -61,10 +62,10 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
-    "feature_column", "framework", "gan", "image", "integrate", "layers", "learn", "legacy_seq2seq", "lookup",
-    "losses", "memory_stats", "metrics", "model_pruning", "nn", "opt", "quantization", "quantize", "resampler",
-    "rnn", "saved_model", "seq2seq", "session_bundle", "slim", "sparsemax", "staging", "stateless", "tensor_forest",
-    "tensorboard", "tfprof", "tpu", "training", "util",
+    "feature_column", "framework", "gan", "grid_rnn", "image", "integrate", "layers", "learn", "legacy_seq2seq",
+    "lookup", "losses", "memory_stats", "metrics", "model_pruning", "nn", "opt", "quantization", "quantize",
+    "resampler", "rnn", "saved_model", "seq2seq", "session_bundle", "slim", "sparsemax", "staging", "stateless",
+    "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 
@@ -73,6 +74,7 @@ ALIASES: Final = ("keras", "signal")
 
 _SMALL: Final = (
     "checkpoint",
+    "grid_rnn",
     "integrate",
     "memory_stats",
     "quantization",
