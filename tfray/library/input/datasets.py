@@ -457,7 +457,7 @@ class Dataset:
         return Dataset(add_op(dataset_ops.UNBATCH, rows._variant_tensor), self._kinds, shapes, [self])
 
     def window(
-        self, size: TensorLike, shift: TensorLike | None = None, stride: Sizes = 1, drop_remainder: TensorLike = False
+        self, size: TensorLike, shift: TensorLike | None = None, stride: TensorLike = 1, drop_remainder: TensorLike = False
     ) -> Dataset:
         """Windows of `size` elements. A window is a structure of datasets, one for each component.
 
