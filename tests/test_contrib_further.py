@@ -8,6 +8,7 @@ import pytest
 import tfray as tf
 from tests.support.dataset_elements import elements
 from tests.support.sessions import run
+from tfray.errors import InvalidArgumentError
 
 data, metrics, mixed_precision = tf.contrib.data, tf.contrib.metrics, tf.contrib.mixed_precision
 Dataset = tf.data.Dataset
@@ -182,3 +183,100 @@ def test_losses_of_candidates():
     assert run(tf.contrib.nn.nth_element([[3.0, 1.0, 2.0]], 1)).tolist() == [2]
     assert tf.contrib.nn.conv1d_transpose is tf.nn.conv1d_transpose
     assert tf.contrib.hooks.ProfilerHook is tf.train.ProfilerHook
+
+
+# -- tf.contrib.framework --------------------------------------------------------------------------------
+
+framework = tf.contrib.framework
+
+
+def test_placeholders_of_a_graph():
+    wanted = tf.placeholder(tf.float32, name="a")
+    tf.placeholder_with_default(3.0, [])
+    assert framework.get_placeholders(tf.get_default_graph()) == [wanted]
+    with pytest.raises(TypeError, match="needs to be a Graph"):
+        framework.get_placeholders("graph")
+
+
+def test_tensors_with_a_shape():
+    row, any_shape = tf.constant([[1.0, 2.0]]), tf.placeholder(tf.float32)
+    assert framework.with_shape([1, 2], row) is row and framework.with_same_shape(tf.ones([1, 2]), row) is row
+    assert framework.with_shape([], tf.constant([5.0])).shape.rank == 0
+    for shape in ([1, 2], tf.constant([1, 2])):
+        checked = framework.with_shape(shape, any_shape)
+        assert run(checked, {any_shape: [[1, 2]]}).tolist() == [[1, 2]]
+        with pytest.raises(InvalidArgumentError):
+            run(checked, {any_shape: [[1, 2, 3]]})
+    assert framework.with_shape([1, 2], any_shape).shape.as_list() == [1, 2]
+    assert run(framework.with_shape([], any_shape), {any_shape: [3]}) == 3
+    with pytest.raises(InvalidArgumentError, match="Wrong shape"):
+        run(framework.with_same_shape(any_shape, row), {any_shape: [1]})
+    for shape, tensor in (([2, 2], row), ([[1, 2]], row), ([1.5], row), (tf.constant([1.0]), any_shape)):
+        with pytest.raises(ValueError, match="Invalid"):
+            framework.with_shape(shape, tensor)
+    with pytest.raises(ValueError, match="SparseTensor"):
+        framework.with_shape([2], tf.SparseTensor([[0]], [1], [2]))
+
+
+def test_cases_that_are_known():
+    def never():
+        raise AssertionError("it is called")
+
+    x = tf.placeholder(tf.bool, [])
+    one, two, three = (lambda i=i: tf.constant(i) for i in (1, 2, 3))
+    assert run(framework.smart_case([(False, never), (True, one), (x, never)], default=never)) == 1
+    assert run(framework.smart_case({tf.constant(False): never}, default=three)) == 3
+    found = framework.smart_case([(x, two), (tf.constant(True), one)])
+    assert [run(found, {x: value}) for value in (True, False)] == [2, 1]
+    found = framework.smart_case([(False, never), (x, two)], default=three)
+    assert [run(found, {x: value}) for value in (True, False)] == [2, 3]
+
+
+def test_a_global_step_or_none():
+    assert framework.assert_or_get_global_step() is None
+    step = tf.train.get_or_create_global_step()
+    assert framework.assert_or_get_global_step() is step
+    assert framework.assert_or_get_global_step(global_step_tensor=step) is step
+    with pytest.raises(TypeError, match="integer type"):
+        framework.assert_or_get_global_step(global_step_tensor=tf.constant(1.5))
+
+
+def test_filters_with_orthonormal_middles():
+    initial = framework.convolutional_delta_orthogonal(2.0)
+    filters = run(initial([3, 2, 3, 4], tf.float32))
+    assert (filters != 0).any((2, 3)).tolist() == [[False, False], [True, False], [False, False]]
+    assert filters[1, 0] @ filters[1, 0].T == pytest.approx(4 * np.eye(3), abs=1e-5)
+    with pytest.raises(ValueError, match="at least three-dimensional"):
+        initial([3, 4])
+    with pytest.raises(ValueError, match="In_filters cannot be greater"):
+        initial([3, 4, 3])
+
+
+def test_rows_of_another_vocabulary(tmp_path):
+    (tmp_path / "old").write_text("a\nb\nc\n")
+    (tmp_path / "new").write_text("c\nx\na\n")
+    table = tf.get_variable("table", initializer=np.float32([[1, 2], [3, 4], [5, 6]]))
+    with tf.Session() as session:
+        session.run(table.initializer)
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+
+    initial = framework.load_embedding_initializer(
+        path,
+        "table",
+        3,
+        2,
+        str(tmp_path / "old"),
+        tf.constant(str(tmp_path / "new")),
+        num_oov_buckets=2,
+        initializer=tf.constant_initializer(9.0),
+    )
+    whole = tf.get_variable("whole", [5, 2], initializer=initial)
+    parts = tf.get_variable("parts", [5, 2], initializer=initial, partitioner=tf.fixed_size_partitioner(2))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for found in session.run([whole, tf.convert_to_tensor(parts)]):
+            assert found.tolist() == [[5, 6], [9, 9], [1, 2], [9, 9], [9, 9]]
+    with pytest.raises(ValueError, match=r"\[5, 3\]"):
+        initial([5, 3])
+    with pytest.raises(TypeError, match="only float32"):
+        initial([5, 2], tf.float64)
