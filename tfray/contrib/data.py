@@ -64,7 +64,7 @@ def sliding_window_batch(
     window_size: TensorLike,
     stride: TensorLike | None = None,
     window_shift: TensorLike | None = None,
-    window_stride: TensorLike = 1,
+    window_stride: int = 1,
 ) -> Transformation:
     """Batches of neighbouring elements, for `Dataset.apply`: windows that are not full are left out.
 

@@ -12,7 +12,6 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.dtypes import int32
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor, is_tensor
-from tfray.framework.type_aliases import TensorLike
 from tfray.library.functions.critical_section import CriticalSection
 from tfray.library.functions.nested_function import py_func
 from tfray.library.input.record_input import RecordInput
@@ -123,7 +122,7 @@ def assert_or_get_global_step(graph: Graph | None = None, global_step_tensor: An
     return global_step_tensor
 
 
-def with_shape(expected_shape: TensorLike, tensor: Tensor) -> Tensor:
+def with_shape(expected_shape: Any, tensor: Tensor) -> Tensor:
     """A tensor that must have a certain shape.
 
     Args:

@@ -26,7 +26,7 @@ from tfray.framework.region import Region
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.framework.traversal import reachable_backward
-from tfray.framework.type_aliases import Structure, TensorLike
+from tfray.framework.type_aliases import Sizes, Structure, TensorLike
 from tfray.library.input.dataset_iterators import Iterator
 from tfray.library.input.dataset_options import Options
 from tfray.library.input.dataset_structure import (
@@ -457,11 +457,7 @@ class Dataset:
         return Dataset(add_op(dataset_ops.UNBATCH, rows._variant_tensor), self._kinds, shapes, [self])
 
     def window(
-        self,
-        size: TensorLike,
-        shift: TensorLike | None = None,
-        stride: TensorLike = 1,
-        drop_remainder: TensorLike = False,
+        self, size: TensorLike, shift: TensorLike | None = None, stride: Sizes = 1, drop_remainder: TensorLike = False
     ) -> Dataset:
         """Windows of `size` elements. A window is a structure of datasets, one for each component.
 

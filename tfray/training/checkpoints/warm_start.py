@@ -17,7 +17,6 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.op_def import Array
 from tfray.library.variables.initializers import (
-    InitializerLike,
     PartitionInfo,
     truncated_normal_initializer,
     zeros_initializer,
@@ -181,7 +180,7 @@ def load_embedding_initializer(
     new_vocab_file: Any,
     old_vocab_size: int = -1,
     num_oov_buckets: int = 0,
-    initializer: InitializerLike | None = None,
+    initializer: Callable[..., Tensor] | None = None,
     max_rows_in_memory: int = -1,
 ) -> Callable[..., Tensor]:
     """An initializer that takes rows of a table from a checkpoint, to the places that their words have now.
