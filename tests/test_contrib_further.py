@@ -280,3 +280,23 @@ def test_rows_of_another_vocabulary(tmp_path):
         initial([5, 3])
     with pytest.raises(TypeError, match="only float32"):
         initial([5, 2], tf.float64)
+
+
+def test_models_hold_lists():
+    class Model(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.stack = tf.contrib.checkpoint.List([tf.keras.layers.Dense(2), tf.keras.layers.Dense(3)])
+            self.named = tf.contrib.checkpoint.Mapping(size=3)
+            self.hparams = tf.contrib.checkpoint.NoDependency({"rate": [0.1]})
+
+        def call(self, inputs):
+            for layer in self.stack:
+                inputs = layer(inputs)
+            return inputs
+
+    model = Model()
+    assert model(tf.ones([1, 4])).shape.as_list() == [1, model.named["size"]]
+    assert len(model.trainable_weights) == 4 and model.hparams["rate"] == [0.1]
+    for name in ("DNNEstimator", "LinearEstimator", "DNNLinearCombinedEstimator"):
+        assert getattr(tf.contrib.estimator, name) is getattr(tf.estimator, name)

@@ -7,6 +7,8 @@ from typing import Any
 
 from tfray.estimator.canned_models.rnn import RNNClassifier, RNNEstimator
 from tfray.estimator.classification_heads import BinaryClassHead, MultiClassHead, MultiLabelHead
+from tfray.estimator.dnn import DNNEstimator
+from tfray.estimator.dnn_linear_combined import DNNLinearCombinedEstimator
 from tfray.estimator.estimator import Estimator
 from tfray.estimator.experimental import (
     InMemoryEvaluatorHook,
@@ -18,6 +20,7 @@ from tfray.estimator.experimental import (
 )
 from tfray.estimator.extenders import add_metrics, clip_gradients_by_norm, forward_features, replicate_model_fn
 from tfray.estimator.heads import Head
+from tfray.estimator.linear import LinearEstimator
 from tfray.estimator.multi_head import MultiHead
 from tfray.estimator.regression_heads import LogisticRegressionHead, PoissonRegressionHead, RegressionHead
 from tfray.formats.files import PathLike
@@ -34,13 +37,14 @@ from tfray.training.sessions.hooks_stopping import (
 
 # fmt: off
 __all__ = [
-    "InMemoryEvaluatorHook", "RNNClassifier", "RNNEstimator", "TowerOptimizer", "add_metrics",
-    "binary_classification_head", "build_raw_supervised_input_receiver_fn", "call_logit_fn", "clip_gradients_by_norm",
-    "dnn_logit_fn_builder", "export_all_saved_models", "export_saved_model_for_mode", "forward_features",
-    "linear_logit_fn_builder", "logistic_regression_head", "make_early_stopping_hook",
-    "make_stop_at_checkpoint_step_hook", "multi_class_head", "multi_head", "multi_label_head",
-    "poisson_regression_head", "read_eval_metrics", "regression_head", "replicate_model_fn", "stop_if_higher_hook",
-    "stop_if_lower_hook", "stop_if_no_decrease_hook", "stop_if_no_increase_hook",
+    "DNNEstimator", "DNNLinearCombinedEstimator", "InMemoryEvaluatorHook", "LinearEstimator", "RNNClassifier",
+    "RNNEstimator", "TowerOptimizer", "add_metrics", "binary_classification_head",
+    "build_raw_supervised_input_receiver_fn", "call_logit_fn", "clip_gradients_by_norm", "dnn_logit_fn_builder",
+    "export_all_saved_models", "export_saved_model_for_mode", "forward_features", "linear_logit_fn_builder",
+    "logistic_regression_head", "make_early_stopping_hook", "make_stop_at_checkpoint_step_hook", "multi_class_head",
+    "multi_head", "multi_label_head", "poisson_regression_head", "read_eval_metrics", "regression_head",
+    "replicate_model_fn", "stop_if_higher_hook", "stop_if_lower_hook", "stop_if_no_decrease_hook",
+    "stop_if_no_increase_hook",
 ]
 # fmt: on
 
