@@ -8,6 +8,7 @@ from typing import Any
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
+from tfray.library.metrics import metric_variables as sums
 from tfray.library.metrics.binary_metrics import counts_at_thresholds
 from tfray.library.metrics.binary_metrics import f1_score as f1_score
 from tfray.library.metrics.binary_metrics import streaming_curve_points as streaming_curve_points
@@ -19,15 +20,7 @@ from tfray.library.metrics.histogram_metrics import auc_using_histogram as auc_u
 from tfray.library.metrics.histogram_metrics import (
     precision_recall_at_equal_thresholds as precision_recall_at_equal_thresholds,
 )
-from tfray.library.metrics.metric_variables import (
-    Metric,
-    collected,
-    fitting_weights,
-    metric_scope,
-    metric_variable,
-    quotient,
-    spread,
-)
+from tfray.library.metrics.metric_variables import Metric
 from tfray.library.namespaces import metrics
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
@@ -121,13 +114,13 @@ def count(
     Returns:
         The value and the update, float32 scalars.
     """
-    with metric_scope(name, "count"):
-        values, total = convert_to_tensor(values), metric_variable([], dtypes.float32, "count")
+    with sums.metric_scope(name, "count"):
+        values, total = convert_to_tensor(values), sums.metric_variable([], dtypes.float32, "count")
         if weights is None:
             number = array_ops.to_float(array_ops.size(values))
         else:
-            number = math_ops.reduce_sum(spread(fitting_weights(weights, values), values))
-        return collected(total.value(), total.assign_add(number), metrics_collections, updates_collections)
+            number = math_ops.reduce_sum(sums.spread(sums.fitting_weights(weights, values), values))
+        return sums.collected(total.value(), total.assign_add(number), metrics_collections, updates_collections)
 
 
 def streaming_false_positive_rate(
@@ -152,7 +145,7 @@ def streaming_false_positive_rate(
         The value and the update, float32 scalars; 0 where there is no such example.
     """
     given = labels, predictions, weights
-    with metric_scope(name, "false_positive_rate"):
+    with sums.metric_scope(name, "false_positive_rate"):
         parts = metrics.false_positives(*given), metrics.true_negatives(*given)
         return _share(*parts, metrics_collections, updates_collections)
 
@@ -170,15 +163,17 @@ def streaming_false_negative_rate(
     `predictions` and `labels` have one shape, and `weights` one that broadcasts to it; the results are scalars.
     """
     given = labels, predictions, weights
-    with metric_scope(name, "false_negative_rate"):
+    with sums.metric_scope(name, "false_negative_rate"):
         parts = metrics.false_negatives(*given), metrics.true_positives(*given)
         return _share(*parts, metrics_collections, updates_collections)
 
 
 def _share(part: Metric, rest: Metric, metrics_collections: Any, updates_collections: Any) -> Metric:
     """How large a part of the whole is."""
-    value, update = (quotient(a, a + b, name) for a, b, name in zip(part, rest, ("value", "update_op"), strict=True))
-    return collected(value, update, metrics_collections, updates_collections)
+    value, update = (
+        sums.quotient(a, a + b, name) for a, b, name in zip(part, rest, ("value", "update_op"), strict=True)
+    )
+    return sums.collected(value, update, metrics_collections, updates_collections)
 
 
 def streaming_recall_at_k(
