@@ -122,8 +122,13 @@ def sparse_from_dense(tensor: TensorLike, name: str | None = None) -> SparseTens
     with get_default_graph().name_scope(name or "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
         nothing = b"" if tensor.dtype is dtypes.string else np.zeros((), tensor.dtype.numpy)
-        indices = where(not_equal(tensor, nothing))
-        return SparseTensor(indices, gather_nd(tensor, indices), shape_of(tensor, out_type=dtypes.int64))
+        return chosen_elements(tensor, not_equal(tensor, nothing))
+
+
+def chosen_elements(tensor: Tensor, chosen: Tensor) -> SparseTensor:
+    """The elements of a dense tensor where `chosen`, of its shape, is true, in a `SparseTensor` of its shape."""
+    indices = where(chosen)
+    return SparseTensor(indices, gather_nd(tensor, indices), shape_of(tensor, out_type=dtypes.int64))
 
 
 # -- to dense ------------------------------------------------------------------------------------------

@@ -139,6 +139,24 @@ from tensorflow.python.keras.utils.io_utils import HDF5Matrix
 from tensorflow.python.keras.utils.vis_utils import model_to_dot, plot_model
 from tensorflow.python.keras.wrappers.scikit_learn import KerasClassifier
 from tensorflow.contrib.keras.python.keras.layers import Dense
+from tensorflow.contrib import grid_rnn, mixed_precision, session_bundle
+from tensorflow.contrib.data.python.ops.sliding import sliding_window_batch
+from tensorflow.contrib.framework.python.ops.checkpoint_ops import load_embedding_initializer
+from tensorflow.contrib.grid_rnn import Grid2LSTMCell
+from tensorflow.contrib.grid_rnn.python.ops import grid_rnn_cell
+from tensorflow.contrib.grid_rnn.python.ops.grid_rnn_cell import GridRNNCell
+from tensorflow.contrib.image.python.ops.dense_image_warp import dense_image_warp
+from tensorflow.contrib.keras.api.keras.models import Sequential
+from tensorflow.contrib.keras.python.keras import backend, initializers, optimizers
+from tensorflow.contrib.keras.python.keras.preprocessing.image import ImageDataGenerator
+from tensorflow.contrib.learn.python.learn.estimators.prediction_key import PredictionKey
+from tensorflow.contrib.learn.python.learn.learn_io.graph_io import read_batch_features
+from tensorflow.contrib.mixed_precision.python.loss_scale_manager import FixedLossScaleManager
+from tensorflow.contrib.training.python.training.resample import weighted_resample
+from tensorflow.contrib.session_bundle import bundle_shim, exporter, gc, manifest_pb2, session_bundle
+from tensorflow.contrib.session_bundle.exporter import Exporter
+from tensorflow.contrib.layers.python.layers import encoders, rev_block_lib
+from tensorflow.contrib.layers.python.layers.encoders import bow_encoder
 from tensorflow.contrib.slim.nets import inception, resnet_v1, vgg
 from tensorflow.contrib.slim.python.slim.nets.resnet_v1 import bottleneck, resnet_v1_block
 from tensorflow.contrib.learn.python.learn import learn_runner, monitors

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         quantize,
         rnn,
         seq2seq,
+        session_bundle,
         slim,
         sparsemax,
         staging,
@@ -48,8 +49,11 @@ if TYPE_CHECKING:
     )
     from tfray.contrib.aliases import (
         checkpoint,
+        grid_rnn,
+        hooks,
         integrate,
         memory_stats,
+        mixed_precision,
         quantization,
         resampler,
         saved_model,
@@ -60,10 +64,10 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
-    "feature_column", "framework", "gan", "image", "integrate", "layers", "learn", "legacy_seq2seq", "lookup",
-    "losses", "memory_stats", "metrics", "model_pruning", "nn", "opt", "quantization", "quantize", "resampler",
-    "rnn", "saved_model", "seq2seq", "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard",
-    "tfprof", "tpu", "training", "util",
+    "feature_column", "framework", "gan", "grid_rnn", "hooks", "image", "integrate", "layers", "learn",
+    "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "model_pruning", "nn", "opt",
+    "quantization", "quantize", "resampler", "rnn", "saved_model", "seq2seq", "session_bundle", "slim", "sparsemax",
+    "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 
@@ -72,8 +76,11 @@ ALIASES: Final = ("keras", "signal")
 
 _SMALL: Final = (
     "checkpoint",
+    "grid_rnn",
+    "hooks",
     "integrate",
     "memory_stats",
+    "mixed_precision",
     "quantization",
     "resampler",
     "saved_model",

@@ -7,6 +7,8 @@ from typing import Any
 
 from tfray.estimator.canned_models.rnn import RNNClassifier, RNNEstimator
 from tfray.estimator.classification_heads import BinaryClassHead, MultiClassHead, MultiLabelHead
+from tfray.estimator.dnn import DNNEstimator
+from tfray.estimator.dnn_linear_combined import DNNLinearCombinedEstimator
 from tfray.estimator.estimator import Estimator
 from tfray.estimator.experimental import (
     InMemoryEvaluatorHook,
@@ -16,12 +18,14 @@ from tfray.estimator.experimental import (
     linear_logit_fn_builder,
     make_stop_at_checkpoint_step_hook,
 )
-from tfray.estimator.extenders import add_metrics, clip_gradients_by_norm, forward_features
+from tfray.estimator.extenders import add_metrics, clip_gradients_by_norm, forward_features, replicate_model_fn
 from tfray.estimator.heads import Head
+from tfray.estimator.linear import LinearEstimator
 from tfray.estimator.multi_head import MultiHead
 from tfray.estimator.regression_heads import LogisticRegressionHead, PoissonRegressionHead, RegressionHead
 from tfray.formats.files import PathLike
 from tfray.library.layers.losses import Reduction
+from tfray.training.optimizers.tower_optimizer import TowerOptimizer
 from tfray.training.sessions.hooks_stopping import (
     make_early_stopping_hook,
     read_eval_metrics,
@@ -33,12 +37,14 @@ from tfray.training.sessions.hooks_stopping import (
 
 # fmt: off
 __all__ = [
-    "InMemoryEvaluatorHook", "RNNClassifier", "RNNEstimator", "add_metrics", "binary_classification_head",
+    "DNNEstimator", "DNNLinearCombinedEstimator", "InMemoryEvaluatorHook", "LinearEstimator", "RNNClassifier",
+    "RNNEstimator", "TowerOptimizer", "add_metrics", "binary_classification_head",
     "build_raw_supervised_input_receiver_fn", "call_logit_fn", "clip_gradients_by_norm", "dnn_logit_fn_builder",
     "export_all_saved_models", "export_saved_model_for_mode", "forward_features", "linear_logit_fn_builder",
     "logistic_regression_head", "make_early_stopping_hook", "make_stop_at_checkpoint_step_hook", "multi_class_head",
     "multi_head", "multi_label_head", "poisson_regression_head", "read_eval_metrics", "regression_head",
-    "stop_if_higher_hook", "stop_if_lower_hook", "stop_if_no_decrease_hook", "stop_if_no_increase_hook",
+    "replicate_model_fn", "stop_if_higher_hook", "stop_if_lower_hook", "stop_if_no_decrease_hook",
+    "stop_if_no_increase_hook",
 ]
 # fmt: on
 

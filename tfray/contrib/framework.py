@@ -1,7 +1,17 @@
 """``tf.contrib.framework``: `arg_scope`, and helpers for variables, for programs that use slim."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
 from tfray.framework import nest
-from tfray.framework.sparse_tensor import convert_to_tensor_or_sparse_tensor, is_tensor
+from tfray.framework.constant_value import constant_value
+from tfray.framework.dtypes import int32
+from tfray.framework.graph import Graph, Tensor, get_default_graph
+from tfray.framework.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor, is_tensor
 from tfray.library.functions.critical_section import CriticalSection
 from tfray.library.functions.nested_function import py_func
 from tfray.library.input.record_input import RecordInput
@@ -31,15 +41,19 @@ from tfray.library.layers.model_variables import (
     variable,
     zero_initializer,
 )
+from tfray.library.variables.initializers import DeltaOrthogonal as convolutional_delta_orthogonal
+from tfray.ops.arrays.array_ops import identity, reshape, shape
 from tfray.ops.arrays.broadcast_ops import broadcast_to
 from tfray.ops.checks.check_ops import (
+    assert_equal,
     assert_same_float_dtype,
     assert_scalar,
+    ensure_shape,
     is_non_decreasing,
     is_numeric_tensor,
     is_strictly_increasing,
 )
-from tfray.ops.control.control_flow_ops import smart_cond
+from tfray.ops.control.control_flow_ops import case, smart_cond
 from tfray.ops.control.type_specs import BoundedTensorSpec, TensorSpec
 from tfray.ops.math.sorting_ops import argsort, sort
 from tfray.programs.internal_names import get_name_scope, prepend_name_scope, strip_name_scope
@@ -58,6 +72,7 @@ from tfray.training.checkpoints.checkpoint_utils import (
     load_checkpoint,
     load_variable,
 )
+from tfray.training.checkpoints.warm_start import load_embedding_initializer
 from tfray.training.threads.global_step import (
     assert_global_step,
     create_global_step,
@@ -69,15 +84,107 @@ from tfray.training.threads.global_step import (
 __all__ = [
     "BoundedTensorSpec", "CriticalSection", "RecordInput", "TensorSpec", "VariableDeviceChooser", "add_arg_scope",
     "add_model_variable", "arg_scope", "arg_scoped_arguments", "argsort", "assert_global_step",
-    "assert_same_float_dtype", "assert_scalar", "assign_from_checkpoint", "assign_from_checkpoint_fn",
-    "assign_from_values", "assign_from_values_fn", "broadcast_to", "convert_to_tensor_or_sparse_tensor",
-    "create_global_step", "current_arg_scope", "deprecated", "deprecated_arg_values", "deprecated_args",
-    "filter_variables", "get_global_step", "get_local_variables", "get_model_variables", "get_name_scope",
-    "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
-    "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "global_variable", "has_arg_scope",
-    "init_from_checkpoint", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
-    "list_variables", "load_checkpoint", "load_variable", "local_variable", "model_variable", "nest",
-    "prepend_name_scope", "print_op", "py_func", "smart_cond", "sort", "strip_name_scope", "variable",
-    "zero_initializer",
+    "assert_or_get_global_step", "assert_same_float_dtype", "assert_scalar", "assign_from_checkpoint",
+    "assign_from_checkpoint_fn", "assign_from_values", "assign_from_values_fn", "broadcast_to",
+    "convert_to_tensor_or_sparse_tensor", "convolutional_delta_orthogonal", "create_global_step", "current_arg_scope",
+    "deprecated", "deprecated_arg_values", "deprecated_args", "filter_variables", "get_global_step",
+    "get_local_variables", "get_model_variables", "get_name_scope", "get_or_create_global_step", "get_placeholders",
+    "get_trainable_variables", "get_unique_variable", "get_variables", "get_variables_by_name",
+    "get_variables_by_suffix", "get_variables_to_restore", "global_variable", "has_arg_scope", "init_from_checkpoint",
+    "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor", "list_variables",
+    "load_checkpoint", "load_embedding_initializer", "load_variable", "local_variable", "model_variable", "nest",
+    "prepend_name_scope", "print_op", "py_func", "smart_case", "smart_cond", "sort", "strip_name_scope", "variable",
+    "with_same_shape", "with_shape", "zero_initializer",
 ]
 # fmt: on
+
+
+def get_placeholders(graph: Graph) -> list[Tensor]:
+    """The placeholders of a graph, of the shapes that they have.
+
+    Raises:
+        TypeError: It is no graph.
+    """
+    if not isinstance(graph, Graph):
+        raise TypeError(f"Input graph needs to be a Graph: {graph!r}")
+    return [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
+
+
+def assert_or_get_global_step(graph: Graph | None = None, global_step_tensor: Any = None) -> Any:
+    """`global_step_tensor` if it can be a global step; when it is None, that of the graph, or None.
+
+    Raises:
+        TypeError: It cannot be one.
+    """
+    if global_step_tensor is None:
+        return get_global_step(graph)
+    assert_global_step(global_step_tensor)
+    return global_step_tensor
+
+
+def with_shape(expected_shape: Any, tensor: Tensor) -> Tensor:
+    """A tensor that must have a certain shape.
+
+    Args:
+        expected_shape: The shape: integers, or an int32 vector.
+        tensor: Any shape. A scalar is made of one element.
+
+    Returns:
+        `tensor`, or the same with a check in every step, and with the static shape `expected_shape`.
+
+    Raises:
+        ValueError: The static shape is another one, or `tensor` is sparse.
+        InvalidArgumentError: In a step: the shape is another one.
+    """
+    if isinstance(tensor, SparseTensor):
+        raise ValueError("SparseTensor not supported.")
+    if isinstance(expected_shape, Tensor):
+        if expected_shape.dtype != int32:
+            raise ValueError(f"Invalid dtype {expected_shape.dtype.name} for shape expected of tensor {tensor.name}.")
+        check = assert_equal(shape(tensor), expected_shape, message=f"Wrong shape for {tensor.name}")
+        with get_default_graph().control_dependencies([check]):
+            return identity(tensor)
+    wanted = np.asarray(expected_shape if np.size(expected_shape) else np.empty([0], np.int32))
+    if wanted.ndim > 1 or wanted.dtype.kind != "i":
+        raise ValueError(f"Invalid shape {expected_shape} expected of tensor {tensor.name}: a list of integers is.")
+    if wanted.size == 0 and tensor.shape.rank != 0 and tensor.shape.num_elements() in (1, None):
+        return reshape(tensor, [])
+    if tensor.shape.is_compatible_with(wanted.tolist()):
+        return tensor if tensor.shape.is_fully_defined() else ensure_shape(tensor, wanted.tolist())
+    raise ValueError(f"Invalid shape for tensor {tensor.name}, expected {wanted.tolist()}, got {tensor.shape}.")
+
+
+def with_same_shape(expected_tensor: Tensor, tensor: Tensor) -> Tensor:
+    """`with_shape` of the shape of another tensor."""
+    known = expected_tensor.shape
+    return with_shape(known.as_list() if known.is_fully_defined() else shape(expected_tensor), tensor)
+
+
+def smart_case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    name: str | None = "smart_case",
+) -> Any:
+    """`tf.case`, except that Python values and constants decide now: only what may be called is called.
+
+    Args:
+        pred_fn_pairs: As for `tf.case`; predicates may be Python bools.
+        default: As there.
+        exclusive: As there, among the predicates that are not known.
+        name: Name scope.
+
+    Returns:
+        As `tf.case`, with the shapes that the functions return.
+    """
+    unknown = []
+    for pred, function in pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs:
+        value = constant_value(pred) if isinstance(pred, Tensor) else pred
+        if value is not None and bool(value):
+            default = function
+            break
+        if value is None:
+            unknown.append((pred, function))
+    if default is not None and not unknown:
+        return default()
+    return case(unknown, default, exclusive, name=name)

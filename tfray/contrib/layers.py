@@ -13,17 +13,21 @@ from tfray.library.inspect.tensor_summaries import (
 from tfray.library.layers.feature_column import input_layer as input_from_feature_columns
 from tfray.library.layers.older_columns import (
     bucketized_column,
+    create_feature_spec_for_parsing,
     crossed_column,
     embedding_column,
     one_hot_column,
     real_valued_column,
+    shared_embedding_columns,
     sparse_column_with_hash_bucket,
     sparse_column_with_integerized_feature,
     sparse_column_with_keys,
     sparse_column_with_vocabulary_file,
+    weighted_sparse_column,
 )
 from tfray.library.layers.slim_functions import (
     avg_pool2d,
+    bow_encoder,
     dropout,
     elu,
     embed_sequence,
@@ -38,6 +42,7 @@ from tfray.library.layers.slim_functions import (
     max_pool2d,
     maxout,
     one_hot_encoding,
+    recompute_grad,
     relu,
     relu6,
     repeat,
@@ -48,6 +53,7 @@ from tfray.library.layers.slim_functions import (
     xavier_initializer,
     xavier_initializer_conv2d,
 )
+from tfray.library.layers.slim_images import GDN, conv2d_in_plane, convolution2d_in_plane, gdn, spatial_softmax
 from tfray.library.layers.slim_layers import (
     batch_norm,
     bias_add,
@@ -61,7 +67,16 @@ from tfray.library.layers.slim_layers import (
     separable_conv2d,
     separable_convolution2d,
 )
-from tfray.library.layers.slim_volumes import avg_pool3d, conv3d, convolution3d, group_norm, max_pool3d
+from tfray.library.layers.slim_volumes import (
+    avg_pool3d,
+    conv3d,
+    conv3d_transpose,
+    convolution,
+    convolution3d,
+    convolution3d_transpose,
+    group_norm,
+    max_pool3d,
+)
 from tfray.library.rnn.sequence_labels import dense_to_sparse
 from tfray.library.variables.regularizers import (
     apply_regularization,
@@ -80,18 +95,20 @@ from tfray.training.sessions.optimize_loss import (
 
 # fmt: off
 __all__ = [
-    "OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "adaptive_clipping_fn", "apply_regularization", "avg_pool2d",
-    "avg_pool3d", "batch_norm", "bias_add", "bucketized_column", "conv1d", "conv2d", "conv2d_transpose", "conv3d",
-    "convolution1d", "convolution2d", "convolution2d_transpose", "convolution3d", "crossed_column", "dense_to_sparse",
-    "dropout", "elu", "embed_sequence", "embedding_column", "embedding_lookup_unique", "flatten", "fully_connected",
-    "group_norm", "input_from_feature_columns", "instance_norm", "l1_l2_regularizer", "l1_regularizer",
-    "l2_regularizer", "layer_norm", "legacy_fully_connected", "legacy_linear", "legacy_relu", "linear", "max_pool2d",
-    "max_pool3d", "maxout", "one_hot_column",
-    "one_hot_encoding", "optimize_loss", "real_valued_column", "relu", "relu6", "repeat",
-    "safe_embedding_lookup_sparse", "separable_conv2d", "separable_convolution2d", "softmax",
-    "sparse_column_with_hash_bucket", "sparse_column_with_integerized_feature", "sparse_column_with_keys",
-    "sparse_column_with_vocabulary_file", "stack", "sum_regularizer", "summarize_activation", "summarize_activations",
-    "summarize_biases", "summarize_collection", "summarize_tensor", "summarize_tensors", "summarize_variables",
-    "summarize_weights", "unit_norm", "variance_scaling_initializer", "xavier_initializer", "xavier_initializer_conv2d",
+    "GDN", "OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "adaptive_clipping_fn", "apply_regularization", "avg_pool2d",
+    "avg_pool3d", "batch_norm", "bias_add", "bow_encoder", "bucketized_column", "conv1d", "conv2d", "conv2d_in_plane",
+    "conv2d_transpose", "conv3d", "conv3d_transpose", "convolution", "convolution1d", "convolution2d",
+    "convolution2d_in_plane", "convolution2d_transpose", "convolution3d", "convolution3d_transpose",
+    "create_feature_spec_for_parsing", "crossed_column", "dense_to_sparse", "dropout", "elu", "embed_sequence",
+    "embedding_column", "embedding_lookup_unique", "flatten", "fully_connected", "gdn", "group_norm",
+    "input_from_feature_columns", "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
+    "layer_norm", "legacy_fully_connected", "legacy_linear", "legacy_relu", "linear", "max_pool2d", "max_pool3d",
+    "maxout", "one_hot_column", "one_hot_encoding", "optimize_loss", "real_valued_column", "recompute_grad", "relu",
+    "relu6", "repeat", "safe_embedding_lookup_sparse", "separable_conv2d", "separable_convolution2d",
+    "shared_embedding_columns", "softmax", "sparse_column_with_hash_bucket", "sparse_column_with_integerized_feature",
+    "sparse_column_with_keys", "sparse_column_with_vocabulary_file", "spatial_softmax", "stack", "sum_regularizer",
+    "summarize_activation", "summarize_activations", "summarize_biases", "summarize_collection", "summarize_tensor",
+    "summarize_tensors", "summarize_variables", "summarize_weights", "unit_norm", "variance_scaling_initializer",
+    "weighted_sparse_column", "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on

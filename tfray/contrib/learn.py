@@ -33,6 +33,7 @@ from tfray.programs.learn_estimators import (
 from tfray.programs.learn_experiment import Experiment, ExportStrategy, make_export_strategy
 from tfray.session import Session
 from tfray.training.checkpoints.saver import Saver
+from tfray.training.input.record_batches import read_batch_examples, read_batch_features, read_batch_record_features
 from tfray.training.threads.coordinator import Coordinator
 from tfray.training.threads.queue_runner import start_queue_runners
 
@@ -40,9 +41,10 @@ from tfray.training.threads.queue_runner import start_queue_runners
 __all__ = [
     "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor", "Estimator",
     "Experiment", "ExportStrategy", "InputFnOps", "LinearClassifier", "LinearRegressor", "MetricSpec", "ModeKeys",
-    "ModelFnOps", "RunConfig", "SKCompat", "TaskType", "build_parsing_serving_input_fn", "datasets",
+    "ModelFnOps", "PredictionKey", "RunConfig", "SKCompat", "TaskType", "build_parsing_serving_input_fn", "datasets",
     "infer_real_valued_columns_from_input", "infer_real_valued_columns_from_input_fn", "learn_runner",
-    "make_export_strategy", "monitors", "preprocessing", "run_n",
+    "make_export_strategy", "monitors", "preprocessing", "read_batch_examples", "read_batch_features",
+    "read_batch_record_features", "run_n",
 ]
 # fmt: on
 
@@ -53,6 +55,18 @@ class ModeKeys:
     TRAIN: Final = "train"
     EVAL: Final = "eval"
     INFER: Final = "infer"
+
+
+class PredictionKey:
+    """What predictions are called."""
+
+    CLASSES: Final = "classes"
+    GENERIC: Final = "output"
+    LOGISTIC: Final = "logistic"
+    LOGITS: Final = "logits"
+    PROBABILITIES: Final = "probabilities"
+    SCORES: Final = "scores"
+    TOP_K: Final = "top_k"
 
 
 def run_n(

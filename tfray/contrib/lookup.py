@@ -21,6 +21,8 @@ from tfray.library.input.lookup import (
     index_to_string_table_from_tensor,
     string_to_index,
 )
+from tfray.library.input.lookup import index_table_from_file as string_to_index_table_from_file
+from tfray.library.input.lookup import index_table_from_tensor as string_to_index_table_from_tensor
 from tfray.library.input.lookup_experimental import DenseHashTable as MutableDenseHashTable
 
 # fmt: off
@@ -29,6 +31,7 @@ __all__ = [
     "MutableDenseHashTable", "MutableHashTable", "StaticHashTable", "StrongHashSpec", "TextFileIdTableInitializer",
     "TextFileIndex", "TextFileInitializer", "TextFileStringTableInitializer", "index_table_from_file",
     "index_table_from_tensor", "index_to_string", "index_to_string_table_from_file",
-    "index_to_string_table_from_tensor", "string_to_index",
+    "index_to_string_table_from_tensor", "string_to_index", "string_to_index_table_from_file",
+    "string_to_index_table_from_tensor",
 ]
 # fmt: on

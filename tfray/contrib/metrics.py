@@ -8,6 +8,7 @@ from typing import Any
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
+from tfray.library.metrics import metric_variables as sums
 from tfray.library.metrics.binary_metrics import counts_at_thresholds
 from tfray.library.metrics.binary_metrics import f1_score as f1_score
 from tfray.library.metrics.binary_metrics import streaming_curve_points as streaming_curve_points
@@ -31,19 +32,20 @@ from tfray.ops.sparse.set_ops import set_union as set_union
 
 # fmt: off
 __all__ = [
-    "accuracy", "aggregate_metric_map", "aggregate_metrics", "auc_using_histogram", "confusion_matrix", "f1_score",
-    "precision_recall_at_equal_thresholds", "set_difference", "set_intersection", "set_size", "set_union",
+    "accuracy", "aggregate_metric_map", "aggregate_metrics", "auc_using_histogram", "confusion_matrix", "count",
+    "f1_score", "precision_recall_at_equal_thresholds", "set_difference", "set_intersection", "set_size", "set_union",
     "sparse_recall_at_top_k", "streaming_accuracy", "streaming_auc", "streaming_concat", "streaming_covariance",
-    "streaming_curve_points", "streaming_false_negatives", "streaming_false_negatives_at_thresholds",
-    "streaming_false_positives", "streaming_false_positives_at_thresholds", "streaming_mean",
-    "streaming_mean_absolute_error", "streaming_mean_cosine_distance", "streaming_mean_iou",
-    "streaming_mean_relative_error", "streaming_mean_squared_error", "streaming_mean_tensor",
-    "streaming_pearson_correlation", "streaming_percentage_less", "streaming_precision",
-    "streaming_precision_at_thresholds", "streaming_recall", "streaming_recall_at_k", "streaming_recall_at_thresholds",
-    "streaming_root_mean_squared_error", "streaming_sensitivity_at_specificity",
-    "streaming_sparse_average_precision_at_k", "streaming_sparse_precision_at_k", "streaming_sparse_precision_at_top_k",
-    "streaming_sparse_recall_at_k", "streaming_specificity_at_sensitivity", "streaming_true_negatives",
-    "streaming_true_negatives_at_thresholds", "streaming_true_positives", "streaming_true_positives_at_thresholds",
+    "streaming_curve_points", "streaming_false_negative_rate", "streaming_false_negatives",
+    "streaming_false_negatives_at_thresholds", "streaming_false_positive_rate", "streaming_false_positives",
+    "streaming_false_positives_at_thresholds", "streaming_mean", "streaming_mean_absolute_error",
+    "streaming_mean_cosine_distance", "streaming_mean_iou", "streaming_mean_relative_error",
+    "streaming_mean_squared_error", "streaming_mean_tensor", "streaming_pearson_correlation",
+    "streaming_percentage_less", "streaming_precision", "streaming_precision_at_thresholds", "streaming_recall",
+    "streaming_recall_at_k", "streaming_recall_at_thresholds", "streaming_root_mean_squared_error",
+    "streaming_sensitivity_at_specificity", "streaming_sparse_average_precision_at_k",
+    "streaming_sparse_precision_at_k", "streaming_sparse_precision_at_top_k", "streaming_sparse_recall_at_k",
+    "streaming_specificity_at_sensitivity", "streaming_true_negatives", "streaming_true_negatives_at_thresholds",
+    "streaming_true_positives", "streaming_true_positives_at_thresholds",
 ]
 # fmt: on
 
@@ -91,6 +93,87 @@ def streaming_mean_tensor(values: Any, *args: Any, **kwargs: Any) -> Metric:
 def streaming_percentage_less(values: Any, threshold: float, *args: Any, **kwargs: Any) -> Metric:
     """As `tf.metrics.percentage_below`, with the same shapes."""
     return metrics.percentage_below(values, threshold, *args, **kwargs)
+
+
+def count(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How many values there were, or the sum of their weights.
+
+    Args:
+        values: Any shape.
+        weights: What each value counts, a scalar, or a shape that broadcasts to that of the values; 1 when None.
+        metrics_collections: As for `tf.metrics.mean`.
+        updates_collections: Likewise.
+        name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float32 scalars.
+    """
+    with sums.metric_scope(name, "count"):
+        values, total = convert_to_tensor(values), sums.metric_variable([], dtypes.float32, "count")
+        if weights is None:
+            number = array_ops.to_float(array_ops.size(values))
+        else:
+            number = math_ops.reduce_sum(sums.spread(sums.fitting_weights(weights, values), values))
+        return sums.collected(total.value(), total.assign_add(number), metrics_collections, updates_collections)
+
+
+def streaming_false_positive_rate(
+    predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How many of the examples that are false are predicted to be true.
+
+    Args:
+        predictions: Any shape, converted to bool.
+        labels: The same shape.
+        weights: What each example counts, of a shape that broadcasts to theirs; 1 when None.
+        metrics_collections: As for `tf.metrics.mean`.
+        updates_collections: Likewise.
+        name: Name of the variable scope.
+
+    Returns:
+        The value and the update, float32 scalars; 0 where there is no such example.
+    """
+    given = labels, predictions, weights
+    with sums.metric_scope(name, "false_positive_rate"):
+        parts = metrics.false_positives(*given), metrics.true_negatives(*given)
+        return _share(*parts, metrics_collections, updates_collections)
+
+
+def streaming_false_negative_rate(
+    predictions: Any,
+    labels: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Metric:
+    """How many of the examples that are true are predicted to be false; as `streaming_false_positive_rate`.
+
+    `predictions` and `labels` have one shape, and `weights` one that broadcasts to it; the results are scalars.
+    """
+    given = labels, predictions, weights
+    with sums.metric_scope(name, "false_negative_rate"):
+        parts = metrics.false_negatives(*given), metrics.true_positives(*given)
+        return _share(*parts, metrics_collections, updates_collections)
+
+
+def _share(part: Metric, rest: Metric, metrics_collections: Any, updates_collections: Any) -> Metric:
+    """How large a part of the whole is."""
+    value, update = (
+        sums.quotient(a, a + b, name) for a, b, name in zip(part, rest, ("value", "update_op"), strict=True)
+    )
+    return sums.collected(value, update, metrics_collections, updates_collections)
 
 
 def streaming_recall_at_k(

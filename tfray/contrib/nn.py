@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
@@ -13,6 +14,8 @@ from tfray.library.namespaces import nn
 from tfray.ops.arrays.array_ops import shape
 from tfray.ops.arrays.broadcast_ops import where_v2
 from tfray.ops.math.math_ops import sqrt
+from tfray.ops.math.sorting_ops import nth_element as nth_element
+from tfray.ops.nn.any_rank_conv_ops import conv1d_transpose as conv1d_transpose
 from tfray.ops.random.random_ops import random_uniform
 
 _DROPPED: Final = -1.7580993408473766
@@ -20,9 +23,9 @@ _DROPPED: Final = -1.7580993408473766
 
 # fmt: off
 __all__ = [
-    "alpha_dropout", "deprecated_flipped_sigmoid_cross_entropy_with_logits",
+    "alpha_dropout", "conv1d_transpose", "deprecated_flipped_sigmoid_cross_entropy_with_logits",
     "deprecated_flipped_softmax_cross_entropy_with_logits",
-    "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
+    "deprecated_flipped_sparse_softmax_cross_entropy_with_logits", "nth_element", "sampled_sparse_softmax_loss",
 ]
 # fmt: on
 
@@ -44,6 +47,50 @@ def deprecated_flipped_sparse_softmax_cross_entropy_with_logits(
 def deprecated_flipped_sigmoid_cross_entropy_with_logits(logits: Any, targets: Any, name: str | None = None) -> Tensor:
     """`tf.nn.sigmoid_cross_entropy_with_logits` with the logits first."""
     return nn.sigmoid_cross_entropy_with_logits(labels=targets, logits=logits, name=name)
+
+
+def sampled_sparse_softmax_loss(
+    weights: TensorLike,
+    biases: TensorLike,
+    labels: TensorLike,
+    inputs: TensorLike,
+    num_sampled: int,
+    num_classes: int,
+    sampled_values: Sequence[TensorLike] | None = None,
+    remove_accidental_hits: bool = True,
+    partition_strategy: str = "mod",
+    name: str = "sampled_sparse_softmax_loss",
+) -> Tensor:
+    """`tf.nn.sampled_softmax_loss` of one true class for each example, which `labels`, ``[batch, 1]``, has.
+
+    Args:
+        weights: Shape ``[num_classes, dim]``; the others are as there.
+        biases: Shape ``[num_classes]``.
+        labels: Shape ``[batch, 1]``, integers.
+        inputs: Shape ``[batch, dim]``.
+        num_sampled: See there.
+        num_classes: See there.
+        sampled_values: See there, with the shapes that are said there.
+        remove_accidental_hits: See there.
+        partition_strategy: See there.
+        name: Name scope of the operations.
+
+    Returns:
+        Shape ``[batch]``.
+    """
+    return nn.sampled_softmax_loss(
+        weights,
+        biases,
+        labels,
+        inputs,
+        num_sampled,
+        num_classes,
+        1,
+        sampled_values,
+        remove_accidental_hits,
+        partition_strategy,
+        name,
+    )
 
 
 def alpha_dropout(

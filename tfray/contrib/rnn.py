@@ -12,6 +12,7 @@ from tfray.library.rnn.rnn import (
 from tfray.library.rnn.rnn import swap_batch_and_time as transpose_batch_time
 from tfray.library.rnn.rnn_cell_base import LayerRNNCell, RNNCell
 from tfray.library.rnn.rnn_cell_wrappers import (
+    CompiledWrapper,
     DeviceWrapper,
     DropoutWrapper,
     EmbeddingWrapper,
@@ -41,19 +42,21 @@ from tfray.library.rnn.unusual_cells import (
     ConvLSTMCell,
     CoupledInputForgetGateLSTMCell,
     IndRNNCell,
+    IndyGRUCell,
+    IndyLSTMCell,
     SRUCell,
     UGRNNCell,
 )
 
 # fmt: off
 __all__ = [
-    "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell",
-    "ConvLSTMCell", "CoupledInputForgetGateLSTMCell", "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper",
-    "FusedRNNCellAdaptor", "GLSTMCell", "GRUBlockCell", "GRUBlockCellV2", "GRUCell", "HighwayWrapper", "IndRNNCell",
-    "InputProjectionWrapper", "IntersectionRNNCell", "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell",
-    "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell", "MultiRNNCell", "NASCell", "OutputProjectionWrapper",
-    "PhasedLSTMCell", "RNNCell", "ResidualWrapper",
-    "SRUCell", "TimeReversedFusedRNN", "UGRNNCell", "best_effort_input_batch_size", "stack_bidirectional_dynamic_rnn",
+    "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "CompiledWrapper", "Conv1DLSTMCell", "Conv2DLSTMCell",
+    "Conv3DLSTMCell", "ConvLSTMCell", "CoupledInputForgetGateLSTMCell", "DeviceWrapper", "DropoutWrapper",
+    "EmbeddingWrapper", "FusedRNNCellAdaptor", "GLSTMCell", "GRUBlockCell", "GRUBlockCellV2", "GRUCell",
+    "HighwayWrapper", "IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "InputProjectionWrapper", "IntersectionRNNCell",
+    "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell", "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell",
+    "MultiRNNCell", "NASCell", "OutputProjectionWrapper", "PhasedLSTMCell", "RNNCell", "ResidualWrapper", "SRUCell",
+    "TimeReversedFusedRNN", "UGRNNCell", "best_effort_input_batch_size", "stack_bidirectional_dynamic_rnn",
     "stack_bidirectional_rnn", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
     "transpose_batch_time",
 ]

@@ -2,7 +2,7 @@
 
 from tfray.training.checkpoints.checkpoint_management import checkpoints_iterator, wait_for_new_checkpoint
 from tfray.training.input.bucketing import bucket, bucket_by_sequence_length
-from tfray.training.input.sampling import rejection_sample, stratified_sample
+from tfray.training.input.sampling import rejection_sample, resample_at_rate, stratified_sample, weighted_resample
 from tfray.training.input.sequence_states import (
     NextQueuedSequenceBatch,
     SequenceQueueingStateSaver,
@@ -33,7 +33,7 @@ __all__ = [
     "StopAfterNEvalsHook", "SummaryAtEndHook", "add_gradients_summaries", "batch_sequences_with_states", "bucket",
     "bucket_by_sequence_length", "byte_size_load_fn", "checkpoints_iterator", "clip_gradient_norms",
     "clip_gradient_norms_fn", "create_train_op", "evaluate_once", "evaluate_repeatedly", "get_or_create_eval_step",
-    "multiply_gradients", "parse_values", "rejection_sample", "sgdr_decay", "stratified_sample", "train",
-    "wait_for_new_checkpoint",
+    "multiply_gradients", "parse_values", "rejection_sample", "resample_at_rate", "sgdr_decay", "stratified_sample",
+    "train", "wait_for_new_checkpoint", "weighted_resample",
 ]
 # fmt: on

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from typing import Any, Final
 
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.graph_proto import GraphDef, OpList, VersionDef
@@ -14,6 +15,23 @@ class PackedMessage(Message):
     """A message of any kind: the name of the kind in ``type_url``, the message in ``value``."""
 
     FIELDS = (Field(1, "type_url", "string"), Field(2, "value", "bytes"))
+
+    def Pack(self, msg: Message) -> None:
+        """Hold a message, under TensorFlow's name of its kind."""
+        package = getattr(sys.modules[type(msg).__module__], "PACKAGE", "tensorflow")
+        self.type_url = f"type.googleapis.com/{package}.{type(msg).__name__}"
+        self.value = msg.SerializeToString()
+
+    def Is(self, descriptor: Any) -> bool:
+        """Whether it holds a message of the kind that a ``DESCRIPTOR`` describes."""
+        return bool(self.type_url.rpartition(".")[2] == descriptor.name)
+
+    def Unpack(self, msg: Message) -> bool:
+        """Set `msg` to the message that it holds, and return True; return False if that is of another kind."""
+        held = self.Is(msg.DESCRIPTOR)
+        if held:
+            msg.ParseFromString(self.value)
+        return held
 
 
 # -- collections ---------------------------------------------------------------------------------------

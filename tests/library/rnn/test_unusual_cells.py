@@ -235,3 +235,47 @@ def test_attention_with_a_joined_state():
         rnn.AttentionCellWrapper(tf.nn.rnn_cell.BasicLSTMCell(4), 2, state_is_tuple=False)
     with pytest.raises(ValueError, match="attn_length should be greater than zero, got 0"):
         rnn.AttentionCellWrapper(tf.nn.rnn_cell.GRUCell(4), 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected", "shapes"),
+    [
+        (
+            rnn.IndyGRUCell,
+            [[0.487, 0.4814, 0.9772], [-0.4023, 0.7772, 0.953]],
+            {
+                "gates/kernel_w": [5, 6],
+                "gates/kernel_u": [1, 6],
+                "gates/bias": [6],
+                "candidate/kernel": [5, 3],
+                "candidate/kernel_u": [1, 3],
+                "candidate/bias": [3],
+            },
+        ),
+        (
+            rnn.IndyLSTMCell,
+            [[0.5849, -0.4044, -0.082], [0.0734, -0.074, -0.0452]],
+            {"kernel_w": [5, 12], "kernel_u": [1, 12], "bias": [12]},
+        ),
+        (
+            rnn.IndRNNCell,
+            [[1.0, 0.9903, -0.9823], [1.0, 0.9414, -0.044]],
+            {"kernel_w": [5, 3], "kernel_u": [1, 3], "bias": [3]},
+        ),
+        (
+            lambda units: rnn.CompiledWrapper(rnn.BasicLSTMCell(units), compile_stateful=True),
+            [[0.4704, 0.5026, -0.0123], [-0.047, 0.272, -0.0175]],
+            {"kernel": [8, 12], "bias": [12]},
+        ),
+    ],
+)
+def test_cells_of_independent_units(make, expected, shapes):
+    """The outputs that TensorFlow 1.15 gives after four steps, and its names and shapes of variables."""
+    inputs = np.random.RandomState(9).randn(2, 4, 5).astype(np.float32)
+    outputs, _ = tf.nn.dynamic_rnn(make(3), tf.constant(inputs), dtype=tf.float32)
+    variables = tf.global_variables()
+    assert {v.op.name.split("/", 2)[2]: v.shape.as_list() for v in variables} == shapes
+    with tf.Session() as session:
+        for seed, variable in enumerate(variables):
+            variable.load(np.random.RandomState(seed).randn(*variable.shape.as_list()), session)
+        assert session.run(outputs)[:, -1] == pytest.approx(np.array(expected), abs=1e-4)

@@ -12,7 +12,7 @@ import numpy as np
 from tests.support.op_samples import OpError, OpSample, grid
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
-from tfray.ops.image import crop_resize_ops, image_box_ops, image_codec_ops, image_color_ops, resize_ops
+from tfray.ops.image import crop_resize_ops, image_box_ops, image_codec_ops, image_color_ops, resize_ops, warp_ops
 from tfray.ops.nn import patch_ops
 
 WIDE = (dtypes.float32, dtypes.float64)
@@ -337,6 +337,12 @@ def box_rows() -> list[OpSample]:
                 **some,
             )
         )
+    parts = np.array([[1, 0, 2, 2], [1, 1, 0, 2], [0, 1, 0, 1]])
+    numbered = np.array([[1, 0, 2, 2], [1, 1, 0, 2], [0, 1, 0, 3]], np.int32)
+    found: Any = {"modes": ("known",)}
+    rows.append(
+        OpSample("ImageConnectedComponents", warp_ops.connected_components, [parts], lambda _: numbered, **found)
+    )
     rows.append(
         OpSample(
             "NonMaxSuppressionWithOverlaps",

@@ -27,6 +27,7 @@ from tfray.ops.arrays import array_ops
 from tfray.ops.checks import check_ops
 from tfray.ops.math import math_ops
 from tfray.ops.sparse import sparse_cross_ops, sparse_layout_ops
+from tfray.ops.sparse.sparse_ops import chosen_elements
 from tfray.ops.strings import string_number_ops
 from tfray.ops.strings.parsing_ops import VarLenFeature
 
@@ -40,8 +41,7 @@ def without_missing(values: Any, missing: Any = None) -> SparseTensor:
         return values
     if missing is None:
         missing = "" if values.dtype is dtypes.string else -1 if values.dtype.is_integer else 0
-    indices = array_ops.where(math_ops.not_equal(values, missing))
-    return SparseTensor(indices, array_ops.gather_nd(values, indices), array_ops.shape(values, out_type=dtypes.int64))
+    return chosen_elements(values, math_ops.not_equal(values, missing))
 
 
 @dataclass(frozen=True)

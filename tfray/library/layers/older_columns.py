@@ -8,8 +8,15 @@ from typing import Any
 from tfray.framework.dtypes import DTypeLike, float32, string
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers import categorical_columns, dense_columns
-from tfray.library.layers.categorical_columns import CrossedColumn, HashedCategoricalColumn
-from tfray.library.layers.dense_columns import BucketizedColumn, EmbeddingColumn, IndicatorColumn, NumericColumn
+from tfray.library.layers.categorical_columns import CrossedColumn, HashedCategoricalColumn, WeightedCategoricalColumn
+from tfray.library.layers.dense_columns import (
+    BucketizedColumn,
+    EmbeddingColumn,
+    IndicatorColumn,
+    NumericColumn,
+    SharedEmbeddingColumn,
+)
+from tfray.library.layers.feature_column import make_parse_example_spec
 from tfray.library.layers.feature_column_base import CategoricalColumn
 from tfray.library.variables.initializers import InitializerLike
 
@@ -156,3 +163,41 @@ def embedding_column(
 def one_hot_column(sparse_id_column: CategoricalColumn) -> IndicatorColumn:
     """`tf.feature_column.indicator_column`, whose column is called `sparse_id_column`."""
     return dense_columns.indicator_column(sparse_id_column)
+
+
+def shared_embedding_columns(
+    sparse_id_columns: Sequence[CategoricalColumn],
+    dimension: int,
+    combiner: str = "mean",
+    shared_embedding_name: str | None = None,
+    initializer: InitializerLike | None = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+) -> list[SharedEmbeddingColumn]:
+    """`tf.feature_column.shared_embedding_columns`, with other names of columns and collection, and another order."""
+    return dense_columns.shared_embedding_columns(
+        sparse_id_columns,
+        dimension,
+        combiner,
+        initializer,
+        shared_embedding_name,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        trainable,
+    )
+
+
+def weighted_sparse_column(
+    sparse_id_column: CategoricalColumn, weight_column_name: str, dtype: DTypeLike = float32
+) -> WeightedCategoricalColumn:
+    """`tf.feature_column.weighted_categorical_column`, whose column is called `sparse_id_column`."""
+    return categorical_columns.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+
+
+def create_feature_spec_for_parsing(feature_columns: Any) -> dict[str, Any]:
+    """`tf.feature_column.make_parse_example_spec`; of a dictionary the values are the columns."""
+    columns = feature_columns.values() if isinstance(feature_columns, dict) else feature_columns
+    return make_parse_example_spec(columns)

@@ -6,6 +6,8 @@ They are pooling, dropout, normalization, embedding, initializers, and `repeat` 
 from __future__ import annotations
 
 import functools
+import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,9 +17,11 @@ from tfray.framework.dtypes import DTypeLike, float32
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.scopes import name_scope
+from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
+from tfray.gradients import recompute_grad as computed_again
 from tfray.library.layers import core_layers
-from tfray.library.layers.arg_scope import add_arg_scope
+from tfray.library.layers.arg_scope import add_arg_scope, arg_scope, current_arg_scope
 from tfray.library.layers.convolution_layers import per_axis
 from tfray.library.layers.model_variables import model_variable, variable
 from tfray.library.layers.slim_layers import GLOROT, VariablesCollections, collect, fully_connected
@@ -25,12 +29,14 @@ from tfray.library.layers.slim_utils import get_variable_collections
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
-from tfray.library.variables.variable_scope import ScopeLike, variable_scope
+from tfray.library.variables.variable_scope import ScopeLike, get_variable_scope, variable_scope
 from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
 from tfray.ops.control.control_flow_ops import smart_cond
 from tfray.ops.math import linalg_ops, math_ops
 from tfray.ops.nn import activation_ops, cross_entropy_ops, embedding_ops, nn_ops, normalization_ops, pooling_ops
+from tfray.ops.nn.embedding_bag_ops import safe_embedding_lookup_sparse
+from tfray.ops.sparse.sparse_ops import sparse_from_dense
 
 
 def pool(
@@ -390,6 +396,87 @@ def embed_sequence(
             "embeddings", shape, initializer=initializer, regularizer=regularizer, trainable=trainable
         )
         return embedding_ops.embedding_lookup(embeddings, ids)
+
+
+def bow_encoder(
+    ids: TensorLike | SparseTensor,
+    vocab_size: int,
+    embed_dim: int,
+    sparse_lookup: bool = True,
+    initializer: InitializerLike | None = None,
+    regularizer: RegularizerFunction | None = None,
+    trainable: bool = True,
+    scope: ScopeLike | None = None,
+    reuse: Reuse | None = None,
+) -> Tensor:
+    """The mean of the rows of each sequence of ids, in a matrix, the variable ``embeddings``.
+
+    Args:
+        ids: Shape ``[batch, length]``, integers; or a `SparseTensor` of them.
+        vocab_size: Number of rows of the matrix.
+        embed_dim: Size of a row.
+        sparse_lookup: Leave out ids that are 0; a sequence with nothing else has the row 0.
+        initializer: Initializer of the matrix.
+        regularizer: Regularizer of the matrix.
+        trainable: Whether optimizers are to change the matrix.
+        scope: Name of the variable scope, or the scope.
+        reuse: Use the matrix of an earlier call.
+
+    Returns:
+        Shape ``[batch, embed_dim]``.
+
+    Raises:
+        ValueError: A size is missing.
+        TypeError: `ids` are sparse, and `sparse_lookup` is not set.
+    """
+    if not vocab_size or not embed_dim:
+        raise ValueError("Must specify vocab size and embedding dimension: bow_encoder has a matrix of this shape")
+    with variable_scope(scope, "bow_encoder", reuse=reuse):
+        shape = [vocab_size, embed_dim]
+        embeddings = model_variable(
+            "embeddings", shape, initializer=initializer, regularizer=regularizer, trainable=trainable
+        )
+        if sparse_lookup:
+            present = ids if isinstance(ids, SparseTensor) else sparse_from_dense(ids)
+            return safe_embedding_lookup_sparse([embeddings], present, combiner="mean", default_id=0)
+        if isinstance(ids, SparseTensor):
+            raise TypeError(f"ids are expected to be dense Tensor, got: {ids}")
+        return math_ops.reduce_mean(embedding_ops.embedding_lookup(embeddings, ids), 1)
+
+
+def recompute_grad(
+    fn: Callable[..., Any] | None = None, use_data_dep: bool = False, tupleize_grads: bool = False
+) -> Callable[..., Any]:
+    """Decorator for a function that is computed again in the backward pass; see `tf.recompute_grad`.
+
+    Args:
+        fn: A function of tensors, which may make variables by `tf.get_variable`, or by layers that have names. If it
+            has the argument ``is_recomputing``, that says in which pass it is.
+        use_data_dep: Accepted for TensorFlow 1's sake: it does not change the result.
+        tupleize_grads: Likewise.
+
+    Returns:
+        A function of the same arguments, whose results have the shapes of those of `fn`; without `fn`, a decorator.
+    """
+    if fn is None:
+        return recompute_grad
+    function = fn
+    takes = "is_recomputing" in inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def wrapped(*inputs: Any) -> Any:
+        scope, defaults = get_variable_scope(), current_arg_scope()
+        passes = itertools.count()
+
+        def body(*tensors: Any) -> Any:
+            if next(passes) == 0:
+                return function(*tensors, **({"is_recomputing": False} if takes else {}))
+            with arg_scope(defaults), variable_scope(scope, reuse=True, auxiliary_name_scope=False):
+                return function(*tensors, **({"is_recomputing": True} if takes else {}))
+
+        return computed_again(body)(*inputs)
+
+    return wrapped
 
 
 def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -1,15 +1,15 @@
-"""The functions of ``tf.contrib.layers`` for volumes, and `group_norm`."""
+"""The functions of ``tf.contrib.layers`` for volumes, or for inputs of any rank, and `group_norm`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import Activation, CollectionNames, Sizes, TensorLike
 from tfray.library.layers.arg_scope import add_arg_scope
-from tfray.library.layers.convolution_layers import Conv3D
+from tfray.library.layers.convolution_layers import Conv1D, Conv2D, Conv3D, Conv3DTranspose
 from tfray.library.layers.model_variables import model_variable
 from tfray.library.layers.slim_functions import pool
 from tfray.library.layers.slim_layers import GLOROT, Normalizer, VariablesCollections, collect, convolve
@@ -75,6 +75,84 @@ def convolution3d(
 
 
 conv3d = convolution3d
+
+
+_BY_RANK: Final = {3: Conv1D, 4: Conv2D, 5: Conv3D}
+
+
+@add_arg_scope
+def convolution(
+    inputs: TensorLike,
+    num_outputs: int,
+    kernel_size: Sizes,
+    stride: Sizes = 1,
+    padding: str = "SAME",
+    data_format: str | None = None,
+    rate: Sizes = 1,
+    activation_fn: Activation | None = activation_ops.relu,
+    normalizer_fn: Normalizer | None = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: InitializerLike | None = GLOROT,
+    weights_regularizer: RegularizerFunction | None = None,
+    biases_initializer: InitializerLike | None = initializers.Zeros,
+    biases_regularizer: RegularizerFunction | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
+    trainable: bool = True,
+    scope: ScopeLike | None = None,
+    conv_dims: int | None = None,
+) -> Tensor:
+    """Convolve sequences, images or volumes, whatever the rank of `inputs` says; arguments as for `convolution3d`.
+
+    `inputs` has the shape ``[batch, ..., channels]`` with one to three axes between, the result ``[batch, ...,
+    num_outputs]``. A ValueError is raised for another rank, for one that `conv_dims` does not allow, which is the
+    number of axes between, and for a `data_format` that does not exist.
+    """
+    given = locals()
+    del given["conv_dims"]
+    if data_format not in (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW"):
+        raise ValueError(f"Invalid data_format: {data_format!r}")
+    rank = convert_to_tensor(inputs).shape.rank
+    if conv_dims is not None and conv_dims + 2 != rank:
+        raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
+    if rank not in _BY_RANK:
+        raise ValueError(f"Convolution not supported for input with rank {rank}")
+    return convolve(_BY_RANK[rank], "Conv", **given)
+
+
+@add_arg_scope
+def convolution3d_transpose(
+    inputs: TensorLike,
+    num_outputs: int,
+    kernel_size: Sizes,
+    stride: Sizes = 1,
+    padding: str = "SAME",
+    data_format: str = "NDHWC",
+    activation_fn: Activation | None = activation_ops.relu,
+    normalizer_fn: Normalizer | None = None,
+    normalizer_params: dict[str, Any] | None = None,
+    weights_initializer: InitializerLike | None = GLOROT,
+    weights_regularizer: RegularizerFunction | None = None,
+    biases_initializer: InitializerLike | None = initializers.Zeros,
+    biases_regularizer: RegularizerFunction | None = None,
+    reuse: Reuse | None = None,
+    variables_collections: VariablesCollections | None = None,
+    outputs_collections: CollectionNames | None = None,
+    trainable: bool = True,
+    scope: ScopeLike | None = None,
+) -> Tensor:
+    """Enlarge volumes by the transpose of a convolution; arguments as for `convolution3d`.
+
+    `inputs` has the shape ``[batch, depth, height, width, channels]``, in the order of `data_format`, ``"NDHWC"`` or
+    ``"NCDHW"``; the result ``[batch, new depth, new height, new width, num_outputs]``.
+    """
+    if data_format not in ("NDHWC", "NCDHW"):
+        raise ValueError(f"data_format has to be either NCDHW or NDHWC, not {data_format!r}")
+    return convolve(Conv3DTranspose, "Conv3d_transpose", **locals())
+
+
+conv3d_transpose = convolution3d_transpose
 
 
 @add_arg_scope

@@ -310,6 +310,18 @@ class DeviceWrapper(_Wrapper):
             return self._cell(inputs, state) if scope is None else self._cell(inputs, state, scope=scope)
 
 
+class CompiledWrapper(DeviceWrapper):
+    """A cell as it is: sessions compile what they run anyway.
+
+    Args:
+        cell: The cell.
+        compile_stateful: Accepted for TensorFlow 1's sake.
+    """
+
+    def __init__(self, cell: RNNCell, compile_stateful: bool = False) -> None:
+        super().__init__(cell, "")
+
+
 class InputProjectionWrapper(_Wrapper):
     """A linear layer before a cell.
 

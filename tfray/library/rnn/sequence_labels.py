@@ -10,7 +10,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.math import math_ops
 from tfray.ops.nn.ctc_ops import ctc_beam_search_decoder, ctc_greedy_decoder, ctc_loss
-from tfray.ops.sparse.sparse_ops import sparse_tensor_to_dense
+from tfray.ops.sparse.sparse_ops import chosen_elements, sparse_tensor_to_dense
 
 
 def dense_to_sparse(
@@ -29,15 +29,10 @@ def dense_to_sparse(
     """
     with get_default_graph().name_scope(scope or "dense_to_sparse"):
         tensor = convert_to_tensor(tensor)
-        sparse = _elements(tensor, math_ops.not_equal(tensor, convert_to_tensor(eos_token, tensor.dtype)))
+        sparse = chosen_elements(tensor, math_ops.not_equal(tensor, convert_to_tensor(eos_token, tensor.dtype)))
     if outputs_collections is not None:
         get_default_graph().add_to_collection(outputs_collections, sparse)
     return sparse
-
-
-def _elements(tensor: Tensor, chosen: Tensor) -> SparseTensor:
-    places = array_ops.where(chosen)
-    return SparseTensor(places, array_ops.gather_nd(tensor, places), array_ops.shape(tensor, out_type=dtypes.int64))
 
 
 def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> SparseTensor:
@@ -48,7 +43,7 @@ def ctc_label_dense_to_sparse(labels: TensorLike, label_lengths: TensorLike) -> 
         label_lengths: Shape ``[batch]``: number of labels of each example.
     """
     labels = convert_to_tensor(labels)
-    return _elements(labels, array_ops.sequence_mask(label_lengths, array_ops.shape(labels)[1]))
+    return chosen_elements(labels, array_ops.sequence_mask(label_lengths, array_ops.shape(labels)[1]))
 
 
 def ctc_batch_cost(

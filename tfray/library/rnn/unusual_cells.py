@@ -15,7 +15,7 @@ from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.rnn.rnn_cell_base import LayerRNNCell, RNNCell, activation_named, check_is_cell, input_size
 from tfray.library.rnn.rnn_cell_wrappers import linear
 from tfray.library.rnn.rnn_cells import LSTMStateTuple
-from tfray.library.variables.initializers import InitializerLike, RandomUniform, Zeros
+from tfray.library.variables.initializers import Constant, InitializerLike, RandomUniform, Zeros
 from tfray.library.variables.variable_scope import get_variable, variable_scope
 from tfray.library.variables.variable_store import Reuse
 from tfray.ops.arrays import array_ops
@@ -100,14 +100,125 @@ class IndRNNCell(LayerRNNCell, _OneState):
     def build(self, inputs_shape: ShapeLike) -> None:
         units = self._num_units
         self._kernel_w = self.add_weight("kernel_w", [input_size(self, inputs_shape), units])
-        self._kernel_u = self.add_weight("kernel_u", [units], initializer=RandomUniform(-1.0, 1.0))
+        self._kernel_u = self.add_weight("kernel_u", [1, units], initializer=RandomUniform(-1.0, 1.0))
         self._bias = self.add_weight("bias", [units], initializer=Zeros())
         self.built = True
 
     def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
-        gates = linalg_ops.matmul(inputs, self._kernel_w) + state * self._kernel_u
-        output = self._activation(nn_ops.bias_add(gates, self._bias))
+        output = self._activation(_independent(inputs, state, self._kernel_w, self._kernel_u, self._bias))
         return output, output
+
+
+def _independent(inputs: TensorLike, state: Any, kernel_w: Any, kernel_u: Any, bias: Any) -> Tensor:
+    """``W inputs + u * state + b``: every unit sees only its own state, repeated for each gate."""
+    return nn_ops.bias_add(linalg_ops.matmul(inputs, kernel_w) + state * kernel_u, bias)
+
+
+class IndyGRUCell(LayerRNNCell, _OneState):
+    """`GRUCell` whose units see only their own state; arguments as there.
+
+    Args:
+        num_units: Size of the state.
+        activation: `tanh` when None.
+        reuse: Use variables that exist.
+        kernel_initializer: Initializer of the weights of inputs.
+        bias_initializer: Initializer of the biases; ones for the gates and zeros for the candidate when None.
+        name: Name of the layer.
+        dtype: Dtype of the variables; that of the first inputs when None.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Activation | None = None,
+        reuse: Reuse | None = None,
+        kernel_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype)
+        self._num_units = num_units
+        self._activation = activation_named(activation, tanh)
+        self._initializers = kernel_initializer, bias_initializer
+
+    def build(self, inputs_shape: ShapeLike) -> None:
+        size, units = input_size(self, inputs_shape), self._num_units
+        kernel, bias = self._initializers
+        self._gates = (
+            self.add_weight("gates/kernel_w", [size, 2 * units], initializer=kernel),
+            self.add_weight("gates/kernel_u", [1, 2 * units], initializer=RandomUniform(-1.0, 1.0)),
+            self.add_weight("gates/bias", [2 * units], initializer=bias or Constant(1.0)),
+        )
+        self._candidate = (
+            self.add_weight("candidate/kernel", [size, units], initializer=kernel),
+            self.add_weight("candidate/kernel_u", [1, units], initializer=RandomUniform(-1.0, 1.0)),
+            self.add_weight("candidate/bias", [units], initializer=bias or Zeros()),
+        )
+        self.built = True
+
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
+        gates = sigmoid(_independent(inputs, array_ops.tile(state, [1, 2]), *self._gates))
+        reset, update = array_ops.split(gates, 2, 1)
+        candidate = self._activation(_independent(inputs, reset * state, *self._candidate))
+        output = update * state + (1 - update) * candidate
+        return output, output
+
+
+class IndyLSTMCell(LayerRNNCell):
+    """`BasicLSTMCell` whose units see only their own state.
+
+    Args:
+        num_units: Size of the memory and of the output.
+        forget_bias: Added to the forget gate.
+        activation: `tanh` when None.
+        reuse: Use variables that exist.
+        kernel_initializer: Initializer of the weights of inputs.
+        bias_initializer: Initializer of the biases; zeros when None.
+        name: Name of the layer.
+        dtype: Dtype of the variables; that of the first inputs when None.
+    """
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: float = 1.0,
+        activation: Activation | None = None,
+        reuse: Reuse | None = None,
+        kernel_initializer: InitializerLike | None = None,
+        bias_initializer: InitializerLike | None = None,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype)
+        self._num_units = num_units
+        self._forget_bias = forget_bias
+        self._activation = activation_named(activation, tanh)
+        self._initializers = kernel_initializer, bias_initializer
+
+    @property
+    def state_size(self) -> Any:
+        return LSTMStateTuple(self._num_units, self._num_units)
+
+    @property
+    def output_size(self) -> int:
+        return self._num_units
+
+    def build(self, inputs_shape: ShapeLike) -> None:
+        width, (kernel, bias) = 4 * self._num_units, self._initializers
+        self._gates = (
+            self.add_weight("kernel_w", [input_size(self, inputs_shape), width], initializer=kernel),
+            self.add_weight("kernel_u", [1, width], initializer=RandomUniform(-1.0, 1.0)),
+            self.add_weight("bias", [width], initializer=bias or Zeros()),
+        )
+        self.built = True
+
+    def call(self, inputs: TensorLike, state: Any) -> Any:  # type: ignore[override]
+        c, h = state
+        i, j, f, o = array_ops.split(_independent(inputs, array_ops.tile(h, [1, 4]), *self._gates), 4, 1)
+        new_c = c * sigmoid(f + self._forget_bias) + sigmoid(i) * self._activation(j)
+        new_h = self._activation(new_c) * sigmoid(o)
+        return new_h, LSTMStateTuple(new_c, new_h)
 
 
 class SRUCell(LayerRNNCell, _OneState):

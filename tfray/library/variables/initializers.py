@@ -324,6 +324,36 @@ class Orthogonal(Initializer):
         return array_ops.reshape(matrix, shape) * self.gain
 
 
+class DeltaOrthogonal(Initializer):
+    """Filters of convolutions that are random matrices with orthonormal rows in the middle, times `gain`, and else 0.
+
+    The shape is ``[..., inputs, outputs]`` with one to three sizes before, and no more inputs than outputs.
+
+    References:
+        Xiao et al., "Dynamical Isometry and a Mean Field Theory of CNNs", 2018.
+    """
+
+    @checked
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32) -> None:
+        super().__init__(_floating(dtype))
+        self.gain = gain
+        self.seed = seed
+
+    def values(
+        self, shape: list[int], dtype: DType, full_shape: list[int], partition_info: PartitionInfo | None
+    ) -> Tensor:
+        *sizes, inputs, outputs = shape
+        if not 3 <= len(shape) <= 5:
+            raise ValueError(
+                f"The tensor to initialize must be at least three-dimensional and at most five-dimensional, not {shape}"
+            )
+        if inputs > outputs:
+            raise ValueError(f"In_filters cannot be greater than out_filters: the shape is {shape}")
+        matrix = random_ops.random_orthogonal(outputs, outputs, dtype, self.seed)[:inputs] * self.gain
+        around = [[(size - 1) // 2, size // 2] for size in sizes]
+        return array_ops.pad(array_ops.reshape(matrix, [*[1] * len(sizes), inputs, outputs]), [*around, [0, 0], [0, 0]])
+
+
 class Identity(Initializer):
     """The identity matrix times `gain`; only for two dimensions."""
 

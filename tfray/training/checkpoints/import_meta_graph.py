@@ -147,7 +147,8 @@ class _Members:
         try:
             if collection.WhichOneof("kind") != "node_list":
                 read = _READERS.get(name, _raw)
-                values = collection.bytes_list.value or collection.int64_list.value or collection.float_list.value
+                kind = collection.WhichOneof("kind")
+                values = getattr(collection, kind).value if kind else []
                 made = [registered_member(name, value, self._prefix) for value in collection.bytes_list.value]
                 if any(member is not None for member in made):
                     return made

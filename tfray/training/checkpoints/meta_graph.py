@@ -14,7 +14,7 @@ from tfray.formats import files
 from tfray.formats.checkpoint_state import SaverDef
 from tfray.formats.files import PathLike
 from tfray.formats.graph_proto import GraphDef
-from tfray.formats.meta_graph_proto import MetaGraphDef, QueueRunnerDef, SaveSliceInfoDef, VariableDef
+from tfray.formats.meta_graph_proto import MetaGraphDef, PackedMessage, QueueRunnerDef, SaveSliceInfoDef, VariableDef
 from tfray.formats.stand_in import with_marks
 from tfray.framework.arguments import abbreviated
 from tfray.framework.call_errors import DAMAGE, fields_of, reason_of
@@ -247,6 +247,8 @@ def _message_of(member: Any, prefix: str, collection: str) -> tuple[str, Any] | 
     if isinstance(member, (Variable, QueueRunner)) or hasattr(member, "as_saver_def"):
         definition = member.to_proto(prefix)
         return None if definition is None else ("bytes_list", definition.SerializeToString())
+    if isinstance(member, PackedMessage):
+        return "any_list", member
     if isinstance(member, (bytes, str)):
         return "bytes_list", member.encode() if isinstance(member, str) else member
     if isinstance(member, float):

@@ -512,19 +512,46 @@ def load(
         if found.HasField("object_graph_def"):
             found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
         given = given_tensors(input_map, prefix)
-        plain = messages().plain_graph(found.graph_def, [name.partition(":")[0] for name in _names(found)], given)
-        if clear_devices:
-            clear_devices_of(plain.node)
-        assets = _set_assets(plain, found, folder)
-        inputs = {info.name for signature in found.signature_def.values() for info in signature.inputs.values()}
-        plain.node = [replace(n, is_loaded=False) for n in checked_nodes(plain.node, allow, assets, inputs)]
-        add_meta_graph(found, plain, prefix, given, allow)
+        assets = {asset.tensor_info.name: asset.filename for asset in found.asset_file_def}
+        add_model(found, assets, folder, prefix, given, allow, clear_devices)
         _set_variables(sess, found, prefix, f"{folder}/{VALUES}")
         main_op = _main_op_of(found)
         if main_op:
             sess.run(sess.graph.get_operation_by_name(prefix + main_op))
     loaded: MetaGraphDef = stand_in_of(MetaGraphDef, found, contents_of(model))
     return loaded
+
+
+def add_model(
+    found: MetaGraphDef,
+    assets: Mapping[str, str],
+    folder: str,
+    prefix: str = "",
+    given: Mapping[str, Tensor] | None = None,
+    allow: Collection[str] = (),
+    clear_devices: bool = False,
+) -> Saver | None:
+    """Add the graph of a model to the current one, below `prefix`; see `load`.
+
+    Args:
+        found: The graph.
+        assets: Names of files in the folder of assets, by the tensors that are their paths.
+        folder: The model's folder.
+        prefix: A `new_scope`.
+        given: What replaces tensors of the graph, by name.
+        allow: What its operations may use besides its assets.
+        clear_devices: Leave out devices.
+
+    Returns:
+        Its saver; see `import_meta_graph`.
+    """
+    plain = messages().plain_graph(found.graph_def, [name.partition(":")[0] for name in _names(found)], given)
+    if clear_devices:
+        clear_devices_of(plain.node)
+    inside = _set_assets(plain, assets, folder)
+    inputs = {info.name for signature in found.signature_def.values() for info in signature.inputs.values()}
+    plain.node = [replace(n, is_loaded=False) for n in checked_nodes(plain.node, allow, inside, inputs)]
+    return add_meta_graph(found, plain, prefix, given, allow)
 
 
 def _names(found: MetaGraphDef) -> Iterator[str]:
@@ -580,13 +607,10 @@ def _with_tags(graphs: Iterable[MetaGraphDef], tags: Collection[str], folder: st
     raise NoGraphError(f"{folder} has no graph with the tags {sorted(tags)}; it has {there}")
 
 
-def _set_assets(graph: PlainGraph, found: MetaGraphDef, folder: str) -> set[str]:
+def _set_assets(graph: PlainGraph, assets: Mapping[str, str], folder: str) -> set[str]:
     """Make the constants of assets name the files of the folder. Returns those names that are certain to be in it."""
     inside = set()
-    paths = {
-        asset.tensor_info.name.partition(":")[0]: f"{folder}/{ASSETS}/{os.path.basename(asset.filename)}"
-        for asset in found.asset_file_def
-    }
+    paths = {name.partition(":")[0]: f"{folder}/{ASSETS}/{os.path.basename(file)}" for name, file in assets.items()}
     for node in graph.node:
         path = paths.get(node.name)
         present = node.attr.get("value", np.empty([]))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.formats import files
-from tfray.formats.files import PathLike
+from tfray.formats.files import PathLike, as_path
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import get_default_graph
+from tfray.framework.dtypes import DTypeLike, as_dtype, float32
+from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
-from tfray.library.variables.initializers import zeros_initializer
+from tfray.framework.op_def import Array
+from tfray.library.variables.initializers import (
+    PartitionInfo,
+    truncated_normal_initializer,
+    zeros_initializer,
+)
 from tfray.library.variables.partitioned_variables import PartitionedVariable
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays.gather_ops import gather
@@ -126,13 +133,13 @@ def _grouped(chosen: Any) -> dict[str, list[Variable]]:
 def _from_vocabulary(variables: list[Variable], old: Any, info: VocabInfo) -> None:
     """Let the initializers of a variable, or of the parts of one, move rows (columns) to the places of their words."""
     new_words, old_words = _words(info.new_vocab, info.new_vocab_size), _words(info.old_vocab, info.old_vocab_size)
-    axis, place = info.axis, {word: index for index, word in enumerate(old_words)}
+    axis = info.axis
     if old.shape[axis] < len(old_words):
         raise InvalidArgumentError(
             f"warm_start: {variables[0].op.name!r} has {old.shape[axis]} words in the checkpoint, and "
             f"{info.old_vocab} {len(old_words)}"
         )
-    sources = np.array([place.get(word, -1) for word in new_words] + [-1] * info.num_oov_buckets, np.int64)
+    sources = _places(new_words, old_words, info.num_oov_buckets)
     initializer = info.backup_initializer or zeros_initializer()
     for variable in variables:
         part = variable._save_slice_info
@@ -147,11 +154,77 @@ def _from_vocabulary(variables: list[Variable], old: Any, info: VocabInfo) -> No
         graph = variable.graph
         with graph.as_default(), graph.control_dependencies(None), colocated_with(variable.handle):
             fresh = convert_to_tensor(initializer(variable.shape.as_list(), dtype=variable.dtype))
-            both = concat([convert_to_tensor(old, variable.dtype), fresh], axis)
-            places = np.where(chosen < 0, old.shape[axis] + np.arange(len(chosen)), chosen)
-            value = gather(both, places, axis=axis)
+            value = _moved(convert_to_tensor(old, variable.dtype), fresh, chosen, axis)
             variable._initial_value = value
             variable.initializer = assign(variable, value, name="Assign").op
+
+
+def _places(new_words: list[bytes], old_words: list[bytes], buckets: int) -> Array:
+    """Where the old words are that are new words, too; -1 for others, and for each bucket."""
+    place = {word: index for index, word in enumerate(old_words)}
+    return np.array([place.get(word, -1) for word in new_words] + [-1] * buckets, np.int64)
+
+
+def _moved(old: Tensor, fresh: Tensor, chosen: Array, axis: int = 0) -> Tensor:
+    """The rows (columns) `chosen` of a table; where that is -1, those of `fresh` at the same place."""
+    places = np.where(chosen < 0, int(old.shape[axis]) + np.arange(len(chosen)), chosen)
+    return gather(concat([old, fresh], axis), places, axis=axis)
+
+
+def load_embedding_initializer(
+    ckpt_path: PathLike,
+    embedding_tensor_name: str,
+    new_vocab_size: int,
+    embedding_dim: int,
+    old_vocab_file: Any,
+    new_vocab_file: Any,
+    old_vocab_size: int = -1,
+    num_oov_buckets: int = 0,
+    initializer: Callable[..., Tensor] | None = None,
+    max_rows_in_memory: int = -1,
+) -> Callable[..., Tensor]:
+    """An initializer that takes rows of a table from a checkpoint, to the places that their words have now.
+
+    Args:
+        ckpt_path: The checkpoint.
+        embedding_tensor_name: Name of the table in it.
+        new_vocab_size: How many words of the new vocabulary count.
+        embedding_dim: Size of a row.
+        old_vocab_file: File of the words of the checkpoint: a path, or a constant tensor.
+        new_vocab_file: File of the new words, likewise.
+        old_vocab_size: How many of the old words count; -1 for all.
+        num_oov_buckets: Rows at the end for other words.
+        initializer: Initializer of rows that are not in the checkpoint; by default of random numbers whose standard
+            deviation is that of a row of length 1.
+        max_rows_in_memory: Accepted for TensorFlow 1's sake.
+
+    Returns:
+        A function ``(shape, dtype, partition_info)``, for a float32 variable of the shape ``[new_vocab_size +
+        num_oov_buckets, embedding_dim]``, or a part of its rows.
+    """
+    fresh = initializer or truncated_normal_initializer(stddev=embedding_dim**-0.5)
+    sizes = [new_vocab_size + num_oov_buckets, embedding_dim]
+
+    def initial(shape: Any, dtype: DTypeLike = float32, partition_info: PartitionInfo | None = None) -> Tensor:
+        begin = 0 if partition_info is None else partition_info.var_offset[0]
+        rows, columns = (int(size) for size in shape)
+        if as_dtype(dtype) != float32:
+            raise TypeError(f"Currently, only float32 is supported. Received dtype: {as_dtype(dtype).name}")
+        if columns != embedding_dim or begin + rows > sizes[0]:
+            raise ValueError(f"load_embedding_initializer: rows from {begin} on have shape {shape}, of {sizes} in all")
+        old = load_checkpoint(ckpt_path).get_tensor(embedding_tensor_name)
+        words = _words(_path(new_vocab_file), new_vocab_size), _words(_path(old_vocab_file), old_vocab_size)
+        chosen = _places(*words, num_oov_buckets)[begin : begin + rows]
+        return _moved(convert_to_tensor(old), convert_to_tensor(fresh([rows, columns], dtype=float32)), chosen)
+
+    return initial
+
+
+def _path(file: Any) -> str:
+    found = constant_value(file) if isinstance(file, Tensor) else file
+    if found is None:
+        raise ArgumentError(f"load_embedding_initializer: the path {file!r} must be a constant")
+    return as_path(found.item() if isinstance(found, np.ndarray) else found)
 
 
 def _words(path: str, size: int) -> list[bytes]:

@@ -13,13 +13,16 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import convert_to_tensor
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.variables.variable_scope import variable_scope
+from tfray.library.variables.initializers import Zeros
+from tfray.library.variables.moving_average import assign_moving_average
+from tfray.library.variables.variable_scope import get_local_variable, variable_scope
 from tfray.library.variables.variables import Variable
-from tfray.ops.arrays import array_ops
+from tfray.ops.arrays import array_ops, construction_ops
 from tfray.ops.arrays.construction_ops import one_hot
 from tfray.ops.checks import check_ops
 from tfray.ops.math import comparison_ops, math_ops
-from tfray.ops.random.random_ops import random_uniform
+from tfray.ops.math.sorting_ops import repeat
+from tfray.ops.random.random_ops import random_poisson, random_uniform
 from tfray.training.input.batching import batch, maybe_batch
 
 
@@ -176,3 +179,62 @@ def _accepted(parts: list[Tensor], probability: Tensor, batch_size: int, threads
 
 def _as_list(batched: Any) -> list[Tensor]:
     return [batched] if isinstance(batched, Tensor) else list(batched)
+
+
+def resample_at_rate(
+    inputs: Sequence[TensorLike],
+    rates: TensorLike,
+    scope: str | None = None,
+    seed: int | None = None,
+    back_prop: bool = False,
+) -> list[Tensor]:
+    """Examples of a batch, each as often as a random number says.
+
+    Args:
+        inputs: The parts of a batch, each of a shape ``[batch, ...]``.
+        rates: Shape ``[batch]``, a float dtype: how often each example is taken on average. The numbers are drawn from
+            Poisson distributions.
+        scope: Name scope of the operations.
+        seed: Seed of the random numbers.
+        back_prop: Accepted for TensorFlow 1's sake: there is no gradient with respect to `rates`.
+
+    Returns:
+        The parts of the examples that were taken, ``[any, ...]`` each, in the order of `inputs`.
+    """
+    with get_default_graph().name_scope(scope or "resample_at_rate"):
+        rates = convert_to_tensor(rates)
+        counts = array_ops.cast(random_poisson(rates, [], rates.dtype, seed=seed), dtypes.int32)
+        chosen = repeat(construction_ops.range_(array_ops.size(counts)), counts)
+        return [array_ops.gather(convert_to_tensor(part), chosen) for part in inputs]
+
+
+def weighted_resample(
+    inputs: Sequence[TensorLike],
+    weights: TensorLike,
+    overall_rate: TensorLike,
+    scope: str | None = None,
+    mean_decay: float = 0.999,
+    seed: int | None = None,
+) -> tuple[list[Tensor], Tensor]:
+    """Examples of batches, each on average as often as its weight among all weights says.
+
+    Args:
+        inputs: The parts of a batch, each of a shape ``[batch, ...]``.
+        weights: Shape ``[batch]``, a float dtype.
+        overall_rate: How often an example of mean weight is taken.
+        scope: Name scope of the operations.
+        mean_decay: What remains of the mean weight in a step: a moving average in the local variable
+            ``estimated_mean``.
+        seed: Seed of the random numbers.
+
+    Returns:
+        The parts of the examples that were taken, ``[any, ...]`` each, and their rates, ``[any]``.
+    """
+    with get_default_graph().name_scope(scope or "weighted_resample"):
+        weights = convert_to_tensor(weights)
+        with variable_scope(scope, "estimate_mean"):
+            mean = get_local_variable("estimated_mean", [], weights.dtype, Zeros())
+            mean = assign_moving_average(mean, math_ops.reduce_mean(weights), mean_decay)
+        rates = weights * overall_rate / mean
+        taken_rates, *taken = resample_at_rate([rates, *inputs], rates, seed=seed)
+        return taken, taken_rates

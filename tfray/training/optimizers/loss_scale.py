@@ -117,9 +117,7 @@ class DynamicLossScale(LossScale):
         return self._scale.value()
 
     def update(self, grads: Any) -> tuple[Operation, Any]:
-        found = [grad.values if isinstance(grad, IndexedSlices) else grad for grad in nest.flatten(grads)]
-        finite = [math_ops.reduce_all(math_ops.is_finite(grad)) for grad in found if grad is not None]
-        is_finite = math_ops.reduce_all(array_ops.stack(finite)) if finite else convert_to_tensor(True)
+        is_finite = are_finite(grads)
         return cond(is_finite, self._after_good_step, self._after_bad_step), is_finite
 
     def _after_good_step(self) -> Operation:
@@ -144,6 +142,13 @@ class DynamicLossScale(LossScale):
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value}" for name, value in self.get_config().items())
         return f"DynamicLossScale({settings})"
+
+
+def are_finite(grads: Any) -> Tensor:
+    """Whether all gradients in a structure are finite, a bool scalar. None stands for one that is not there."""
+    found = [grad.values if isinstance(grad, IndexedSlices) else grad for grad in nest.flatten(grads)]
+    finite = [math_ops.reduce_all(math_ops.is_finite(grad)) for grad in found if grad is not None]
+    return math_ops.reduce_all(array_ops.stack(finite)) if finite else convert_to_tensor(True)
 
 
 def _as_loss_scale(given: Any) -> LossScale:
