@@ -240,17 +240,22 @@ def array():
             lambda: tf.constant([1, 2], name="a"),
             lambda x: x,
             [1, 2],
-            "Name: a:0Type: Tensor (int32)Shape:[2]Values:[1 2]",
+            "[Name: a:0][Type: Tensor (int32)][Shape:][2][Values:][1 2]",
         ),
-        (lambda: tf.constant([True, False], name="a"), lambda x: x, [True, False], "Number of true elements:1Values:"),
-        (lambda: tf.Variable(1.5), lambda x: x, 1.5, "Type: Variable (float32)Shape:[]Values:1.5"),
+        (
+            lambda: tf.constant([True, False], name="a"),
+            lambda x: x,
+            [True, False],
+            "[Number of true elements:][1][Values:]",
+        ),
+        (lambda: tf.Variable(1.5), lambda x: x, 1.5, "[Type: Variable (float32)][Shape:][][Values:][1.5]"),
         (
             lambda: tf.SparseTensor([[0, 1]], [3], [2, 4]),
             tf.sparse_tensor_to_dense,
             [[0, 3, 0, 0], [0, 0, 0, 0]],
-            "Type: SparseTensor (int32)Shape:[2 4]Values:[3]",
+            "[Type: SparseTensor (int32)][Shape:][2 4][Values:][3]",
         ),
-        (array, lambda x: x.stack(), [0, 1], "Values:[0 1]"),
+        (array, lambda x: x.stack(), [0, 1], "[Values:][0 1]"),
     ],
 )
 def test_values_are_printed_with_what_they_are(build, value_of, expected, shown, capfd):
