@@ -11,46 +11,22 @@ one device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from tfray.framework import dtypes
-from tfray.framework.device_spec import DeviceSpec
-from tfray.framework.graph import Operation
+from tfray.framework.device_spec import gpu_beside
+from tfray.framework.graph import Graph, Operation
 from tfray.framework.region import ops_within
 from tfray.placement.partition import partition
 from tfray.placement.pipeline import CompiledStep, assembled
 from tfray.placement.placer import place
-from tfray.runtime.device import Device
-from tfray.runtime.plan import Partition, Plan
-from tfray.runtime.plan_group import PlanGroup
+from tfray.runtime.plan import Partition
 
 
-def beside(cpu: str, index: int) -> str:
-    """The name of a GPU beside a CPU."""
-    return DeviceSpec.from_string(cpu).replace(device_type="GPU", device_index=index).to_string()
-
-
-def group_of(part: Partition, device: Device, gpus: Sequence[Device]) -> PlanGroup:
-    """The plans of a partition on its device and the GPUs beside that.
-
-    Random streams of all of them are among the state of the device's session, where they are saved from.
-    """
-    compiled = over_own_devices(part, [beside(part.device, index) for index in range(len(gpus))])
-    devices = {part.device: device}
-    for index, gpu in enumerate(gpus):
-        devices[beside(part.device, index)] = replace(gpu, session_state=device.session_state)
-    # What one device sends to another it may read in place: no memory is used again before the step is over.
-    plans = [Plan(each, devices[each.device], sends_copy=False) for each in compiled.partitions]
-    return PlanGroup(part, plans, compiled.feeds, compiled.fetches)
-
-
-def over_own_devices(part: Partition, gpus: Sequence[str]) -> CompiledStep:
+def over_own_devices(part: Partition, gpus: int) -> CompiledStep:
     """The partitions of a device and of the GPUs beside it, that of the device first.
 
     Args:
         part: The partition of the device. Its operations are asked for other devices.
-        gpus: Full names of the GPUs.
+        gpus: How many GPUs there are; they are called as `gpu_beside` says.
 
     Raises:
         InvalidArgumentError: Operations that must share a device ask for several.
@@ -62,12 +38,13 @@ def over_own_devices(part: Partition, gpus: Sequence[str]) -> CompiledStep:
         for inner in ops_within(op):
             if inner is not op:
                 inner.graph.ask_for_devices({inner: ""})
-    placement = place(graph, [part.device, *gpus], allow_soft_placement=True)
+    devices = [part.device, *(gpu_beside(part.device, index) for index in range(gpus))]
+    placement = place(graph, devices, allow_soft_placement=True)
     feeds = [graph.get_operation_by_name(name) for name in part.feeds]
     fetches = [graph.tensor_named(name) for name in part.fetches]
     cut = partition(ops, placement, feeds, fetches, optimize=part.optimize, large_apart=True, prefix="_own/")
     if all(each.device != part.device for each in cut):
-        cut.append(Partition(part.device, type(graph)(), optimize=part.optimize))
+        cut.append(Partition(part.device, Graph(), optimize=part.optimize))
     cut.sort(key=lambda each: each.device != part.device)
     return assembled(cut, placement, feeds, fetches)
 

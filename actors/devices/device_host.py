@@ -281,8 +281,6 @@ class DeviceHost:
             with closing(registered.begin(step, fed, step.mailbox or mailbox)) as execution:
                 fetched = execution.run()
             registered.ran(execution)
-            for trace in traces.values():
-                trace.close()
         ran = time.perf_counter_ns()
         if request.replica is not None:
             self._has_computed(request.own, record)

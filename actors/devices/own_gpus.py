@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tfray.actors.links.carriers import LENT_BYTES
-from tfray.placement.own_devices import beside, group_of
+from tfray.framework.device_spec import gpu_beside
+from tfray.placement.own_devices import over_own_devices
 from tfray.placement.replicate import REPLICA_DEVICE
 from tfray.runtime.device import Device
 from tfray.runtime.plan import Partition, Plan
@@ -20,11 +21,12 @@ def own_gpus(device: Device, ordinals: Sequence[int]) -> list[Device]:
     """
     if device.type != "CPU":
         return []
-    return [Device.open(beside(device.name, index), ordinal) for index, ordinal in enumerate(ordinals)]
+    return [Device.open(gpu_beside(device.name, index), ordinal) for index, ordinal in enumerate(ordinals)]
 
 
 def plan_of(part: Partition, device: Device, gpus: Sequence[Device]) -> Plan | PlanGroup:
     """How a device runs a partition; `gpus` are those beside it, which take part in what replicas run."""
     if gpus and part.device == REPLICA_DEVICE:
-        return group_of(part, device, gpus)
+        cut = over_own_devices(part, len(gpus))
+        return PlanGroup.of(part, cut.partitions, cut.feeds, cut.fetches, device, gpus)
     return Plan(part, device, sends_copy=True, sent_in_place_bytes=LENT_BYTES)

@@ -9,7 +9,7 @@ import tfray as tf
 from tfray.actors.devices.own_gpus import own_gpus
 from tfray.actors.devices.registered_plan import RegisteredPlan
 from tfray.framework.region import ops_within
-from tfray.placement.own_devices import group_of, over_own_devices
+from tfray.placement.own_devices import over_own_devices
 from tfray.placement.pipeline import compile_step
 from tfray.runtime.device import Device
 from tfray.runtime.plan_group import PlanGroup
@@ -38,7 +38,8 @@ class Worker:
         asked = {op.name: op.device for op in tf.get_default_graph().get_operations() if op.device}
         part.requests = {op.name: asked[op.name] for op in part.graph.get_operations() if op.name in asked}
         given = {tensor.op.name: value for tensor, value in feeds.items()}
-        group = group_of(part, self.device, self.gpus)
+        cut = over_own_devices(part, len(self.gpus))
+        group = PlanGroup.of(part, cut.partitions, cut.feeds, cut.fetches, self.device, self.gpus)
         self.steps += 1
         mailbox = Mailbox()
         step = Step(self.steps, None, None, mailbox)
@@ -172,7 +173,7 @@ def test_an_edge_to_another_device_stays_with_the_cpu():
         last = tf.negative(y, name="last")
     here, there = "/job:a/task:0/device:CPU:0", "/job:b/task:0/device:CPU:0"
     parts = {part.device: part for part in compile_step([last], [], [x], [here, there]).partitions}
-    cut = over_own_devices(parts[here], ["/job:a/task:0/device:GPU:0"]).partitions
+    cut = over_own_devices(parts[here], 1).partitions
     assert [part.device for part in cut] == [here, "/job:a/task:0/device:GPU:0"]
     types = [[op.type for each in part.graph.get_operations() for op in ops_within(each)] for part in cut]
     assert "Exp" in types[1] and "Exp" not in types[0]

@@ -156,6 +156,11 @@ def device_type(device: str) -> str | None:
     return DeviceSpec.from_string(device).device_type
 
 
+def gpu_beside(cpu: str, index: int) -> str:
+    """The name of a GPU of the same task as a CPU device."""
+    return DeviceSpec.from_string(cpu).replace(device_type="GPU", device_index=index).to_string()
+
+
 def short_name(device: str) -> str:
     """A device by its task, as people read it: ``worker/0``, or ``worker/0/GPU:1`` for what is not its first CPU."""
     spec = DeviceSpec.from_string(device)

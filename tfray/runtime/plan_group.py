@@ -6,10 +6,13 @@ To the rest of the step it is one plan. Its parts run on one thread, as those of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tfray.errors import InvalidArgumentError
+from tfray.framework.device_spec import gpu_beside
 from tfray.framework.graph import Operation
+from tfray.runtime.device import Device
 from tfray.runtime.executor import PlanRun, WholeRun, advance_all
 from tfray.runtime.plan import Partition, Plan, Segment
 from tfray.runtime.releases import Releases
@@ -51,6 +54,27 @@ class PlanGroup:
         self.receives_in_regions = any(plan.receives_in_regions for plan in plans)
         self.releases = Releases()
         self._traced: PlanGroup | None = None
+
+    @classmethod
+    def of(
+        cls,
+        partition: Partition,
+        parts: Sequence[Partition],
+        feeds: Sequence[Sequence[int]],
+        fetches: Sequence[tuple[int, int]],
+        device: Device,
+        gpus: Sequence[Device],
+    ) -> PlanGroup:
+        """The plans of a partition that was cut into `parts`, on its device and the GPUs beside that.
+
+        Random streams of all of them are among the state of the device's session, where they are saved from.
+        """
+        devices = {partition.device: device}
+        for index, gpu in enumerate(gpus):
+            devices[gpu_beside(partition.device, index)] = replace(gpu, session_state=device.session_state)
+        # What one device sends to another it may read in place: no memory is used again before the step is over.
+        plans = [Plan(part, devices[part.device], sends_copy=False) for part in parts]
+        return cls(partition, plans, feeds, fetches)
 
     def fed(self, values: Sequence[Any]) -> list[list[Any]]:
         """For each plan its fed values, where it takes them."""

@@ -18,7 +18,7 @@ from tfray.errors import InternalError, OpError
 from tfray.formats.step_stats import RunMetadata
 from tfray.framework.graph import Operation, Tensor
 from tfray.placement.contributions import ReplicaOptions
-from tfray.placement.own_devices import group_of
+from tfray.placement.own_devices import over_own_devices
 from tfray.placement.replicate import REPLICA_DEVICE, compile_replica_step
 from tfray.runtime.executor import PlanRun, WholeRun, advance_all, wait_for_more
 from tfray.runtime.local_runner import LocalRunner
@@ -70,7 +70,9 @@ class LocalReplica:
             part.device: Plan(part, self._device, sends_copy=False) for part in partitions
         }
         if gpus:
-            self._plans[REPLICA_DEVICE] = group_of(compiled.replica, self._device, gpus)
+            cut = over_own_devices(compiled.replica, len(gpus))
+            parts = cut.partitions, cut.feeds, cut.fetches
+            self._plans[REPLICA_DEVICE] = PlanGroup.of(compiled.replica, *parts, self._device, gpus)
         self._feeds = compiled.feeds
         self._checked = compiled.checked
         self._skips = options.bad_gradients == "skip"
