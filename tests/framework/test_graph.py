@@ -55,6 +55,12 @@ def test_a_name_scope_takes_a_default_and_the_graph_of_its_values():
     assert tf.get_default_graph() is not other
 
 
+@pytest.mark.parametrize("open_scope", [tf.name_scope, tf.variable_scope])
+def test_a_scope_takes_a_name(open_scope):
+    with pytest.raises(TypeError, match=r"takes a name.*, not 3"), open_scope(3):
+        pass
+
+
 @pytest.mark.parametrize("name", ["a b", "ä", "a:0", "^a", "_a", "/a", "-a", "a\nb"])
 def test_names_with_other_characters_are_refused(name):
     with pytest.raises(ValueError, match="name"), tf.name_scope(name):

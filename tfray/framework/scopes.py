@@ -19,8 +19,11 @@ def name_scope(name: str | None, default_name: str | None = None, values: Iterab
         values: Tensors of the graph in which the scope is opened, when it is not the default graph.
 
     Raises:
+        TypeError: `name` is neither a string nor None.
         ValueError: There are `values`, and neither `name` nor `default_name`; or they are of several graphs.
     """
+    if not isinstance(name, str | None):
+        raise TypeError(f"name_scope takes a name, not {name!r}")
     if name is None and default_name is None and values is not None:
         raise ValueError("name_scope with values needs a name or a default_name")
     graph, current = _graph_of(values), get_default_graph()

@@ -537,6 +537,12 @@ def test_queues_of_input_tell_how_full_they_are():
         "shuffle_batch/fraction_over_8_of_12_full",
         "joined/fraction_of_32_full",
     ]
+    runners = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+    assert [runner.name for runner in runners][3:] == [
+        "batch/fifo_queue",
+        "shuffle_batch/random_shuffle_queue",
+        "joined/fifo_queue",
+    ]
 
 
 @pytest.mark.parametrize(("count", "fraction"), [(8, 0.0), (14, 0.5), (20, 1.0)])

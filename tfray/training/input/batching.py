@@ -66,8 +66,8 @@ def batch(
         [16, 8, 8, 3]
     """
     make = _in_order(capacity, dynamic_pad, shared_name)
-    batches = _Batches([tensors], True, enqueue_many, shapes, make, num_threads)
-    return batches.take(batch_size, allow_smaller_final_batch, name or "batch")
+    taken = batch_size, allow_smaller_final_batch, name or "batch"
+    return _batches(taken, [tensors], True, enqueue_many, shapes, make, num_threads)
 
 
 @checked
@@ -90,8 +90,8 @@ def maybe_batch(
     and the result, tensors of shape ``[batch_size, ...]``, are as of `batch`.
     """
     make = _in_order(capacity, dynamic_pad, shared_name)
-    batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
-    return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_batch")
+    taken = batch_size, allow_smaller_final_batch, name or "maybe_batch"
+    return _batches(taken, [tensors], keep_input, enqueue_many, shapes, make, num_threads)
 
 
 @checked
@@ -111,8 +111,9 @@ def batch_join(
     `tensors_list` is a list of what `batch` takes as `tensors`. The other arguments and the result, tensors of shape
     ``[batch_size, ...]``, are as of `batch`.
     """
-    batches = _Batches(tensors_list, True, enqueue_many, shapes, _in_order(capacity, dynamic_pad, shared_name))
-    return batches.take(batch_size, allow_smaller_final_batch, name or "batch_join")
+    make = _in_order(capacity, dynamic_pad, shared_name)
+    taken = batch_size, allow_smaller_final_batch, name or "batch_join"
+    return _batches(taken, tensors_list, True, enqueue_many, shapes, make)
 
 
 @checked
@@ -129,8 +130,9 @@ def maybe_batch_join(
     name: str | None = None,
 ) -> Any:
     """As `batch_join`, of those examples for which `keep_input`, a bool scalar or vector as of `maybe_batch`, holds."""
-    batches = _Batches(tensors_list, keep_input, enqueue_many, shapes, _in_order(capacity, dynamic_pad, shared_name))
-    return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_batch_join")
+    make = _in_order(capacity, dynamic_pad, shared_name)
+    taken = batch_size, allow_smaller_final_batch, name or "maybe_batch_join"
+    return _batches(taken, tensors_list, keep_input, enqueue_many, shapes, make)
 
 
 @checked
@@ -164,8 +166,8 @@ def shuffle_batch(
         [16, 8, 8, 3]
     """
     make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
-    batches = _Batches([tensors], True, enqueue_many, shapes, make, num_threads)
-    return batches.take(batch_size, allow_smaller_final_batch, name or "shuffle_batch")
+    taken = batch_size, allow_smaller_final_batch, name or "shuffle_batch"
+    return _batches(taken, [tensors], True, enqueue_many, shapes, make, num_threads)
 
 
 @checked
@@ -185,8 +187,8 @@ def maybe_shuffle_batch(
 ) -> Any:
     """As `shuffle_batch`, of those examples for which `keep_input` holds, a bool scalar or vector (`maybe_batch`)."""
     make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
-    batches = _Batches([tensors], keep_input, enqueue_many, shapes, make, num_threads)
-    return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch")
+    taken = batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch"
+    return _batches(taken, [tensors], keep_input, enqueue_many, shapes, make, num_threads)
 
 
 @checked
@@ -207,10 +209,9 @@ def shuffle_batch_join(
     `tensors_list` is a list of what `batch` takes as `tensors`. The other arguments and the result, tensors of shape
     ``[batch_size, ...]``, are as of `shuffle_batch`.
     """
-    batches = _Batches(
-        tensors_list, True, enqueue_many, shapes, _shuffled(capacity, min_after_dequeue, seed, shared_name)
-    )
-    return batches.take(batch_size, allow_smaller_final_batch, name or "shuffle_batch_join")
+    make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
+    taken = batch_size, allow_smaller_final_batch, name or "shuffle_batch_join"
+    return _batches(taken, tensors_list, True, enqueue_many, shapes, make)
 
 
 @checked
@@ -228,10 +229,9 @@ def maybe_shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """As `shuffle_batch_join`, of those examples for which `keep_input` holds, a bool scalar or vector."""
-    batches = _Batches(
-        tensors_list, keep_input, enqueue_many, shapes, _shuffled(capacity, min_after_dequeue, seed, shared_name)
-    )
-    return batches.take(batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch_join")
+    make = _shuffled(capacity, min_after_dequeue, seed, shared_name)
+    taken = batch_size, allow_smaller_final_batch, name or "maybe_shuffle_batch_join"
+    return _batches(taken, tensors_list, keep_input, enqueue_many, shapes, make)
 
 
 # -- how -----------------------------------------------------------------------------------------------
@@ -246,6 +246,22 @@ def _shuffled(capacity: int, min_after_dequeue: int, seed: int | None, shared_na
     return lambda types, shapes: RandomShuffleQueue(
         capacity, min_after_dequeue, types, shapes, seed=seed, shared_name=shared_name
     )
+
+
+def _batches(
+    taken: tuple[Any, bool, str],
+    examples: Sequence[Any],
+    keep_input: Any,
+    enqueue_many: bool,
+    shapes: Any,
+    make_queue: MakeQueue,
+    num_threads: int = 1,
+) -> Any:
+    """Batches of a queue of their own; `taken` is the batch size, whether the last may be smaller, and their name."""
+    batch_size, smaller, name = taken
+    with get_default_graph().name_scope(name) as scope:
+        batches = _Batches(examples, keep_input, enqueue_many, shapes, make_queue, num_threads)
+        return batches.take(batch_size, smaller, scope)
 
 
 class _Batches:
@@ -267,7 +283,7 @@ class _Batches:
         enqueue_many: bool,
         shapes: Any,
         make_queue: MakeQueue,
-        num_threads: int = 1,
+        num_threads: int,
     ) -> None:
         if not examples:
             raise ValueError("there must be at least one list of tensors")
@@ -291,12 +307,11 @@ class _Batches:
         add_queue_runner(QueueRunner(self._queue, ops * num_threads))
 
     def take(self, batch_size: Any, smaller: bool, name: str) -> Any:
-        """Tensors of a batch, in the structure of the examples."""
+        """Tensors of a batch, in the structure of the examples; `name` is that of the operation that takes it."""
         dequeue = self._queue.dequeue_up_to if smaller else self._queue.dequeue_many
-        with get_default_graph().name_scope(name) as scope:
-            attrs = self._queue.queue_ref.op.attrs
-            tell_fraction(self._queue, attrs["capacity"], attrs.get("min_after_dequeue", 0))
-            taken = dequeue(batch_size, name=scope)
+        attrs = self._queue.queue_ref.op.attrs
+        tell_fraction(self._queue, attrs["capacity"], attrs.get("min_after_dequeue", 0))
+        taken = dequeue(batch_size, name=name)
         values = [taken] if isinstance(taken, Tensor) else taken
         results = [
             value if sparse is None else restored_sparse(value, sparse, self._many)
