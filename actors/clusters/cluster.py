@@ -110,7 +110,8 @@ class Cluster(ActorDirectory):
     Args:
         jobs: Job name to number of tasks, or to a `JobSpec`.
         address: Where Ray is; see `tfray.actors.clusters.ray_runtime.connect`.
-        start_timeout_s: Seconds to wait for Ray to find room for every actor.
+        start_timeout_s: Seconds to wait for Ray to find room for every actor. An actor that has its room may take
+            another 4 minutes to start: so long it takes on a very busy machine.
         init_options: Further arguments of ``ray.init``, if this call connects to Ray.
         op_modules: Modules that every actor imports because they register operations of your own.
         name: What its actors are called in Ray's dashboard: ``tfray/<name>-<random>/worker/0``. The random part keeps
@@ -257,11 +258,12 @@ class Cluster(ActorDirectory):
         waiting = {actor.ready.remote(): name for name, actor in actors.items()}
         while waiting:
             elapsed = time.monotonic() - started
-            if elapsed > timeout_s:
+            if room.is_late(elapsed, timeout_s):
                 missing = list(waiting.values())
                 fewer = "ask for fewer tasks or fewer CPUs per task (tf.JobSpec(count, num_cpus=0.5))"
-                raise room.late(", ".join(missing), timeout_s, fewer, "start_timeout_s", missing[0])
-            done, _ = self._ray.wait(list(waiting), timeout=min(1.0, max(0.01, timeout_s - elapsed)))
+                raise room.late(", ".join(missing), elapsed, fewer, "start_timeout_s", missing[0])
+            left = timeout_s - elapsed
+            done, _ = self._ray.wait(list(waiting), timeout=min(1.0, left) if left > 0 else 1.0)
             if not done:
                 self._nodes.look()
             for ref in done:
@@ -280,7 +282,7 @@ class Cluster(ActorDirectory):
                 gone = self._nodes.gone()
                 notice(
                     f"waiting for {what} {len(waiting)} of {len(actors)} actors ({room}); giving up after "
-                    f"{timeout_s:.0f} s{'; ' if gone else ''}{gone}"
+                    f"{room.limit_s(timeout_s):.0f} s{'; ' if gone else ''}{gone}"
                 )
         return died
 

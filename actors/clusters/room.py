@@ -18,6 +18,10 @@ SLACK: Final = 1e-3
 """Differences of resources below this are rounding: Ray counts resources in ten-thousandths."""
 
 
+STARTING_S: Final = 240.0
+"""Seconds for which an actor that has its room may still be starting: on a busy machine a new process, which first of
+all imports Ray and tfray, takes a minute and more."""
+
 _GROUP: Final = "_group_"
 """What Ray puts between a resource and the placement group that holds it, in the names of resources."""
 
@@ -81,12 +85,20 @@ class Room:
             for kind, amount in dict(self._asked).items()
         )
 
+    def limit_s(self, timeout_s: float) -> float:
+        """How long actors may take: `timeout_s` to get their room, and `STARTING_S` more to start in it."""
+        return timeout_s if self.is_missing() else timeout_s + STARTING_S
+
+    def is_late(self, elapsed_s: float, timeout_s: float) -> bool:
+        """Whether actors have taken longer than that."""
+        return elapsed_s > timeout_s and elapsed_s > self.limit_s(timeout_s)
+
     def late(self, what: str, timeout_s: float, fewer: str, option: str, device: str | None = None) -> OpError:
         """Why actors have not started in time.
 
         Args:
             what: The actors, in words.
-            timeout_s: How long they had, in seconds.
+            timeout_s: How long they have waited, in seconds.
             fewer: How to ask for less.
             option: What to raise if they need longer.
             device: The device of one of them.

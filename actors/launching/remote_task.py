@@ -114,11 +114,14 @@ class RemoteTask:
             NotFoundError: The script is not there.
             UnavailableError: The actor died, or did not start in time though there is room, or a node is gone.
         """
+        timeout_s = deadline - self._since
         try:
-            error = ray.get(self._start, timeout=max(0.1, deadline - time.monotonic()))
-        except ray.exceptions.GetTimeoutError:
-            fewer = "ask for fewer tasks or fewer CPUs per worker"
-            raise self._room.late("a task", time.monotonic() - self._since, fewer, "--start-timeout") from None
+            while not ray.wait([self._start], timeout=1.0)[0]:
+                elapsed_s = time.monotonic() - self._since
+                if self._room.is_late(elapsed_s, timeout_s):
+                    fewer = "ask for fewer tasks or fewer CPUs per worker"
+                    raise self._room.late("a task", elapsed_s, fewer, "--start-timeout")
+            error = ray.get(self._start)
         except ray.exceptions.RayError as failure:
             raise UnavailableError(f"a task could not be started: {failure}") from failure
         if error is not None:

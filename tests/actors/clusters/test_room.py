@@ -14,6 +14,7 @@ import tfray as tf
 from tests.support.processes import PATIENCE_S, wait_for
 from tests.support.waiting import raised_at_the_limit
 from tfray.actors.clusters import cluster as cluster_module
+from tfray.actors.clusters import room as room_module
 from tfray.actors.clusters.room import KnownNodes, Room
 from tfray.actors.launching.remote_task import RemoteTask
 from tfray.errors import ResourceExhaustedError, UnavailableError
@@ -80,6 +81,13 @@ def test_actors_that_die_while_they_start_are_started_again(ray_local, tmp_path,
     assert len(list(started.iterdir())) == {1: 2, 99: cluster_module.REPLACING_ATTEMPTS, 0: 1}[deaths]
 
 
+def test_actors_have_longer_to_start_than_to_get_their_room(ray_local):
+    there, missing = (Room(KnownNodes(), [{"num_cpus": cpus}]) for cpus in (0, 99))
+    assert [there.limit_s(60), missing.limit_s(60)] == [300, 60]
+    assert [there.is_late(elapsed_s, 60) for elapsed_s in (59, 61, 301)] == [False, False, True]
+    assert [missing.is_late(elapsed_s, 60) for elapsed_s in (59, 61, 301)] == [False, True, True]
+
+
 @pytest.mark.slow
 def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_path, monkeypatch, capfd):
     (tmp_path / "slow_to_import.py").write_text(SLOW_MODULE.format(path=str(tmp_path / "go")))
@@ -94,15 +102,19 @@ def test_actors_that_only_start_slowly_are_not_said_to_lack_room(ray_local, tmp_
         wait_for(lambda: ray_local.available_resources()["CPU"] >= free)
         tf.Cluster(jobs, op_modules=["slow_to_import"], start_timeout_s=limit_s)
 
+    monkeypatch.setattr(room_module, "STARTING_S", 0.0)
     # Ray itself may be slow to give them their room.
     error = raised_at_the_limit(start, [3, 30, PATIENCE_S], lambda error: isinstance(error, UnavailableError))
     assert isinstance(error, UnavailableError) and error.device == WORKER
     assert re.search(r"did not start within \d+ s, though there is room", error.message)
     message = capfd.readouterr().err
     assert re.search(r"waiting for the start of 2 of 2 actors \(1 CPU asked, 8 there\); giving up after \d+ s", message)
-    (tmp_path / "go").touch()
-    with tf.Cluster(jobs, op_modules=["slow_to_import"]):
-        pass
+    monkeypatch.undo()  # with their room, they have time to start, however soon there had to be room
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(tf.Cluster, jobs, op_modules=["slow_to_import"], start_timeout_s=60.0)
+        wait_for(lambda: "giving up after 300 s" in capfd.readouterr().err)
+        (tmp_path / "go").touch()
+        starting.result(PATIENCE_S).close()
 
 
 @pytest.mark.fault(
