@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -26,16 +28,36 @@ NO_MODE = {name: value for name, value in os.environ.items() if not name.startsw
 def patiently(start, clean_up=lambda: None):
     """What `start` returns, which starts something of Ray. It is tried again if Ray could not do it in its time.
 
-    Ray gives a node half a minute to start, however busy the machine is.
+    Ray gives a node half a minute to start, however busy the machine is. So the processes of all runs of tests on it
+    start theirs one after the other.
     """
-    ends = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            return start()
-        except Exception as error:  # of no kind of its own
-            clean_up()
-            if "timed out" not in str(error).lower() or time.monotonic() > ends:
-                raise
+    with one_of_the_machine("start-of-ray"):
+        ends = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return start()
+            except Exception as error:  # of no kind of its own
+                clean_up()
+                if "timed out" not in str(error).lower() or time.monotonic() > ends:
+                    raise
+
+
+@contextlib.contextmanager
+def one_of_the_machine(what):
+    """Wait until no other process of this user on this machine does `what`; but no longer than others may take."""
+    with Path(tempfile.gettempdir(), f"tfray-tests-{os.getuid()}-{what}").open("w") as file:
+        with contextlib.suppress(AssertionError):
+            wait_for(lambda: is_locked(file), PATIENCE_S / 2)
+        yield
+
+
+def is_locked(file):
+    """Whether this process has the lock of a file now. It ends with the file, and so with the process."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def start_local_ray(ray):
