@@ -19,6 +19,8 @@ from tfray.session import Session
 os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 # Every process of Ray would compile tfray anew, which takes longer than all else that it does to start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Ray's processes have the priority of the tests: as Ray has it, they would wait while anything else computes.
+os.environ.setdefault("RAY_worker_niceness", "0")
 # A shell that runs the tests in the background lets them ignore Ctrl-C, and so the programs whose Ctrl-C is tested.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # Trainers write event files where a test says so, and nowhere else.

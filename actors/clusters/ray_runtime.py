@@ -16,11 +16,15 @@ from tfray.actors.links.interrupts import InterruptedAfterwards
 from tfray.actors.links.notices import notice
 from tfray.errors import InvalidArgumentError, NotFoundError, UnauthenticatedError, UnavailableError
 
-_SYSTEM_CONFIG: Final = {"free_objects_batch_size": 1}
-"""Ray settings: the memory of an object that nobody refers to any more is freed at once.
+SYSTEM_CONFIG: Final = {"free_objects_batch_size": 1, "worker_niceness": 0}
+"""Ray's settings for a cluster on which tfray trains.
 
-By default Ray collects a hundred objects, or waits a second. Until then every step would fill other pages of the store.
-Pages that are touched for the first time cost more than the copy itself, and all of them take a multiple of the memory.
+The memory of an object that nobody refers to any more is freed at once. By default Ray collects a hundred objects, or
+waits a second. Until then every step would fill other pages of the store. Pages that are touched for the first time
+cost more than the copy itself, and all of them take a multiple of the memory.
+
+Actors have the priority of any other process. By default Ray gives them niceness 15: beside a busy process of another
+program an actor then has a thirtieth of a processor, and not half of it.
 """
 
 _NO_CLIENT: Final = (
@@ -91,7 +95,9 @@ def connect(address: str | None, init_options: dict[str, Any] | None = None, loc
     options: dict[str, Any] = {"address": address, "log_to_driver": True, "logging_level": "warning"}
     if address == "local":
         options |= {"include_dashboard": False, "num_cpus": max(local_cpus, os.cpu_count() or 1)}
-        options["_system_config"] = dict(_SYSTEM_CONFIG)
+        options["_system_config"] = {
+            name: value for name, value in SYSTEM_CONFIG.items() if f"RAY_{name}" not in os.environ
+        }
     try:
         # Ctrl-C waits until Ray is connected: a half-connected one leaves processes behind, and crashes at exit.
         with InterruptedAfterwards(), _ended_quietly():

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import tfray as tf
 from benchmarks.side import serve
+from tfray.actors.clusters.ray_runtime import SYSTEM_CONFIG
 
 _STORE_BYTES: Final = 4 << 30
 """Size of the object store of each node. The system gives its memory only when it is used."""
@@ -40,7 +41,8 @@ def _nodes(jobs: Mapping[str, int], worker_nodes: int) -> Iterator[dict[str, tf.
     from ray.cluster_utils import Cluster
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    ray_nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": _STORE_BYTES})
+    head = {"num_cpus": 0, "object_store_memory": _STORE_BYTES, "_system_config": dict(SYSTEM_CONFIG)}
+    ray_nodes = Cluster(initialize_head=True, head_node_args=head)
     try:
         ray.init(address=ray_nodes.address, logging_level="error")
         specs = {}
