@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -248,8 +249,12 @@ REQUESTS = [
     promise="No traceback, and nothing is started.",
 )
 @pytest.mark.parametrize(("arguments", "message"), REQUESTS)
-def test_a_request_that_cannot_be_met_is_one_line(arguments, message):
+def test_a_request_that_cannot_be_met_is_one_line(arguments, message, monkeypatch):
+    started = []
+    if importlib.util.find_spec("ray") is not None:
+        monkeypatch.setattr("ray.init", lambda **options: started.append(options))
     expect(run(*arguments), 2, message)
+    assert not started
 
 
 def expect(result, exit_code, message):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from tfray.actors.clusters import ray_runtime
-from tfray.actors.launching.launch import Launch, Program, Task, TaskFailedError, on_nodes, script_on_nodes
+from tfray.actors.launching.launch import Launch, Program, Start, Task, TaskFailedError, on_nodes, script_on_nodes
 from tfray.actors.launching.task_process import TaskProcess
 from tfray.cli.command import BadRequest, Finite, GivenPath, OneLineErrors, reported_errors
 from tfray.ops.kernels.cpu_threads import thread_count
@@ -94,9 +95,11 @@ def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
                 "those of the program after --",
                 err=True,
             )
+        is_here = not ray_runtime.joins_cluster(options["address"])
+        program = _program(script, arguments[1:] if arguments[:1] == ("--",) else arguments, is_here, options)
         owned = ray_runtime.connect(options["address"], ray_runtime.shipped(options["working_dir"]))
         try:
-            _launch(script, arguments[1:] if arguments[:1] == ("--",) else arguments, owned, options)
+            _launch(program, script, owned, options)
         except TaskFailedError as error:
             raise click.ClickException(error.message) from error
         finally:
@@ -104,26 +107,35 @@ def launch(script: Path, arguments: Sequence[str], **options: Any) -> None:
                 ray_runtime.import_ray().shutdown()
 
 
-def _launch(script: Path, arguments: Sequence[str], is_here: bool, options: Mapping[str, Any]) -> None:
+def _program(script: Path, arguments: Sequence[str], is_here: bool, options: Mapping[str, Any]) -> Program:
+    """The program on a Ray that need not run yet."""
     cpus = options["cpus_per_task"]
     if cpus is None:
         cpus = max(1, thread_count() // max(1, options["workers"] + options["chief"])) if is_here else 1.0
-    program = Program(
-        script=str(script) if is_here else script_on_nodes(script, options["working_dir"]),
+    return Program(
+        script=str(script),
         arguments=arguments,
         parameter_servers=options["parameter_servers"],
         workers=options["workers"],
-        ray_address=ray_runtime.ray_address(),
+        ray_address="",
         pass_flags=options["flags"] if options["flags"] is not None else not (options["chief"] or options["evaluator"]),
         threads=max(1, int(cpus)),
         chief=options["chief"],
         evaluator=options["evaluator"],
     )
+
+
+def _launch(program: Program, script: Path, is_here: bool, options: Mapping[str, Any]) -> None:
+    program = replace(program, ray_address=ray_runtime.ray_address())
+    start: Start = TaskProcess
+    if not is_here:
+        cpus = 1.0 if options["cpus_per_task"] is None else options["cpus_per_task"]
+        program, start = replace(program, script=script_on_nodes(script, options["working_dir"])), on_nodes(cpus)
     Launch(
         program,
         _prefixed(program.tasks),
         lambda text: click.echo(f"tfray: {text}", err=True),
-        TaskProcess if is_here else on_nodes(cpus),
+        start,
         **{name: options[name] for name in ("max_restarts", "grace_s", "start_timeout_s")},
     ).run()
 
