@@ -382,7 +382,7 @@ class Estimator:
         with graph.as_default():
             self._create_and_assert_global_step(get_default_graph())
             result = call_input_fn(input_fn, ModeKeys.PREDICT, self._params_of(input_fn, ModeKeys.PREDICT), self.config)
-            features, input_hooks = only_features(result)
+            features, input_hooks = only_features(result, bool(all_hooks))
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self.config)
             self._warm_start_without(path)
             predictions = _chosen(spec.predictions, predict_keys)
