@@ -21,11 +21,11 @@ from tfray.training.optimizers.weight_decay import (
     extend_with_decoupled_weight_decay,
 )
 from tfray.training.optimizers.wrapper_optimizers import (
-    DropStaleGradientOptimizer,
     MultitaskOptimizerWrapper,
     VariableClippingOptimizer,
     clip_gradients_by_global_norm,
 )
+from tfray.training.sessions.stale_gradients import DropStaleGradientOptimizer
 
 # fmt: off
 __all__ = [
