@@ -241,7 +241,8 @@ class Estimator:
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
             if self._warm_start is not None:
                 warm_start(self._warm_start)
-            return train_locally(spec, self._config, global_step, [*input_hooks, *hooks], listeners)
+            step = global_step or get_global_step(graph)
+            return train_locally(spec, self._config, step, [*input_hooks, *hooks], listeners)
 
     def _replicated(self, input_fn: InputFn, on_checkpoint: Callable[[str], None] | None) -> ReplicatedTraining:
         """Training by replicas on Ray."""
