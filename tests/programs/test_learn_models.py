@@ -8,6 +8,7 @@ import pytest
 import tfray as tf
 from tests.support.sessions import run_initialized, variable_names
 from tfray.contrib import learn
+from tfray.programs import learn_models
 
 POINTS = np.array([[1, 0], [9, 9], [10, 9], [0, 1], [9, 10]], np.float32)
 FIRST = np.array([[1, 1], [5, 6]], np.float32)
@@ -114,3 +115,123 @@ def test_what_is_no_data_frame_stays_as_it_is():
 def test_functions_for_serving_by_their_paths():
     assert learn.utils.input_fn_utils.InputFnOps is learn.InputFnOps
     assert learn.utils.saved_model_export_utils.make_export_strategy is learn.make_export_strategy
+
+
+# -- sequences -------------------------------------------------------------------------------------------
+
+SEQUENCES = (np.arange(12).reshape(2, 3, 2) / 6.0 - 1).astype(np.float32)
+CONTEXT = np.array([[0.5], [-1.0]], np.float32)
+Problem, Prediction = learn.ProblemType, learn_models.PredictionType
+SEQUENCE_MODELS = {
+    "numbers": (
+        (Problem.LINEAR_REGRESSION, Prediction.SINGLE_VALUE, [1.0, 2.0], {}, {"num_units": 2}),
+        {"loss": 1.21869},
+        {"scores": [0.7938, 0.4525], "rnn_cell_state_0": [[-0.4142, -0.5192], [-0.5739, 0.2989]]},
+        0.43446,
+    ),
+    "a number each step": (
+        (
+            Problem.LINEAR_REGRESSION,
+            Prediction.MULTIPLE_VALUE,
+            [[1.0, 2.0, 0], [0.0, 1.0, 1]],
+            {"sequence_length": [2, 3]},
+            {"num_units": [2], "cell_type": "gru"},
+        ),
+        {"loss": 0.45698},
+        {"scores": [[0.7972, 0.7971, 0.7866], [0.7838, 0.735, 0.6651]]},
+        0.40234,
+    ),
+    "two classes": (
+        (
+            Problem.CLASSIFICATION,
+            Prediction.SINGLE_VALUE,
+            [0, 1],
+            {"sequence_length": [2, 3], "c": CONTEXT},
+            {"num_classes": 2, "num_units": 2, "predict_probabilities": True, "cell_type": "lstm"},
+        ),
+        {"loss": 0.75196, "accuracy": 0.5},
+        {
+            "classes": [1, 1],
+            "probabilities": [[0.3311, 0.6689], [0.3287, 0.6713]],
+            "rnn_cell_state_1": [[-0.2291, 0.0682], [0.0901, 0.3745]],
+        },
+        0.74399,
+    ),
+    "three classes each step": (
+        (
+            Problem.CLASSIFICATION,
+            Prediction.MULTIPLE_VALUE,
+            [[0, 1, 2], [2, 1, 0]],
+            {"sequence_length": [2, 3]},
+            {"num_classes": 3, "num_units": [2, 3]},
+        ),
+        {"loss": 1.08951, "accuracy": 0.4},
+        {"classes": [[0, 0, 0]] * 2, "rnn_cell_state_1": [[0.3965, 0.783, 0.6159], [-0.4623, 0.2264, 0.6347]]},
+        1.06739,
+    ),
+}
+
+
+def with_known_weights(folder):
+    """Give the variables of a checkpoint values that can be had again."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        rate = "OptimizeLoss/learning_rate"
+        shapes = {name: shape for name, shape in sorted(tf.train.list_variables(folder)) if name != rate}
+        tf.Variable(0.1, name=rate)
+        for index, (name, shape) in enumerate(shapes.items()):
+            values = (np.cos(np.arange(np.prod(shape)) + index) * 0.8).reshape(shape).astype(np.float32)
+            tf.Variable(np.int64(1) if name == "global_step" else values, name=name)
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, f"{folder}/model.ckpt", global_step=1)
+
+
+@pytest.mark.parametrize("case", SEQUENCE_MODELS)
+def test_sequences(case, tmp_path):
+    (problem, kind, labels, more, settings), expected, predictions, trained = SEQUENCE_MODELS[case]
+
+    def features():
+        return {"x": tf.constant(SEQUENCES), **{name: tf.constant(value) for name, value in more.items()}}
+
+    def make():
+        columns = [tf.contrib.layers.real_valued_column(name, len(name) * 2 - (name == "c")) for name in ("x", "c")]
+        context = columns[1:] if "c" in more else None
+        return learn.DynamicRnnEstimator(problem, kind, columns[:1], context, model_dir=str(tmp_path), **settings)
+
+    def data():
+        return features(), tf.constant(labels)
+
+    make().fit(input_fn=data, steps=1)
+    with_known_weights(str(tmp_path))
+    model = make()
+    found = model.evaluate(input_fn=data, steps=1)
+    assert found == pytest.approx({"global_step": 1, **expected}, abs=1e-4)
+    each = list(model.predict(input_fn=features))
+    for name, values in predictions.items():
+        assert np.array([one[name] for one in each]) == pytest.approx(np.array(values), abs=1e-3)
+    model.fit(input_fn=data, steps=2)
+    assert model.evaluate(input_fn=data, steps=1)["loss"] == pytest.approx(trained, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"problem_type": 3}, "problem_type must be"),
+        ({"prediction_type": 3}, "prediction_type must be"),
+        ({"problem_type": 1}, "num_classes must be specified"),
+        ({"predict_probabilities": True}, "predict_probabilities can only"),
+    ],
+)
+def test_sequence_models_that_there_are_not(arguments, words):
+    given = {"problem_type": 2, "prediction_type": 1, "sequence_feature_columns": [], **arguments}
+    with pytest.raises(ValueError, match=words):
+        learn.DynamicRnnEstimator(**given)
+
+
+def test_cells_by_name():
+    cell = learn_models.construct_rnn_cell([2, 3], "lstm", [0.5, 0.5, 1.0])
+    assert cell.state_size == ((2, 2), (3, 3))
+    assert isinstance(learn_models.construct_rnn_cell(2, tf.nn.rnn_cell.GRUCell), tf.nn.rnn_cell.GRUCell)
+    with pytest.raises(ValueError, match="The supported cell types are"):
+        learn_models.construct_rnn_cell(2, "mine")
+    with pytest.raises(ValueError, match="one greater than the number of cells"):
+        learn_models.construct_rnn_cell(2, "gru", [0.5])

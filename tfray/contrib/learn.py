@@ -17,7 +17,6 @@ from tfray.library.variables.variables import global_variables_initializer, loca
 from tfray.programs import learn_datasets as datasets
 from tfray.programs import learn_experiment as learn_runner
 from tfray.programs import learn_experiment as monitors
-from tfray.programs.learn_clustering import KMeansClustering
 from tfray.programs.learn_estimators import (
     DNNClassifier,
     DNNLinearCombinedClassifier,
@@ -36,6 +35,7 @@ from tfray.programs.learn_estimators import (
     infer_real_valued_columns_from_input_fn,
 )
 from tfray.programs.learn_experiment import Experiment, ExportStrategy, make_export_strategy
+from tfray.programs.learn_models import DynamicRnnEstimator, KMeansClustering, ProblemType
 from tfray.session import Session
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.input.record_batches import read_batch_examples, read_batch_features, read_batch_record_features
@@ -44,10 +44,10 @@ from tfray.training.threads.queue_runner import start_queue_runners
 
 # fmt: off
 __all__ = [
-    "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor", "Estimator",
-    "Experiment", "ExportStrategy", "InputFnOps", "KMeansClustering", "LinearClassifier", "LinearRegressor",
-    "MetricSpec", "ModeKeys", "ModelFnOps", "PredictionKey", "RunConfig", "SKCompat", "TaskType",
-    "build_parsing_serving_input_fn", "datasets", "extract_pandas_data", "extract_pandas_labels",
+    "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor", "DynamicRnnEstimator",
+    "Estimator", "Experiment", "ExportStrategy", "InputFnOps", "KMeansClustering", "LinearClassifier",
+    "LinearRegressor", "MetricSpec", "ModeKeys", "ModelFnOps", "PredictionKey", "ProblemType", "RunConfig", "SKCompat",
+    "TaskType", "build_parsing_serving_input_fn", "datasets", "extract_pandas_data", "extract_pandas_labels",
     "extract_pandas_matrix", "infer_real_valued_columns_from_input", "infer_real_valued_columns_from_input_fn", "io",
     "learn_runner", "make_export_strategy", "models", "monitors", "preprocessing", "read_batch_examples",
     "read_batch_features", "read_batch_record_features", "run_n", "utils",

@@ -67,7 +67,8 @@ class SavedModelEstimator(Estimator):
         if get_global_step(graph) is not None:
             raise RuntimeError("Graph must not contain a global step tensor before the SavedModel is loaded")
         signature = self._signature(mode)
-        found = saved_model.add_graph(self.saved_model_dir, [TAGS[mode]], _inputs(signature, features, labels))
+        found = saved_model.find_graph(self.saved_model_dir, [TAGS[mode]])
+        saved_model.add_graph(found, self.saved_model_dir, input_map=_inputs(signature, features, labels))
         main_op = saved_model.main_op_of(found)
         outputs = {key: graph.get_tensor_by_name(info.name) for key, info in signature.outputs.items()}
         steps = list(graph.get_collection(TRAIN_OPS))

@@ -508,7 +508,7 @@ def load(
     model = read_saved_model(folder)
     found = _with_tags(with_marks(model).meta_graphs, tags, folder)
     with damage_reported(f"the graph in {folder}"), sess.graph.as_default():
-        prefix = _add(found, folder, import_scope, input_map, allow, clear_devices)
+        prefix = add_graph(found, folder, import_scope, input_map, allow, clear_devices)
         _set_variables(sess, found, prefix, f"{folder}/{VALUES}")
         main_op = main_op_of(found)
         if main_op:
@@ -524,24 +524,14 @@ def find_graph(export_dir: PathLike, tags: Collection[str]) -> MetaGraphDef:
 
 
 def add_graph(
-    export_dir: PathLike, tags: Collection[str], input_map: Mapping[str, Any], *, allow: Collection[str] = ()
-) -> MetaGraphDef:
-    """Add a graph of a saved model to the current one, without values for its variables; see `load`."""
-    folder, found = folder_of(export_dir), find_graph(export_dir, tags)
-    with damage_reported(f"the graph in {folder}"):
-        _add(found, folder, None, input_map, allow)
-    return found
-
-
-def _add(
     found: MetaGraphDef,
     folder: str,
-    import_scope: str | None,
-    input_map: Mapping[str, Any] | None,
-    allow: Collection[str],
+    import_scope: str | None = None,
+    input_map: Mapping[str, Any] | None = None,
+    allow: Collection[str] = (),
     clear_devices: bool = False,
 ) -> str:
-    """Add a graph to the current one; return what the names of its operations begin with."""
+    """Add a graph to the current one, without values; return what the names of its operations begin with."""
     prefix = new_scope(import_scope)
     if found.HasField("object_graph_def"):
         found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
