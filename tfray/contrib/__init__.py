@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         memory_stats,
         mixed_precision,
         quantization,
+        receptive_field,
         resampler,
         saved_model,
         stateless,
@@ -67,8 +68,8 @@ __all__ = [
     "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
     "feature_column", "framework", "gan", "graph_editor", "grid_rnn", "hooks", "image", "integrate", "layers", "learn",
     "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "model_pruning", "nn", "opt",
-    "quantization", "quantize", "resampler", "rnn", "saved_model", "seq2seq", "session_bundle", "slim", "sparsemax",
-    "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
+    "quantization", "quantize", "receptive_field", "resampler", "rnn", "saved_model", "seq2seq", "session_bundle",
+    "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 
@@ -83,6 +84,7 @@ _SMALL: Final = (
     "memory_stats",
     "mixed_precision",
     "quantization",
+    "receptive_field",
     "resampler",
     "saved_model",
     "stateless",
