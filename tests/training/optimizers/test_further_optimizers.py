@@ -132,3 +132,39 @@ def test_late_gradients_need_a_global_step():
         optimizer.apply_gradients([(tf.constant(1.0), variable)])
     with pytest.raises(ValueError, match="call compute_gradients"):
         optimizer.apply_gradients([(tf.constant(1.0), variable)], tf.train.create_global_step())
+
+
+@pytest.mark.parametrize(
+    ("parts", "slots"),
+    [
+        (None, {"a/w/Adagrad": [4, 1]}),
+        (1, {"w/0/Adagrad": [4, 1]}),
+        (2, {"w/Adagrad": [4, 1]}),
+    ],
+)
+def test_slots_within_a_scope(parts, slots, tmp_path):
+    """The names of TensorFlow 1.15 in a checkpoint; of several parts it has one for each, which lacks the others."""
+    w = tf.get_variable("w", [4, 1], partitioner=parts and tf.fixed_size_partitioner(parts))
+    with tf.variable_scope("a"):
+        update = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.convert_to_tensor(w) ** 2))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(update)
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+    assert dict(tf.train.list_variables(path)) == {"w": [4, 1], **slots}
+
+
+def test_slots_of_canned_estimators_and_of_optimize_loss(tmp_path):
+    """The names of TensorFlow 1.15, with which training goes on from its checkpoints."""
+    column = tf.feature_column.numeric_column("a")
+    estimator = tf.estimator.DNNClassifier([2], [column], str(tmp_path))
+    estimator.train(lambda: ({"a": tf.constant([[1.0], [2.0]])}, tf.constant([0, 1])), steps=1)
+    layers = [f"dnn/{layer}/{kind}" for layer in ("hiddenlayer_0", "logits") for kind in ("bias", "kernel")]
+    assert set(estimator.get_variable_names()) == {"global_step", *layers, *(f"{each}/t_0/Adagrad" for each in layers)}
+    w = tf.get_variable("w", [2])
+    tf.train.create_global_step()
+    tf.contrib.layers.optimize_loss(tf.reduce_sum(w**2), None, 0.1, "Adam")
+    names = [variable.op.name for variable in tf.global_variables()]
+    assert names[2:] == [
+        f"OptimizeLoss/{name}" for name in ("learning_rate", "beta1_power", "beta2_power", "w/Adam", "w/Adam_1")
+    ]
