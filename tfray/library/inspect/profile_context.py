@@ -122,7 +122,14 @@ class ProfileContext:
             Session.run = self._run  # type: ignore[method-assign]
             _current.remove(self)
 
-    def _run_step(self, session: Session, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
+    def _run_step(
+        self,
+        session: Session,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None,
+        options: RunOptions | None,
+        run_metadata: RunMetadata | None,
+    ) -> Any:
         step = self._step
         self._step += 1
         traces, dumps = self._should_trace(step, fetches), self._dumps_next or step in self._dumped
@@ -140,8 +147,8 @@ class ProfileContext:
         if dumps:
             files.make_folders(self._folder)
             path = f"{self._folder.rstrip('/')}/profile_{step}"
-            options = ProfileOptionBuilder(ProfileOptionBuilder.time_and_memory()).with_file_output(path).build()
-            self.profiler.profile_name_scope(options)
+            shown = ProfileOptionBuilder(ProfileOptionBuilder.time_and_memory()).with_file_output(path).build()
+            self.profiler.profile_name_scope(shown)
         for cmd, chosen, steps in self._automatic:
             if step in steps:
                 self._found.setdefault(cmd, {})[step] = _VIEWS[cmd](self.profiler, chosen)
@@ -162,7 +169,13 @@ class ProfileContext:
         files.write_bytes(f"{self._folder.rstrip('/')}/{name}", text.encode())
 
 
-def _run(session: Session, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
+def _run(
+    session: Session,
+    fetches: Any,
+    feed_dict: Mapping[Any, Any] | None = None,
+    options: RunOptions | None = None,
+    run_metadata: RunMetadata | None = None,
+) -> Any:
     """`Session.run` within a context; of steps at the same time one is counted."""
     context = _current[-1]
     if not context._lock.acquire(blocking=False):

@@ -11,6 +11,7 @@ from tfray.exchange.graph_import import import_graph_def
 from tfray.framework.constant_value import constant_value
 from tfray.framework.graph import Graph, Operation, Tensor
 from tfray.framework.traversal import predecessors, reachable_backward, topological_order
+from tfray.framework.type_aliases import TensorLike
 from tfray.library.platform import logging
 
 __all__ = ["ReceptiveField", "compute_receptive_field_from_graph_def"]
@@ -40,10 +41,10 @@ class ReceptiveField:
         padding: Likewise; elements are None where it depends on the size of the picture.
     """
 
-    def __init__(self, size: Any, stride: Any, padding: Any) -> None:
+    def __init__(self, size: Sequence[int], stride: Sequence[int], padding: Sequence[int | None]) -> None:
         self.size, self.stride, self.padding = np.asarray(size), np.asarray(stride), np.asarray(padding)
 
-    def compute_input_center_coordinates(self, y: Any, axis: Sequence[int] | None = None) -> Any:
+    def compute_input_center_coordinates(self, y: TensorLike, axis: Sequence[int] | None = None) -> Any:
         """The centres of what outputs see.
 
         Args:
@@ -59,13 +60,13 @@ class ReceptiveField:
         axes, places = self._checked(y, axis)
         return -self.padding[axes] + places * self.stride[axes] + (self.size[axes] - 1) / 2
 
-    def compute_feature_coordinates(self, x: Any, axis: Sequence[int] | None = None) -> Any:
+    def compute_feature_coordinates(self, x: TensorLike, axis: Sequence[int] | None = None) -> Any:
         """The places of outputs that see parts with these centres; see `compute_input_center_coordinates`."""
         axes, places = self._checked(x, axis)
         return (places + self.padding[axes] + (1 - self.size[axes]) / 2) / self.stride[axes]
 
-    def _checked(self, places: Any, axis: Sequence[int] | None) -> tuple[list[int], Any]:
-        axes, places = list(range(self.size.size) if axis is None else axis), np.asarray(places)
+    def _checked(self, given: TensorLike, axis: Sequence[int] | None) -> tuple[list[int], Any]:
+        axes, places = list(range(self.size.size) if axis is None else axis), np.asarray(given)
         if places.shape[-1] != len(axes):
             raise ValueError(
                 f"Dimensionality of the coordinates ({places.shape[-1]}) does not match dimensionality of `axis` "

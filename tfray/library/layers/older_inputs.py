@@ -14,6 +14,7 @@ from tfray.library.layers.feature_column import input_parts, make_parse_example_
 from tfray.library.layers.feature_column_base import (
     CategoricalColumn,
     ColumnVariables,
+    FeatureColumn,
     FeatureTensors,
     check_batch_sizes,
     normalized_columns,
@@ -53,16 +54,16 @@ class _OlderVariables(ColumnVariables):
         return super().get({"embedding_weights": "weights"}.get(name, name), shape, initializer, trainable)
 
 
-def _key(column: Any) -> str:
+def _key(column: FeatureColumn) -> str:
     parents = ", ".join(f"'{each}'" if isinstance(each, str) else _key(each) for each in column.parents)
     return f"{_CLASSES.get(type(column), type(column).__name__)}({parents}"
 
 
-def _ordered(feature_columns: Any) -> list[Any]:
+def _ordered(feature_columns: Iterable[FeatureColumn]) -> list[Any]:
     return sorted(normalized_columns(feature_columns), key=_key)
 
 
-def transform_features(features: Columns, feature_columns: Iterable[Any]) -> dict[Any, Any]:
+def transform_features(features: Columns, feature_columns: Iterable[FeatureColumn]) -> dict[Any, Any]:
     """What columns make of features, before embedding.
 
     Args:
@@ -79,7 +80,10 @@ def transform_features(features: Columns, feature_columns: Iterable[Any]) -> dic
 
 
 def parse_feature_columns_from_examples(
-    serialized: TensorLike, feature_columns: Any, name: str | None = None, example_names: TensorLike | None = None
+    serialized: TensorLike,
+    feature_columns: Iterable[FeatureColumn],
+    name: str | None = None,
+    example_names: TensorLike | None = None,
 ) -> dict[Any, Any]:
     """Parse the features of columns, and transform them.
 
@@ -99,11 +103,11 @@ def parse_feature_columns_from_examples(
 
 def input_from_feature_columns(
     columns_to_tensors: Columns,
-    feature_columns: Any,
+    feature_columns: Iterable[FeatureColumn],
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
     scope: ScopeLike | None = None,
-    cols_to_outs: dict[Any, Any] | None = None,
+    cols_to_outs: dict[FeatureColumn, Tensor] | None = None,
 ) -> Tensor:
     """The numbers of all columns: the input of a network.
 
@@ -129,7 +133,7 @@ def input_from_feature_columns(
 
 def sequence_input_from_feature_columns(
     columns_to_tensors: Columns,
-    feature_columns: Any,
+    feature_columns: Iterable[FeatureColumn],
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
     scope: ScopeLike | None = None,
@@ -178,7 +182,7 @@ def _with_parents(columns: Iterable[Any]) -> list[Any]:
     return list(found)
 
 
-def _each_step(feature: Any) -> Any:
+def _each_step(feature: Tensor | SparseTensor) -> Tensor | SparseTensor:
     """A batch of the steps of sequences."""
     if not isinstance(feature, SparseTensor):
         sizes = array_ops.shape(feature)
@@ -195,7 +199,7 @@ def _each_step(feature: Any) -> Any:
 
 def weighted_sum_from_feature_columns(
     columns_to_tensors: Columns,
-    feature_columns: Any,
+    feature_columns: Iterable[FeatureColumn],
     num_outputs: int,
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,
@@ -239,7 +243,7 @@ def weighted_sum_from_feature_columns(
 
 def joint_weighted_sum_from_feature_columns(
     columns_to_tensors: Columns,
-    feature_columns: Any,
+    feature_columns: Iterable[FeatureColumn],
     num_outputs: int,
     weight_collections: Sequence[str] | None = None,
     trainable: bool = True,

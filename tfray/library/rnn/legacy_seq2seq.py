@@ -388,7 +388,7 @@ def embedding_tied_rnn_seq2seq(
         num_decoder_symbols: How many of the ids, from the first, the decoder gives; all when None.
         output_projection: Weights ``[size, num_symbols]`` and biases ``[num_symbols]`` that make logits of outputs;
             when None the outputs are logits.
-        feed_previous: As for `embedding_rnn_seq2seq`.
+        feed_previous: A bool, or bool scalar tensor: feed the most likely id of every output back.
         dtype: Dtype of the first state.
         scope: Variable scope, or its name; ``embedding_tied_rnn_seq2seq`` when None.
 
@@ -439,7 +439,7 @@ def one2many_rnn_seq2seq(
         num_encoder_symbols: Number of the encoder's ids.
         num_decoder_symbols_dict: Number of ids of each decoder, and size of its outputs.
         embedding_size: Size of the embedded inputs.
-        feed_previous: As for `embedding_rnn_seq2seq`.
+        feed_previous: A bool, or bool scalar tensor: feed the most likely id of every output back.
         dtype: Dtype of the first state.
         scope: Variable scope, or its name; ``one2many_rnn_seq2seq`` when None.
 
