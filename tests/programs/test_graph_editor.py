@@ -92,7 +92,12 @@ def test_parts_of_a_graph(line):
     assert view and not ge.sgv() and ge.sgv(view) is view and view.op(1) is product.op
     graph = tf.get_default_graph()
     assert ge.sgv_scope("inner", graph).ops == [total.op] == ge.select_ops("inner/.*", graph=graph)
-    assert ge.select_ts("[ab]:", graph=graph) == [a, b] and ge.sgv(product).ops == [product.op]
+    assert ge.select_ts("[ab]:", graph=graph) == [a, b]
+    through = ge.sgv([a, product])
+    assert through.ops == [] and through.inputs == through.outputs == through.passthroughs == [a, product]
+    both = ge.sgv(product.op, a)
+    assert (both.inputs, both.outputs) == ([total, c, a], [product, a]) and both.is_passthrough(a)
+    assert (both.connected_inputs, both.connected_outputs) == ([total, c], [product])
     assert ge.select_ops([total.op, product.op], positive_filter=lambda op: op.type == "Mul") == [product.op]
     with pytest.raises(ValueError, match="needs a graph"):
         ge.select_ops("inner/.*")
@@ -161,3 +166,178 @@ def test_values_computed_again_for_gradients():
         session.run(w.initializer)
         both = session.run([d_w + d_first, tf.gradients(loss, w)[0]], {x: [[0.1, 0.2], [0.3, 0.4]]})
     assert both[0] == pytest.approx(both[1])
+
+
+# What follows has the values and names of TensorFlow 1.15.
+
+
+def takes():
+    """By the name of each operation, what it takes."""
+    ops = tf.get_default_graph().get_operations()
+    return {op.name: [tensor.op.name for tensor in op.inputs] for op in ops if op.inputs}
+
+
+@pytest.fixture
+def two():
+    """``total = a + b``, ``product = total * c`` and ``negative``, and beside them ``u``, which is `x` itself."""
+    a, b, c, x, y = (tf.placeholder(tf.float32, [], name) for name in "abcxy")
+    with tf.name_scope("inner"):
+        total = tf.add(a, b, "total")
+    product = tf.multiply(total, c, "product")
+    tf.negative(product, "negative")
+    tf.identity(x, "u")
+    tf.square(tf.negative(y, "w"), "z")
+    return {op.name.rpartition("/")[2]: op for op in tf.get_default_graph().get_operations()}
+
+
+BEFORE = {
+    "inner/total": ["a", "b"],
+    "product": ["inner/total", "c"],
+    "negative": ["product"],
+    "u": ["x"],
+    "w": ["y"],
+    "z": ["w"],
+}
+
+
+@pytest.mark.parametrize(
+    ("edit", "after"),
+    [
+        (
+            lambda op: ge.swap_inputs(op["total"], [op["x"].outputs[0], op["y"].outputs[0]]),
+            {"inner/total": ["x", "y"], "u": ["a"], "w": ["b"]},
+        ),
+        (lambda op: ge.reroute_inputs(op["u"], op["negative"]), {"negative": ["x"]}),
+        (
+            lambda op: ge.swap_outputs(ge.sgv(op["total"]), ge.sgv(op["w"])),
+            {"product": ["w", "c"], "z": ["inner/total"]},
+        ),
+        (lambda op: ge.reroute_outputs(ge.sgv(op["u"]), ge.sgv(op["total"])), {"product": ["u", "c"]}),
+        (lambda op: ge.connect(ge.sgv(op["total"]), ge.sgv(op["z"])), {"z": ["inner/total"]}),
+        (
+            lambda op: ge.connect(ge.sgv(op["u"]), ge.sgv(op["product"]).remap_inputs([1])),
+            {"product": ["inner/total", "u"]},
+        ),
+        (
+            lambda op: ge.connect(op["total"], op["z"], disconnect_first=True),
+            {"product": ["inner/geph__total_0", "c"], "z": ["inner/total"]},
+        ),
+        (lambda op: ge.swap_ios(op["negative"], op["w"]), {"negative": ["y"], "w": ["product"], "z": ["negative"]}),
+        (lambda op: ge.reroute_ios(op["negative"], op["w"]), {"z": ["negative"], "w": ["product"]}),
+        (lambda op: ge.bypass(ge.sgv(op["w"])), {"w": ["geph__y_0"], "z": ["y"]}),
+    ],
+    ids=[
+        "swap inputs",
+        "inputs",
+        "swap outputs",
+        "outputs",
+        "connect",
+        "one input",
+        "disconnect",
+        "swap",
+        "both",
+        "bypass",
+    ],
+)
+def test_parts_with_other_inputs_and_outputs(two, edit, after):
+    assert takes() == BEFORE
+    views = edit(two)
+    assert takes() == {**BEFORE, **after}
+    assert isinstance(views[0], ge.SubGraphView)
+
+
+def test_views_follow_their_inputs(two):
+    a, b, x, y = (two[name].outputs[0] for name in "abxy")
+    part, others = ge.swap_inputs(two["total"], [x, y])
+    assert (part.inputs, part.passthroughs, part.outputs) == ([x, y], [x, y], [two["total"].outputs[0]])
+    assert (others.inputs, others.outputs, others.passthroughs) == ([a, b], [a, b], [])
+
+
+def test_parts_set_apart(two):
+    view, before = ge.detach_inputs(ge.sgv(two["w"]))
+    assert takes()["w"] == ["geph__y_0"] and view.inputs == before
+    view, behind = ge.detach_outputs(ge.sgv(two["total"]))
+    assert takes()["product"] == ["inner/geph__total_0", "c"] and [each.op.name for each in behind] == [
+        "inner/geph__total_0"
+    ]
+    _, before, behind = ge.detach(ge.sgv(two["negative"]), control_inputs=True)
+    assert [each.op.name for each in before] == ["geph__product_0"] and behind == []
+    with tf.Session() as session:
+        assert session.run("negative:0", {before[0]: 2.0}) == -2
+
+
+def test_views(two):
+    view = ge.sgv([two["total"], two["product"]])
+    a, b, c = (two[name].outputs[0] for name in "abc")
+    assert view.remap_inputs([2, a]).inputs == [c, a] and view.inputs == [a, b, c]
+    assert view.remap([1], [0]).outputs == view.outputs and view.remap_outputs([]).outputs == []
+    assert (view.input_index(c), view.output_index(view.outputs[0])) == (2, 0)
+    assert view.find_op_by_name("product") is two["product"] and "** Inputs:\n  a:0" in str(view)
+    with pytest.raises(ValueError, match="no operation 'x'"):
+        view.find_op_by_name("x")
+    with pytest.raises(ValueError, match="once each"):
+        view.remap_inputs([0, 0])
+
+
+def test_operations_within_a_boundary(two):
+    graph = tf.get_default_graph()
+    around = ["a", "b", "c", "inner/total", "negative", "product"]
+    assert names(ge.get_within_boundary_ops(graph, [two["product"]])) == around
+    bounds = [two["c"], two["total"]]
+    assert names(ge.get_within_boundary_ops(graph, two["product"], bounds)) == around[2:]
+    assert names(ge.get_within_boundary_ops(graph, two["product"], bounds, inclusive=False)) == around[4:]
+    assert names(ge.get_ops_ios(two["total"])) == ["a", "b", "product"]
+    with pytest.raises(ValueError, match="Boundary is intersecting with the seeds"):
+        ge.get_within_boundary_ops(graph, two["c"], bounds)
+
+
+def test_copies_in_other_graphs():
+    a = tf.placeholder(tf.float32, [], "a")
+    with tf.name_scope("in"):
+        total = tf.add(a, 1.0, "t")
+    last = tf.negative(total, "q")
+    tf.add_to_collection("mine", last)
+    tf.add_to_collection(tf.GraphKeys.LOSSES, total)
+    whole, part = tf.Graph(), tf.Graph()
+    view, made = ge.copy(tf.get_default_graph(), whole)
+    assert names(view.ops) == ["a", "in/t", "in/t/y", "q"] and whole.get_collection("mine") == [made.transformed(last)]
+    view, made = ge.copy(ge.sgv(last.op), part, dst_scope="d")
+    assert names(part.get_operations()) == ["d/geph__t_0", "d/q"] and [each.name for each in view.inputs] == [
+        "d/geph__t_0:0"
+    ]
+    assert part.get_collection("d/mine") == view.outputs == [made.transformed(last)]
+    assert whole.get_collection(tf.GraphKeys.LOSSES) == [whole.get_tensor_by_name("in/t:0")]
+    with tf.Session(graph=whole) as session:
+        assert session.run("q:0", {"a:0": 2.0}) == -3
+    with tf.Session(graph=part) as session:
+        assert session.run(view.outputs, {view.inputs[0]: 4.0}) == [-4]
+    other, _ = ge.copy_with_input_replacements(ge.sgv(last.op), {}, part)
+    assert [each.name for each in other.inputs] == ["geph__t_0:0"]
+    beside, _ = ge.copy(last.op, dst_scope="d")
+    assert [each.name for each in beside.inputs] == ["d/geph__t_0:0"]
+
+
+def test_names_of_placeholders(two):
+    total = two["total"].outputs[0]
+    found = [ge.placeholder_name(*given) for given in ((total,), (total, "x"), (total, ""), (), (None, "q"))]
+    assert found == ["inner/geph__total_0", "x/geph__total_0", "geph__total_0", "geph", "q/geph"]
+    given = ge.make_placeholder_from_dtype_and_shape(tf.int32, [2], scope="input")
+    assert (given.name, given.shape.as_list()) == ("input/geph:0", [2])
+    like = ge.make_placeholder_from_tensor(total)
+    assert (like.name, like.dtype) == ("inner/geph__total_0:0", tf.float32)
+    assert ge.placeholder_name(like) == "inner/geph__total_0"
+    with pytest.raises(TypeError, match=r"expected a tf\.Tensor"):
+        ge.placeholder_name("a")
+
+
+def test_a_variable_read_in_the_place_of_a_constant():
+    """As programs do that train a frozen graph again."""
+    constant = tf.constant([1.0, 2.0], name="w")
+    result = constant * 2.0
+    variable = tf.get_variable("variable", initializer=[5.0, 6.0], use_resource=False)
+    read = tf.get_default_graph().get_operation_by_name("variable/read")
+    ge.swap_outputs(ge.sgv(constant.op), ge.sgv(read))
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        assert session.run(result).tolist() == [10, 12]
+        assert session.run(tf.gradients(result, variable)[0]).tolist() == [2, 2]

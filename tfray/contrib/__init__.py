@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         feature_column,
         framework,
         gan,
+        graph_editor,
         image,
         layers,
         learn,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         memory_stats,
         mixed_precision,
         quantization,
+        receptive_field,
         resampler,
         saved_model,
         stateless,
@@ -64,10 +66,10 @@ if TYPE_CHECKING:
 # fmt: off
 __all__ = [
     "checkpoint", "crf", "cudnn_rnn", "data", "deprecated", "distributions", "estimator", "factorization",
-    "feature_column", "framework", "gan", "grid_rnn", "hooks", "image", "integrate", "layers", "learn",
+    "feature_column", "framework", "gan", "graph_editor", "grid_rnn", "hooks", "image", "integrate", "layers", "learn",
     "legacy_seq2seq", "lookup", "losses", "memory_stats", "metrics", "mixed_precision", "model_pruning", "nn", "opt",
-    "quantization", "quantize", "resampler", "rnn", "saved_model", "seq2seq", "session_bundle", "slim", "sparsemax",
-    "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
+    "quantization", "quantize", "receptive_field", "resampler", "rnn", "saved_model", "seq2seq", "session_bundle",
+    "slim", "sparsemax", "staging", "stateless", "tensor_forest", "tensorboard", "tfprof", "tpu", "training", "util",
 ]
 # fmt: on
 
@@ -82,6 +84,7 @@ _SMALL: Final = (
     "memory_stats",
     "mixed_precision",
     "quantization",
+    "receptive_field",
     "resampler",
     "saved_model",
     "stateless",
@@ -91,7 +94,6 @@ _SMALL: Final = (
 ELSEWHERE: Final = {
     **{name: f"tfray.contrib.aliases.{name}" for name in _SMALL},
     "copy_graph": "tfray.programs.copy_graph",
-    "graph_editor": "tfray.programs.graph_editor",
     "kernel_methods": "tfray.programs.kernel_methods",
     "predictor": "tfray.programs.predictor",
     "summary": "tfray.training.sessions.step_summaries",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tfray.estimator.canned_models.rnn import RNNClassifier, RNNEstimator
+from tfray.estimator.canned_models.saved_model_estimator import SavedModelEstimator
 from tfray.estimator.classification_heads import BinaryClassHead, MultiClassHead, MultiLabelHead
 from tfray.estimator.dnn import DNNEstimator
 from tfray.estimator.dnn_linear_combined import DNNLinearCombinedEstimator
@@ -38,7 +39,7 @@ from tfray.training.sessions.hooks_stopping import (
 # fmt: off
 __all__ = [
     "DNNEstimator", "DNNLinearCombinedEstimator", "InMemoryEvaluatorHook", "LinearEstimator", "RNNClassifier",
-    "RNNEstimator", "TowerOptimizer", "add_metrics", "binary_classification_head",
+    "RNNEstimator", "SavedModelEstimator", "TowerOptimizer", "add_metrics", "binary_classification_head",
     "build_raw_supervised_input_receiver_fn", "call_logit_fn", "clip_gradients_by_norm", "dnn_logit_fn_builder",
     "export_all_saved_models", "export_saved_model_for_mode", "forward_features", "linear_logit_fn_builder",
     "logistic_regression_head", "make_early_stopping_hook", "make_stop_at_checkpoint_step_hook", "multi_class_head",

@@ -10,7 +10,6 @@ from tfray.library.inspect.tensor_summaries import (
     summarize_variables,
     summarize_weights,
 )
-from tfray.library.layers.feature_column import input_layer as input_from_feature_columns
 from tfray.library.layers.older_columns import (
     bucketized_column,
     create_feature_spec_for_parsing,
@@ -24,6 +23,14 @@ from tfray.library.layers.older_columns import (
     sparse_column_with_keys,
     sparse_column_with_vocabulary_file,
     weighted_sparse_column,
+)
+from tfray.library.layers.older_inputs import (
+    input_from_feature_columns,
+    joint_weighted_sum_from_feature_columns,
+    parse_feature_columns_from_examples,
+    sequence_input_from_feature_columns,
+    transform_features,
+    weighted_sum_from_feature_columns,
 )
 from tfray.library.layers.slim_functions import (
     avg_pool2d,
@@ -101,14 +108,16 @@ __all__ = [
     "convolution2d_in_plane", "convolution2d_transpose", "convolution3d", "convolution3d_transpose",
     "create_feature_spec_for_parsing", "crossed_column", "dense_to_sparse", "dropout", "elu", "embed_sequence",
     "embedding_column", "embedding_lookup_unique", "flatten", "fully_connected", "gdn", "group_norm",
-    "input_from_feature_columns", "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer",
-    "layer_norm", "legacy_fully_connected", "legacy_linear", "legacy_relu", "linear", "max_pool2d", "max_pool3d",
-    "maxout", "one_hot_column", "one_hot_encoding", "optimize_loss", "real_valued_column", "recompute_grad", "relu",
-    "relu6", "repeat", "safe_embedding_lookup_sparse", "separable_conv2d", "separable_convolution2d",
-    "shared_embedding_columns", "softmax", "sparse_column_with_hash_bucket", "sparse_column_with_integerized_feature",
-    "sparse_column_with_keys", "sparse_column_with_vocabulary_file", "spatial_softmax", "stack", "sum_regularizer",
-    "summarize_activation", "summarize_activations", "summarize_biases", "summarize_collection", "summarize_tensor",
-    "summarize_tensors", "summarize_variables", "summarize_weights", "unit_norm", "variance_scaling_initializer",
-    "weighted_sparse_column", "xavier_initializer", "xavier_initializer_conv2d",
+    "input_from_feature_columns", "instance_norm", "joint_weighted_sum_from_feature_columns", "l1_l2_regularizer",
+    "l1_regularizer", "l2_regularizer", "layer_norm", "legacy_fully_connected", "legacy_linear", "legacy_relu",
+    "linear", "max_pool2d", "max_pool3d", "maxout", "one_hot_column", "one_hot_encoding", "optimize_loss",
+    "parse_feature_columns_from_examples", "real_valued_column", "recompute_grad", "relu", "relu6", "repeat",
+    "safe_embedding_lookup_sparse", "separable_conv2d", "separable_convolution2d",
+    "sequence_input_from_feature_columns", "shared_embedding_columns", "softmax", "sparse_column_with_hash_bucket",
+    "sparse_column_with_integerized_feature", "sparse_column_with_keys", "sparse_column_with_vocabulary_file",
+    "spatial_softmax", "stack", "sum_regularizer", "summarize_activation", "summarize_activations", "summarize_biases",
+    "summarize_collection", "summarize_tensor", "summarize_tensors", "summarize_variables", "summarize_weights",
+    "transform_features", "unit_norm", "variance_scaling_initializer", "weighted_sparse_column",
+    "weighted_sum_from_feature_columns", "xavier_initializer", "xavier_initializer_conv2d",
 ]
 # fmt: on

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tfray.absent_names import absent
+from tfray.contrib.aliases import learn_io as io
+from tfray.contrib.aliases import learn_models as models
+from tfray.contrib.aliases import learn_utils as utils
+from tfray.contrib.aliases.learn_io import extract_pandas_data, extract_pandas_labels, extract_pandas_matrix
 from tfray.estimator.run_config import TaskType
 from tfray.library.input import vocabulary as preprocessing
 from tfray.library.input.lookup import tables_initializer
@@ -31,6 +35,7 @@ from tfray.programs.learn_estimators import (
     infer_real_valued_columns_from_input_fn,
 )
 from tfray.programs.learn_experiment import Experiment, ExportStrategy, make_export_strategy
+from tfray.programs.learn_models import DynamicRnnEstimator, KMeansClustering, ProblemType
 from tfray.session import Session
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.input.record_batches import read_batch_examples, read_batch_features, read_batch_record_features
@@ -39,12 +44,13 @@ from tfray.training.threads.queue_runner import start_queue_runners
 
 # fmt: off
 __all__ = [
-    "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor", "Estimator",
-    "Experiment", "ExportStrategy", "InputFnOps", "LinearClassifier", "LinearRegressor", "MetricSpec", "ModeKeys",
-    "ModelFnOps", "PredictionKey", "RunConfig", "SKCompat", "TaskType", "build_parsing_serving_input_fn", "datasets",
-    "infer_real_valued_columns_from_input", "infer_real_valued_columns_from_input_fn", "learn_runner",
-    "make_export_strategy", "monitors", "preprocessing", "read_batch_examples", "read_batch_features",
-    "read_batch_record_features", "run_n",
+    "DNNClassifier", "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor", "DynamicRnnEstimator",
+    "Estimator", "Experiment", "ExportStrategy", "InputFnOps", "KMeansClustering", "LinearClassifier",
+    "LinearRegressor", "MetricSpec", "ModeKeys", "ModelFnOps", "PredictionKey", "ProblemType", "RunConfig", "SKCompat",
+    "TaskType", "build_parsing_serving_input_fn", "datasets", "extract_pandas_data", "extract_pandas_labels",
+    "extract_pandas_matrix", "infer_real_valued_columns_from_input", "infer_real_valued_columns_from_input_fn", "io",
+    "learn_runner", "make_export_strategy", "models", "monitors", "preprocessing", "read_batch_examples",
+    "read_batch_features", "read_batch_record_features", "run_n", "utils",
 ]
 # fmt: on
 

@@ -7,7 +7,9 @@ from tfray.library.rnn.legacy_seq2seq import (
     embedding_attention_seq2seq,
     embedding_rnn_decoder,
     embedding_rnn_seq2seq,
+    embedding_tied_rnn_seq2seq,
     model_with_buckets,
+    one2many_rnn_seq2seq,
     rnn_decoder,
     sequence_loss,
     sequence_loss_by_example,
@@ -17,7 +19,7 @@ from tfray.library.rnn.legacy_seq2seq import (
 # fmt: off
 __all__ = [
     "attention_decoder", "basic_rnn_seq2seq", "embedding_attention_decoder", "embedding_attention_seq2seq",
-    "embedding_rnn_decoder", "embedding_rnn_seq2seq", "model_with_buckets", "rnn_decoder", "sequence_loss",
-    "sequence_loss_by_example", "tied_rnn_seq2seq",
+    "embedding_rnn_decoder", "embedding_rnn_seq2seq", "embedding_tied_rnn_seq2seq", "model_with_buckets",
+    "one2many_rnn_seq2seq", "rnn_decoder", "sequence_loss", "sequence_loss_by_example", "tied_rnn_seq2seq",
 ]
 # fmt: on

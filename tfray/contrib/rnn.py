@@ -1,5 +1,6 @@
 """``tf.contrib.rnn``: recurrent cells and loops. Most are also in `tf.nn` and `tf.nn.rnn_cell`."""
 
+from tfray.library.rnn.frequency_cells import BidirectionalGridLSTMCell, GridLSTMCell, TimeFreqLSTMCell
 from tfray.library.rnn.lstm_variants import GLSTMCell, IntersectionRNNCell, NASCell, PhasedLSTMCell
 from tfray.library.rnn.rnn import common_batch_size as best_effort_input_batch_size
 from tfray.library.rnn.rnn import (
@@ -50,14 +51,14 @@ from tfray.library.rnn.unusual_cells import (
 
 # fmt: off
 __all__ = [
-    "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "CompiledWrapper", "Conv1DLSTMCell", "Conv2DLSTMCell",
-    "Conv3DLSTMCell", "ConvLSTMCell", "CoupledInputForgetGateLSTMCell", "DeviceWrapper", "DropoutWrapper",
-    "EmbeddingWrapper", "FusedRNNCellAdaptor", "GLSTMCell", "GRUBlockCell", "GRUBlockCellV2", "GRUCell",
-    "HighwayWrapper", "IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "InputProjectionWrapper", "IntersectionRNNCell",
-    "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell", "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell",
-    "MultiRNNCell", "NASCell", "OutputProjectionWrapper", "PhasedLSTMCell", "RNNCell", "ResidualWrapper", "SRUCell",
-    "TimeReversedFusedRNN", "UGRNNCell", "best_effort_input_batch_size", "stack_bidirectional_dynamic_rnn",
-    "stack_bidirectional_rnn", "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn",
-    "transpose_batch_time",
+    "AttentionCellWrapper", "BasicLSTMCell", "BasicRNNCell", "BidirectionalGridLSTMCell", "CompiledWrapper",
+    "Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell", "CoupledInputForgetGateLSTMCell",
+    "DeviceWrapper", "DropoutWrapper", "EmbeddingWrapper", "FusedRNNCellAdaptor", "GLSTMCell", "GRUBlockCell",
+    "GRUBlockCellV2", "GRUCell", "GridLSTMCell", "HighwayWrapper", "IndRNNCell", "IndyGRUCell", "IndyLSTMCell",
+    "InputProjectionWrapper", "IntersectionRNNCell", "LSTMBlockCell", "LSTMBlockFusedCell", "LSTMCell",
+    "LSTMStateTuple", "LayerNormBasicLSTMCell", "LayerRNNCell", "MultiRNNCell", "NASCell", "OutputProjectionWrapper",
+    "PhasedLSTMCell", "RNNCell", "ResidualWrapper", "SRUCell", "TimeFreqLSTMCell", "TimeReversedFusedRNN", "UGRNNCell",
+    "best_effort_input_batch_size", "stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn",
+    "static_bidirectional_rnn", "static_rnn", "static_state_saving_rnn", "transpose_batch_time",
 ]
 # fmt: on

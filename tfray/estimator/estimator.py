@@ -241,7 +241,8 @@ class Estimator:
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, self.config)
             if self._warm_start is not None:
                 warm_start(self._warm_start)
-            return train_locally(spec, self._config, global_step, [*input_hooks, *hooks], listeners)
+            step = global_step or get_global_step(graph)
+            return train_locally(spec, self._config, step, [*input_hooks, *hooks], listeners)
 
     def _replicated(self, input_fn: InputFn, on_checkpoint: Callable[[str], None] | None) -> ReplicatedTraining:
         """Training by replicas on Ray."""
@@ -382,7 +383,7 @@ class Estimator:
         with graph.as_default():
             self._create_and_assert_global_step(get_default_graph())
             result = call_input_fn(input_fn, ModeKeys.PREDICT, self._params_of(input_fn, ModeKeys.PREDICT), self.config)
-            features, input_hooks = only_features(result)
+            features, input_hooks = only_features(result, bool(all_hooks))
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, self.config)
             self._warm_start_without(path)
             predictions = _chosen(spec.predictions, predict_keys)

@@ -63,10 +63,13 @@ def features_and_labels(result: Any) -> tuple[Any, Any, list[SessionRunHook]]:
     return result, None, hooks
 
 
-def only_features(result: Any) -> tuple[Any, list[SessionRunHook]]:
-    """The features and the hooks of what an input function for prediction has returned; labels are left out."""
+def only_features(result: Any, has_hooks: bool = False) -> tuple[Any, list[SessionRunHook]]:
+    """The features and the hooks of what an input function for prediction has returned; labels are left out.
+
+    Without hooks of the caller, which might end it, there is a warning of an input that does not end.
+    """
     is_dataset = isinstance(result, Dataset)
-    if not is_dataset and not _can_end():
+    if not is_dataset and not has_hooks and not can_end():
         logging.warning("the input neither is a tf.data.Dataset nor has a queue runner: predict yields for ever")
     hooks: list[SessionRunHook] = []
     if is_dataset:
@@ -79,7 +82,7 @@ def only_features(result: Any) -> tuple[Any, list[SessionRunHook]]:
     return result, hooks
 
 
-def _can_end() -> bool:
+def can_end() -> bool:
     """Whether something in the graph may come to its end: a queue that threads fill, or an iterator."""
     graph = get_default_graph()
     if graph.get_collection(GraphKeys.QUEUE_RUNNERS):

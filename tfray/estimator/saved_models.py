@@ -31,6 +31,9 @@ _ORDER: Final = (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT)
 
 _ATTEMPTS: Final = 10
 
+TRAIN_OPS: Final = "saved_model_train_op"
+"""The collection with the training step of a graph."""
+
 
 def write(
     estimator: Any,
@@ -89,6 +92,8 @@ def _add(
         "main_op": local_init_op,
         "strip_default_attrs": True,
     }
+    if mode == ModeKeys.TRAIN:
+        graph.add_to_collection(TRAIN_OPS, spec.train_op)
     if not first:
         builder.add_meta_graph([TAGS[mode]], signatures, **options)
         return

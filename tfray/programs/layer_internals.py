@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tfray.contrib.graph_editor.select import get_forward_walk_ops
 from tfray.framework import nest
 from tfray.framework.graph import Operation, Tensor
-from tfray.programs.graph_editor import get_forward_walk_ops
 
 _NAMES: Final = {
     "channels_last": {3: "NWC", 4: "NHWC", 5: "NDHWC"},

@@ -12,6 +12,7 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.estimator import canned, dnn, dnn_linear_combined, estimator, extenders, linear
 from tfray.estimator.estimator import InputFn
+from tfray.estimator.input_functions import can_end
 from tfray.estimator.inputs import numpy_input_fn
 from tfray.estimator.receivers import (
     ServingInputReceiver,
@@ -27,7 +28,7 @@ from tfray.library.layers.losses import Reduction
 from tfray.library.layers.older_columns import real_valued_column
 from tfray.ops.nn.activation_ops import relu
 from tfray.training.optimizers.optimizer import Optimizer
-from tfray.training.sessions.session_run_hook import SessionRunHook
+from tfray.training.sessions.session_run_hook import SessionRunContext, SessionRunHook, SessionRunValues
 
 Features = TensorLike | Mapping[str, TensorLike]
 """Features of examples: an array, or arrays by name."""
@@ -246,7 +247,7 @@ class Trainable:
         self, x: Features | None, input_fn: InputFn | None, batch_size: int | None, keys: list[str] | None
     ) -> Iterator[Any]:
         batches = _by_name(input_fn) or _arrays(x, None, batch_size, 1, shuffle=False)
-        return iter(self._estimator.predict(batches, keys))
+        return iter(self._estimator.predict(batches, keys, None if input_fn is None else [_OneBatch()]))
 
     def _of_each(
         self,
@@ -273,6 +274,17 @@ class Trainable:
         for name in ("default_output_alternative_key", "exports_to_keep"):
             options.pop(name, None)
         return self._estimator.export_savedmodel(export_dir_base, lambda: _received(serving_input_fn()), **options)
+
+
+class _OneBatch(SessionRunHook):
+    """Stops after one batch where nothing in the input can end, such as with a constant."""
+
+    def begin(self) -> None:
+        self._is_all = not can_end()
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        if self._is_all:
+            run_context.request_stop()
 
 
 def _received(served: Any) -> Any:

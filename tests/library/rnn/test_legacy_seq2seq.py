@@ -50,11 +50,11 @@ def test_basic_and_tied_models(session):
     assert names == {
         "basic_rnn_seq2seq/rnn",
         "basic_rnn_seq2seq/rnn_decoder",
-        "tied_rnn_seq2seq/tied_rnn_seq2seq",
+        "combined_tied_rnn_seq2seq/tied_rnn_seq2seq",
     }
     values = randomized(session)
     hidden = np.zeros((2, 4))
-    weights = gru_weights(values, "tied_rnn_seq2seq/tied_rnn_seq2seq")
+    weights = gru_weights(values, "combined_tied_rnn_seq2seq/tied_rnn_seq2seq")
     for step in [*X, *X[:2]]:
         output, hidden = gru_step(weights, step, hidden)
     np.testing.assert_allclose(session.run(tied[-1]), output, 1e-4)
@@ -139,3 +139,103 @@ def test_losses(session):
     np.testing.assert_allclose(got[2], losses[:, 0].sum() / 2.5 / 2, 1e-9)
     with pytest.raises(ValueError, match="3 logits, 2 targets"):
         legacy_seq2seq.sequence_loss(lists[0], lists[1][:2], lists[2])
+
+
+IDS = [[0, 1], [2, 3], [4, 0]]
+TARGETS = [[0, 0], [1, 2], [3, 4]]
+
+
+def with_values(make):
+    """Values of a model whose variables have values that can be had again, and their names."""
+    with tf.variable_scope("root"):
+        made = make([tf.constant(each) for each in IDS], [tf.constant(each) for each in TARGETS])
+    names = [variable.op.name for variable in tf.trainable_variables()]
+    with tf.Session() as session:
+        for seed, variable in enumerate(tf.trainable_variables()):
+            variable.load(np.random.RandomState(seed).normal(size=variable.shape.as_list()) * 0.7, session)
+        return session.run(made), names
+
+
+PROJECTION = (np.arange(10, dtype=np.float32).reshape(2, 5) / 10, np.arange(5, dtype=np.float32) / 5)
+TIED = {
+    "taught": (
+        rnn_cell.GRUCell,
+        {},
+        [[-0.222, 0.4806, 1.224, -0.7553, -1.6569], [0.1418, 0.2705, 1.1241, -0.7164, -1.7299]],
+        [[0.5889, -0.1676], [0.6088, 0.1553]],
+    ),
+    "fewer ids": (
+        rnn_cell.GRUCell,
+        {"num_decoder_symbols": 4, "feed_previous": True},
+        [[0.0212, 0.7101, 1.1271, -0.8868], [0.0207, 0.6904, 1.1422, -0.88]],
+        [[0.6946, 0.3255], [0.697, 0.3083]],
+    ),
+    "projected": (
+        rnn_cell.GRUCell,
+        {"output_projection": PROJECTION, "feed_previous": True},
+        [[0.5788, 0.1239], [0.5854, 0.11]],
+        [[0.5788, 0.1239], [0.5854, 0.11]],
+    ),
+    "tensor, fed back": (
+        rnn_cell.BasicLSTMCell,
+        {"feed_previous": 1},
+        [[-0.545, 0.2089, -0.8172, 1.0298, -0.2805], [-0.5474, 0.2083, -0.8151, 1.0339, -0.2782]],
+        [[-0.5328, 0.631], [-0.538, 0.612], [-0.4222, 0.2086], [-0.4251, 0.2033]],
+    ),
+    "tensor, taught": (
+        rnn_cell.BasicLSTMCell,
+        {"feed_previous": 0},
+        [[-0.6425, 0.1847, -0.7536, 1.1782, -0.2051], [-0.7717, 0.1534, -0.8042, 1.2832, -0.2233]],
+        [[-0.7263, 0.1266], [-0.917, 0.5557], [-0.5321, 0.0467], [-0.615, 0.1493]],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", TIED)
+def test_tied_models_over_ids(case):
+    """The values that TensorFlow 1.15 gives."""
+    make, settings, outputs, states = TIED[case]
+    if case.startswith("tensor"):
+        settings = {"feed_previous": tf.constant(bool(settings["feed_previous"]))}
+    tied = legacy_seq2seq.embedding_tied_rnn_seq2seq
+    (found, state), names = with_values(lambda ids, targets: tied(ids, targets, make(2), 5, 3, **settings))
+    np.testing.assert_allclose(found[2], outputs, atol=1e-4)
+    np.testing.assert_allclose(np.array(state).reshape(-1, 2), states, atol=1e-4)
+    scope = "root/embedding_tied_rnn_seq2seq"
+    assert names[0] == f"{scope}/embedding" and names[1].startswith(f"{scope}/combined_tied_rnn_seq2seq/tied_rnn")
+
+
+def test_tied_models_check_their_projection():
+    with pytest.raises(ValueError, match="compatible"):
+        legacy_seq2seq.embedding_tied_rnn_seq2seq(
+            [tf.constant([0])], [tf.constant([0])], rnn_cell.GRUCell(2), 4, 3, output_projection=PROJECTION
+        )
+
+
+def test_several_decoders():
+    cells = {name: rnn_cell.GRUCell(2) for name in "ab"}
+    (found, states), names = with_values(
+        lambda ids, targets: legacy_seq2seq.one2many_rnn_seq2seq(
+            ids, {"a": targets, "b": targets[:2]}, rnn_cell.GRUCell(2), cells, 5, {"a": 5, "b": 6}, 3
+        )
+    )
+    np.testing.assert_allclose(found["a"][2][0], [1.6578, 0.2911, -1.1303, -1.8601, 0.2603], atol=1e-4)
+    np.testing.assert_allclose(found["b"][1][1], [0.111, 1.5077, -0.0942, 0.3341, -0.2891, 0.2181], atol=1e-4)
+    np.testing.assert_allclose(states["a"], [[0.7711, 0.5665], [0.8967, -0.3966]], atol=1e-4)
+    scope = "root/one2many_rnn_seq2seq"
+    assert names[0] == f"{scope}/rnn/embedding_wrapper/embedding"
+    assert f"{scope}/one2many_decoder_b/embedding_rnn_decoder/embedding" in names
+
+
+@pytest.mark.parametrize("feeds", [True, "tensor"])
+def test_several_decoders_feed_back(feeds):
+    given = tf.constant(True) if feeds == "tensor" else feeds
+    (found, states), _ = with_values(
+        lambda ids, targets: legacy_seq2seq.one2many_rnn_seq2seq(
+            ids, {1: targets}, rnn_cell.BasicLSTMCell(2), {1: rnn_cell.BasicLSTMCell(2)}, 5, {1: 5}, 3, given
+        )
+    )
+    np.testing.assert_allclose(found[1][2][1], [1.3622, -0.0451, -0.2897, 0.5879, -0.779], atol=1e-4)
+    np.testing.assert_allclose(states[1].h, [[0.066, 0.3725], [0.0773, 0.3062]], atol=1e-4)
+    with pytest.raises(ValueError, match="other keys"):
+        legacy_seq2seq.one2many_rnn_seq2seq([], {1: []}, rnn_cell.GRUCell(2), {}, 5, {}, 3)

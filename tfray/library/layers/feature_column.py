@@ -114,26 +114,36 @@ def input_layer(
     Raises:
         ValueError: A column is not dense, two have the same name, a feature is missing, or batches differ in size.
     """
-    columns = normalized_columns(feature_columns)
-    for column in columns:
+    variables = ColumnVariables.of(weight_collections, trainable)
+    ordered = sorted(normalized_columns(feature_columns), key=lambda column: str(column.name))
+    with variable_scope(None, "input_layer"):
+        return input_parts(features, ordered, variables, cols_to_vars, cols_to_output_tensors)
+
+
+def input_parts(
+    features: Features,
+    ordered: Sequence[Any],
+    variables: ColumnVariables,
+    cols_to_vars: dict[Any, Any] | None = None,
+    cols_to_output_tensors: dict[Any, Any] | None = None,
+) -> Tensor:
+    """The numbers of columns, side by side, with variables within the current scope; see `input_layer`."""
+    inputs, parts = FeatureTensors(features), []
+    for column in ordered:
         if not isinstance(column, DenseColumn):
             raise ValueError(
                 "Items of feature_columns must be a DenseColumn. You can wrap a categorical column with an "
                 f"embedding_column or indicator_column. Given: {column}"
             )
-    variables = ColumnVariables.of(weight_collections, trainable)
-    ordered = sorted(columns, key=lambda column: str(column.name))
-    inputs, parts = FeatureTensors(features), []
-    with variable_scope(None, "input_layer"):
-        for column in ordered:
-            with variable_scope(None, column.variable_scope_name):
-                parts.append(flat_rows(column.get_dense_tensor(inputs, variables), column.variable_shape))
-                if cols_to_vars is not None:
-                    cols_to_vars[column] = _variables_below(get_variable_scope().name)
-                if cols_to_output_tensors is not None:
-                    cols_to_output_tensors[column] = parts[-1]
-        check_batch_sizes(parts, ordered)
-        return array_ops.concat(parts, 1)
+    for column in ordered:
+        with variable_scope(None, column.variable_scope_name):
+            parts.append(flat_rows(column.get_dense_tensor(inputs, variables), column.variable_shape))
+            if cols_to_vars is not None:
+                cols_to_vars[column] = _variables_below(get_variable_scope().name)
+            if cols_to_output_tensors is not None:
+                cols_to_output_tensors[column] = parts[-1]
+    check_batch_sizes(parts, ordered)
+    return array_ops.concat(parts, 1)
 
 
 def sequence_input_layer(
@@ -320,7 +330,7 @@ def linear_model(
     with variable_scope(None, "linear_model"):
         for column in ordered:
             with variable_scope(None, column.variable_scope_name):
-                sums.append(_weighted_sum(column, inputs, units, sparse_combiner, variables))
+                sums.append(weighted_sum(column, inputs, units, sparse_combiner, variables)[0])
                 if cols_to_vars is not None:
                     cols_to_vars[column] = _variables_below(get_variable_scope().name)
         check_batch_sizes(sums, ordered)
@@ -331,13 +341,21 @@ def linear_model(
         return nn_ops.bias_add(total, bias, name="weighted_sum")
 
 
-def _weighted_sum(column: Any, inputs: FeatureTensors, units: int, combiner: str, variables: ColumnVariables) -> Tensor:
+def weighted_sum(
+    column: Any,
+    inputs: FeatureTensors,
+    units: int,
+    combiner: str,
+    variables: ColumnVariables,
+    name: str = "weights",
+) -> tuple[Tensor, Any]:
+    """The weighted sum of one column, shape ``[batch, units]``, and its variable, called `name`."""
     if not isinstance(column, CategoricalColumn):
         shape = column.variable_shape
-        weights = variables.get("weights", [int(shape.num_elements() or 0), units], initializers.Zeros())
+        weights = variables.get(name, [int(shape.num_elements() or 0), units], initializers.Zeros())
         rows = flat_rows(column.get_dense_tensor(inputs, variables), shape)
-        return linalg_ops.matmul(rows, weights, name="weighted_sum")
-    weights = variables.get("weights", [column.num_buckets, units], initializers.Zeros())
+        return linalg_ops.matmul(rows, weights, name="weighted_sum"), weights
+    weights = variables.get(name, [column.num_buckets, units], initializers.Zeros())
     ids, id_weights = column.get_sparse_tensors(inputs)
     batch = ids.shape[:1]
     flat = array_ops.concat([ids.dense_shape[:1], np.array([-1])], 0)
@@ -346,7 +364,7 @@ def _weighted_sum(column: Any, inputs: FeatureTensors, units: int, combiner: str
         id_weights = sparse_layout_ops.sparse_reshape(id_weights, flat)
     total = embedding_bag_ops.safe_embedding_lookup_sparse(weights, ids, id_weights, combiner, name="weighted_sum")
     total.set_shape(batch.concatenate([units]))
-    return total
+    return total, weights
 
 
 def _variables_below(scope: str) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tfray.framework import dtypes, nest
@@ -12,7 +12,7 @@ from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.rnn.rnn import static_rnn
-from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of
+from tfray.library.rnn.rnn_cell_base import RNNCell, batch_size_of, check_is_cell
 from tfray.library.rnn.rnn_cell_wrappers import EmbeddingWrapper, OutputProjectionWrapper, linear
 from tfray.library.variables.variable_scope import ScopeLike, get_variable, get_variable_scope, variable_scope
 from tfray.library.variables.variable_store import Reuse
@@ -122,8 +122,8 @@ def tied_rnn_seq2seq(
     scope: ScopeLike | None = None,
 ) -> tuple[list[Tensor], Any]:
     """As `basic_rnn_seq2seq`, and with the same shapes; encoder and decoder have the same weights."""
-    with variable_scope(scope or "tied_rnn_seq2seq"):
-        with variable_scope("tied_rnn_seq2seq") as shared:
+    with variable_scope("combined_tied_rnn_seq2seq"):
+        with variable_scope(scope or "tied_rnn_seq2seq") as shared:
             _, state = static_rnn(cell, encoder_inputs, dtype=dtype, scope=shared)
         with variable_scope(shared, reuse=True) as again:
             return rnn_decoder(decoder_inputs, state, cell, loop_function, again)
@@ -360,14 +360,131 @@ def embedding_rnn_seq2seq(
         encoder = EmbeddingWrapper(copy.deepcopy(cell), num_encoder_symbols, embedding_size)
         _, first = static_rnn(encoder, encoder_inputs, dtype=dtype)
         decoder = OutputProjectionWrapper(cell, num_decoder_symbols) if output_projection is None else cell
+        return _over_ids(
+            decoder_inputs, first, decoder, num_decoder_symbols, embedding_size, feed_previous, output_projection
+        )
+
+
+def embedding_tied_rnn_seq2seq(
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs: Sequence[TensorLike],
+    cell: RNNCell,
+    num_symbols: int,
+    embedding_size: int,
+    num_decoder_symbols: int | None = None,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+    feed_previous: bool | Tensor = False,
+    dtype: DTypeLike | None = None,
+    scope: ScopeLike | None = None,
+) -> tuple[list[Tensor], Any]:
+    """An encoder and a decoder over the same ids, with the same weights.
+
+    Args:
+        encoder_inputs: int32 ``[batch]`` for each step.
+        decoder_inputs: Likewise.
+        cell: The cell of both.
+        num_symbols: Number of ids.
+        embedding_size: Size of the embedded inputs.
+        num_decoder_symbols: How many of the ids, from the first, the decoder gives; all when None.
+        output_projection: Weights ``[size, num_symbols]`` and biases ``[num_symbols]`` that make logits of outputs;
+            when None the outputs are logits.
+        feed_previous: A bool, or bool scalar tensor: feed the most likely id of every output back.
+        dtype: Dtype of the first state.
+        scope: Variable scope, or its name; ``embedding_tied_rnn_seq2seq`` when None.
+
+    Returns:
+        The output of each step, ``[batch, output size]``, and the last state, in the shape of the first one.
+
+    Raises:
+        ValueError: `output_projection` has other shapes.
+    """
+    with variable_scope(scope or "embedding_tied_rnn_seq2seq", dtype=dtype) as opened:
+        if output_projection is not None:
+            weights, biases = (convert_to_tensor(each, opened.dtype) for each in output_projection)
+            weights.shape.assert_is_compatible_with([None, num_symbols])
+            biases.shape.assert_is_compatible_with([num_symbols])
+        table = get_variable("embedding", [num_symbols, embedding_size], dtype=opened.dtype)
+        inputs, targets = ([embedding_lookup(table, ids) for ids in each] for each in (encoder_inputs, decoder_inputs))
+        if output_projection is None:
+            cell = OutputProjectionWrapper(cell, num_decoder_symbols or num_symbols)
 
         def decode(feeds: bool, reuse: Reuse | None) -> tuple[list[Tensor], Any]:
+            update = isinstance(feed_previous, bool)
+            feedback = feeding_back(table, output_projection, update) if feeds else None
             with variable_scope(get_variable_scope(), reuse=reuse):
-                return embedding_rnn_decoder(
-                    decoder_inputs, first, decoder, num_decoder_symbols, embedding_size, output_projection, feeds
-                )
+                return tied_rnn_seq2seq(inputs, targets, cell, feedback, opened.dtype)
 
         return _fed_or_not(feed_previous, decode)
+
+
+def one2many_rnn_seq2seq(
+    encoder_inputs: Sequence[TensorLike],
+    decoder_inputs_dict: Mapping[Any, Sequence[TensorLike]],
+    enc_cell: RNNCell,
+    dec_cells_dict: Mapping[Any, RNNCell],
+    num_encoder_symbols: int,
+    num_decoder_symbols_dict: Mapping[Any, int],
+    embedding_size: int,
+    feed_previous: bool | Tensor = False,
+    dtype: DTypeLike | None = None,
+    scope: ScopeLike | None = None,
+) -> tuple[dict[Any, list[Tensor]], dict[Any, Any]]:
+    """An encoder and several decoders over ids.
+
+    Args:
+        encoder_inputs: int32 ``[batch]`` for each step.
+        decoder_inputs_dict: Likewise, by the names of decoders.
+        enc_cell: The cell of the encoder.
+        dec_cells_dict: The cells of the decoders, by their names.
+        num_encoder_symbols: Number of the encoder's ids.
+        num_decoder_symbols_dict: Number of ids of each decoder, and size of its outputs.
+        embedding_size: Size of the embedded inputs.
+        feed_previous: A bool, or bool scalar tensor: feed the most likely id of every output back.
+        dtype: Dtype of the first state.
+        scope: Variable scope, or its name; ``one2many_rnn_seq2seq`` when None.
+
+    Returns:
+        By the names of decoders, the output of each step, ``[batch, output size]``, and the last state.
+
+    Raises:
+        TypeError: A cell is none.
+        ValueError: There are not the same names of cells and of inputs.
+    """
+    check_is_cell(enc_cell, "one2many_rnn_seq2seq: enc_cell")
+    if set(dec_cells_dict) != set(decoder_inputs_dict):
+        names = f"{[*dec_cells_dict]} and {[*decoder_inputs_dict]}"
+        raise ValueError(f"one2many_rnn_seq2seq: dec_cells_dict and decoder_inputs_dict have other keys: {names}")
+    for cell in dec_cells_dict.values():
+        check_is_cell(cell, "one2many_rnn_seq2seq: dec_cell")
+    outputs: dict[Any, list[Tensor]] = {}
+    states: dict[Any, Any] = {}
+    with variable_scope(scope or "one2many_rnn_seq2seq", dtype=dtype) as opened:
+        encoder = EmbeddingWrapper(enc_cell, num_encoder_symbols, embedding_size)
+        _, first = static_rnn(encoder, encoder_inputs, dtype=opened.dtype)
+        for name, inputs in decoder_inputs_dict.items():
+            symbols = num_decoder_symbols_dict[name]
+            decoder = OutputProjectionWrapper(dec_cells_dict[name], symbols)
+            with variable_scope(f"one2many_decoder_{name}"):
+                outputs[name], states[name] = _over_ids(inputs, first, decoder, symbols, embedding_size, feed_previous)
+    return outputs, states
+
+
+def _over_ids(
+    inputs: Sequence[TensorLike],
+    first: Structure,
+    cell: RNNCell,
+    num_symbols: int,
+    embedding_size: int,
+    feed_previous: bool | Tensor,
+    output_projection: tuple[TensorLike, TensorLike] | None = None,
+) -> tuple[list[Tensor], Any]:
+    """`embedding_rnn_decoder`, where `feed_previous` may be a bool tensor."""
+
+    def decode(feeds: bool, reuse: Reuse | None) -> tuple[list[Tensor], Any]:
+        with variable_scope(get_variable_scope(), reuse=reuse):
+            return embedding_rnn_decoder(inputs, first, cell, num_symbols, embedding_size, output_projection, feeds)
+
+    return _fed_or_not(feed_previous, decode)
 
 
 def embedding_attention_seq2seq(

@@ -508,18 +508,37 @@ def load(
     model = read_saved_model(folder)
     found = _with_tags(with_marks(model).meta_graphs, tags, folder)
     with damage_reported(f"the graph in {folder}"), sess.graph.as_default():
-        prefix = new_scope(import_scope)
-        if found.HasField("object_graph_def"):
-            found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
-        given = given_tensors(input_map, prefix)
-        assets = {asset.tensor_info.name: asset.filename for asset in found.asset_file_def}
-        add_model(found, assets, folder, prefix, given, allow, clear_devices)
+        prefix = add_graph(found, folder, import_scope, input_map, allow, clear_devices)
         _set_variables(sess, found, prefix, f"{folder}/{VALUES}")
-        main_op = _main_op_of(found)
+        main_op = main_op_of(found)
         if main_op:
             sess.run(sess.graph.get_operation_by_name(prefix + main_op))
     loaded: MetaGraphDef = stand_in_of(MetaGraphDef, found, contents_of(model))
     return loaded
+
+
+def find_graph(export_dir: PathLike, tags: Collection[str]) -> MetaGraphDef:
+    """The graph of a saved model that has exactly these tags; errors as of `load`."""
+    folder = folder_of(export_dir)
+    return _with_tags(with_marks(read_saved_model(folder)).meta_graphs, tags, folder)
+
+
+def add_graph(
+    found: MetaGraphDef,
+    folder: str,
+    import_scope: str | None = None,
+    input_map: Mapping[str, Any] | None = None,
+    allow: Collection[str] = (),
+    clear_devices: bool = False,
+) -> str:
+    """Add a graph to the current one, without values; return what the names of its operations begin with."""
+    prefix = new_scope(import_scope)
+    if found.HasField("object_graph_def"):
+        found.graph_def.CopyFrom(extract_sub_graph(found.graph_def, _roots(found)))
+    given = given_tensors(input_map, prefix)
+    assets = {asset.tensor_info.name: asset.filename for asset in found.asset_file_def}
+    add_model(found, assets, folder, prefix, given, allow, clear_devices)
+    return prefix
 
 
 def add_model(
@@ -566,10 +585,10 @@ def _names(found: MetaGraphDef) -> Iterator[str]:
 def _roots(found: MetaGraphDef) -> list[str]:
     """The operations that running and restoring a model needs."""
     saver = found.saver_def
-    return [*_names(found), *filter(None, (saver.filename_tensor_name, saver.restore_op_name, _main_op_of(found)))]
+    return [*_names(found), *filter(None, (saver.filename_tensor_name, saver.restore_op_name, main_op_of(found)))]
 
 
-def _main_op_of(found: MetaGraphDef) -> str:
+def main_op_of(found: MetaGraphDef) -> str:
     """The operation to run after loading, or nothing."""
     if INIT_OP in found.signature_def:
         return next((info.name for info in found.signature_def[INIT_OP].outputs.values()), "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tfray.framework import dtypes
 from tfray.framework.arguments import checked
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.ops.arrays import array_ops, grouping_ops
@@ -119,5 +120,54 @@ class LazyAdamOptimizer(AdamOptimizer):
 
     The means of a row stand still while it is not used, so results differ somewhat from `AdamOptimizer`.
     """
+
+    _lazy = True
+
+
+class AdamGSOptimizer(AdamOptimizer):
+    """`AdamOptimizer` that counts steps by a variable of the program, and keeps no powers of the decays.
+
+    Args:
+        global_step: The number of steps so far, a variable or a number.
+        learning_rate: As there, as are the others.
+        beta1: See there.
+        beta2: See there.
+        epsilon: See there.
+        use_locking: See there.
+        name: See there.
+    """
+
+    @checked
+    def __init__(
+        self,
+        global_step: Any = 0,
+        learning_rate: Hyperparameter = 0.001,
+        beta1: Hyperparameter = 0.9,
+        beta2: Hyperparameter = 0.999,
+        epsilon: Hyperparameter = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+        self._global_step = global_step
+
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+        return self._beta1_t**self._global_step_on_worker, self._beta2_t**self._global_step_on_worker
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "m", self._name)
+            self._zeros_slot(var, "v", self._name)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._global_step_on_worker = array_ops.cast(array_ops.identity(self._global_step) + 1, dtypes.float32)
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Operation:
+        return Optimizer._finish(self, update_ops, name_scope)
+
+
+class LazyAdamGSOptimizer(AdamGSOptimizer):
+    """`AdamGSOptimizer` that touches only the rows of a sparse gradient; see `LazyAdamOptimizer`."""
 
     _lazy = True

@@ -8,6 +8,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import get_default_graph
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
+from tfray.library.variables.variable_scope import get_variable_scope
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
 from tfray.ops.state import state_ops
@@ -21,7 +22,7 @@ def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool =
     Args:
         primary: The variable, or the tensor, that the slot belongs to.
         val: The initial value.
-        name: Name of the slot, under that of `primary`: ``weights/Momentum``.
+        name: Name of the slot, under that of `primary`: ``weights/Momentum``; within the current variable scope.
         colocate_with_primary: Put it on the device of `primary`.
 
     Returns:
@@ -85,12 +86,16 @@ def _first_value(primary: Any) -> Any:
 def _create(primary: Any, initial_value: Any, validate_shape: bool, name: str, colocate: bool) -> Variable:
     graph = get_default_graph()
     owner = state_ops.colocated_with(_endpoint(primary)) if colocate else graph.device(None)
+    scope = get_variable_scope().name
+    owner_name = f"{scope}/{primary.op.name}/" if scope else f"{primary.op.name}/"
     with graph.control_dependencies(None), owner, graph.name_scope(None):
-        slot = Variable(initial_value, trainable=False, validate_shape=validate_shape, name=f"{primary.op.name}/{name}")
+        slot = Variable(initial_value, trainable=False, validate_shape=validate_shape, name=f"{owner_name}{name}")
     slice_info = getattr(primary, "_save_slice_info", None)
     if slice_info is not None:
-        # A checkpoint joins the slots of the parts as it joins the parts: under the name of the whole variable.
-        own_name = slot.op.name.removeprefix(f"{primary.op.name}/")
+        # A checkpoint joins the slots of the parts as it joins the parts: under the name of the whole variable. Where
+        # there is one part only, within a scope, TensorFlow cuts the name: to "t_0/Adagrad" of "part_0/Adagrad".
+        is_whole = primary.shape.as_list() == list(slice_info.full_shape)
+        own_name = slot.op.name[len(primary.op.name) + 1 if is_whole else len(owner_name) :]
         slot._save_slice_info = slice_info._replace(full_name=f"{slice_info.full_name}/{own_name}")
     return slot
 
