@@ -271,8 +271,12 @@ def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None)
     try:
         return _joined(ctx, values, ctx.attr("axis"), out)
     except ValueError as error:
-        shapes = ", ".join(str(value.shape) for value in values)
-        raise InvalidArgumentError(f"cannot concatenate shapes {shapes} along axis {ctx.attr('axis')}") from error
+        shapes = [f"[{','.join(map(str, value.shape))}]" for value in values]
+        other = next((each for each in enumerate(shapes) if each[1] != shapes[0]), (0, shapes[0]))
+        raise InvalidArgumentError(
+            f"Dimensions of inputs should match: shape[0] = {shapes[0]} vs. shape[{other[0]}] = {other[1]}, along axis "
+            f"{ctx.attr('axis')}"
+        ) from error
 
 
 def _joined(ctx: KernelContext, values: Sequence[Array], axis: int, out: Array | None) -> Array:

@@ -118,7 +118,7 @@ def input_layer(
     for column in columns:
         if not isinstance(column, DenseColumn):
             raise ValueError(
-                "Items of feature_columns must be a DenseColumn. You can wrap a categorical column with an "
+                "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column with an "
                 f"embedding_column or indicator_column. Given: {column}"
             )
     variables = ColumnVariables.of(weight_collections, trainable)
