@@ -272,10 +272,12 @@ def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None)
         return _joined(ctx, values, ctx.attr("axis"), out)
     except ValueError as error:
         shapes = [f"[{','.join(map(str, value.shape))}]" for value in values]
-        other = next((each for each in enumerate(shapes) if each[1] != shapes[0]), (0, shapes[0]))
+        index, other = next((each for each in enumerate(shapes) if each[1] != shapes[0]), (0, shapes[0]))
+        have_ranks = len({value.ndim for value in values}) == 1
+        what = "Dimensions of inputs" if have_ranks else "Ranks of all input tensors"
         raise InvalidArgumentError(
-            f"Dimensions of inputs should match: shape[0] = {shapes[0]} vs. shape[{other[0]}] = {other[1]}, along axis "
-            f"{ctx.attr('axis')}"
+            f"cannot concatenate along axis {ctx.attr('axis')}: {what} should match: shape[0] = {shapes[0]} vs. "
+            f"shape[{index}] = {other}"
         ) from error
 
 
