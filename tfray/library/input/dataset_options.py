@@ -95,7 +95,10 @@ class DistributeOptions(_OptionsBase):
 
 
 class Options(_OptionsBase):
-    """Options of a dataset, accepted for TensorFlow 1's sake: none changes the elements."""
+    """Options of a dataset, accepted for TensorFlow 1's sake: none changes the elements.
+
+    So ``experimental_slack`` needs no `Dataset.prefetch` at the end, as it does in TensorFlow.
+    """
 
     _types: ClassVar[dict[str, Any]] = {
         "experimental_deterministic": bool,
