@@ -135,7 +135,7 @@ def _gradient_function(op: Operation) -> tuple[Callable[..., Any] | None, bool]:
     if op.type in GRADIENTS:
         return _region_gradient, True
     if op.op_def.gradient is None:
-        raise _no_gradient_error(op, f"operation type {op.type!r} has no gradient")
+        raise _no_gradient_error(op, "")
     return op.op_def.gradient, True
 
 
@@ -161,13 +161,14 @@ def _overriding_function(op: Operation, name: str) -> Callable[..., Any] | None:
         return _REGISTERED[name]
     definition = registered_ops().get(name)
     if definition is None or definition.gradient is None:
-        raise _no_gradient_error(op, f"gradient_override_map names {name!r}, which is not registered")
+        raise _no_gradient_error(op, f": gradient_override_map names {name!r}, which is not registered")
     return definition.gradient
 
 
 def _no_gradient_error(op: Operation, problem: str) -> LookupError:
     return LookupError(
-        f"{problem}, and operation {op.name!r} (created at {op.site}) lies between the targets and the sources: "
+        f"No gradient defined for operation {op.name!r} (op type: {op.type}){problem}. It is created at {op.site} and "
+        "lies between the targets and the sources: "
         "register one with tf.RegisterGradient, declare the type tf.NotDifferentiable, or use tf.stop_gradient"
     )
 

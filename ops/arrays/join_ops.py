@@ -271,8 +271,14 @@ def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None)
     try:
         return _joined(ctx, values, ctx.attr("axis"), out)
     except ValueError as error:
-        shapes = ", ".join(str(value.shape) for value in values)
-        raise InvalidArgumentError(f"cannot concatenate shapes {shapes} along axis {ctx.attr('axis')}") from error
+        shapes = [f"[{','.join(map(str, value.shape))}]" for value in values]
+        index, other = next((each for each in enumerate(shapes) if each[1] != shapes[0]), (0, shapes[0]))
+        have_ranks = len({value.ndim for value in values}) == 1
+        what = "Dimensions of inputs" if have_ranks else "Ranks of all input tensors"
+        raise InvalidArgumentError(
+            f"cannot concatenate along axis {ctx.attr('axis')}: {what} should match: shape[0] = {shapes[0]} vs. "
+            f"shape[{index}] = {other}"
+        ) from error
 
 
 def _joined(ctx: KernelContext, values: Sequence[Array], axis: int, out: Array | None) -> Array:

@@ -381,7 +381,8 @@ def _reshape_shape(op: Operation) -> list[TensorShape]:
         return [result]
     known = math.prod(size for size in result.sizes if size is not None)
     missing = result.sizes.count(None)
-    refusal = f"Cannot reshape a tensor with {count} elements to shape {result}"
+    wanted = ",".join("?" if size is None else str(size) for size in result.sizes)
+    refusal = f"Cannot reshape a tensor with {count} elements to shape [{wanted}]"
     if missing == 0 and known != count:
         raise ValueError(f"{refusal} (Input to reshape is a tensor with {count} values)")
     if missing == 1 and (count % known if known else count):

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfray.errors import DataLossError
 from tfray.formats import files
-from tfray.formats.tensor_proto import TensorProto, make_ndarray, make_tensor_proto
+from tfray.formats.tensor_proto import TensorProto, make_ndarray, tensor_message
 from tfray.formats.tfrecord import TFRecordWriter, tf_record_iterator
 from tfray.ops.resources.dataset_values import DatasetValue, Element, Walk
 
@@ -78,7 +78,7 @@ class _Writing(Iterator[Element]):
         with self._lock:
             if self._writer is not None:
                 for component in element:
-                    self._writer.write(make_tensor_proto(np.asarray(component)).SerializeToString())
+                    self._writer.write(tensor_message(np.asarray(component)).SerializeToString())
         return element
 
     def close(self) -> None:

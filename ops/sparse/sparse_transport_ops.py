@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tfray.errors import DataLossError, InvalidArgumentError
-from tfray.formats.tensor_proto import TensorProto, make_ndarray, make_tensor_proto
+from tfray.formats.tensor_proto import TensorProto, make_ndarray, tensor_message
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.dtypes import DTypeLike, as_dtype
@@ -43,7 +43,7 @@ def _serialize_sparse_kernel(ctx: KernelContext, indices: Array, values: Array, 
 
 def _strings(*arrays: Array) -> Array:
     strings = np.empty(3, object)
-    strings[:] = [make_tensor_proto(array).SerializeToString() for array in arrays]
+    strings[:] = [tensor_message(array).SerializeToString() for array in arrays]
     return strings
 
 

@@ -515,7 +515,7 @@ def serialize_tensor(tensor: TensorLike, name: str | None = None) -> Tensor:
 
 
 def _serialize_tensor_kernel(ctx: KernelContext, tensor: Array) -> Array:
-    return np.array(tensor_proto.make_tensor_proto(ctx.to_host(tensor)).SerializeToString(), object)
+    return np.array(tensor_proto.tensor_message(ctx.to_host(tensor)).SerializeToString(), object)
 
 
 SERIALIZE_TENSOR = register(

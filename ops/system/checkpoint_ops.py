@@ -455,7 +455,8 @@ def _check_entry(ctx: KernelContext, checkpoint: CheckpointFiles, name: str, par
         hint = "; Saver(reshape=True) would accept it" if same_count and part is None else ""
         found = list(entry.shape)
         raise InvalidArgumentError(
-            f"checkpoint {checkpoint.prefix} has tensor {name!r} of shape {found}, the variable has {wanted}{hint}"
+            f"Assign requires shapes of both tensors to match. checkpoint {checkpoint.prefix} has tensor {name!r} of "
+            f"shape {found}, the variable has {wanted}{hint}"
         )
 
 

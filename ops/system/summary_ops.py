@@ -18,7 +18,7 @@ from tfray.formats.events import (
     SummaryValue,
 )
 from tfray.formats.media import encode_png, encode_wav
-from tfray.formats.tensor_proto import make_tensor_proto
+from tfray.formats.tensor_proto import tensor_message
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op
 from tfray.framework.graph import Operation, Tensor
@@ -334,7 +334,7 @@ def _tensor_summary_kernel(ctx: KernelContext, tag: Array, tensor: Array, metada
     value = SummaryValue(
         tag=_text(tag),
         metadata=SummaryMetadata.FromString(as_string(metadata)),
-        tensor=make_tensor_proto(as_strings(tensor) if isinstance(tensor, bytes) else np.asarray(tensor)),
+        tensor=tensor_message(as_strings(tensor) if isinstance(tensor, bytes) else np.asarray(tensor)),
     )
     return _summary(value)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
+import numpy as np
 import pytest
 from google.protobuf import text_format
 from google.protobuf.descriptor import FieldDescriptor
 
+import tfray as tf
 from tfray.errors import DataLossError
 from tfray.formats.graph_proto import AttrValue, GraphDef, NodeDef
 from tfray.formats.message import message_of_text
@@ -20,6 +22,7 @@ from tfray.formats.meta_graph_proto import (
     SaveSliceInfoDef,
     VariableDef,
 )
+from tfray.formats.tensor_proto import TensorProto
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "messages"
 
@@ -89,6 +92,51 @@ def test_an_escape_sequence_of_a_text_that_means_nothing_is_an_error(written, va
             message_of_text(GraphDef, text)
     else:
         assert message_of_text(GraphDef, text).node[0].attr["s"].s == value
+
+
+CONTENT = "tensor_shape { dim { size: 2 } }"
+
+TENSORS = [
+    # Values of TensorFlow 1.15.
+    ((2**63 - 1,), {}, f"dtype: DT_INT64 tensor_shape {{ }} int64_val: {2**63 - 1}"),
+    ((10.0,), {}, "dtype: DT_FLOAT tensor_shape { } float_val: 10"),
+    ((np.float16(2),), {}, "dtype: DT_HALF tensor_shape { } half_val: 16384"),
+    ((1 + 2j, "complex64"), {}, "dtype: DT_COMPLEX64 tensor_shape { } scomplex_val: 1 scomplex_val: 2"),
+    (([True, False],), {}, f"dtype: DT_BOOL {CONTENT} bool_val: true bool_val: false"),
+    (([1, 2], "int8"), {}, f'dtype: DT_INT8 {CONTENT} tensor_content: "\\001\\002"'),
+    (([(21,), (22,)], "qint8"), {}, f'dtype: DT_QINT8 {CONTENT} tensor_content: "\\025\\026"'),
+    (([7],), {"shape": [2]}, f"dtype: DT_INT32 {CONTENT} int_val: 7"),
+    ((["f", "g"],), {}, f'dtype: DT_STRING {CONTENT} string_val: "f" string_val: "g"'),
+    (([10, 11, 12],), {"shape": [2, 2]}, None),
+    (([1j, 2], "complex128"), {"shape": [2, 2]}, None),
+    ((["f", "g"],), {"shape": [3, 2]}, None),
+]
+
+
+@pytest.mark.parametrize(("args", "settings", "text"), TENSORS)
+def test_tensors_are_written_as_tensorflow_writes_them(args, settings, text):
+    made = tf.make_tensor_proto(*args, **settings)
+    if text is not None:
+        assert made == message_of_text(TensorProto, text)
+        return
+    values = np.asarray(args[0])
+    last = np.full(np.prod(settings["shape"]) - values.size, values[-1])
+    expected = np.concatenate([values, last]).reshape(settings["shape"])
+    found = tf.make_ndarray(made)
+    assert found.astype(expected.dtype).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "said"),
+    [
+        ({"shape": [5], "verify_shape": True}, TypeError, r"Expected Tensor's shape: \(5,\), got \(3,\)."),
+        ({"shape": [2]}, ValueError, "Too many elements provided. Needed at most 2, but received 3"),
+        ({"shape": [None]}, ValueError, "needs a shape that is known"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_not_written(settings, error, said):
+    with pytest.raises(error, match=said):
+        tf.make_tensor_proto([1, 2, 3], **settings)
 
 
 def unknown_fields(message):

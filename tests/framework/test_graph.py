@@ -474,6 +474,17 @@ def test_a_shape_shows_its_dimensions_as_in_tensorflow_1():
     assert repr(tf.TensorShape(None)) == "TensorShape(None)" and str(tf.TensorShape([1, None])) == "(1, ?)"
 
 
+def test_a_dimension_may_be_compared_with_any_number_or_text():
+    twelve, unknown = tf.Dimension(12), tf.Dimension(None)
+    assert [twelve == "12", twelve == 24.0 / 2, twelve == "_", unknown == 12.99] == [True, True, False, False]
+    assert [twelve == unknown, unknown == "13", unknown != None] == [None] * 3  # noqa: E711
+    for wrong in (lambda: tf.Dimension(tf.string), lambda: unknown / unknown):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        twelve / 2
+
+
 def test_programs_give_tensors_attributes_of_their_own():
     tensor = tf.constant(1)
     tensor.mine = ["a"]

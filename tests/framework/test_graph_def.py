@@ -393,10 +393,10 @@ def test_versions_of_graphs():
     ("nodes", "message"),
     [
         ([("A", "Placeholder", []), ("B", "NoOp", ["A"])], "expected inputs '' do not match 1 inputs"),
-        ([("A", "Placeholder", []), ("B", "Add", ["A"])], "expected inputs 'float32, float32' do not match 1 inputs"),
+        ([("A", "Placeholder", []), ("B", "Add", ["A"])], "expected inputs 'float, float' do not match 1 inputs"),
         (
             [("A", "Shape", ["X"]), ("X", "Placeholder", []), ("B", "Neg", ["A"])],
-            "passed int32 .* expected float32",
+            r"passed int32 .* expected float\.",
         ),
     ],
 )

@@ -20,6 +20,16 @@ def array(size=3, **settings):
     return tf.TensorArray(tf.float32, size, infer_shape=False, **settings)
 
 
+def options(**optimization):
+    made = tf.data.Options()
+    for name, value in optimization.items():
+        setattr(made.experimental_optimization, name, value)
+    return made
+
+
+column = tf.feature_column
+InputSpec = tf.layers.InputSpec
+
 CELL = tf.nn.rnn_cell.BasicRNNCell
 
 WHILE_BUILDING = {
@@ -91,6 +101,56 @@ WHILE_BUILDING = {
     "an empty graph": (lambda: tf.Session(graph=tf.Graph()).run([]), "The Session graph is empty."),
     "split of a scalar": (lambda: array().split(1.0, [1]), "Expected value to be at least a vector"),
     "num_segments of -1": (lambda: tf.unsorted_segment_sum([1.0], [0], -1), "must not be negative"),
+    "a dimension below 0": (lambda: tf.Dimension(-2), "Dimension -2 must be >= 0"),
+    "rows of a size below 0": (
+        lambda: tf.data.Dataset.range(3).batch(2).apply(tf.data.experimental.dense_to_sparse_batch(4, [-2])),
+        "Dimension -2 must be >= 0",
+    ),
+    "too few sizes of batches": (
+        lambda: tf.data.experimental.bucket_by_sequence_length(len, [1], [1]),
+        r"len\(bucket_batch_sizes\) must equal len\(bucket_boundaries\) \+ 1",
+    ),
+    "half of a dimension": (lambda: tf.Dimension(12.5), "Ambiguous dimension: 12.5"),
+    "reshape": (
+        lambda: tf.reshape([1, 2], [2, 2]),
+        r"Cannot reshape a tensor with 2 elements to shape \[2,2\]",
+    ),
+    "a column that is not dense": (
+        lambda: tf.feature_column.input_layer({"a": [[1]]}, [column.categorical_column_with_identity("a", 4)]),
+        "must be a _DenseColumn",
+    ),
+    "options that differ": (
+        lambda: tf.data.Dataset.range(3).with_options(options(autotune=False)).with_options(options(autotune=True)),
+        r"Cannot merge incompatible values \(False and True\) of option: autotune",
+    ),
+    "pooling without strides": (lambda: tf.layers.max_pooling2d(tf.ones([1, 4, 4, 1]), 2, None), "strides"),
+    "a layer of a vector": (lambda: tf.layers.Dense(2).compute_output_shape([1]), "expected rank 2 or more"),
+    "a layer of unknown numbers": (
+        lambda: tf.layers.Dense(2).compute_output_shape([2, None]),
+        "last dimension of the inputs to `Dense` should be defined",
+    ),
+    "an axis of another size": (lambda: InputSpec(axes={-1: 2}).check(tf.zeros([3]), "c"), "expected axis"),
+    "an input of unknown rank": (
+        lambda: InputSpec(ndim=2).check(tf.placeholder("int32"), "c"),
+        "requires a defined rank",
+    ),
+    "a replica that is no number": (
+        lambda: tf.DeviceSpec.from_string("/job:j/replica:foo"),
+        r"invalid literal for int\(\)",
+    ),
+    "a part of no device": (lambda: tf.DeviceSpec.from_string("/bar:muu/baz:2"), "Unknown attribute: 'bar'"),
+    "a list as input_map": (
+        lambda: tf.import_graph_def(tf.GraphDef(), input_map=[1]),
+        "input_map must be a dictionary mapping strings to Tensor objects",
+    ),
+    "numbers as return_elements": (
+        lambda: tf.import_graph_def(tf.GraphDef(), return_elements=[7]),
+        "return_elements must be a list of strings",
+    ),
+    "a hook without training": (
+        lambda: tf.train.SyncReplicasOptimizer(tf.train.AdamOptimizer(), 1).make_session_run_hook(True).begin(),
+        "apply_gradient should be called before using the hook",
+    ),
 }
 
 
@@ -160,6 +220,10 @@ WHILE_RUNNING = {
     "split into too few": (
         lambda: array(2).split([1.0], [1]).flow,
         r"TensorArray's size is not equal to the size of lengths \(2 vs. 1\), and the TensorArray is not marked as",
+    ),
+    "concat": (
+        lambda: tf.concat([unknown([[1], [2], [3]]), unknown([[1], [2]])], 1),
+        r"Dimensions of inputs should match: shape\[0\] = \[3,1\] vs. shape\[1\] = \[2,1\]",
     ),
     "split twice": (lambda: array(1).write(0, [1.0]).split([1.0], [1]).flow, "it has already been written to"),
 }

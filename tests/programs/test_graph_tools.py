@@ -108,3 +108,39 @@ def test_a_scope_is_exported_and_imported_with_its_variables():
     with tf.Session(graph=graph) as session:
         session.run(found["v:0"].initializer)
         assert session.run("new/double:0") == 6.0
+
+
+@pytest.mark.parametrize("given", ["graph", "graph_def"])
+def test_devices_are_left_out_of_what_is_exported(given):
+    with tf.Graph().as_default() as graph, tf.device("/cpu:0"):
+        tf.constant(1)
+    values = {"graph": graph, "graph_def": graph.as_graph_def()}
+    for clear_devices in (False, True):
+        made = tf.train.export_meta_graph(clear_devices=clear_devices, **{given: values[given]})
+        assert bool(made.graph_def.node[0].device) != clear_devices
+    assert values["graph_def"].node[0].device
+
+
+def test_what_a_graph_does_not_have_is_not_made_up():
+    made = tf.GraphDef()
+    made.node.add(name="a", op="NoOp")
+    assert tf.graph_util.remove_training_nodes(made) == made
+
+
+def test_types_of_operations_are_listed_with_those_of_functions():
+    made = tf.GraphDef()
+    made.node.add(name="a", op="A")
+    for name, ops in {"A": ["B"], "B": ["Square", "A"], "unused": ["Exp"]}.items():
+        function = made.library.function.add()
+        function.signature.name = name
+        for op in ops:
+            function.node_def.add(name=op, op=op)
+    [square] = tf.contrib.util.stripped_op_list_for_graph(made).op
+    assert (square.name, square.input_arg[0].name, square.output_arg[0].type_attr) == ("Square", "x", "T")
+    with tf.Graph().as_default() as graph:
+        tf.placeholder(tf.float32) * 1.0
+    found = tf.contrib.util.stripped_op_list_for_graph(graph.as_graph_def()).op
+    assert [op.name for op in found] == ["Const", "Mul", "Placeholder"]
+    made.node.add(name="b", op="Unknown")
+    with pytest.raises(tf.errors.NotFoundError, match="Op type not registered 'Unknown'"):
+        tf.contrib.util.stripped_op_list_for_graph(made)

@@ -27,6 +27,7 @@ from tfray.exchange.node import Component, Imported, Node, Reference
 from tfray.exchange.op_table import OWN, OWN_ATTRS, OWN_PART, operation_type
 from tfray.exchange.queue_rules import staged_components
 from tfray.formats.graph_proto import AttrValue, FunctionDef, GraphDef, NameAttrList, NodeDef
+from tfray.formats.tensor_proto import REFERENCE, type_name
 from tfray.framework import dtypes
 from tfray.framework.allowed_uses import all_nodes
 from tfray.framework.call_errors import DAMAGE, reason_of
@@ -407,7 +408,7 @@ def _check_inputs(node: Node, message: NodeDef) -> None:
     assert node.definition is not None
     wanted = [number for arg in node.definition.inputs for number in arg.dtypes(message, node.definition.attrs)]
     if len(wanted) != len(node.given):
-        listed = ", ".join(dtype_of(number).name for number in wanted)
+        listed = ", ".join(map(_told, wanted))
         raise InvalidArgumentError(
             f"NodeDef expected inputs '{listed}' do not match {len(node.given)} inputs specified"
         )
@@ -415,9 +416,14 @@ def _check_inputs(node: Node, message: NodeDef) -> None:
         dtype = dtype_of(number)
         if isinstance(value, Tensor) and _differ(value.dtype, dtype):
             raise InvalidArgumentError(
-                f"Input {index} of node {node.name} was passed {value.dtype.name} from {value.name} incompatible with "
-                f"expected {dtype.name}."
+                f"Input {index} of node {node.name} was passed {_told(int(value.dtype))} from {value.name} "
+                f"incompatible with expected {_told(number)}."
             )
+
+
+def _told(number: int) -> str:
+    """A dtype as TensorFlow's errors name it: ``float`` and ``double`` of 32 and 64 bits."""
+    return type_name(number % REFERENCE).removeprefix("DT_").lower()
 
 
 def _differ(given: DType, wanted: DType) -> bool:

@@ -57,6 +57,8 @@ def import_graph_def(
     if not isinstance(graph_def, (PlainGraph, GraphDef)):
         raise ArgumentError(f"graph_def must be a GraphDef proto, not {graph_def!r}")
     elements = None if return_elements is None else [importer.as_text(each) for each in return_elements]
+    if not all(isinstance(each, str) for each in elements or ()):
+        raise ArgumentError(f"return_elements must be a list of strings, not {elements!r}")
     if isinstance(graph_def, GraphDef):
         _take_versions(graph_def)
         input_map = importer.given_tensors(input_map, name)

@@ -365,6 +365,33 @@ class SlotVariableReference(Message):
     )
 
 
+class SerializedTensor(Message):
+    """A value of an object: its ``name``, that of its variable, and the key under which the checkpoint has it."""
+
+    FIELDS = (
+        Field(1, "name", "string"),
+        Field(2, "full_name", "string"),
+        Field(3, "checkpoint_key", "string"),
+        Field(4, "optional_restore", "bool"),
+    )
+
+
+class TrackableObject(Message):
+    """An object whose values are in a checkpoint, or which holds such objects."""
+
+    FIELDS = (
+        Field(1, "children", ObjectReference, repeated=True),
+        Field(2, "attributes", SerializedTensor, repeated=True),
+        Field(3, "slot_variables", SlotVariableReference, repeated=True),
+    )
+
+
+class TrackableObjectGraph(Message):
+    """The objects of a checkpoint; the first one leads to all others."""
+
+    FIELDS = (Field(1, "nodes", TrackableObject, repeated=True),)
+
+
 class SavedUserObject(Message):
     """An object of a class that the program knows."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from tfray.errors import DataLossError, InvalidArgumentError
+from tfray.errors import ArgumentError, DataLossError, InvalidArgumentError
 from tfray.formats.declared_sizes import element_count
 from tfray.formats.large_contents import Contents, content_of
 from tfray.formats.message import Enumeration, Field, Message
@@ -147,6 +149,10 @@ _LISTS: Final = {
 }
 
 
+_IN_LISTS: Final = ("bool", "float16", "bfloat16", "complex64", "complex128")
+"""Dtypes of which TensorFlow writes all elements to a list; those of others, where there are several, as bytes."""
+
+
 def list_field(dtype: DType) -> Field:
     """The field of a message whose list holds elements of a dtype."""
     name = _LISTS.get(dtype.name, "int_val")
@@ -159,38 +165,74 @@ def make_tensor_proto(
     """A message that holds a tensor.
 
     Args:
-        values: A number, string, array, or nested lists of them.
+        values: A number, string, array, or nested lists of them; a message is returned as it is.
         dtype: Dtype of the tensor; that of `values` when None.
-        shape: Shape of the tensor, which holds as many elements as `values` (one may stand for all).
+        shape: Shape of the tensor. Where it has more elements than `values`, the last one stands for the others.
         verify_shape: Refuse values of another shape than `shape`.
 
     Raises:
-        InvalidArgumentError: The values do not fit the dtype or shape.
+        InvalidArgumentError: The values do not fit the dtype, or are more than the shape has.
+        ArgumentError: They have another shape than `shape`, and `verify_shape` is set.
     """
+    if isinstance(values, TensorProto):
+        return values
     wanted = None if dtype is None else as_dtype(dtype)
     array = make_array(values, wanted)
-    if shape is not None:
-        sizes = TensorShape(shape).as_list()
-        if verify_shape and list(array.shape) != sizes:
-            raise InvalidArgumentError(f"the values have shape {array.shape}, expected {sizes}")
-        array = np.full(sizes, array) if array.size == 1 else array.reshape(sizes)
-    return _message(array, quantized_type(values, wanted))
+    sizes = tuple(array.shape) if shape is None else TensorShape(shape).whole()
+    if sizes is None:
+        raise InvalidArgumentError(f"a message needs a shape that is known, got {shape}")
+    if verify_shape and array.shape != sizes:
+        raise ArgumentError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
+    if array.size > math.prod(sizes):
+        raise InvalidArgumentError(
+            f"Too many elements provided. Needed at most {math.prod(sizes)}, but received {array.size}"
+        )
+    dtype = quantized_type(values, wanted) or as_dtype(array.dtype)
+    if array.size > 1 and array.size == math.prod(sizes) and dtype.name not in _IN_LISTS:
+        return _message(array, dtype, sizes)
+    proto = _empty(dtype, sizes)
+    getattr(proto, list_field(dtype).name).extend(_listed(array))
+    return proto
+
+
+def tensor_message(array: np.ndarray[Any, Any]) -> TensorProto:
+    """A message that holds an array, with all its bytes as they are."""
+    return _message(array, as_dtype(array.dtype), array.shape)
 
 
 def constant_message(value: Any, contents: Contents | None) -> TensorProto:
     """A message that holds a tensor, a large one by a mark of `contents`. Raises `InvalidArgumentError`."""
-    return _message(make_array(value), quantized_type(value, None), contents)
+    array = make_array(value)
+    return _message(array, quantized_type(value, None) or as_dtype(array.dtype), array.shape, contents)
 
 
-def _message(array: np.ndarray[Any, Any], quantized: DType | None, contents: Contents | None = None) -> TensorProto:
-    proto = TensorProto(dtype=int(quantized or as_dtype(array.dtype)))
+def _empty(dtype: DType, shape: Sequence[int]) -> TensorProto:
+    proto = TensorProto(dtype=int(dtype))
     proto.tensor_shape.SetInParent()
-    proto.tensor_shape.dim.extend([TensorShapeDim(size=size) for size in array.shape])
+    proto.tensor_shape.dim.extend([TensorShapeDim(size=size) for size in shape])
+    return proto
+
+
+def _message(
+    array: np.ndarray[Any, Any], dtype: DType, shape: Sequence[int], contents: Contents | None = None
+) -> TensorProto:
+    proto = _empty(dtype, shape)
     if array.dtype == object:
         proto.string_val.extend(array.reshape(-1).tolist())
     else:
         proto.tensor_content = array.tobytes() if contents is None else contents.array(array)
     return proto
+
+
+def _listed(array: np.ndarray[Any, Any]) -> list[Any]:
+    """The elements as the list of a message has them: numbers of 16 bits by their bits, complex ones as two."""
+    flat = array.reshape(-1)
+    if flat.dtype.name in ("float16", "bfloat16"):
+        flat = flat.view(np.uint16)
+    elif flat.dtype.kind == "c":
+        flat = flat.view(flat.real.dtype)
+    items: list[Any] = flat.tolist()
+    return items
 
 
 def make_ndarray(tensor: TensorProto | np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

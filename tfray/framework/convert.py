@@ -189,6 +189,8 @@ def make_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     try:
         if is_numpy and dtype is not None and dtype.kind in _NUMERIC_KINDS and not value.dtype.names:
             return np.asarray(value).astype(dtype.numpy)
+        if dtype is not None and dtype.is_quantized and not is_numpy:  # numbers, or tuples of one as NumPy prints them
+            return np.array(value, dtype.as_numpy_dtype).view(dtype.numpy)
         if isinstance(value, TensorShape):
             value = [operator.index(Dimension(size)) for size in value.sizes]
         elif isinstance(value, Dimension):

@@ -49,8 +49,12 @@ class DeviceSpec:
         for part in name.split("/"):
             match = re.fullmatch(_PART, part)
             if match is None:
+                key, _, value = part.partition(":")
+                is_number = key in ("replica", "task")
+                reason = f"invalid literal for int(): {value!r}" if is_number else f"Unknown attribute: {key!r}"
                 raise ValueError(
-                    f"{name!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, found {part!r}"
+                    f"{name!r} is not a device name: expected parts such as /job:ps/task:1/device:CPU:0, found "
+                    f"{part!r} ({reason})"
                 )
             spec._take_part(match, name)
         return spec

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any, Final
 
 from tfray.bulk import making_much
-from tfray.errors import InvalidArgumentError, OpError
+from tfray.errors import ArgumentError, InvalidArgumentError, OpError
 from tfray.framework.allowed_uses import checked_nodes
 from tfray.framework.call_errors import DAMAGE, reason_of
 from tfray.framework.call_site import user_site
@@ -67,8 +68,11 @@ def given_tensors(input_map: Mapping[str, Any] | None, name: str | None) -> dict
     """An `input_map` with whole names of tensors, ``name:index``, and with tensors for all values.
 
     Raises:
+        ArgumentError: The map is none.
         InvalidArgumentError: There is a value that is no tensor, and no scope for the one that it becomes.
     """
+    if not isinstance(input_map, (Mapping, NoneType)):
+        raise ArgumentError(f"input_map must be a dictionary mapping strings to Tensor objects, not {input_map!r}")
     scope = "import/" if name is None else name and f"{name.rstrip('/')}/"
     given = {}
     for key, value in (input_map or {}).items():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import suppress
 from typing import Any, SupportsIndex, cast, overload
 
 import numpy as np
 
 from tfray.errors import ArgumentError
+from tfray.framework.dtypes import DType
 
 
 class Dimension:
@@ -26,7 +28,7 @@ class Dimension:
             value = value.value
         self.value: int | None = None if value is None else _whole(value)
         if self.value is not None and self.value < 0:
-            raise ArgumentError(f"a dimension cannot have the value {self.value}")
+            raise ArgumentError(f"Dimension {self.value} must be >= 0")
 
     def __index__(self) -> int:
         if self.value is None:
@@ -102,10 +104,10 @@ class Dimension:
         return self._calculate(other, lambda size, dividend: dividend % size)
 
     def __truediv__(self, other: Any) -> Any:
-        raise TypeError(f"a dimension is a whole number: use {self!r} // {other!r}")
+        raise TypeError(f"unsupported operand type(s) for /: a dimension is a whole number: use {self!r} // {other!r}")
 
     def __rtruediv__(self, other: Any) -> Any:
-        raise TypeError(f"a dimension is a whole number: use {other!r} // {self!r}")
+        raise TypeError(f"unsupported operand type(s) for /: a dimension is a whole number: use {other!r} // {self!r}")
 
     # Comparisons with an unknown size give None, as in TensorFlow.
 
@@ -362,19 +364,21 @@ def _size(value: Any) -> int | None:
     if size is not None and size < 0:
         if size == -1:  # TensorFlow 1 writes -1 for an unknown dimension in attributes and protos
             return None
-        raise ValueError(f"a dimension cannot have the value {size}")
+        raise ValueError(f"Dimension {size} must be >= 0")
     return size
 
 
 def _whole(value: Any) -> int:
     """`value` as an integer. Raises `ArgumentError`, a `TypeError` and `ValueError`, for what is no whole number."""
     try:
+        if isinstance(value, DType):
+            raise TypeError("a dtype is no size")
         size = int(value)
-        is_whole = bool(size == value)
+        is_whole = isinstance(value, (str, bytes)) or bool(size == value)
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(f"a dimension cannot have the value {value!r}") from error
     if not is_whole:
-        raise ArgumentError(f"a dimension cannot have the value {value!r}")
+        raise ArgumentError(f"Ambiguous dimension: {value!r} is no whole number")
     return size
 
 
@@ -431,3 +435,12 @@ def broadcast_shapes(first: TensorShape, second: TensorShape) -> TensorShape:
                 f"and {b}"
             )
     return TensorShape(sizes)
+
+
+def is_broadcast_compatible(shape_x: TensorShape, shape_y: TensorShape) -> bool:
+    """Whether an elementwise operation may take two shapes: they have a known rank, and no sizes contradict."""
+    if shape_x.rank is None or shape_y.rank is None:
+        return False
+    with suppress(ValueError):
+        return broadcast_shapes(shape_x, shape_y) is not None
+    return False

@@ -361,7 +361,7 @@ def test_input_spec_is_checked(expected, shape, fits):
     if fits:
         assert _Expecting(**expected)(x) is x
     else:
-        with pytest.raises(ValueError, match=r"is incompatible with the layer: expected|needs a defined rank"):
+        with pytest.raises(ValueError, match=r"is incompatible with the layer: expected|requires a defined rank"):
             _Expecting(**expected)(x)
 
 

@@ -530,7 +530,7 @@ BANDS = [
 SAMPLES = [*SHAPES, *_cast_rows(), *BROADCASTING, *PARTS, *JOINING, *LATE_AXES, *BANDS]
 
 ERRORS = [
-    OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(4)], r"tensor with 6 elements to shape \(4,\)"),
+    OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(4)], r"tensor with 6 elements to shape \[4\]"),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(-1, 4)], "evenly divisible by 4 but is 6"),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints(-1, -1)], "at most one -1"),
     OpError("Reshape", array_ops.reshape, [grid(2, 3), ints([2, 3])], "must have rank 1"),

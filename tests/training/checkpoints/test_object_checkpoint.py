@@ -8,12 +8,24 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.formats.meta_graph_proto import TrackableObjectGraph
 
 VALUE = ".ATTRIBUTES/VARIABLE_VALUE"
+DESCRIPTION = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+class Counter(tf.train.experimental.PythonState):
+    def serialize(self):
+        return "1"
+
+    def deserialize(self, string_value):
+        pass
 
 
 def names_in(path):
-    return {name.removesuffix(f"/{VALUE}") for name, _ in tf.train.list_variables(path)}
+    found = {name.removesuffix(f"/{VALUE}") for name, _ in tf.train.list_variables(path)}
+    assert DESCRIPTION in found
+    return found - {DESCRIPTION}
 
 
 def test_names_are_the_paths_of_attributes(session, tmp_path):
@@ -68,6 +80,78 @@ def test_layers_of_models_are_counted_and_attributes_of_classes_name_theirs(sess
         )
         for weight in ("kernel", "bias")
     }
+
+
+def test_objects_are_described_as_those_of_tensorflow(session, tmp_path):
+    v = tf.get_variable("v", [2])
+    optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+    optimizer.minimize(tf.reduce_sum(v))
+    session.run(tf.global_variables_initializer())
+    held = {"v": v, "optimizer": optimizer, "more": {"empty": [], "again": v, "state": Counter()}}
+    path = tf.train.Checkpoint(**held).write(tmp_path / "ckpt", session)
+    message = TrackableObjectGraph.FromString(tf.train.load_variable(path, DESCRIPTION))
+
+    def reached(node, name=""):
+        for child in node.children:
+            yield from reached(message.nodes[child.node_id], f"{name}/{child.local_name}".lstrip("/"))
+        yield from ((name, each.name, each.full_name, each.checkpoint_key) for each in node.attributes)
+        for slot in node.slot_variables:
+            names = [message.nodes[index] for index in (slot.original_variable_node_id, slot.slot_variable_node_id)]
+            yield (name, slot.slot_name, *(each.attributes[0].checkpoint_key for each in names))
+
+    assert sorted(reached(message.nodes[0])) == [
+        ("more/again", "VARIABLE_VALUE", "v", f"v/{VALUE}"),
+        ("more/state", "PYTHON_STATE", "", "more/state/.ATTRIBUTES/PYTHON_STATE"),
+        ("optimizer", "momentum", f"v/{VALUE}", f"v/.OPTIMIZER_SLOT/optimizer/momentum/{VALUE}"),
+        ("v", "VARIABLE_VALUE", "v", f"v/{VALUE}"),
+    ]
+    assert len(message.nodes) == 6  # what leads to no value is not described
+
+
+def test_private_attributes_of_programs_are_saved(session, tmp_path):
+    class Own(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self._first = tf.keras.layers.Dense(2)
+            self.__hidden = [tf.keras.layers.Dense(1)]
+
+        def call(self, inputs):
+            return self.__hidden[0](self._first(inputs))
+
+    class Two(tf.keras.layers.Layer):
+        def build(self, shape):
+            self._scale = self.add_weight("factor", [])
+            self._left, self._right = tf.keras.layers.Dense(1), tf.keras.layers.Dense(1)
+
+        def call(self, inputs):
+            return self._scale * self._left(inputs) + self._right(inputs)
+
+    class Part(tf.contrib.checkpoint.Checkpointable):
+        def __init__(self):
+            self._v = tf.get_variable("v", [])
+            self.parts = [tf.contrib.checkpoint.Checkpointable()]
+            self.parts[0].w = tf.get_variable("w", [])
+
+    held = {"own": Own(), "two": Two(), "part": Part()}
+    held["own"](tf.ones([1, 3])), held["two"](tf.ones([1, 3]))
+    session.run(tf.global_variables_initializer())
+    assert names_in(tf.train.Checkpoint(**held).write(tmp_path / "ckpt", session)) == {
+        *(f"own/{layer}/{name}" for layer in ("_first", "_Own__hidden/0") for name in ("kernel", "bias")),
+        *(f"two/{layer}/{name}" for layer in ("_left", "_right") for name in ("kernel", "bias")),
+        "two/factor",
+        "part/_v",
+        "part/parts/0/w",
+    }
+
+
+def test_a_model_is_saved_from_the_session_of_keras(tmp_path):
+    inputs = tf.keras.Input([1])
+    model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(inputs))
+    model.compile("sgd", "mse")
+    model.fit(np.ones([1, 1]), np.ones([1, 1]), verbose=0)
+    path = tf.train.Checkpoint(model=model).write(tmp_path / "ckpt")
+    kernel = tf.train.load_variable(path, f"model/layer_with_weights-0/kernel/{VALUE}")
+    assert kernel.tolist() == model.get_weights()[0].tolist()
 
 
 def test_values_come_back_in_another_graph(tmp_path):

@@ -104,6 +104,13 @@ def test_the_folder_names_the_newest(tmp_path):
     assert len(tf.train.get_checkpoint_mtimes(saver.last_checkpoints)) == 1
 
 
+def test_a_file_that_names_no_checkpoint_is_an_error(tmp_path):
+    (tmp_path / "checkpoint").touch()
+    for ask in (tf.train.get_checkpoint_state, tf.train.latest_checkpoint):
+        with pytest.raises(ValueError, match="Invalid checkpoint state loaded from"):
+            ask(tmp_path)
+
+
 def test_a_new_saver_takes_up_where_the_last_one_ended(tmp_path):
     tf.Variable(1.0)
     with tf.Session() as session:
@@ -519,6 +526,8 @@ def test_what_cannot_be_saved_or_restored_is_said(path):
     one = tf.Variable(np.zeros(6, np.float32), name="one")
     with pytest.raises(ValueError, match="same name: x"):
         tf.train.Saver({"x": [one, tf.Variable(1.0)]})
+    with pytest.raises(ValueError, match="same name: one"):
+        tf.train.Saver([one, one])
     with pytest.raises(TypeError, match="cannot be saved"):
         tf.train.Saver([tf.constant(1.0)])
     saver = tf.train.Saver([one])
@@ -632,6 +641,7 @@ def test_a_reader_lists_tensors_as_tensorflow_does(path):
         session.run(tf.global_variables_initializer())
         tf.train.Saver().save(session, path)
     reader = tf.train.NewCheckpointReader(path)
+    assert (type(reader.get_tensor("i")), reader.get_tensor("w").shape) == (np.int32, (2, 3))
     assert sorted(reader.debug_string().splitlines()) == [b"i (DT_INT32) []", b"w (DT_FLOAT) [2,3]"]
     with pytest.raises(NotFoundError, match="Key x not found in checkpoint"):
         reader.get_tensor("x")

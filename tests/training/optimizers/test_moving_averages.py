@@ -7,7 +7,7 @@ import pytest
 
 import tfray as tf
 from tfray.errors import InvalidArgumentError
-from tfray.library.variables.moving_average import weighted_moving_average
+from tfray.library.variables.moving_average import assign_moving_average, weighted_moving_average
 
 
 def test_averages_follow_their_variables():
@@ -95,6 +95,27 @@ def test_averages_of_tensors_start_at_zero(debias):
     assert tf.moving_average_variables() == []
 
 
+def test_averages_of_tensors_are_where_they_are_made():
+    with tf.device("/job:first"):
+        variable = tf.Variable(1.0)
+    tensor = variable + 1.0
+    ema = tf.train.ExponentialMovingAverage(0.5)
+    with tf.device("/job:second"):
+        ema.apply([variable, tensor])
+    assert [ema.average(each).device for each in (variable, tensor)] == ["/job:first", "/job:second"]
+
+
+def test_a_variable_may_follow_several_values():
+    variable = tf.Variable([0.0, 0.0], name="v")
+    first, second = (assign_moving_average(variable, [value, 2.0], 0.25) for value in (1.0, 5.0))
+    names = {"v", "v/biased", "v/local_step", "v/biased_1", "v/local_step_1"}
+    assert {each.op.name for each in tf.global_variables()} == names
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for update, expected in ((first, 1.0), (second, 5.0)):
+            np.testing.assert_allclose(session.run(update), [expected, 2.0])
+
+
 def test_half_precision():
     var = tf.Variable(np.float16(1.0))
     ema = tf.train.ExponentialMovingAverage(0.5)
@@ -108,7 +129,7 @@ def test_half_precision():
 
 def test_what_has_no_average():
     ema = tf.train.ExponentialMovingAverage(0.5)
-    with pytest.raises(TypeError, match="int32"):
+    with pytest.raises(TypeError, match="must be half, float, or double: Variable:0 is int32"):
         ema.apply([tf.Variable(1)])
     with pytest.raises(InvalidArgumentError, match="known"):
         ema.apply([tf.placeholder(tf.float32, [None])])

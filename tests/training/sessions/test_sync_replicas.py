@@ -87,7 +87,7 @@ def test_steps_without_what_they_need(x, step):
     for early in (optimizer.get_init_tokens_op, optimizer.get_chief_queue_runner):
         with pytest.raises(ValueError, match="before minimize or apply_gradients"):
             early()
-    with pytest.raises(ValueError, match="needs minimize"):
+    with pytest.raises(ValueError, match="apply_gradient should be called before using the hook"):
         optimizer.make_session_run_hook(True).begin()
     with pytest.raises(ValueError, match="needs global_step"):
         optimizer.minimize(x * 1.0)

@@ -1,10 +1,11 @@
-"""``tf.contrib.checkpoint``: checkpoints of which the latest are kept; what attributes of models may be."""
+"""``tf.contrib.checkpoint``: objects and attributes that are saved, and checkpoints of which the latest are kept."""
 
 from typing import TypeVar
 
 from tfray.training.checkpoints.checkpoint_manager import CheckpointManager
+from tfray.training.checkpoints.object_graph import AutoTrackable as Checkpointable
 
-__all__ = ["CheckpointManager", "List", "Mapping", "NoDependency"]
+__all__ = ["CheckpointManager", "Checkpointable", "List", "Mapping", "NoDependency"]
 
 List = list
 Mapping = dict

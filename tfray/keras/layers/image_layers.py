@@ -78,7 +78,7 @@ class SeparableConv1D(InKeras, convolution_layers.SeparableConv1D):
 
 class _Pooling(InKeras):
     def __init__(self, pool_size: Any = 2, strides: Any = None, padding: str = "valid", **kwargs: Any) -> None:
-        super().__init__(pool_size, strides, padding, **kwargs)
+        super().__init__(pool_size, pool_size if strides is None else strides, padding, **kwargs)
 
 
 class MaxPooling1D(_Pooling, pooling_layers.MaxPooling1D):

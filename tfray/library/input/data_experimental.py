@@ -360,7 +360,7 @@ def bucket_by_sequence_length(
     """
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError(
-            f"there must be one batch size more than boundaries: len(bucket_batch_sizes) is {len(bucket_batch_sizes)}, "
+            f"len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1: it is {len(bucket_batch_sizes)}, and "
             f"len(bucket_boundaries) is {len(bucket_boundaries)}"
         )
     sizes, bounds = np.array(bucket_batch_sizes, np.int64), np.array(bucket_boundaries, np.int64)

@@ -40,12 +40,14 @@ class _OptionsBase:
         return hash(type(self))
 
     def merge(self, other: Any) -> Any:
-        """Its values and those of `other`, which come first."""
+        """Its values and those of `other`. Raises `ValueError` where both set an option, to different values."""
         merged = type(self)()
         for name, kind in self._types.items():
             mine, given = self._given.get(name), other._given.get(name)
             if mine is not None and given is not None and issubclass(kind, _OptionsBase):
                 merged._given[name] = mine.merge(given)
+            elif mine is not None and given is not None and mine != given:
+                raise ValueError(f"Cannot merge incompatible values ({mine} and {given}) of option: {name}")
             elif mine is not None or given is not None:
                 merged._given[name] = mine if given is None else given
         return merged
@@ -93,7 +95,10 @@ class DistributeOptions(_OptionsBase):
 
 
 class Options(_OptionsBase):
-    """Options of a dataset, accepted for TensorFlow 1's sake: none changes the elements."""
+    """Options of a dataset, accepted for TensorFlow 1's sake: none changes the elements.
+
+    So ``experimental_slack`` needs no `Dataset.prefetch` at the end, as it does in TensorFlow.
+    """
 
     _types: ClassVar[dict[str, Any]] = {
         "experimental_deterministic": bool,

@@ -499,7 +499,7 @@ class Dataset:
         return self._options
 
     def with_options(self, options: Options) -> Dataset:
-        """The same elements, with options; see `Options`."""
+        """The same elements, with options; see `Options`. Raises `ValueError` where one has another value already."""
         if not isinstance(options, Options):
             raise TypeError(f"with_options takes tf.data.Options, not {options!r}")
         result = Dataset(self._variant_tensor, self._kinds, self.output_shapes, [self])

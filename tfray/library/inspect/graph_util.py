@@ -92,7 +92,9 @@ def with_nodes(graph_def: GraphT, nodes: Iterable[Any]) -> GraphT:
     """A graph with other operations, which may be some of those that ``with_marks(graph_def)`` has."""
     if isinstance(graph_def, PlainGraph):
         return replace(graph_def, node=list(nodes))
-    made = GraphDef(library=graph_def.library, versions=graph_def.versions)
+    made = GraphDef(
+        **{name: getattr(graph_def, name) for name in ("library", "versions") if with_marks(graph_def).HasField(name)}
+    )
     with_marks(made).node.extend(nodes)
     apart: GraphDef = stand_in_of(GraphDef, with_marks(made), contents_of(graph_def))
     return apart

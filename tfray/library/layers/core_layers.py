@@ -100,6 +100,7 @@ class Dense(Layer):
         return self.activation(outputs)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> TensorShape:
+        checked_shape(self, input_shape)
         return TensorShape(input_shape)[:-1].concatenate(self.units)
 
 

@@ -132,7 +132,7 @@ def input_parts(
     for column in ordered:
         if not isinstance(column, DenseColumn):
             raise ValueError(
-                "Items of feature_columns must be a DenseColumn. You can wrap a categorical column with an "
+                "Items of feature_columns must be a _DenseColumn. You can wrap a categorical column with an "
                 f"embedding_column or indicator_column. Given: {column}"
             )
     for column in ordered:

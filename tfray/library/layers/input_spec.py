@@ -51,7 +51,7 @@ class InputSpec:
         rank = tensor.shape.rank
         needs_rank = self.ndim is not None or self.max_ndim is not None or self.min_ndim is not None
         if (needs_rank or self.axes) and rank is None:
-            raise InvalidArgumentError(f"{layer}: {tensor!r} needs a defined rank; expected is {self!r}")
+            raise InvalidArgumentError(f"Layer {layer} requires a defined rank of {tensor!r}; expected is {self!r}")
         sizes: Sequence[Any] = () if rank is None else tensor.shape.sizes
         fits = (
             (self.ndim is None or rank == self.ndim)
@@ -65,8 +65,9 @@ class InputSpec:
             and (self.shape is None or tensor.shape.is_compatible_with(self.shape))
         )
         if not fits:
+            told = self._told().replace("axes=", "axis ")
             raise InvalidArgumentError(
-                f"Input 0 of layer {layer} is incompatible with the layer: expected {self._told()}, found {tensor!r}"
+                f"Input 0 of layer {layer} is incompatible with the layer: expected {told}, found {tensor!r}"
             )
 
 

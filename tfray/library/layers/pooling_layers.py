@@ -40,7 +40,7 @@ class PoolingLayer(Layer):
     ) -> None:
         super().__init__(name=name, **kwargs)
         self.pool_size = per_axis(pool_size, self.rank, "pool_size")
-        self.strides = self.pool_size if strides is None else per_axis(strides, self.rank, "strides")
+        self.strides = per_axis(strides, self.rank, "strides")
         self.padding = padding_of(padding)
         self.data_format = data_format
         self._layout = layout_of(data_format, self.rank)
@@ -68,7 +68,7 @@ class MaxPooling2D(PoolingLayer):
 
     Args:
         pool_size: Size of the window, one integer for all spatial axes or one for each.
-        strides: Distance between windows, likewise; `pool_size` when None.
+        strides: Distance between windows, likewise. In ``tf.keras.layers`` it is `pool_size` when None.
         padding: ``"valid"`` or ``"same"``.
         data_format: ``"channels_last"`` or ``"channels_first"``.
         name: Name of the layer.

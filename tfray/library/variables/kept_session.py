@@ -28,6 +28,12 @@ def get_session() -> Session:
     return session
 
 
+def kept_session() -> Session | None:
+    """The session that is kept for the current graph, if Keras has run anything in it or was given one."""
+    kept: Session | None = get_default_graph().extra("keras_session", dict).get("session")
+    return kept
+
+
 _settings = {"initializes": True}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, count
 from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
@@ -79,10 +80,12 @@ def weighted_moving_average(
 
 
 def _assign_debiased(variable: Variable, value: TensorLike, gain: Any, scope: str) -> Any:
-    with variable_scope(variable.op.name):
+    with variable_scope(variable.op.name) as own:
+        taken = () if own.reuse else {each.op.name for each in own.global_variables()}
+        end = next(end for end in chain([""], map("_{}".format, count(1))) if f"{own.name}/biased{end}" not in taken)
         zeros = initializers.Zeros()
-        biased = get_variable("biased", variable.shape, variable.dtype, zeros, trainable=False)
-        count = get_variable("local_step", [], variable.dtype, zeros, trainable=False)
+        biased = get_variable(f"biased{end}", variable.shape, variable.dtype, zeros, trainable=False)
+        steps = get_variable(f"local_step{end}", [], variable.dtype, zeros, trainable=False)
     new = biased.assign_sub((biased.value() - value) * gain)
-    weight = 1 - math_ops.pow(1 - gain, count.assign_add(1))
+    weight = 1 - math_ops.pow(1 - gain, steps.assign_add(1))
     return state_ops.assign(variable, new / weight, name=scope)

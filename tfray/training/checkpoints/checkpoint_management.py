@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tfray.errors import DataLossError, FailedPreconditionError, NotFoundError
+from tfray.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, NotFoundError
 from tfray.formats import files
 from tfray.formats.bundles.saved_slices import saved_slices_files
 from tfray.formats.checkpoint import INDEX_SUFFIX, SAVED_AT, ArrowCheckpoint, sibling
@@ -37,7 +37,8 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
     Raises:
         DataLossError: The file cannot be read. TensorFlow returns None then, and a program that asks whether to begin
             anew would train over its own checkpoints.
-        InvalidArgumentError: The folder is an empty path; to TensorFlow that is the current folder.
+        InvalidArgumentError: The file names no checkpoint, or the folder is an empty path; to TensorFlow that is the
+            current folder.
     """
     folder = given_path(checkpoint_dir, "checkpoint_dir")
     path = _state_path(folder, latest_filename)
@@ -52,7 +53,7 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
     except DataLossError as error:
         raise DataLossError(f"{path}: {error.message}") from error
     if not state.model_checkpoint_path:
-        return None
+        raise InvalidArgumentError(f"Invalid checkpoint state loaded from {folder}: {path} names no checkpoint")
     state.model_checkpoint_path = _completed(folder, state.model_checkpoint_path)
     state.all_model_checkpoint_paths[:] = [_completed(folder, each) for each in state.all_model_checkpoint_paths]
     return state

@@ -39,13 +39,14 @@ class CheckpointReader:
         return tensor_str in self._checkpoint.tensors
 
     def get_tensor(self, tensor_str: str) -> Any:
-        """The value of a tensor: an array, read-only where it is a view of the file.
+        """The value of a tensor: an array, read-only where it is a view of the file; a number or bytes for a scalar.
 
         Raises:
             NotFoundError: There is no such tensor.
             DataLossError: Its file is damaged.
         """
-        return self._checkpoint.read(tensor_str)
+        array = self._checkpoint.read(tensor_str)
+        return array if array.ndim else array[()]
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shape of every tensor."""

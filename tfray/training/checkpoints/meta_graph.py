@@ -93,6 +93,8 @@ def export_meta_graph(
     describe(made, strip_default_attrs)
     if graph_def is not None:
         made.graph_def.CopyFrom(graph_def)
+        for node in with_marks(made.graph_def).node if clear_devices else ():
+            node.device = ""
     else:
         plain = graph.as_plain()
         outside = _Outside(graph, prefix)

@@ -13,12 +13,13 @@ from tfray.formats.files import PathLike, given_path
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.framework import dtypes
 from tfray.framework.graph import Tensor, get_default_graph, get_default_session
+from tfray.library.variables.kept_session import kept_session
 from tfray.library.variables.variables import Variable
 from tfray.ops.state.state_ops import assign_add, is_variable_initialized
 from tfray.ops.system.checkpoint_ops import STATE_MARK
 from tfray.training.checkpoints import checkpoint_management
 from tfray.training.checkpoints.checkpoint_utils import load_checkpoint
-from tfray.training.checkpoints.object_graph import VALUE, PythonState, is_trackable, names_of
+from tfray.training.checkpoints.object_graph import VALUE, ObjectGraph, is_trackable
 from tfray.training.checkpoints.saver import Saver
 
 _OBJECT_GRAPH: Final = "_CHECKPOINTABLE_OBJECT_GRAPH"
@@ -26,8 +27,8 @@ _OBJECT_GRAPH: Final = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def session_for(session: Any) -> Any:
-    """A session that was given, or the default one. Raises `ValueError` where there is none."""
-    found = session if session is not None else get_default_session()
+    """A session that was given, the default one, or that of Keras. Raises `ValueError` where there is none."""
+    found = session if session is not None else get_default_session() or kept_session()
     if found is None:
         raise ValueError("there is no session: pass session=, or enter `with session.as_default():`")
     return found
@@ -39,8 +40,9 @@ class Checkpoint:
     Objects are given by keyword, or set as attributes later: variables, optimizers (with their slots), Keras models and
     layers, mutable tables, other `Checkpoint` objects, `PythonState`, and lists, tuples and dictionaries of these.
     Files are those of `Saver`; their tensors have TensorFlow's names, such as
-    ``model/kernel/.ATTRIBUTES/VARIABLE_VALUE``, so that a checkpoint of TensorFlow with the same objects can be
-    restored. What is found under no such name is looked for under the variable's own name, as `Saver` saves it.
+    ``model/kernel/.ATTRIBUTES/VARIABLE_VALUE``, beside a description of the objects, as TensorFlow writes one. So a
+    checkpoint of TensorFlow with the same objects can be restored, and TensorFlow restores one of tfray that has its
+    format. What is found under no such name is looked for under the variable's own name, as `Saver` saves it.
 
     Variables are restored when `run_restore_ops` or `initialize_or_restore` of the result of `restore` is called; those
     that are made later are restored by calling it again. TensorFlow restores them when they are made.
@@ -76,11 +78,9 @@ class Checkpoint:
                 self._counting = counter, is_variable_initialized(counter), assign_add(counter, 1)
         return self._counting
 
-    def _named(self) -> tuple[dict[str, Any], dict[str, PythonState]]:
-        """What is saved and restored; of the counter only if it has been made."""
-        named, states = names_of(self)
-        counting = {} if self._counting is None else {f"save_counter/{VALUE}": self.save_counter}
-        return {**named, **counting}, states
+    def _objects(self) -> ObjectGraph:
+        """What is saved and restored; the counter only if it has been made."""
+        return ObjectGraph(self, {} if self._counting is None else {"save_counter": self.save_counter})
 
     def write(self, file_prefix: PathLike, session: Any = None) -> str:
         """Save to a path as it is, without counting.
@@ -95,10 +95,13 @@ class Checkpoint:
         session = session_for(session)
         if self._counting is not None:
             self._initialize_counter(session)
-        named, states = self._named()
+        objects = self._objects()
+        named = objects.variables()
         if self._saver is None or self._saver[0] != named.keys():
             self._saver = frozenset(named), Saver(named, max_to_keep=None, takes_arrays=True)
-        arrays = {name: np.array(_as_bytes(state.serialize()), object) for name, state in states.items()}
+        texts = {name: _as_bytes(state.serialize()) for name, state in objects.states().items()}
+        texts[_OBJECT_GRAPH] = objects.description()
+        arrays = {name: np.array(text, object) for name, text in texts.items()}
         path = self._saver[1].save(session, file_prefix, write_meta_graph=False, write_state=False, arrays=arrays)
         assert path is not None
         return path
@@ -169,13 +172,14 @@ class CheckpointLoadStatus:
 
     def _restore_states(self) -> None:
         reader = load_checkpoint(str(self._path))
-        for name, state in self._checkpoint._named()[1].items():
+        for name, state in self._checkpoint._objects().states().items():
             if name in self._tensors:
-                state.deserialize(_as_bytes(reader.get_tensor(name).item()))
+                state.deserialize(reader.get_tensor(name))
 
     def _found(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is restored, by the names in the checkpoint, and what has no value there, by its own name."""
-        named, states = self._checkpoint._named()
+        objects = self._checkpoint._objects()
+        named, states = objects.variables(), objects.states()
         found: dict[str, Any] = {}
         missing: dict[str, Any] = {}
         for name, value in named.items():
@@ -200,7 +204,7 @@ class CheckpointLoadStatus:
         """
         self.assert_existing_objects_matched()
         found, _ = self._found()
-        unused = self._tensors - found.keys() - self._checkpoint._named()[1].keys()
+        unused = self._tensors - found.keys() - self._checkpoint._objects().states().keys()
         if unused:
             raise AssertionError(f"checkpoint {self._path} has values for which there is no object: {_some(unused)}")
         return self

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from tfray.formats.meta_graph_proto import TrackableObjectGraph
 from tfray.library.variables.partitioned_variables import PartitionedVariable
 from tfray.library.variables.saveable_resource import SaveableResource, saveable_of
 from tfray.library.variables.variables import Variable
@@ -23,6 +24,12 @@ _LEAVES: Final = (Variable, PartitionedVariable, SaveableResource)
 
 _HOLDERS: Final = ("weights", "variables", "save_counter")
 """Attributes of classes whose objects hold variables: layers and models, others, and checkpoints."""
+
+
+_OWN: Final = frozenset(
+    {"_losses", "_metric_records", "_non_trainable_weights", "_recorded_calls", "_trainable_weights", "_updates"}
+)
+"""Private attributes of layers that hold what other names lead to."""
 
 
 class PythonState(ABC):
@@ -41,40 +48,103 @@ class PythonState(ABC):
         """Take the state over that `serialize` has given."""
 
 
+class AutoTrackable:
+    """An object that holds what is saved by its attributes. Public as ``tf.contrib.checkpoint.Checkpointable``.
+
+    Attributes are looked at when a `Checkpoint` saves or restores. So a list may change in any way before; TensorFlow
+    refuses to save one whose elements were replaced.
+    """
+
+
 def is_trackable(value: object) -> bool:
     """Whether an object is, or may hold, something to save."""
-    if isinstance(saveable_of(value), (*_LEAVES, Optimizer, PythonState, list, tuple, Mapping)):
+    if isinstance(saveable_of(value), (*_LEAVES, Optimizer, PythonState, AutoTrackable, list, tuple, Mapping)):
         return True
     return not isinstance(value, type) and any(hasattr(type(value), name) for name in _HOLDERS)
 
 
-def names_of(root: object) -> tuple[dict[str, Any], dict[str, PythonState]]:
-    """What is reached from an object, by its name: variables and other resources, and Python state."""
-    paths: dict[int, str] = {id(root): ""}
-    queue: list[tuple[str, Any]] = [("", root)]
-    leaves: dict[str, Any] = {}
-    states: dict[str, PythonState] = {}
-    optimizers: list[tuple[str, Optimizer]] = []
-    for path, found in queue:  # it grows while it is walked
-        value = saveable_of(found)
-        if isinstance(value, _LEAVES):
-            leaves[path] = value
-        elif isinstance(value, PythonState):
-            states[f"{path}/{PYTHON_STATE}"] = value
-        elif isinstance(value, Optimizer):
-            optimizers.append((path, value))
-        for name, child in _children(value):
-            if id(child) not in paths:
-                paths[id(child)] = f"{path}/{_escaped(name)}".lstrip("/")
-                queue.append((paths[id(child)], child))
-    named = {f"{path}/{VALUE}": leaf for path, leaf in leaves.items()}
-    for path, optimizer in optimizers:
-        for slot_name in optimizer.get_slot_names():
-            for variable_path, variable in leaves.items():
-                slot = optimizer.get_slot(variable, slot_name) if isinstance(variable, Variable) else None
-                if slot is not None:
-                    named[f"{variable_path}/.OPTIMIZER_SLOT/{path}/{_escaped(slot_name)}/{VALUE}"] = slot
-    return named, states
+class ObjectGraph:
+    """What is reached from an object, breadth first.
+
+    Args:
+        root: The object.
+        more: What it holds besides its attributes, by name.
+    """
+
+    def __init__(self, root: object, more: Mapping[str, Any]) -> None:
+        self._values = [saveable_of(root)]
+        self._paths = [""]
+        self._links: list[list[tuple[int, str]]] = []
+        numbers = {id(root): 0}
+        kept = [root]
+        for index, value in enumerate(self._values):  # it grows while it is walked
+            self._links.append([])
+            for name, child in [*_children(value), *(() if index else more.items())]:
+                if id(child) not in numbers:
+                    numbers[id(child)] = len(kept)
+                    kept.append(child)
+                    self._values.append(saveable_of(child))
+                    self._paths.append(f"{self._paths[index]}/{_escaped(name)}".lstrip("/"))
+                self._links[index].append((numbers[id(child)], name))
+
+    def _leaves(self) -> Iterator[tuple[int, Any]]:
+        return ((index, value) for index, value in enumerate(self._values) if isinstance(value, _LEAVES))
+
+    def _slots(self) -> Iterator[tuple[int, int, str, str, Any]]:
+        """The slots: numbers of optimizer and variable, name of the slot, where the checkpoint has it, and itself."""
+        for number, optimizer in enumerate(self._values):
+            for name in optimizer.get_slot_names() if isinstance(optimizer, Optimizer) else ():
+                for index, variable in self._leaves():
+                    slot = optimizer.get_slot(variable, name) if isinstance(variable, Variable) else None
+                    if slot is not None:
+                        path = f"{self._paths[index]}/.OPTIMIZER_SLOT/{self._paths[number]}/{_escaped(name)}/{VALUE}"
+                        yield number, index, name, path, slot
+
+    def variables(self) -> dict[str, Any]:
+        """Variables and other resources by their names."""
+        named = {f"{self._paths[index]}/{VALUE}": leaf for index, leaf in self._leaves()}
+        return named | {path: slot for _, _, _, path, slot in self._slots()}
+
+    def states(self) -> dict[str, PythonState]:
+        """Python state by its names."""
+        found = zip(self._paths, self._values, strict=True)
+        return {f"{path}/{PYTHON_STATE}": value for path, value in found if isinstance(value, PythonState)}
+
+    def description(self) -> bytes:
+        """The message by which TensorFlow finds the values of its own objects in a checkpoint."""
+        made = TrackableObjectGraph()
+        nodes = {index: made.nodes.add() for index in sorted(self._holders())}
+        numbers = {index: number for number, index in enumerate(nodes)}
+        for index, node in nodes.items():
+            value, path = self._values[index], self._paths[index]
+            for child, name in self._links[index]:
+                if child in nodes:
+                    node.children.add(node_id=numbers[child], local_name=name)
+            if isinstance(value, (Variable, PartitionedVariable)):
+                _add_value(node, VALUE, path, value)
+            elif isinstance(value, PythonState):
+                _add_value(node, PYTHON_STATE, path, value)
+        for optimizer, index, name, path, slot in self._slots():
+            nodes[optimizer].slot_variables.add(
+                original_variable_node_id=numbers[index], slot_name=name, slot_variable_node_id=len(made.nodes)
+            )
+            _add_value(made.nodes.add(), VALUE, path.removesuffix(f"/{VALUE}"), slot)
+        return made.SerializeToString()
+
+    def _holders(self) -> set[int]:
+        """The numbers of the root and of objects that have a value or lead to one."""
+        kinds = (*_LEAVES, Optimizer, PythonState)
+        holders = {0} | {index for index, value in enumerate(self._values) if isinstance(value, kinds)}
+        count = 0
+        while count < len(holders):
+            count = len(holders)
+            holders |= {index for index, links in enumerate(self._links) if any(child in holders for child, _ in links)}
+        return holders
+
+
+def _add_value(node: Any, kind: str, path: str, value: Any) -> None:
+    name = getattr(getattr(value, "op", value), "name", "")
+    node.attributes.add(name=kind.rpartition("/")[2], full_name=name, checkpoint_key=f"{path}/{kind}")
 
 
 def _escaped(name: str) -> str:
@@ -114,13 +184,26 @@ def _layers(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    """The public attributes of an object, then those of its variables that are none of them."""
-    public = [(name, item) for name, item in getattr(value, "__dict__", {}).items() if not name.startswith("_")]
+    """The public attributes of an object, then those of its variables that are none of them, then private attributes.
+
+    Private attributes count in classes of programs, but for those that tfray's classes set.
+    """
+    held: dict[str, Any] = getattr(value, "__dict__", {})
+    public = [(name, item) for name, item in held.items() if not name.startswith("_")]
     yield from public
-    if hasattr(value, "layers"):
-        return
-    weights = getattr(value, "weights", None)
-    known = {id(item) for _, item in public}
-    for variable in weights if isinstance(weights, list) else ():
-        if id(variable) not in known:
-            yield variable.op.name.rpartition("/")[2], variable
+    kind = type(value)
+    library = [each.__name__ for each in kind.__mro__ if each.__module__.startswith("tfray.")]
+    is_of_program = isinstance(value, AutoTrackable) or kind.__name__ not in library
+    if not hasattr(value, "layers"):
+        weights = getattr(value, "weights", None)
+        if is_of_program and "_trainable_weights" in held:  # those of layers within have the names of these
+            weights = [*held["_trainable_weights"], *held["_non_trainable_weights"]]
+        known = {id(item) for _, item in public}
+        for variable in weights if isinstance(weights, list) else ():
+            if id(variable) not in known:
+                yield variable.op.name.rpartition("/")[2], variable
+    if is_of_program:
+        of_library = tuple(f"_{name.lstrip('_')}__" for name in library if name != "AutoTrackable")
+        for name, item in held.items():
+            if name.startswith("_") and name not in _OWN and not name.startswith(of_library):
+                yield name, item

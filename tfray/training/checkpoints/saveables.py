@@ -50,6 +50,7 @@ def saveables_of(var_list: Any) -> list[Saveable]:
         found = [saveable for name, value in var_list.items() for saveable in _named(value, name)]
     else:
         found = [saveable for value in var_list for saveable in _named(value, None)]
+        _check_names(found)  # nothing may stand twice in a list
     unique: dict[Tensor, Saveable] = {}
     for saveable in found:
         if unique.setdefault(saveable.handle, saveable).name != saveable.name:

@@ -74,7 +74,7 @@ class ExponentialMovingAverage:
         var_list = list(variables.trainable_variables() if var_list is None else var_list)
         for var in var_list:
             if not var.dtype.is_floating:
-                raise TypeError(f"{var.name!r} is {var.dtype.name}: only floating variables have moving averages")
+                raise TypeError(f"The variables must be half, float, or double: {var.name} is {var.dtype.name}")
             if var not in self._averages:
                 self._averages[var] = self._create(var)
         with get_default_graph().name_scope(self._name) as scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from tfray.framework.convert import convert_to_tensor
@@ -23,7 +24,7 @@ def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool =
         primary: The variable, or the tensor, that the slot belongs to.
         val: The initial value.
         name: Name of the slot, under that of `primary`: ``weights/Momentum``; within the current variable scope.
-        colocate_with_primary: Put it on the device of `primary`.
+        colocate_with_primary: Put it on the device of `primary`, not on that of the current scope.
 
     Returns:
         A variable that is saved with checkpoints and is not trainable.
@@ -42,7 +43,7 @@ def create_slot_with_initializer(
         shape: Shape of the slot.
         dtype: Dtype of the slot.
         name: Name of the slot, under that of `primary`.
-        colocate_with_primary: Put it on the device of `primary`.
+        colocate_with_primary: Put it on the device of `primary`, not on that of the current scope.
     """
     static = TensorShape(shape)
     if static.is_fully_defined():
@@ -67,7 +68,7 @@ def create_zeros_slot(
         primary: The variable, or the tensor, that the slot belongs to.
         name: Name of the slot, under that of `primary`.
         dtype: Dtype of the slot; that of `primary` when None.
-        colocate_with_primary: Put it on the device of `primary`.
+        colocate_with_primary: Put it on the device of `primary`, not on that of the current scope.
     """
 
     def zeros() -> Any:
@@ -85,7 +86,7 @@ def _first_value(primary: Any) -> Any:
 
 def _create(primary: Any, initial_value: Any, validate_shape: bool, name: str, colocate: bool) -> Variable:
     graph = get_default_graph()
-    owner = state_ops.colocated_with(_endpoint(primary)) if colocate else graph.device(None)
+    owner = state_ops.colocated_with(_endpoint(primary)) if colocate else nullcontext()
     scope = get_variable_scope().name
     owner_name = f"{scope}/{primary.op.name}/" if scope else f"{primary.op.name}/"
     with graph.control_dependencies(None), owner, graph.name_scope(None):

@@ -234,7 +234,9 @@ class _SyncReplicasHook(SessionRunHook):
     def begin(self) -> None:
         optimizer = self._sync_optimizer
         if optimizer.local_step_init_op is None:
-            raise ValueError("the hook of a SyncReplicasOptimizer needs minimize or apply_gradients before it")
+            raise ValueError(
+                "apply_gradient should be called before using the hook: neither minimize nor apply_gradients was"
+            )
         self._ready_op = optimizer.ready_for_local_init_op
         self._init_op = optimizer.chief_init_op if self._is_chief else optimizer.local_step_init_op
         self._tokens_op = optimizer.get_init_tokens_op(self._num_tokens) if self._is_chief else None
