@@ -93,7 +93,10 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple)):
         found = [(str(index), item) for index, item in enumerate(value)]
     else:
-        found = [*_layers(value), *_attributes(value)]
+        declared = list(getattr(value, "_checkpoint_dependencies", ()))
+        within = {id(each) for _, part in declared for each in getattr(part, "weights", ())}
+        attributes = ((name, item) for name, item in _attributes(value) if id(item) not in within)
+        found = [*declared, *_layers(value), *attributes]
     yield from ((name, child) for name, child in found if is_trackable(child))
 
 
@@ -121,6 +124,13 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
         return
     weights = getattr(value, "weights", None)
     known = {id(item) for _, item in public}
+    taken = {name for name, _ in public}
+    scope = f"{getattr(getattr(value, '_scope', None), 'name', '')}/"
     for variable in weights if isinstance(weights, list) else ():
         if id(variable) not in known:
-            yield variable.op.name.rpartition("/")[2], variable
+            whole = variable.op.name
+            # A layer's own name of a variable may be of several parts, as "gates/kernel" is.
+            name = whole[len(scope) :] if whole.startswith(scope) else whole.rpartition("/")[2]
+            name = whole if name in taken else name
+            taken.add(name)
+            yield name, variable
