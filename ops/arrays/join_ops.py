@@ -120,7 +120,8 @@ def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> T
 def _pack_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -> Array:
     axis, rank = ctx.attr("axis"), values[0].ndim
     if len({value.shape for value in values}) > 1:
-        raise InvalidArgumentError(f"cannot stack shapes {', '.join(str(value.shape) for value in values)}")
+        shapes = ", ".join(str(value.shape) for value in values)
+        raise InvalidArgumentError(f"Shapes of all inputs must match: cannot stack shapes {shapes}")
     if rank == 0:
         vector = empty_or(ctx, out, [len(values)])
         if vector.dtype == object:
@@ -272,7 +273,10 @@ def _concat_kernel(ctx: KernelContext, *values: Array, out: Array | None = None)
         return _joined(ctx, values, ctx.attr("axis"), out)
     except ValueError as error:
         shapes = ", ".join(str(value.shape) for value in values)
-        raise InvalidArgumentError(f"cannot concatenate shapes {shapes} along axis {ctx.attr('axis')}") from error
+        kind = "Ranks" if len({value.ndim for value in values}) > 1 else "Dimensions"
+        raise InvalidArgumentError(
+            f"{kind} of inputs should match: cannot concatenate shapes {shapes} along axis {ctx.attr('axis')}"
+        ) from error
 
 
 def _joined(ctx: KernelContext, values: Sequence[Array], axis: int, out: Array | None) -> Array:
@@ -393,7 +397,10 @@ def split(
 def _split_kernel(ctx: KernelContext, value: Array) -> list[Array]:
     axis, num = normalize_axis(ctx.attr("axis"), value.ndim), ctx.attr("num_split")
     if value.shape[axis] % num:
-        raise InvalidArgumentError(f"cannot split dimension {axis} of shape {value.shape} into {num} equal parts")
+        raise InvalidArgumentError(
+            f"Number of ways to split should evenly divide the split dimension: cannot split dimension {axis} of shape "
+            f"{value.shape} into {num} equal parts"
+        )
     return _parts(value, [value.shape[axis] // num] * num, axis)
 
 

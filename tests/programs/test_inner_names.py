@@ -64,6 +64,8 @@ def test_control_inputs_and_devices_are_added():
         (lambda x, v: x.graph._ops_by_name["x"].type, "Placeholder"),
         (lambda x, v: (v._shared_name, v._trainable, v._initializer_op.name), ("v", True, "v/Assign")),
         (lambda x, v: isinstance(v._variable, Tensor) and v._variable.op.name, "v"),
+        (lambda x, v: (v._handle is v.handle, v._graph_element is v._as_graph_element()), (True, True)),
+        (lambda x, v: (v._get_save_slice_info(), x.graph._container), (None, "")),
         (lambda x, v: (v.dtype._is_ref_dtype, v.dtype._as_ref), (False, tf.float32)),
     ],
 )
