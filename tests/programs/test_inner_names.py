@@ -73,6 +73,14 @@ def test_inner_names(read, expected):
     assert read(tf.placeholder(tf.float32, [None, 4], name="x"), tf.Variable(1.0, name="v")) == expected
 
 
+def test_several_values_become_tensors():
+    rows = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0]))
+    first, second = internal_names.convert_n_to_tensor([1, [2.0, 3.0]], tf.float32, "values")
+    assert (first.op.name, second.op.name, first.dtype) == ("values_0", "values_1", tf.float32)
+    found = internal_names.convert_n_to_tensor_or_indexed_slices([rows, None, first])
+    assert found[0] is rows and found[1] is None and found[2] is first
+
+
 def test_what_a_session_tells():
     tf.constant(1, name="one")
     with tf.Session("", config=tf.ConfigProto(device_count={"CPU": 2})) as session:
