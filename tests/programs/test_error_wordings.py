@@ -145,6 +145,17 @@ def test_errors_while_building(make, said):
 
 
 WHILE_RUNNING = {
+    "softmax of a scalar": (lambda: tf.nn.softmax(unknown(1.0)), "Shape must be at least rank 1 but is rank 0"),
+    "depth_to_space of a vector": (
+        lambda: tf.depth_to_space(unknown([1.0]), 2),
+        "Shape must be rank 4 but is rank 1",
+    ),
+    "multinomial of a vector": (lambda: tf.multinomial(unknown([1.0]), 1), "Shape must be rank 2 but is rank 1"),
+    "matrix_band_part of a vector": (lambda: tf.matrix_band_part(unknown([1.0]), 0, 0), "input must be at least 2-dim"),
+    "cross entropy of other classes": (
+        lambda: tf.nn.softmax_cross_entropy_with_logits_v2(labels=unknown([[1.0]]), logits=unknown([[1.0, 2.0]] * 2)),
+        "must be equal, but are",
+    ),
     "add": (lambda: unknown([1.0, 2.0]) + unknown([1.0, 2.0, 3.0]), r"Incompatible shapes: \[2\] vs. \[3\]"),
     "minimum": (lambda: tf.minimum(unknown(np.ones((2, 3))), unknown(np.ones(4))), r"shapes: \[2, 3\] vs. \[4\]"),
     "concat": (lambda: tf.concat([unknown([1]), unknown([[1]])], 0), "Ranks of inputs should match"),
