@@ -87,7 +87,9 @@ class RemoteRunner:
         for ref, device in calls.items():
             while not ended([ref], POLL_S):
                 if self._closed:
-                    raise CancelledError("the session was closed while a step was compiled", device=device)
+                    raise CancelledError(
+                        "the step was cancelled: its session was closed while it was compiled", device=device
+                    )
             unpack(ref, device)
         return plan_id
 
@@ -298,7 +300,7 @@ class RemoteStep:
                     returned[position] = time.perf_counter_ns()
         except BaseException as error:
             if self._runner.closed:  # `close` has ended the step on all devices
-                raise CancelledError("the session was closed while the step ran") from None
+                raise CancelledError("the step was cancelled: its session was closed while it ran") from None
             self._runner.check_connected()
             self._abort(step, error, pending)
             if isinstance(error, OpError):
@@ -315,7 +317,7 @@ class RemoteStep:
 
     def _patience(self, deadline: float | None) -> float:
         if self._runner.closed:
-            raise CancelledError("the session was closed while the step ran")
+            raise CancelledError("the step was cancelled: its session was closed while it ran")
         if deadline is None:
             return POLL_S
         remaining = deadline - time.monotonic()

@@ -94,7 +94,7 @@ def _range_kernel(ctx: KernelContext, start: Array, limit: Array, delta: Array) 
 
 def _range_size(start: float, limit: float, delta: float) -> int:
     if delta == 0:
-        raise InvalidArgumentError("range: delta is 0")
+        raise InvalidArgumentError("range: Requires delta != 0: delta is 0")
     if not math.isfinite(limit - start):
         raise InvalidArgumentError(f"range: cannot count from {start} to {limit}")
     if (limit - start) * delta < 0:

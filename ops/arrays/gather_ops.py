@@ -350,7 +350,11 @@ def check_places(
     if any(first_outside(indices[..., i], size) is not None for i, size in enumerate(sizes)):
         place = np.argwhere(((indices < 0) | (indices >= np.array(sizes))).any(-1))[0].tolist()
         where, found = ",".join(map(str, place)), indices[tuple(place)].tolist()
-        raise InvalidArgumentError(f"indices[{where}] = {found} does not index into {kind} {list(sizes)}{owner}")
+        axis = next(axis for axis, size in enumerate(sizes) if not 0 <= found[axis] < size)
+        raise InvalidArgumentError(
+            f"indices[{where}] = {found} does not index into {kind} {list(sizes)}{owner}: "
+            f"invalid index on dimension {axis}"
+        )
 
 
 def _linear_indices(ctx: KernelContext, indices: Array, sizes: Sequence[int], kind: str) -> Array:

@@ -120,7 +120,8 @@ def parallel_stack(values: TensorLike, name: str | None = "parallel_stack") -> T
 def _pack_kernel(ctx: KernelContext, *values: Array, out: Array | None = None) -> Array:
     axis, rank = ctx.attr("axis"), values[0].ndim
     if len({value.shape for value in values}) > 1:
-        raise InvalidArgumentError(f"cannot stack shapes {', '.join(str(value.shape) for value in values)}")
+        shapes = ", ".join(str(value.shape) for value in values)
+        raise InvalidArgumentError(f"Shapes of all inputs must match: cannot stack shapes {shapes}")
     if rank == 0:
         vector = empty_or(ctx, out, [len(values)])
         if vector.dtype == object:
@@ -399,7 +400,10 @@ def split(
 def _split_kernel(ctx: KernelContext, value: Array) -> list[Array]:
     axis, num = normalize_axis(ctx.attr("axis"), value.ndim), ctx.attr("num_split")
     if value.shape[axis] % num:
-        raise InvalidArgumentError(f"cannot split dimension {axis} of shape {value.shape} into {num} equal parts")
+        raise InvalidArgumentError(
+            f"Number of ways to split should evenly divide the split dimension: cannot split dimension {axis} of shape "
+            f"{value.shape} into {num} equal parts"
+        )
     return _parts(value, [value.shape[axis] // num] * num, axis)
 
 

@@ -63,7 +63,10 @@ def _tile_kernel(ctx: KernelContext, input: Array, multiples: Array, out: Array 
         if count < 0:
             raise InvalidArgumentError(f"tile: Expected multiples[{axis}] >= 0, but got {count}")
     if len(repeats) != input.ndim:
-        raise InvalidArgumentError(f"tile: multiples {repeats} do not fit shape {input.shape}")
+        raise InvalidArgumentError(
+            f"tile: Expected multiples argument to be a vector of length {input.ndim} but got length {len(repeats)}: "
+            f"multiples {repeats} do not fit shape {input.shape}"
+        )
     tiled = empty_or(ctx, out, [n * size for n, size in zip(repeats, input.shape, strict=True)])
     blocks = tiled.reshape(_interleaved(repeats, input.shape))
     block = input.reshape(_interleaved((1,) * input.ndim, input.shape))
@@ -187,7 +190,8 @@ def host_pairs(ctx: KernelContext, array: Array) -> list[tuple[int, int]]:
 def _amounts(ctx: KernelContext, paddings: Array, shape: Sequence[int]) -> list[tuple[int, int]]:
     amounts = host_pairs(ctx, paddings)
     if len(amounts) != len(shape) or any(min(pair) < 0 for pair in amounts):
-        raise InvalidArgumentError(f"pad: paddings {amounts} do not fit shape {tuple(shape)}")
+        begin = "" if all(min(pair) >= 0 for pair in amounts) else "Paddings must be non-negative: "
+        raise InvalidArgumentError(f"{begin}pad: paddings {amounts} do not fit shape {tuple(shape)}")
     return amounts
 
 
@@ -513,33 +517,53 @@ def roll(input: TensorLike, shift: TensorLike, axis: Any, name: str | None = Non
         Same shape and dtype as `input`.
     """
     shift = index_tensor(shift)
-    if not isinstance(axis, Tensor):
-        axis = [axis] if np.ndim(axis) == 0 else axis
-    elif axis.shape.rank != 1:
-        axis.shape.with_rank_at_most(1)
-        axis = reshape(axis, [-1])
-    axes = late_index(axis, 1, "roll: axis")
-    count = None if isinstance(axes, Tensor) else len(axes)
-    if count is not None and shift.shape.num_elements() not in (None, count):
-        raise InvalidArgumentError(f"Roll: {shift.shape.num_elements()} shifts for {count} axes")
+    shape = axis.shape if isinstance(axis, Tensor) else TensorShape(np.shape(axis))
+    shape = shape.with_rank_at_most(1)
+    if shape.rank == 0:
+        axis = reshape(axis, [1]) if isinstance(axis, Tensor) else [axis]
+    # Whether a tensor of unknown rank is a vector is seen while running.
+    is_open = shape.rank is None and constant_value(axis) is None
+    axes = axis if is_open else late_index(axis, 1, "roll: axis")
+    if not isinstance(axes, Tensor):
+        _check_as_many(shift.shape.with_rank_at_most(1), axes)
     return add_op(ROLL, input, shift, name=name, axis=axes, backwards=False)
+
+
+def _check_as_many(shift: TensorShape, axes: Sequence[int]) -> None:
+    if shift.num_elements() not in (None, len(axes)):
+        raise InvalidArgumentError(
+            f"Roll: shift and axis must have the same size, not {shift.num_elements()} shifts for {len(axes)} axes"
+        )
+
+
+def _rolled_axes(axis: Any, shift: TensorShape, rank: int | None) -> list[int]:
+    """The axes. Raises `InvalidArgumentError` if they do not fit the shape of the shifts, or the input's rank."""
+    if np.ndim(axis) > 1:
+        raise InvalidArgumentError(f"roll: axis must be a scalar or a 1-D vector, not {axis}")
+    if shift.rank is not None and shift.rank > 1:
+        raise InvalidArgumentError(
+            f"roll: shift must be a scalar or a 1-D vector. Shape must be at most rank 1 but is rank {shift.rank}"
+        )
+    if rank == 0:
+        raise InvalidArgumentError("roll: input must be 1-D or higher. Shape must be at least rank 1 but is rank 0")
+    axes: list[int] = np.atleast_1d(axis).tolist()
+    for each in axes:
+        if rank is not None and not -rank <= each < rank:
+            raise InvalidArgumentError(f"roll: axis = {each} not in [{-rank}, {rank}): it is out of range")
+    return axes
 
 
 def _roll_kernel(ctx: KernelContext, input: Array, shift: Array) -> Array:
     sign = -1 if ctx.attr("backwards") else 1
     distances = [sign * distance for distance in np.atleast_1d(ctx.to_host(shift)).tolist()]
-    axes = ctx.attr("axis")
-    if len(distances) != len(axes):
-        raise InvalidArgumentError(f"roll: {len(distances)} shifts for {len(axes)} axes")
+    axes = _rolled_axes(ctx.attr("axis"), TensorShape(shift.shape), input.ndim)
+    _check_as_many(TensorShape(shift.shape), axes)
     return ctx.xp.roll(input, tuple(distances), tuple(axes))
 
 
 def _roll_shape(op: Operation) -> list[TensorShape]:
     shape, shift = op.inputs[0].shape, op.inputs[1].shape
-    if shift.rank not in (None, 0, 1):
-        raise ValueError(f"shift has shape {shift}, expected a scalar or a vector")
-    for axis in op.attr("axis") if shape.rank is not None else ():
-        normalize_axis(axis, len(shape))
+    _rolled_axes(op.attr("axis"), shift, shape.rank)
     return [shape]
 
 

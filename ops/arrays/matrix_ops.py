@@ -122,10 +122,16 @@ def _matrix_diag_kernel(ctx: KernelContext, diagonal: Array) -> Array:
     return matrices
 
 
+def _check_rank(found: int | None, least: int, what: str) -> None:
+    if found is not None and found < least:
+        raise InvalidArgumentError(
+            f"{what} must be at least {least}-dim: Shape must be at least rank {least} but is rank {found}"
+        )
+
+
 def _matrix_diag_shape(op: Operation) -> list[TensorShape]:
     shape = op.inputs[0].shape
-    if shape.rank == 0:
-        raise ValueError("matrix_diag needs at least one dimension")
+    _check_rank(shape.rank, 1, "diagonal")
     return [shape.concatenate(shape[-1:])]
 
 
@@ -159,7 +165,8 @@ def _matrix_diag_part_shape(op: Operation) -> list[TensorShape]:
     shape = op.inputs[0].shape
     if shape.rank is None:
         return [UNKNOWN]
-    rows, columns = shape.with_rank_at_least(2).sizes[-2:]
+    _check_rank(shape.rank, 2, "input")
+    rows, columns = shape.sizes[-2:]
     count = None if rows is None or columns is None else min(rows, columns)
     return [shape[:-2].concatenate([count])]
 
@@ -202,7 +209,8 @@ def _matrix_set_diag_kernel(ctx: KernelContext, input: Array, diagonal: Array) -
 
 
 def _matrix_set_diag_shape(op: Operation) -> list[TensorShape]:
-    matrices, diagonal = (tensor.shape for tensor in op.inputs)
+    matrices, diagonal = op.inputs[0].shape, op.inputs[1].shape
+    _check_rank(diagonal.rank, 1, "diagonal")
     _matrix_diag_part_shape(op)[0].assert_is_compatible_with(diagonal)
     if diagonal.rank is None:
         return [matrices]

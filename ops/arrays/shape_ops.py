@@ -441,7 +441,8 @@ def _squeeze_kernel(ctx: KernelContext, input: Array) -> Array:
     try:
         return input.squeeze(tuple(axes) if axes else None)
     except ValueError as error:
-        raise InvalidArgumentError(f"cannot squeeze dimensions {axes} of shape {input.shape}: {error}") from error
+        what = f"cannot squeeze dimensions {axes} of shape {input.shape}: {error}"
+        raise InvalidArgumentError(f"Can not squeeze dim{axes}, expected a dimension of 1: {what}") from error
 
 
 def _squeeze_shape(op: Operation) -> list[TensorShape]:
@@ -507,7 +508,7 @@ def _expand_dims_kernel(ctx: KernelContext, input: Array, dim: Array) -> Array:
     axis = host_int(ctx, dim)
     place = axis if axis >= 0 else axis + input.ndim + 1
     if not 0 <= place <= input.ndim:
-        raise InvalidArgumentError(f"axis {axis} is out of range for input shape {input.shape}")
+        raise InvalidArgumentError(f"Tried to expand dim index {axis} for tensor with {input.ndim} dimensions")
     return input[(slice(None),) * place + (None,)]
 
 
@@ -659,7 +660,8 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
 def _invert_permutation_kernel(ctx: KernelContext, x: Array) -> Array:
     order = ctx.xp.argsort(x)
     if not bool((x[order] == ctx.xp.arange(x.size)).all()):
-        raise InvalidArgumentError(f"{ctx.to_host(x).tolist()} is no permutation of 0 ... {x.size - 1}")
+        wrong = f"a number is duplicated in the input, or is not between 0 and {x.size}"
+        raise InvalidArgumentError(f"{ctx.to_host(x).tolist()} is no permutation: {wrong}")
     return order.astype(x.dtype)
 
 

@@ -477,13 +477,16 @@ def slice_(input_: TensorLike, begin: TensorLike, size: TensorLike, name: str | 
 
 def _slice_kernel(ctx: KernelContext, input: Array, begin: Array, size: Array) -> Array:
     begins, sizes = host_ints(ctx, begin), host_ints(ctx, size)
-    parts, inside = [], len(begins) == len(sizes) == input.ndim
-    for first, count, whole in zip(begins, sizes, input.shape, strict=False):
+    parts, wrong = [], "" if len(begins) == len(sizes) == input.ndim else "begin and size have an entry per dimension"
+    for axis, (first, count, whole) in enumerate(zip(begins, sizes, input.shape, strict=False)):
         last = whole if count == -1 else first + count
-        inside = inside and 0 <= first <= last <= whole
+        if not wrong and not 0 <= first <= whole:
+            wrong = f"Expected begin[{axis}] in [0, {whole}], but got {first}"
+        elif not wrong and not first <= last <= whole:
+            wrong = f"Expected size[{axis}] in [0, {whole - first}], but got {count}"
         parts.append(slice(first, last))
-    if not inside:
-        raise InvalidArgumentError(f"slice from {begins} of sizes {sizes} reaches outside shape {input.shape}")
+    if wrong:
+        raise InvalidArgumentError(f"{wrong}: slice from {begins} of sizes {sizes} reaches outside shape {input.shape}")
     return input[tuple(parts)]
 
 

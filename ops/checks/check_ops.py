@@ -6,6 +6,7 @@ refutes raises `InvalidArgumentError` at once; what it proves costs nothing when
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -353,7 +354,7 @@ def assert_rank_at_least(
 
 def assert_rank_in(
     x: TensorLike,
-    ranks: Sequence[int],
+    ranks: Sequence[TensorLike],
     data: Sequence[object] | None = None,
     summarize: int | None = None,
     message: str | None = None,
@@ -362,14 +363,16 @@ def assert_rank_in(
     """Assert that the number of dimensions of `x` is one of `ranks`. See `assert_rank`."""
     with get_default_graph().name_scope(name):
         x = convert_to_tensor(x)
-        if x.shape.rank is not None:
-            if x.shape.rank in ranks:
-                return no_op("holds_always")
-            raise _wrong_rank(x, f"in {tuple(ranks)}", message)
-        found = comparison_ops.equal(rank_of(x), list(ranks))
-        some = comparison_ops.logical_not(reduce_all(comparison_ops.logical_not(found)))
+        wanted = [_one_rank(each, message) for each in ranks]
+        known = [int(value) for value in map(constant_value, wanted) if value is not None]
+        if x.shape.rank in known:
+            return no_op("holds_always")
+        if x.shape.rank is not None and len(known) == len(wanted):
+            raise _wrong_rank(x, f"in {tuple(known)}", message)
+        found = [comparison_ops.equal(rank_of(x), each) for each in wanted]
+        some = functools.reduce(comparison_ops.logical_or, found, convert_to_tensor(False))
         if data is None:
-            data = [f"Tensor {x.name} must have rank in", *ranks, "Received shape:", shape_of(x)]
+            data = [f"Tensor {x.name} must have rank in", *wanted, "Received shape:", shape_of(x)]
         return Assert(some, _shown(message, data), summarize)
 
 
@@ -524,7 +527,7 @@ def assert_type(
     """
     tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
     if tensor.dtype is not wanted:
-        raise _wrong_dtype(tensor, repr(wanted), message)
+        raise _wrong_dtype(tensor, str(wanted), message)
     return no_op(name or "assert_type")
 
 
@@ -534,7 +537,7 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_integer:
-        raise _wrong_dtype(x, "an integer dtype", message)
+        raise ArgumentError(f'{_begin(message)}Expected "{x.name}" to be of an integer type. Found: {x.dtype!r}')
     return no_op(name or "assert_integer")
 
 
@@ -610,15 +613,26 @@ def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Te
     return add_op(ENSURE_SHAPE, x, name=name, shape=TensorShape(shape))
 
 
+def _check_like(name: str, found: TensorShape, wanted: TensorShape) -> None:
+    """Raise `InvalidArgumentError` if a tensor does not have the shape that `ensure_shape` was given."""
+    if not wanted.is_compatible_with(found):
+        sizes = [",".join("?" if n is None else str(n) for n in shape.as_list()) for shape in (found, wanted)]
+        ranks = "" if found.rank == wanted.rank else f". Shape must be rank {wanted.rank} but is rank {found.rank}"
+        raise InvalidArgumentError(
+            f"Shape of tensor {name} [{sizes[0]}] is not compatible with expected shape [{sizes[1]}]: "
+            f"they are incompatible{ranks}"
+        )
+
+
 def _ensure_shape_kernel(ctx: KernelContext, x: Array) -> Array:
-    wanted = TensorShape(ctx.attr("shape"))
-    if not wanted.is_compatible_with(x.shape):
-        raise InvalidArgumentError(f"{ctx.op_name}: the value has shape {x.shape}, expected {wanted}")
+    _check_like(ctx.op_name, TensorShape(x.shape), TensorShape(ctx.attr("shape")))
     return x
 
 
 def _ensured_shape(op: Operation) -> list[TensorShape]:
-    return [op.inputs[0].shape.merge_with(op.attr("shape"))]
+    found, wanted = op.inputs[0].shape, TensorShape(op.attr("shape"))
+    _check_like(op.inputs[0].name, found, wanted)
+    return [found.merge_with(wanted)]
 
 
 def _ensure_shape_gradient(op: Operation, d_output: Tensor) -> list[Tensor | None]:

@@ -96,7 +96,9 @@ def _bitcast_kernel(ctx: KernelContext, input: Array) -> Array:
     if dtype.itemsize < input.dtype.itemsize:
         return elements.reshape(*input.shape, 1).view(dtype)
     if input.ndim == 0 or input.shape[-1] * input.dtype.itemsize != dtype.itemsize:
-        raise InvalidArgumentError(f"the last dimension of shape {input.shape} does not make one {dtype} element")
+        raise InvalidArgumentError(
+            f"Cannot bitcast due to shape: the last dimension of {input.shape} does not make one {dtype} element"
+        )
     return elements.view(dtype)[..., 0]
 
 
@@ -107,7 +109,7 @@ def _bitcast_shape(op: Operation) -> list[TensorShape]:
     if shape.rank is None:
         return [shape]
     if shape.rank == 0 or shape.sizes[-1] not in (None, new // old):
-        raise ValueError(f"the last dimension of {shape} must be of size {new // old}")
+        raise ValueError(f"Cannot bitcast due to shape: the last dimension of {shape} must be of size {new // old}")
     return [shape[:-1]]
 
 

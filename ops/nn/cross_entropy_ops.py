@@ -596,7 +596,10 @@ def _check_labels(labels: Array, classes: int) -> None:
     # Read as unsigned, a negative label is larger than any class: one comparison finds both kinds of error.
     if labels.size and labels.view(f"u{labels.itemsize}").max() >= classes:
         wrong = labels[(labels < 0) | (labels >= classes)][0]
-        raise InvalidArgumentError(f"sparse cross entropy: label {wrong} is not one of the {classes} classes from 0 on")
+        raise InvalidArgumentError(
+            f"Received a label value of {wrong} which is outside the valid range of [0, {classes}): label {wrong} is "
+            f"not one of the {classes} classes from 0 on"
+        )
 
 
 def _sparse_softmax_cross_entropy_shape(op: Operation) -> list[TensorShape]:

@@ -74,9 +74,7 @@ def fractional_max_pool(
     """
     with get_default_graph().name_scope(name or "fractional_max_pool"):
         pooled, rows, columns = _windows(value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2)
-        for axis, windows in ((1, rows), (2, columns)):
-            pooled = windows.pool(pooled, axis, segment_max)
-        return FractionalPool(pooled, rows.sequence, columns.sequence)
+        return FractionalPool(greatest_of(pooled, rows, columns), rows.sequence, columns.sequence)
 
 
 @none_is_default
@@ -97,14 +95,10 @@ def fractional_avg_pool(
     """
     with get_default_graph().name_scope(name or "fractional_avg_pool"):
         pooled, rows, columns = _windows(value, pooling_ratio, pseudo_random, overlapping, deterministic, seed, seed2)
-        for axis, windows in ((1, rows), (2, columns)):
-            pooled = windows.pool(pooled, axis, segment_sum)
-        counts = multiply(rows.counts()[:, None, None], columns.counts()[:, None])
-        divide = realdiv if pooled.dtype.is_floating else floordiv
-        return FractionalPool(divide(pooled, cast(counts, pooled.dtype)), rows.sequence, columns.sequence)
+        return FractionalPool(mean_of(pooled, rows, columns), rows.sequence, columns.sequence)
 
 
-class _Windows(NamedTuple):
+class Windows(NamedTuple):
     """The windows along one axis.
 
     Attributes:
@@ -132,6 +126,19 @@ class _Windows(NamedTuple):
         return pooled
 
 
+def greatest_of(images: Tensor, rows: Windows, columns: Windows) -> Tensor:
+    """The greatest elements of the windows of `images`, ``[batch, height, width, channels]``, a number dtype."""
+    return columns.pool(rows.pool(images, 1, segment_max), 2, segment_max)
+
+
+def mean_of(images: Tensor, rows: Windows, columns: Windows) -> Tensor:
+    """The means of the windows of `images`, ``[batch, height, width, channels]``, a number dtype."""
+    sums = columns.pool(rows.pool(images, 1, segment_sum), 2, segment_sum)
+    counts = multiply(rows.counts()[:, None, None], columns.counts()[:, None])
+    divide = realdiv if sums.dtype.is_floating else floordiv
+    return divide(sums, cast(counts, sums.dtype))
+
+
 def _windows(
     value: TensorLike,
     ratio: Sequence[float],
@@ -140,7 +147,7 @@ def _windows(
     deterministic: bool,
     seed: int,
     seed2: int,
-) -> tuple[Tensor, _Windows, _Windows]:
+) -> tuple[Tensor, Windows, Windows]:
     seed, seed2 = int(seed), int(seed2)
     ratio = [float(each) for each in ratio]
     if len(ratio) != 4 or min(ratio) < 1:
@@ -150,7 +157,7 @@ def _windows(
     value = convert_to_tensor(value)
     value.set_shape(value.shape.with_rank(4))
 
-    def along(axis: int) -> _Windows:
+    def along(axis: int) -> Windows:
         size = size_along(value, axis)
         count: Any
         if isinstance(size, Tensor):
@@ -160,7 +167,7 @@ def _windows(
         own_seeds = (seed, seed2 + axis - 1) if seed or seed2 else None
         sequence = _sequence(index_tensor(size), index_tensor(count), pseudo_random, deterministic, own_seeds)
         sequence.set_shape([None if isinstance(count, Tensor) else count + 1])
-        return _elements(sequence, size, overlapping)
+        return windows_at(sequence, size, overlapping)
 
     return value, along(1), along(2)
 
@@ -190,7 +197,8 @@ def _sequence(
     return cast(starts, dtypes.int64)
 
 
-def _elements(sequence: Tensor, size: TensorLike, overlapping: bool) -> _Windows:
+def windows_at(sequence: Tensor, size: TensorLike, overlapping: bool) -> Windows:
+    """The windows along an axis of that size, a scalar, which a sequence of beginnings, a vector of int64, gives."""
     starts, ends = sequence[:-1], sequence[1:]
     if overlapping:
         ends = minimum(ends + 1, cast(size, dtypes.int64))
@@ -199,4 +207,4 @@ def _elements(sequence: Tensor, size: TensorLike, overlapping: bool) -> _Windows
     places = range_(offsets[-1])
     owners = searchsorted(offsets, places, side="right", out_type=dtypes.int64)
     inner = places - gather(offsets - lengths, owners)
-    return _Windows(sequence, gather(starts, owners) + inner, owners)
+    return Windows(sequence, gather(starts, owners) + inner, owners)

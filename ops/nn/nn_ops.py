@@ -76,7 +76,10 @@ def _bias_add_kernel(ctx: KernelContext, value: Array, bias: Array, out: Array |
     if ctx.attr("data_format") == "NCHW":
         return xp.add(value, bias.reshape(-1, *[1] * (value.ndim - 2)), out=out)
     if value.ndim == 0 or value.shape[-1:] != bias.shape:
-        raise InvalidArgumentError(f"bias_add: a bias of shape {bias.shape} does not fit values of {value.shape}")
+        raise InvalidArgumentError(
+            "Must provide as many biases as the last dimension of the input tensor: bias_add: a bias of shape "
+            f"{bias.shape} does not fit values of {value.shape}"
+        )
     if xp is not np or value.size < _MANY_ELEMENTS or not value.flags.c_contiguous:
         return xp.add(value, bias, out=out)
     if out is None:

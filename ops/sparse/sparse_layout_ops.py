@@ -274,7 +274,9 @@ def sparse_split(
     """
     axis = split_dim if axis is None else axis
     if keyword_required is not _REQUIRED or sp_input is None or num_split is None or axis is None:
-        raise ValueError("sparse_split takes sp_input=, num_split= and axis=, all by name")
+        given = {"sp_input": sp_input, "num_split": num_split, "axis": axis}
+        missing = [f"{argument} is required: " for argument, value in given.items() if value is None]
+        raise ValueError(f"{''.join(missing[:1])}sparse_split takes sp_input=, num_split= and axis=, all by name")
     if num_split < 1:
         raise ValueError(f"sparse_split: num_split is {num_split}, expected at least 1")
     with get_default_graph().name_scope(name or "SparseSplit"):

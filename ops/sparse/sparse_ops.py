@@ -175,9 +175,14 @@ def _sparse_to_dense_kernel(ctx: KernelContext, indices: Array, shape: Array, va
     places = places if places.ndim > 1 else places.reshape(-1, 1)
     check_coordinates(places, None, sizes)
     if np.ndim(values) and values.shape != places.shape[:1]:
-        raise InvalidArgumentError(f"values of shape {values.shape} do not fit {places.shape[0]} indices")
+        found, count = ",".join(map(str, values.shape)), places.shape[0]
+        raise InvalidArgumentError(
+            f"sparse_values has incorrect shape [{found}], should be [] or [{count}]: they do not fit {count} indices"
+        )
     if np.ndim(default):
-        raise InvalidArgumentError(f"the default value has shape {np.shape(default)}, expected a scalar")
+        raise InvalidArgumentError(
+            f"default_value should be a scalar: it has shape {np.shape(default)}, expected a scalar"
+        )
     if ctx.attr("validate_indices"):
         ascending_positions(places, None, sizes)
     dense = ctx.xp.full(sizes, default, ctx.output_dtype())

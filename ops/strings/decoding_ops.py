@@ -72,7 +72,10 @@ def _decode_raw_kernel(ctx: KernelContext, strings: Array) -> Array:
     if other is not None:
         raise InvalidArgumentError(f"strings of {length} and of {len(other)} bytes do not make one tensor")
     if length % dtype.itemsize:
-        raise InvalidArgumentError(f"{length} bytes do not divide into numbers of {dtype.itemsize}")
+        raise InvalidArgumentError(
+            f"DecodeRaw has an input that is not a multiple of {dtype.itemsize}: {length} bytes do not divide into "
+            f"numbers of {dtype.itemsize}"
+        )
     numbers = np.frombuffer(items[0] if len(items) == 1 else b"".join(items), dtype)
     if not ctx.attr("little_endian"):
         numbers = numbers.byteswap()

@@ -156,8 +156,8 @@ class _Wanted:
         if default is None:
             default = b"" if dtype is dtypes.string else 0
         value = convert_to_tensor(default, dtype, f"{_name_of(key)}_default")
-        if has_default and not is_sequence:
-            value = reshape(value, list(sizes))
+        if has_default:  # that of a sequence is what to pad with
+            value = reshape(value, [] if is_sequence else list(sizes))
         missing_is_fine = has_default or (is_sequence and feature.allow_missing)
         self.dense.append(_Dense(key, dtype, sizes, is_sequence, missing_is_fine, value))
 

@@ -58,17 +58,21 @@ def as_string(
 
 def _format(dtype: DType, precision: int, scientific: bool, shortest: bool, width: int, fill: str) -> str:
     if fill not in ("", " ", "0", "+", "-"):
-        raise InvalidArgumentError(f"AsString: fill is {fill!r}, expected at most one of ' 0+-'")
+        raise InvalidArgumentError(
+            f"AsString: Fill string must be one or fewer characters, of ' 0+-'; fill is {fill!r}"
+        )
     if scientific and shortest:
-        raise InvalidArgumentError("AsString: a number is not both scientific and shortest")
+        raise InvalidArgumentError("AsString: Cannot select both scientific and shortest notation")
     start = "%" + fill + (str(width) if width >= 0 else "")
     digits = f".{precision}" if precision >= 0 else ""
     if dtype is dtypes.string:
         return start + (digits if width >= 0 else "") + "s"
     if dtype.is_differentiable:
         return start + digits + ("e" if scientific else "g" if shortest else "f")
-    if precision >= 0 or scientific or shortest:
-        raise InvalidArgumentError(f"AsString: {dtype.name} has no precision and no exponent")
+    if scientific or shortest:
+        raise InvalidArgumentError(f"AsString: scientific and shortest format not supported for {dtype.name}")
+    if precision >= 0:
+        raise InvalidArgumentError(f"AsString: precision not supported: {dtype.name} has no precision")
     return start + "d" if dtype.is_integer else "%s"
 
 

@@ -17,11 +17,13 @@ from tfray.formats.checkpoint import SAVED_AT, Manifest, find_tensor
 from tfray.formats.checkpoint_shard import Piece
 from tfray.formats.open_checkpoint import open_checkpoint
 from tfray.formats.write_formats import TENSORFLOW, complete_checkpoint, write_data
+from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op
 from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Operation, Tensor
 from tfray.framework.op_def import Array, KernelContext, OpDef, Reach, on_cpu, register
-from tfray.framework.shape_functions import no_outputs, scalar_of_scalars, unknown
+from tfray.framework.shape_functions import no_outputs, scalar_of_scalars
+from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.kernels.text import as_string
 
@@ -153,13 +155,21 @@ def _restore_kernel(ctx: KernelContext, prefix: Array, names: Array, slices: Arr
     return found
 
 
+def _restored_shapes(op: Operation) -> list[TensorShape]:
+    slices = constant_value(op.inputs[2])
+    texts = [] if slices is None else [_text(each) for each in slices.flat]
+    if len(texts) != len(op.outputs):
+        return [UNKNOWN] * len(op.outputs)
+    return [TensorShape(_part(text)[2]) if text else UNKNOWN for text in texts]
+
+
 RESTORE_V2 = register(
     OpDef(
         name="RestoreV2",
         inputs=("prefix: string", "tensor_names: string", "shape_and_slices: string"),
         outputs=("tensors: dtypes*",),
         attrs=("dtypes",),
-        shape=unknown,
+        shape=_restored_shapes,
         kernels=on_cpu(_restore_kernel),
         stateful=True,
         reach=Reach("files", path=0, is_fed=True),

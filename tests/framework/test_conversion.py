@@ -21,6 +21,17 @@ def value_of(tensor):
         return session.run(tensor)
 
 
+def test_lists_with_tensors_are_cast_to_the_dtype_asked_for():
+    wide = tf.constant([1.5, 2.0], tf.float64)
+    for value in ([wide], [[0.0, 1.0], wide], [[wide]]):
+        made = tf.convert_to_tensor(value, tf.float32)
+        assert made.dtype is tf.float32 and value_of(made).ravel()[-2:].tolist() == [1.5, 2]
+    with pytest.raises(TypeError, match=r"use tf\.cast"):
+        tf.convert_to_tensor(wide, tf.float32)
+    with pytest.raises(TypeError, match=r"use tf\.cast"):
+        tf.convert_to_tensor([tf.constant([1.0, 2.0]), wide], tf.float32)
+
+
 @pytest.mark.parametrize(
     ("value", "dtype", "shape"),
     [

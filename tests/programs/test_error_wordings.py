@@ -31,8 +31,52 @@ column = tf.feature_column
 InputSpec = tf.layers.InputSpec
 
 CELL = tf.nn.rnn_cell.BasicRNNCell
+ONE = tf.SparseTensorValue([[0]], [1], [4])
 
 WHILE_BUILDING = {
+    "bitcast": (lambda: tf.bitcast(np.zeros([1, 1], np.int8), tf.int32), "Cannot bitcast due to shape"),
+    "matrix_diag of a scalar": (lambda: tf.matrix_diag(0), "must be at least rank 1"),
+    "matrix_set_diag of a scalar": (lambda: tf.matrix_set_diag([[0]], 0), "must be at least rank 1"),
+    "matrix_set_diag into a scalar": (lambda: tf.matrix_set_diag(0, [0]), "must be at least rank 2"),
+    "assert_type": (
+        lambda: tf.assert_type(tf.constant([1.0]), tf.int32),
+        "must be of type <dtype: 'int32'>",
+    ),
+    "assert_integer": (lambda: tf.assert_integer(tf.constant([1.0])), "Expected .* integer"),
+    "assert_rank_in of vectors": (
+        lambda: tf.assert_rank_in(tf.constant([1.0]), (tf.constant([1, 2]), tf.constant([1]))),
+        "Rank must be a scalar",
+    ),
+    "assert_rank_in of fractions": (
+        lambda: tf.assert_rank_in(tf.constant([1.0]), (0.5, 1.5)),
+        "must be of type <dtype: 'int32'>",
+    ),
+    "ensure_shape": (lambda: tf.ensure_shape(tf.zeros([2, 3]), [3]), "Shape must be rank 1 but is rank 2"),
+    "roll by a matrix": (lambda: tf.roll([[1]], [[0, 1]], 1), "Shape must be at most rank 1 but is rank 2"),
+    "roll along a matrix": (lambda: tf.roll([[1]], 1, [[0, 1]]), "Shape must be at most rank 1 but is rank 2"),
+    "roll of a scalar": (lambda: tf.roll(7, 1, 0), "Shape must be at least rank 1 but is rank 0"),
+    "roll out of range": (lambda: tf.roll([[1]], 3, -10), "is out of range"),
+    "sparse_split of nothing": (lambda: tf.sparse_split(num_split=2, axis=0), "sp_input is required"),
+    "sparse_split into nothing": (lambda: tf.sparse_split(sp_input=ONE, axis=0), "num_split is required"),
+    "sparse_split along nothing": (lambda: tf.sparse_split(sp_input=ONE, num_split=2), "axis is required"),
+    "as_string": (lambda: tf.as_string(1.0, scientific=True, shortest=True), "Cannot select both"),
+    "as_string of integers": (lambda: tf.as_string(1, shortest=True), "scientific and shortest"),
+    "as_string of an integer's fraction": (lambda: tf.as_string(1, precision=0), "precision not supported"),
+    "as_string filled": (lambda: tf.as_string(1.0, fill="ab"), "Fill string must be one or fewer"),
+    "a sequence's padding": (
+        lambda: tf.parse_single_example(
+            "", {"a": tf.FixedLenSequenceFeature([2], tf.float32, allow_missing=True, default_value=[])}
+        ),
+        "annot reshape|elements",
+    ),
+    "a stack of cells": (
+        lambda: tf.nn.rnn_cell.MultiRNNCell([CELL(2), CELL(2)])(tf.zeros([1, 2]), tf.zeros([1, 4])),
+        "Expected state .* a tuple",
+    ),
+    "a list of tensors of several dtypes": (
+        lambda: tf.convert_to_tensor([tf.constant([1.0]), tf.constant([1.0], tf.float64)]),
+        "cannot be packed as float32; use tf.cast",
+    ),
     "map_fn of a scalar": (
         lambda: tf.map_fn(tf.identity, tf.constant(1)),
         r"must be a 1\+ dimensional Tensor, not a scalar",
@@ -161,6 +205,85 @@ def test_errors_while_building(make, said):
 
 
 WHILE_RUNNING = {
+    "softmax of a scalar": (lambda: tf.nn.softmax(unknown(1.0)), "Shape must be at least rank 1 but is rank 0"),
+    "depth_to_space of a vector": (
+        lambda: tf.depth_to_space(unknown([1.0]), 2),
+        "Shape must be rank 4 but is rank 1",
+    ),
+    "multinomial of a vector": (lambda: tf.multinomial(unknown([1.0]), 1), "Shape must be rank 2 but is rank 1"),
+    "matrix_band_part of a vector": (lambda: tf.matrix_band_part(unknown([1.0]), 0, 0), "input must be at least 2-dim"),
+    "cross entropy of other classes": (
+        lambda: tf.nn.softmax_cross_entropy_with_logits_v2(labels=unknown([[1.0]]), logits=unknown([[1.0, 2.0]] * 2)),
+        "must be equal, but are",
+    ),
+    "add": (lambda: unknown([1.0, 2.0]) + unknown([1.0, 2.0, 3.0]), r"Incompatible shapes: \[2\] vs. \[3\]"),
+    "minimum": (lambda: tf.minimum(unknown(np.ones((2, 3))), unknown(np.ones(4))), r"shapes: \[2, 3\] vs. \[4\]"),
+    "concat": (lambda: tf.concat([unknown([1]), unknown([[1]])], 0), "Ranks of inputs should match"),
+    "concat of other sizes": (
+        lambda: tf.concat([unknown([[1, 2]]), unknown([[1]])], 0),
+        "Dimensions of inputs should match",
+    ),
+    "stack": (lambda: tf.stack([unknown([1]), unknown(1)]), "Shapes of all inputs must match"),
+    "split": (lambda: tf.split(unknown([1, 2, 3]), 2), "should evenly divide the split dimension"),
+    "squeeze": (lambda: tf.squeeze(unknown([1, 2]), [0]), r"Can not squeeze dim\[0\], expected a dimension of 1"),
+    "expand_dims": (
+        lambda: tf.expand_dims(unknown([1]), unknown(5)),
+        "Tried to expand dim index 5 for tensor with 1 dimensions",
+    ),
+    "invert_permutation": (lambda: tf.invert_permutation(unknown([0, 0])), "is duplicated in the input"),
+    "tile by too many": (
+        lambda: tf.tile(unknown([1]), unknown([1, 2])),
+        "Expected multiples argument to be a vector of length 1 but got length 2",
+    ),
+    "pad": (lambda: tf.pad(unknown([1]), unknown([[1, -1]])), "Paddings must be non-negative"),
+    "slice": (
+        lambda: tf.slice(unknown([1, 2]), unknown([1]), unknown([5])),
+        r"Expected size\[0\] in \[0, 1\], but got 5",
+    ),
+    "slice from": (lambda: tf.slice(unknown([1, 2]), [3], [1]), r"Expected begin\[0\] in \[0, 2\], but got 3"),
+    "a label": (
+        lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(labels=unknown([5]), logits=unknown([[1.0, 2.0]])),
+        r"Received a label value of 5 which is outside the valid range of \[0, 2\)",
+    ),
+    "bias_add": (
+        lambda: tf.nn.bias_add(unknown([[1.0, 2.0]]), unknown([1.0])),
+        "Must provide as many biases as the last dimension of the input tensor",
+    ),
+    "decode_raw": (lambda: tf.decode_raw(unknown(b"abc"), tf.int32), "that is not a multiple of 4"),
+    "range": (lambda: tf.range(unknown(0), unknown(5), unknown(0)), "Requires delta != 0"),
+    "matrix_diag of a scalar": (lambda: tf.matrix_diag(unknown(0.0)), "must be at least 1-dim"),
+    "matrix_diag_part of a scalar": (lambda: tf.matrix_diag_part(unknown(0.0)), "input must be at least 2-dim"),
+    "ensure_shape": (
+        lambda: tf.ensure_shape(unknown([5]), [None, None, 3]),
+        r"Shape of tensor .* \[1\] is not compatible with expected shape \[\?,\?,3\]",
+    ),
+    "assert_rank_in": (lambda: tf.assert_rank_in(unknown(0.0), (1, unknown(2))), "must have rank in"),
+    "sparse_to_dense of a matrix": (
+        lambda: tf.sparse_to_dense([1, 3], [5], [[5], [3]]),
+        r"sparse_values has incorrect shape \[2,1\], should be \[\] or \[2\]",
+    ),
+    "sparse_to_dense with a vector": (
+        lambda: tf.sparse_to_dense([1, 3], [5], [1, 2], [0]),
+        "default_value should be a scalar",
+    ),
+    "roll of a scalar": (lambda: tf.roll(unknown(7), unknown(1), unknown(0)), "input must be 1-D or higher"),
+    "roll along a matrix": (
+        lambda: tf.roll(unknown([[1]]), unknown(1), unknown([[0, 1]])),
+        "axis must be a scalar or a 1-D vector",
+    ),
+    "roll by a matrix": (
+        lambda: tf.roll(unknown([[1]]), unknown([[0, 1]]), unknown(1)),
+        "shift must be a scalar or a 1-D vector",
+    ),
+    "roll by a vector": (
+        lambda: tf.roll(unknown([[1]]), unknown([1]), unknown([0, 1])),
+        "shift and axis must have the same size",
+    ),
+    "roll out of range": (lambda: tf.roll(unknown([1]), unknown(1), unknown(1)), "is out of range"),
+    "sparse_add": (
+        lambda: tf.sparse_add(tf.SparseTensor([[0, 0], [0, 3]], [1.0, 2.0], [2, 2]), tf.ones([2, 2])),
+        "invalid index on dimension 1",
+    ),
     "tile": (lambda: tf.tile([1], unknown([-1])), r"Expected multiples\[0\] >= 0, but got -1"),
     "histogram of NaN": (
         lambda: tf.summary.histogram("w", [1.0, np.nan]),

@@ -13,6 +13,7 @@ from tests.support.processes import PATIENCE_S
 from tfray.programs import tensorflow_modules
 
 ROW, IMAGE = [[-1.0, 2.0, 3.0]], np.ones([1, 2, 2, 1], np.float32)
+QUARTERS = np.arange(1.0, 5.0).reshape(1, 2, 2, 1)
 
 CASES = {  # TensorFlow 2.21's results
     "ops.gen_nn_ops.relu_grad": (lambda f: f(tfray.ones([1, 3]), ROW), [[0, 1, 1]]),
@@ -25,6 +26,16 @@ CASES = {  # TensorFlow 2.21's results
     "ops.gen_nn_ops._avg_pool_grad": (
         lambda f: f([1, 2, 2, 1], [[[[1.0]]]], [1, 2, 2, 1], [1, 2, 2, 1], "VALID"),
         [[[[0.25], [0.25]], [[0.25], [0.25]]]],
+    ),
+    "ops.gen_nn_ops.fractional_avg_pool_grad": (  # 1.15's, and the next as well
+        lambda f: f([1, 3, 3, 1], QUARTERS, [0, 1, 3], [0, 2, 3], overlapping=True),
+        np.reshape([1, 1, 7, 4, 4, 22, 3, 3, 15], [1, 3, 3, 1]) / 6,
+    ),
+    "ops.gen_nn_ops.fractional_max_pool_grad": (
+        lambda f: f(
+            np.arange(9.0).reshape(1, 3, 3, 1), [[[[1.0], [2.0]], [[7.0], [8.0]]]], QUARTERS, [0, 1, 3], [0, 2, 3]
+        ),
+        np.reshape([0, 1, 2, 0, 0, 0, 0, 3, 4], [1, 3, 3, 1]),
     ),
     "ops.gen_nn_ops.top_kv2": (lambda f: f(ROW, 2).indices, [[2, 1]]),
     "ops.nn_ops.conv2d_backprop_input": (
@@ -122,6 +133,16 @@ def test_functions_by_the_names_of_their_types(tf):
 def test_variables_that_are_made_of_their_type(tf):
     handle = _found(tf, "ops.gen_state_ops.variable_v2")(shape=[2], dtype=tfray.float32, name="made")
     assert handle.op.name == "made" and handle.op.node_def.op == "VariableV2"
+
+
+def test_functions_that_work_on_names_and_files(tf):
+    spec = _found(tf, "ops.gen_io_ops.sharded_filespec")("foo", 100)
+    parts = _found(tf, "ops.io_ops.restore_v2")("model", ["a", "b"], ["", "3 4 0,1:-"], [tfray.float32] * 2)
+    assert [part.shape for part in parts] == [tfray.TensorShape(None), [1, 4]]
+    with tfray.Session() as session:
+        assert session.run(spec) == b"foo-?????-of-00100"
+        with pytest.raises(tfray.errors.NotFoundError):
+            session.run(parts)
 
 
 def test_wrong_calls(tf):

@@ -64,11 +64,21 @@ def test_control_inputs_and_devices_are_added():
         (lambda x, v: x.graph._ops_by_name["x"].type, "Placeholder"),
         (lambda x, v: (v._shared_name, v._trainable, v._initializer_op.name), ("v", True, "v/Assign")),
         (lambda x, v: isinstance(v._variable, Tensor) and v._variable.op.name, "v"),
+        (lambda x, v: (v._handle is v.handle, v._graph_element is v._as_graph_element()), (True, True)),
+        (lambda x, v: (v._get_save_slice_info(), x.graph._container), (None, "")),
         (lambda x, v: (v.dtype._is_ref_dtype, v.dtype._as_ref), (False, tf.float32)),
     ],
 )
 def test_inner_names(read, expected):
     assert read(tf.placeholder(tf.float32, [None, 4], name="x"), tf.Variable(1.0, name="v")) == expected
+
+
+def test_several_values_become_tensors():
+    rows = tf.IndexedSlices(tf.ones([1, 2]), tf.constant([0]))
+    first, second = internal_names.convert_n_to_tensor([1, [2.0, 3.0]], tf.float32, "values")
+    assert (first.op.name, second.op.name, first.dtype) == ("values_0", "values_1", tf.float32)
+    found = internal_names.convert_n_to_tensor_or_indexed_slices([rows, None, first])
+    assert found[0] is rows and found[1] is None and found[2] is first
 
 
 def test_what_a_session_tells():

@@ -65,3 +65,21 @@ def test_checks_have_their_message_first():
 def test_other_arguments_are_refused(call):
     with pytest.raises(TypeError, match="takes the arguments"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("pool", "ratio", "shape"),
+    [
+        (newer.fractional_avg_pool_v2, [1.0, 1.5, 2.0, 1.0], (1, 4, 4, 1)),
+        (newer.fractional_max_pool_v2, [1.0, 1.5, 2.0, 1.0], (1, 4, 4, 1)),
+        (newer.fractional_max_pool_v2, [1.5, 2.0], (1, 4, 4, 1)),
+        (newer.fractional_max_pool_v2, 2.0, (1, 3, 4, 1)),
+    ],
+)
+def test_fractional_pooling_with_a_seed_is_the_same_in_every_step(pool, ratio, shape):
+    pooled = pool(np.arange(48.0).reshape(1, 6, 8, 1), ratio, seed=7)
+    with tf.Session() as session:
+        first, second = session.run(pooled), session.run(pooled)
+    assert first.output.shape == shape
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -17,7 +17,7 @@ from tfray.ops.arrays import broadcast_ops, gather_ops, slice_ops
 from tfray.ops.image import image_color_ops
 from tfray.ops.math import rounding_ops, sorting_ops, sparse_segment_ops
 from tfray.ops.nn import any_rank_conv_ops
-from tfray.ops.strings import string_number_ops
+from tfray.ops.strings import string_number_ops, string_ops
 
 # -- variables -----------------------------------------------------------------------------------------
 
@@ -343,6 +343,13 @@ def _contrast(node: Node) -> Sequence[Imported]:
 def _as_string(node: Node) -> Sequence[Imported]:
     options = {key: value for key, value in node.attrs.items() if key != "T"}
     return through(node, string_number_ops.as_string, *node.inputs, **options)
+
+
+@rule("ShardedFilespec")
+def _sharded_filespec(node: Node) -> Sequence[Imported]:
+    basename, count = node.inputs
+    total = string_number_ops.as_string(count, width=5, fill="0")
+    return through(node, string_ops.string_join, [basename, "-?????-of-", total])
 
 
 @rule("StaticRegexReplace")

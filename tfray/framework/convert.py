@@ -135,10 +135,14 @@ def contains_tensor(value: Any) -> bool:
 
 
 def _pack(values: Sequence[Any], dtype: DType | None, name: str | None) -> Tensor:
-    if dtype is None:
-        dtype = next((found for value in values if (found := _dtype_of(value)) is not None), None)
+    own = _dtype_of(values)
+    if dtype not in (None, own) and own is not None:  # TensorFlow casts what is in a list, and no tensor by itself
+        packed = _pack(values, own, None)
+        return get_default_graph().add_operation("Cast", [packed], {"DstT": dtype}, name or "Cast").outputs[0]
+    dtype = dtype or own
     elements = [convert_to_tensor(value, None if _dtype_of(value) else dtype) for value in values]
-    if other := next((element for element in elements if dtype is not None and element.dtype is not dtype), None):
+    other = next((element for element in elements if dtype is not None and element.dtype is not dtype), None)
+    if other is not None:
         raise ArgumentError(f"{other!r} cannot be packed as {dtype and dtype.name}; use tf.cast", op_name=other.op.name)
     return get_default_graph().add_operation("Pack", elements, {"axis": 0}, name or "packed").outputs[0]
 

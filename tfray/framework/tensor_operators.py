@@ -302,6 +302,10 @@ class GraphInnerNames:
     """Whether it is the body of a function."""
 
     @property
+    def _container(self: Any) -> str:
+        return str(self.scope_attrs.get("_container", ""))
+
+    @property
     def _nodes_by_name(self: Any) -> Mapping[str, Any]:
         return self._ops
 
@@ -343,3 +347,17 @@ class VariableInnerNames:
     @property
     def _variable(self: Any) -> Any:
         return self.op.outputs[0]
+
+    @property
+    def _handle(self: Any) -> Any:
+        return self.handle
+
+    @property
+    def _graph_element(self: Any) -> Any:
+        return self._as_graph_element()
+
+    def _get_save_slice_info(self: Any) -> Any:
+        return self._save_slice_info
+
+    def _set_save_slice_info(self: Any, save_slice_info: Any) -> None:
+        self._save_slice_info = save_slice_info

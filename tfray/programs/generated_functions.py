@@ -21,9 +21,15 @@ from tfray.exchange.import_rules import importable
 from tfray.exchange.op_table import REQUIRED, TensorFlowArg, TensorFlowOp, operation_names, tensorflow_op
 from tfray.formats.graph_proto import GraphDef, NodeDef
 from tfray.formats.tensor_proto import TensorProto, make_tensor_proto
+from tfray.framework.allowed_uses import KINDS
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DType, as_dtype
+from tfray.framework.dtypes import DType, as_dtype, int64
 from tfray.framework.graph import Tensor, get_default_graph
+from tfray.framework.type_aliases import TensorLike
+from tfray.gradients import gradients
+from tfray.ops.arrays.broadcast_ops import zeros
+from tfray.ops.arrays.join_ops import size_along
+from tfray.ops.nn.fractional_pooling_ops import greatest_of, mean_of, windows_at
 from tfray.programs.internal_names import with_dependencies
 
 
@@ -89,7 +95,8 @@ def _made(definition: TensorFlowOp, given: Mapping[str, Any]) -> Any:
     updated = definition.inputs and [arg.name for arg in definition.outputs if arg.is_variable]
     elements = [node.name] if updated or not results else results
     scope = get_default_graph().get_name_scope()
-    made: list[Any] = import_graph_def(message, sources, elements, name=scope and f"{scope}/") or []
+    # The program itself makes the operation, so it may use what it likes.
+    made: list[Any] = import_graph_def(message, sources, elements, scope and f"{scope}/", allow=KINDS) or []
     if updated:
         return with_dependencies(made, given[definition.inputs[0].name])
     return _grouped(definition, attrs, made) if results else made[0]
@@ -150,3 +157,64 @@ def _grouped(definition: TensorFlowOp, attrs: Mapping[str, Any], made: list[Tens
     if len(values) == 1:
         return values[0]
     return namedtuple(definition.name, [arg.name for arg in definition.outputs])(*values)
+
+
+# -- gradients that are made of other operations --------------------------------------------------------
+
+
+def fractional_avg_pool_grad(
+    orig_input_tensor_shape: TensorLike,
+    out_backprop: TensorLike,
+    row_pooling_sequence: TensorLike,
+    col_pooling_sequence: TensorLike,
+    overlapping: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The gradient of the mean of windows for the images, of shape `orig_input_tensor_shape`.
+
+    Args:
+        orig_input_tensor_shape: Shape of the images, ``[batch, height, width, channels]``.
+        out_backprop: The gradient of what was pooled, ``[batch, rows, columns, channels]``, a float dtype.
+        row_pooling_sequence: Where the windows begin along the height, and where the last one ends.
+        col_pooling_sequence: The same along the width.
+        overlapping: Neighbouring windows share the row or column between them.
+        name: Name scope of the operations.
+    """
+    d_pooled = convert_to_tensor(out_backprop)
+    images = zeros(orig_input_tensor_shape, d_pooled.dtype)
+    sequences = row_pooling_sequence, col_pooling_sequence
+    return _gradient(mean_of, images, d_pooled, sequences, overlapping, name or "FractionalAvgPoolGrad")
+
+
+def fractional_max_pool_grad(
+    orig_input: TensorLike,
+    orig_output: TensorLike,
+    out_backprop: TensorLike,
+    row_pooling_sequence: TensorLike,
+    col_pooling_sequence: TensorLike,
+    overlapping: bool = False,
+    name: str | None = None,
+) -> Any:
+    """The gradient of the greatest elements of windows for the images `orig_input`; see `fractional_avg_pool_grad`.
+
+    `orig_output` follows from the images. Equal greatest elements share the gradient.
+    """
+    sequences = row_pooling_sequence, col_pooling_sequence
+    images, d_pooled = convert_to_tensor(orig_input), convert_to_tensor(out_backprop)
+    return _gradient(greatest_of, images, d_pooled, sequences, overlapping, name or "FractionalMaxPoolGrad")
+
+
+def _gradient(
+    pool: Callable[..., Tensor],
+    images: Tensor,
+    d_pooled: Tensor,
+    sequences: tuple[TensorLike, TensorLike],
+    overlapping: bool,
+    name: str,
+) -> Any:
+    with get_default_graph().name_scope(name):
+        windows = [
+            windows_at(convert_to_tensor(sequence, int64), size_along(images, axis), overlapping)
+            for axis, sequence in enumerate(sequences, start=1)
+        ]
+        return gradients(pool(images, *windows), images, d_pooled)[0]

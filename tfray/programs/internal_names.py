@@ -19,7 +19,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.device_spec import DeviceSpec, canonical_name
 from tfray.framework.dtypes import int32, resource
 from tfray.framework.graph import Operation, Tensor, get_default_graph
-from tfray.framework.indexed_slices import IndexedSlices
+from tfray.framework.indexed_slices import IndexedSlices, convert_to_tensor_or_indexed_slices
 from tfray.framework.scopes import control_dependencies
 from tfray.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from tfray.framework.tensor_shape import TensorShape
@@ -87,6 +87,25 @@ def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str
     ):
         is_reference = isinstance(output_tensor, Tensor) and output_tensor.dtype is resource
         return read_variable(output_tensor, scope) if is_reference else identity(output_tensor, name=scope)
+
+
+def convert_n_to_tensor(
+    values: Iterable[Any], dtype: Any = None, name: str | None = None, preferred_dtype: Any = None
+) -> list[Tensor]:
+    """Each of `values` as a tensor, as `tf.convert_to_tensor` makes them, with a number behind `name`."""
+    names = (None if name is None else f"{name}_{index}" for index in itertools.count())
+    return [convert_to_tensor(value, dtype, each, preferred_dtype) for value, each in zip(values, names, strict=False)]
+
+
+def convert_n_to_tensor_or_indexed_slices(
+    values: Iterable[Any], dtype: Any = None, name: str | None = None
+) -> list[Tensor | IndexedSlices | None]:
+    """As `convert_n_to_tensor`; `IndexedSlices` and None stay."""
+    names = (None if name is None else f"{name}_{index}" for index in itertools.count())
+    return [
+        None if value is None else convert_to_tensor_or_indexed_slices(value, dtype, each)
+        for value, each in zip(values, names, strict=False)
+    ]
 
 
 def is_sparse(tensor: Any) -> bool:

@@ -6,12 +6,13 @@ Programs import them, as ``nn_ops.dropout_v2``, to have 2.0's order and names of
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final, cast
 
 import tfray as tf
 from tfray.errors import ArgumentError
+from tfray.framework.random_seed import get_seed
 
 ARGUMENTS: Final = {
     "argmax_v2": ("argmax", "input, axis=0, output_type, name"),
@@ -129,6 +130,41 @@ def _with_newer_arguments(name: str, function: Callable[..., Any], arguments: st
     newer_function.__name__ = newer_function.__qualname__ = name
     newer_function.__doc__ = f"`{function.__name__}` with the arguments {arguments}."
     return newer_function
+
+
+def fractional_avg_pool_v2(
+    value: Any,
+    pooling_ratio: Sequence[float],
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> Any:
+    """`tf.nn.fractional_avg_pool`, which chooses the same windows in every step unless `seed` is 0."""
+    return _pooled(tf.nn.fractional_avg_pool, value, pooling_ratio, pseudo_random, overlapping, seed, name)
+
+
+def fractional_max_pool_v2(
+    value: Any,
+    pooling_ratio: float | Sequence[float],
+    pseudo_random: bool = False,
+    overlapping: bool = False,
+    seed: int = 0,
+    name: str | None = None,
+) -> Any:
+    """`tf.nn.fractional_max_pool`, which chooses the same windows in every step unless `seed` is 0.
+
+    `pooling_ratio` has 4 numbers, 2 for height and width, or 1 for both.
+    """
+    ratio = [pooling_ratio] if isinstance(pooling_ratio, (int, float)) else list(pooling_ratio)
+    ratio = ratio if len(ratio) > 2 else [1.0, ratio[0], ratio[-1], 1.0]
+    return _pooled(tf.nn.fractional_max_pool, value, ratio, pseudo_random, overlapping, seed, name)
+
+
+def _pooled(pool: Callable[..., Any], *args: Any) -> Any:
+    *given, seed, name = args
+    seeds = get_seed(seed) if seed else (0, 0)
+    return pool(*given, deterministic=bool(seed), seed=seeds[0], seed2=seeds[1], name=name)
 
 
 for _name, (_path, _arguments) in ARGUMENTS.items():

@@ -26,7 +26,7 @@ from tfray.runtime.rendezvous import Mailbox
 from tfray.runtime.step import Step
 from tfray.runtime.tracing import HARDWARE_TRACE, DeviceRecord, DeviceTrace, Observer, TracedRun, TracedStep
 
-CLOSED: Final = "the session was closed while the step ran"
+CLOSED: Final = "the step was cancelled: its session was closed while it ran"
 
 _step_ids = itertools.count(1)
 

@@ -250,7 +250,45 @@ def test_refusals(make, error, match):
         make()
 
 
+def test_dtypes_are_known_after_the_first_inputs():
+    for cell, given in ((rnn_cell.GRUCell(2), None), (rnn_cell.GRUCell(2, dtype=tf.float64), tf.float64)):
+        assert cell.dtype is given
+        cell(tf.ones([1, 2], tf.float64), tf.zeros([1, 2], tf.float64))
+        assert cell.dtype == "float64"
+
+
+def test_a_getter_makes_variables_that_are_not_trainable():
+    def frozen(getter, *args, **kwargs):
+        return getter(*args, **{**kwargs, "trainable": False})
+
+    for make in (lambda: rnn_cell.BasicRNNCell(2), lambda: rnn_cell.GRUCell(2)):
+        cell = make()
+        with tf.variable_scope("root", custom_getter=frozen):
+            cell(tf.zeros([1, 2]), tf.zeros([1, 2]))
+        assert not cell.trainable_variables and len(cell.non_trainable_variables) in (2, 4)
+
+
 # -- wrappers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        (rnn_cell.DropoutWrapper, {"input_keep_prob": 0.5, "seed": 3}),
+        (rnn_cell.DropoutWrapper, {"dropout_state_filter_visitor": lambda state: True}),
+        (rnn_cell.ResidualWrapper, {"residual_fn": lambda i, o: i + i + o}),
+        (rnn_cell.DeviceWrapper, {"device": "/cpu:0"}),
+    ],
+)
+def test_wrappers_are_made_anew_from_their_configuration(kind, settings):
+    wrapper = kind(rnn_cell.LSTMCell(10, use_peepholes=True, name="within"), name="around", **settings)
+    config = wrapper.get_config()
+    assert config["cell"]["config"]["num_units"] == 10 and config["name"] == "around"
+    made = kind.from_config(config)
+    other = kind.from_config({**config, "cell": rnn_cell.LSTMCell.from_config(config["cell"]["config"])})
+    for each in (made, other):
+        assert type(each) is kind and type(each.wrapped_cell) is rnn_cell.LSTMCell and each.get_config() == config
+    assert made.wrapped_cell is not wrapper.wrapped_cell and made.name == "around"
 
 
 def test_stacked_cells(session):

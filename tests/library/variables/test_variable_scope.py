@@ -336,6 +336,40 @@ def test_partitioned_variable_from_a_value_and_its_updates():
         assert session.run(whole.as_tensor()).tolist() == (np.arange(10.0) - 2).reshape(2, 5).tolist()
 
 
+def _part(offset, whole=(2,), value=0.0):
+    variable = tf.Variable([value])
+    variable._set_save_slice_info(tf.Variable.SaveSliceInfo("v", list(whole), [offset], [1]))
+    return variable
+
+
+def test_parts_stand_where_their_slices_say():
+    second, first = _part(1, value=5.0), _part(0, value=4.0)
+    whole = PartitionedVariable("v", [2], tf.float32, [second, first], [2])
+    assert list(whole) == [first, second] and whole.trainable
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert session.run(whole.as_tensor()).tolist() == [4, 5]
+        session.run(whole.assign_add([[1.0], [2.0]]))
+        assert session.run(whole.as_tensor()).tolist() == [5, 7]
+        session.run(whole.assign([1.0, 2.0]))
+        assert session.run(whole.as_tensor()).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("parts", "partitions", "said"),
+    [
+        (list, [], "empty"),
+        (lambda: [tf.Variable([0.0])], [1], "must have a save_slice_info"),
+        (lambda: [_part(0), _part(1, [3])], [2], "full shapes must match"),
+        (lambda: [_part(0)], [0], "must be positive"),
+        (lambda: [_part(0)], [2], "other than 1 parts"),
+    ],
+)
+def test_parts_that_make_no_whole(parts, partitions, said):
+    with pytest.raises(ValueError, match=said):
+        PartitionedVariable("v", [2], tf.float32, parts(), partitions)
+
+
 def test_a_scope_without_a_name_adds_a_slash():
     with variable_scope("outer"), variable_scope(""):
         assert get_variable("v", []).name == "outer//v:0"

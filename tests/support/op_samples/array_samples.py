@@ -543,7 +543,7 @@ ERRORS = [
     OpError("Squeeze", lambda x: array_ops.squeeze(x, 2), [grid(1, 3)], r"axis = 2 not in \[-2, 2\)"),
     OpError("Squeeze", lambda x: array_ops.squeeze(x, 1), [grid(1, 3)], "cannot squeeze dimensions", at_run=True),
     OpError("ExpandDims", array_ops.expand_dims, [grid(2), INT(3)], r"axis = 3 not in \[-2, 2\)"),
-    OpError("ExpandDims", array_ops.expand_dims, [grid(2), INT(3)], "axis 3 is out of range", at_run=True),
+    OpError("ExpandDims", array_ops.expand_dims, [grid(2), INT(3)], "Tried to expand dim index 3", at_run=True),
     OpError("Transpose", array_ops.transpose, [grid(2, 3), ints(0, 0)], "does not permute 2 dimensions"),
     OpError("Transpose", array_ops.transpose, [grid(2, 3), ints(0, 1, 2)], "incompatible"),
     OpError("Transpose", array_ops.transpose, [grid(2, 3), ints(0, 0)], "does not permute", at_run=True),

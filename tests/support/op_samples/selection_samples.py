@@ -739,7 +739,7 @@ ERRORS = [
     OpError("DiagPart", array_ops.diag_part, [grid(2, 3)], "incompatible"),
     OpError("DiagPart", array_ops.diag_part, [grid(2)], "an even rank"),
     OpError("DiagPart", array_ops.diag_part, [grid(2, 3)], "is not one shape twice", at_run=True),
-    OpError("MatrixDiag", array_ops.matrix_diag, [grid()], "at least one dimension"),
+    OpError("MatrixDiag", array_ops.matrix_diag, [grid()], "must be at least 1-dim"),
     OpError("MatrixDiagPart", array_ops.matrix_diag_part, [grid(2)], "must be at least rank 2"),
     OpError("MatrixSetDiag", array_ops.matrix_set_diag, [grid(2, 3), grid(3)], "incompatible"),
     OpError("MatrixSetDiag", array_ops.matrix_set_diag, [grid(2, 3), grid(3)], "do not fit", at_run=True),

@@ -154,6 +154,25 @@ def test_a_model_is_saved_from_the_session_of_keras(tmp_path):
     assert kernel.tolist() == model.get_weights()[0].tolist()
 
 
+def test_cells_have_the_names_of_tensorflow_and_lose_no_variable(session, tmp_path):
+    cells = tf.nn.rnn_cell
+    parts = [cells.DropoutWrapper(cells.GRUCell(2)), cells.ResidualWrapper(cells.BasicLSTMCell(2))]
+    stack = cells.MultiRNNCell([*parts, cells.LSTMCell(2, use_peepholes=True, num_proj=2)])
+    stack(tf.ones([1, 2]), stack.zero_state(1, tf.float32))
+    session.run(tf.global_variables_initializer())
+    gates = [f"cell-0/cell/{part}.S{kind}" for part in ("gates", "candidate") for kind in ("kernel", "bias")]
+    last = [f"cell-2/{name}" for name in ("kernel", "bias", "projection.Skernel", "w_f_diag", "w_i_diag", "w_o_diag")]
+    names = {*gates, "cell-1/cell/kernel", "cell-1/cell/bias", *last}  # TensorFlow 1.15's
+    checkpoint = tf.train.Checkpoint(stack=stack)
+    path = checkpoint.save(tmp_path / "ckpt", session)
+    assert names_in(path) == {f"stack/{name}" for name in names} | {"save_counter"}
+    values = session.run(stack.weights)
+    session.run([variable.assign(tf.zeros_like(variable)) for variable in stack.weights])
+    checkpoint.restore(path).assert_consumed().run_restore_ops(session)
+    for value, restored in zip(values, session.run(stack.weights), strict=True):
+        np.testing.assert_array_equal(value, restored)
+
+
 def test_values_come_back_in_another_graph(tmp_path):
     def model():
         weights = tf.get_variable("any_name", [2], initializer=tf.zeros_initializer())

@@ -30,6 +30,7 @@ _MODULES: Final = {
     "schedules": "tfray.keras.learning_rate_schedules",
     "math": "tfray.library.namespaces.math",
     "tf_layers": "tfray.library.namespaces.layers",
+    "rnn_cell": "tfray.library.namespaces.rnn_cell",
     "operations": "tfray.keras.layers.operation_layers",
 }
 """Modules whose public names may stand in descriptions."""
@@ -250,10 +251,15 @@ def described(value: object) -> Any:
         config = described(value.get_config())
         if type(value).__module__.startswith("tfray."):
             config = _as_keras_has_it(config, isinstance(value, Initializer))
-        return {"class_name": _name_of(type(value)), "config": config}
+        return described_by(value, config)
     if isinstance(value, type) or inspect.isroutine(value):
         return {"function": _name_of(value)}
     raise InvalidArgumentError(f"{value!r} cannot be described: numbers, texts, and objects with get_config can be")
+
+
+def described_by(value: object, config: dict[str, Any]) -> dict[str, Any]:
+    """An object as the name of its class and a configuration."""
+    return {"class_name": _name_of(type(value)), "config": config}
 
 
 def _as_keras_has_it(config: dict[str, Any], is_initializer: bool) -> dict[str, Any]:

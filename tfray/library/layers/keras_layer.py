@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
@@ -110,8 +110,7 @@ class Layer(Described):
         self._takes_dtype_of_inputs = dtype is None
         self._reuse = _reuse
         self._activity_regularizer: Any = named(activity_regularizer, "regularizer")
-        if input_dim is not None:
-            input_shape = (input_dim,)
+        input_shape = input_shape if input_dim is None else (input_dim,)
         self.batch_input_shape = (batch_size, *input_shape) if input_shape is not None else batch_input_shape
         self.__first_weights = weights
         base = name.name if isinstance(name, VariableScope) else name
@@ -248,6 +247,7 @@ class Layer(Described):
     ) -> Any:
         if self._takes_dtype_of_inputs and not self.built:
             self._dtype = next((t.dtype for t in nest.flatten(inputs) if t.dtype.is_floating), self._dtype)
+            self._takes_dtype_of_inputs = False
         with self._entered(scope):
             if not self.built:
                 check_inputs(self.input_spec, nest.flatten(inputs), self.name)
@@ -393,8 +393,9 @@ class Layer(Described):
             inside = get_variable_scope().name == own.name
             with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
                 variable = get_variable(name, **settings)
+            # A getter of the scope, or the layer that made it, may have decided that it is not trainable.
+            trainable = getattr(variable, "trainable", trainable)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
-        # This layer decides whether the variable is trainable here, even if another layer made it.
         self._own_weights(trainable).append(variable)
         return variable
 
@@ -584,9 +585,9 @@ class Layer(Described):
         return self._scope.name
 
     @property
-    def dtype(self) -> DType:
-        """Dtype of variables."""
-        return self._dtype
+    def dtype(self) -> Any:
+        """Dtype of variables; None while the first inputs are still to determine it."""
+        return None if self._takes_dtype_of_inputs and not self.built else self._dtype
 
     @property
     def graph(self) -> Graph:
@@ -695,7 +696,7 @@ class Layer(Described):
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal layer, with weights of its own."""
         own = {"name": self.name, "trainable": self.trainable}
-        given = {key: value for key, value in super().get_config().items() if not key.startswith("_")}
+        given = {key: value for key, value in super().get_config().items() if key != "weights" and key[0] != "_"}
         for key in ("input_shape", "input_dim", "batch_size"):
             if key in given and key not in self._parameters():
                 del given[key]
@@ -703,7 +704,6 @@ class Layer(Described):
             own["batch_input_shape"] = tuple(self.batch_input_shape)
         if "data_format" in given:
             own["data_format"] = getattr(self, "data_format", given["data_format"])
-        given.pop("weights", None)
         return {**given, **{key: value for key, value in own.items() if self._takes(key)}}
 
     @classmethod

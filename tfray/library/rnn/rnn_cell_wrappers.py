@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
@@ -13,6 +13,7 @@ from tfray.framework.convert import convert_to_tensor
 from tfray.framework.dtypes import DTypeLike
 from tfray.framework.graph import DeviceLike, Tensor, get_default_graph
 from tfray.framework.type_aliases import Activation, TensorLike
+from tfray.library.layers.descriptions import described_by, restored
 from tfray.library.rnn.rnn_cell_base import RNNCell, check_is_cell, zeros_of
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
@@ -43,6 +44,7 @@ class MultiRNNCell(RNNCell):
             raise TypeError(f"MultiRNNCell takes a list of cells, not {cells!r}")
         self._cells = list(cells)
         self._state_is_tuple = state_is_tuple
+        self._checkpoint_dependencies = [TrackableReference(f"cell-{i}", cell) for i, cell in enumerate(self._cells)]
         if not state_is_tuple and any(nest.is_nested(cell.state_size) for cell in cells):
             raise ValueError("MultiRNNCell: cells whose states are tuples need state_is_tuple=True")
 
@@ -65,7 +67,8 @@ class MultiRNNCell(RNNCell):
         if self._state_is_tuple:
             if not nest.is_nested(state) or len(state) != len(self._cells):
                 raise InvalidArgumentError(
-                    f"MultiRNNCell: the state of {len(self._cells)} cells is a tuple of as many states, not {state!r}"
+                    f"MultiRNNCell: Expected state to be a tuple of as many states as there are cells, "
+                    f"{len(self._cells)}, not {state!r}"
                 )
             states = list(state)
         else:
@@ -78,13 +81,41 @@ class MultiRNNCell(RNNCell):
         return current, tuple(following) if self._state_is_tuple else array_ops.concat(following, 1)
 
 
-class _Wrapper(RNNCell):
-    """Base of wrappers of one cell. A wrapper opens no variable scope, so the variables are those of the inner cell."""
+class TrackableReference(NamedTuple):
+    """What an object has that is saved with it, and the name that object-based checkpoints give it."""
 
-    def __init__(self, cell: RNNCell) -> None:
-        super().__init__()
+    name: str
+    ref: Any
+
+
+class _Wrapper(RNNCell):
+    """Base of wrappers of one cell. A wrapper opens no variable scope, so the variables are those of the inner cell.
+
+    Its configuration has the cell's, as a name of a class and what this is made with.
+    """
+
+    def __init__(self, cell: RNNCell, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         check_is_cell(cell, type(self).__name__)
         self._cell = cell
+
+    @property
+    def _checkpoint_dependencies(self) -> list[TrackableReference]:
+        return [TrackableReference("cell", self._cell)]
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal wrapper, with an equal cell that has weights of its own."""
+        return {**super().get_config(), "cell": described_by(self._cell, self._cell.get_config())}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """What `get_config` describes, made anew; ``cell`` may also be a cell.
+
+        Raises:
+            InvalidArgumentError: The cell is of a class that is not of tfray, and none of the custom objects.
+        """
+        cell = config["cell"]
+        return super().from_config({**config, "cell": restored(cell) if isinstance(cell, Mapping) else cell})
 
     @property
     def wrapped_cell(self) -> Any:
@@ -132,14 +163,14 @@ class DropoutWrapper(_Wrapper):
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(cell)
+        super().__init__(cell, dtype=dtype, **kwargs)
         if dropout_state_filter_visitor is not None and not callable(dropout_state_filter_visitor):
             raise TypeError("dropout_state_filter_visitor must be a function")
         self._input_keep_prob = _probability(input_keep_prob, "input_keep_prob")
         self._output_keep_prob = _probability(output_keep_prob, "output_keep_prob")
         self._state_keep_prob = _probability(state_keep_prob, "state_keep_prob")
         self._seed = seed
-        self._may_drop = dropout_state_filter_visitor or _is_no_memory
+        self._dropout_state_filter = dropout_state_filter_visitor or _is_no_memory
         self._variational = variational_recurrent
         self._noises: dict[str, list[Tensor]] = {}
         if variational_recurrent:
@@ -174,7 +205,7 @@ class DropoutWrapper(_Wrapper):
             inputs = self._dropped(inputs, "input", self._input_keep_prob)
         output, new_state = self._cell(inputs, state) if scope is None else self._cell(inputs, state, scope=scope)
         if _drops(self._state_keep_prob):
-            new_state = self._dropped(new_state, "state", self._state_keep_prob, self._may_drop)
+            new_state = self._dropped(new_state, "state", self._state_keep_prob, self._dropout_state_filter)
         if _drops(self._output_keep_prob):
             output = self._dropped(output, "output", self._output_keep_prob)
         return output, new_state
@@ -249,7 +280,7 @@ class ResidualWrapper(_Wrapper):
     """
 
     def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None, **kwargs: Any) -> None:
-        super().__init__(cell)
+        super().__init__(cell, **kwargs)
         self._residual_fn = residual_fn or _sum_of_both
 
     def __call__(self, inputs: TensorLike, state: Any, scope: ScopeLike | None = None) -> Any:
@@ -298,7 +329,7 @@ class DeviceWrapper(_Wrapper):
     """
 
     def __init__(self, cell: RNNCell, device: DeviceLike, **kwargs: Any) -> None:
-        super().__init__(cell)
+        super().__init__(cell, **kwargs)
         self._device = device
 
     def zero_state(self, batch_size: TensorLike, dtype: DTypeLike) -> Any:

@@ -33,8 +33,11 @@ class PartitionedVariable:
         name: Name of the whole.
         shape: Shape of the whole.
         dtype: Dtype.
-        variable_list: The parts, in order.
+        variable_list: The parts; each knows by its `SaveSliceInfo` where it belongs.
         partitions: Number of parts along each dimension.
+
+    Raises:
+        ValueError: There are no parts, or not as many as `partitions` make, or one is of another whole.
     """
 
     def __init__(
@@ -45,13 +48,23 @@ class PartitionedVariable:
         variable_list: Sequence[Variable],
         partitions: Sequence[int],
     ) -> None:
+        if not variable_list:
+            raise ValueError(f"{name!r}: variable_list is empty, expected at least one part")
+        if min(partitions, default=1) < 1:
+            raise ValueError(f"{name!r}: partitions are {list(partitions)}, and must be positive")
         if math.prod(partitions) != len(variable_list):
             raise ValueError(f"{name!r}: partitions {list(partitions)} make other than {len(variable_list)} parts")
+        for part in variable_list:
+            info = part._get_save_slice_info()
+            if info is None:
+                raise ValueError(f"{name!r}: {part!r} must have a save_slice_info, which says where it belongs")
+            if list(info.full_shape) != TensorShape(shape).as_list():
+                raise ValueError(f"{name!r}: full shapes must match: {part!r} is of {info.full_shape}, not of {shape}")
         self.name = name
         self.dtype = dtype
         self.partitions = list(partitions)
         self._shape = TensorShape(shape)
-        self._parts = list(variable_list)
+        self._parts = sorted(variable_list, key=lambda part: tuple(part._get_save_slice_info().var_offset))
         self._as_tensor: Tensor | None = None
 
     @property
@@ -62,6 +75,11 @@ class PartitionedVariable:
     def get_shape(self) -> TensorShape:
         """Shape of the whole (TensorFlow 1's spelling of `shape`)."""
         return self._shape
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers train its parts by default."""
+        return self._parts[0].trainable
 
     @property
     def axis(self) -> int:
@@ -99,7 +117,10 @@ class PartitionedVariable:
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
-        """Set the whole. Returns the new values of the parts, or one operation without `read_value`."""
+        """Set the whole, by a value of its shape or a list of the parts' values.
+
+        Returns the new values of the parts, or one operation without `read_value`.
+        """
         return self._update("assign", value, read_value)
 
     def assign_add(
@@ -115,11 +136,20 @@ class PartitionedVariable:
         return self._update("assign_sub", value, read_value)
 
     def _update(self, method: str, value: TensorLike, read_value: bool) -> Any:
-        value = convert_to_tensor(value, self.dtype)
-        sizes = [int(part.shape[self.axis]) for part in self._parts] if self._shape.rank else []
-        values = array_ops.split(value, sizes, self.axis) if len(self._parts) > 1 else [value]
+        values = self._distributed(value)
         updates = [getattr(part, method)(part_value) for part, part_value in zip(self._parts, values, strict=True)]
         return updates if read_value else group(*updates)
+
+    def _distributed(self, value: Any) -> Sequence[Tensor]:
+        """The values of the parts: `value` cut as the whole is, or itself if it is a list of these."""
+        if isinstance(value, (list, PartitionedVariable)) and len(value) == len(self._parts):
+            values = [convert_to_tensor(part, self.dtype) for part in value]
+            if all(each.shape.rank == self._shape.rank for each in values):
+                return values
+        value = convert_to_tensor(value, self.dtype)
+        if len(self._parts) == 1:
+            return [value]
+        return array_ops.split(value, [int(part.shape[self.axis]) for part in self._parts], self.axis)
 
     def __repr__(self) -> str:
         return f"<tf.PartitionedVariable '{self.name}' shape={self._shape} dtype={self.dtype.name} parts={len(self)}>"

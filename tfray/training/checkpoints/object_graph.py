@@ -8,7 +8,7 @@ after its variable: ``model/kernel/.OPTIMIZER_SLOT/optimizer/m/.ATTRIBUTES/VARIA
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tfray.formats.meta_graph_proto import TrackableObjectGraph
@@ -163,7 +163,10 @@ def _children(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple)):
         found = [(str(index), item) for index, item in enumerate(value)]
     else:
-        found = [*_layers(value), *_attributes(value)]
+        declared = list(getattr(value, "_checkpoint_dependencies", ()))
+        within = {id(each) for _, part in declared for each in getattr(part, "weights", ())}
+        attributes = ((name, item) for name, item in _attributes(value) if id(item) not in within)
+        found = [*declared, *_layers(value), *attributes]
     yield from ((name, child) for name, child in found if is_trackable(child))
 
 
@@ -198,12 +201,23 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
         weights = getattr(value, "weights", None)
         if is_of_program and "_trainable_weights" in held:  # those of layers within have the names of these
             weights = [*held["_trainable_weights"], *held["_non_trainable_weights"]]
-        known = {id(item) for _, item in public}
-        for variable in weights if isinstance(weights, list) else ():
-            if id(variable) not in known:
-                yield variable.op.name.rpartition("/")[2], variable
+        yield from _named(value, weights if isinstance(weights, list) else [], dict(public))
     if is_of_program:
         of_library = tuple(f"_{name.lstrip('_')}__" for name in library if name != "AutoTrackable")
         for name, item in held.items():
             if name.startswith("_") and name not in _OWN and not name.startswith(of_library):
                 yield name, item
+
+
+def _named(value: Any, weights: Sequence[Any], public: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The variables of a layer or cell that are no public attributes, by names of which each is another's."""
+    known, taken = {id(item) for item in public.values()}, set(public)
+    scope = f"{getattr(getattr(value, '_scope', None), 'name', '')}/"
+    for variable in weights:
+        if id(variable) not in known:
+            whole = variable.op.name
+            # A layer's own name of a variable may be of several parts, as "gates/kernel" is.
+            name = whole[len(scope) :] if whole.startswith(scope) else whole.rpartition("/")[2]
+            name = whole if name in taken else name
+            taken.add(name)
+            yield name, variable
