@@ -285,10 +285,16 @@ def test_hessian_vector_product():
     close(interpret(product), np.full(3, 36.0))
 
 
-def test_hessians_need_pairs_of_known_shape():
+@pytest.mark.parametrize("sizes", [None, [None, 2]])
+def test_hessian_of_an_unknown_shape(sizes):
+    x = placeholder("float32", sizes)
+    (hessian,) = hessians(math_ops.reduce_sum(x**3), x)
+    values = np.arange(6, dtype=np.float32).reshape(3, 2)
+    close(interpret(hessian, {x: values}).reshape(6, 6), np.diag(6 * values.ravel()))
+
+
+def test_hessians_need_pairs():
     x = placeholder("float32")
-    with pytest.raises(InvalidArgumentError, match="must be known"):
-        hessians(math_ops.reduce_sum(x), x)
     with pytest.raises(InvalidArgumentError, match="1 ys and 2 xs"):
         hessians(x, [x, x])
 

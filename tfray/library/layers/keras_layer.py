@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from tfray.errors import InvalidArgumentError
 from tfray.framework import nest
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.dtypes import DType, DTypeLike, as_dtype
+from tfray.framework.dtypes import DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
@@ -248,6 +248,7 @@ class Layer(Described):
     ) -> Any:
         if self._takes_dtype_of_inputs and not self.built:
             self._dtype = next((t.dtype for t in nest.flatten(inputs) if t.dtype.is_floating), self._dtype)
+            self._takes_dtype_of_inputs = False
         with self._entered(scope):
             if not self.built:
                 check_inputs(self.input_spec, nest.flatten(inputs), self.name)
@@ -394,8 +395,8 @@ class Layer(Described):
             with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
                 variable = get_variable(name, **settings)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
-        # This layer decides whether the variable is trainable here, even if another layer made it.
-        self._own_weights(trainable).append(variable)
+        is_decided = get_variable_scope().custom_getter is None  # here, even if another layer made the variable
+        self._own_weights(trainable if is_decided else getattr(variable, "trainable", trainable)).append(variable)
         return variable
 
     @property
@@ -408,8 +409,7 @@ class Layer(Described):
         if loss is not None:
             self._losses.append(loss)
 
-    def _own_weights(self, trainable: bool | None) -> list[Any]:
-        """The list of those variables that are trainable, or of those that are not."""
+    def _own_weights(self, trainable: bool | None) -> list[Any]:  # those variables that are so, or are not
         return self._trainable_weights if trainable is None or trainable else self._non_trainable_weights
 
     add_variable = add_weight
@@ -584,9 +584,9 @@ class Layer(Described):
         return self._scope.name
 
     @property
-    def dtype(self) -> DType:
-        """Dtype of variables."""
-        return self._dtype
+    def dtype(self) -> Any:
+        """Dtype of variables; None as long as inputs may still decide on it."""
+        return None if self._takes_dtype_of_inputs and not (self.built or self._trainable_weights) else self._dtype
 
     @property
     def graph(self) -> Graph:
