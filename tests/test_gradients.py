@@ -501,6 +501,13 @@ def test_name_scopes():
     assert gradients(y, x, name="back")[0].name.startswith("back/")
 
 
+def test_a_sum_is_where_the_first_of_its_terms_is(graph):
+    w, x = constant([[1.0]], name="w"), constant([[1.0, 2.0]])
+    first, second = (linalg_ops.matmul(w, x, name=name) for name in ("first", "second"))
+    (total,) = gradients(first + second, w, colocate_gradients_with_ops=True)
+    assert total.op.colocation_groups() == first.op.colocation_groups()
+
+
 def test_colocation(graph):
     x = scalar()
     with graph.device("/job:ps/task:1"):

@@ -416,7 +416,7 @@ class _BackwardWalk:
         if not terms:
             return None
         if len(terms) > 1:
-            with self._colocated_with(terms[0]):
+            with self._colocated_with(terms[-1]):  # that of the consumer that was made first
                 terms[:] = [_sum(terms, self.method)]
         return terms[0]
 

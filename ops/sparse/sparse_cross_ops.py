@@ -69,6 +69,16 @@ def sparse_feature_cross(
     """`sparse_cross`, or `sparse_cross_hashed`, as ``tf.contrib`` has it: without `hash_key` hashes are older ones.
 
     These collide often: where the last values of crosses agree in their ten lowest bits, so may the hashes.
+
+    Args:
+        inputs: List of tensors and `SparseTensor` of shape ``[batch, n]``: strings or integers.
+        hashed_output: Have hashes, not words.
+        num_buckets: As for `sparse_cross_hashed`.
+        name: Name of the operation.
+        hash_key: As for `sparse_cross_hashed`, except for None.
+
+    Returns:
+        Strings, or int64, of shape ``[batch, most]``.
     """
     if not hashed_output:
         return sparse_cross(inputs, name)
