@@ -198,6 +198,42 @@ def test_placeholders_of_a_graph():
         framework.get_placeholders("graph")
 
 
+def test_the_shape_that_was_expected_is_said():
+    row = tf.constant([1.0], name="row")
+    for shape in ([2], [1, 1]):
+        with pytest.raises(InvalidArgumentError, match=rf"\[Wrong shape for row:0 .* \[{shape[0]}.*\] \[1\]"):
+            run(framework.with_shape(tf.constant(shape), row), {})
+    some = tf.placeholder(tf.float32, [None, 2])
+    with pytest.raises(ValueError, match="Shapes must be equal rank, but are 2 and 1"):
+        framework.with_shape([3], some)
+    with pytest.raises(ValueError, match="not compatible"):
+        framework.with_shape([2, 1], some)
+
+
+@pytest.mark.parametrize("sizes", [((7, 1), (7,)), ((7,), (7, 1)), ((7,), (7,))])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_last_dimension_of_one_is_dropped(sizes, known):
+    arrays = [np.arange(7).reshape(size) for size in sizes]
+    fed = [tf.placeholder(tf.int32, size if known else None) for size in sizes]
+    for found in run(framework.remove_squeezable_dimensions(*fed), dict(zip(fed, arrays, strict=True))):
+        np.testing.assert_array_equal(found, np.arange(7))
+
+
+def test_sums_scalars_and_graphs_of_several():
+    assert run(framework.reduce_sum_n([1, [2], [[3, 4], [5, 6]]]), {}) == 21
+    assert framework.assert_scalar_int(3).dtype is tf.int32
+    for wrong, match in (([1, 2], "scalar"), (1.5, "Unexpected type")):
+        with pytest.raises(ValueError, match=match):
+            framework.assert_scalar_int(wrong)
+    with pytest.raises(ValueError, match="No tensors"):
+        framework.reduce_sum_n([])
+    assert framework.get_graph_from_inputs([]) is tf.get_default_graph()
+    with tf.Graph().as_default():
+        other = tf.constant(1)
+    with pytest.raises(ValueError, match="must be from the same graph"):
+        framework.get_graph_from_inputs([tf.constant(1), other])
+
+
 def test_tensors_with_a_shape():
     row, any_shape = tf.constant([[1.0, 2.0]]), tf.placeholder(tf.float32)
     assert framework.with_shape([1, 2], row) is row and framework.with_same_shape(tf.ones([1, 2]), row) is row

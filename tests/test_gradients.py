@@ -285,10 +285,16 @@ def test_hessian_vector_product():
     close(interpret(product), np.full(3, 36.0))
 
 
-def test_hessians_need_pairs_of_known_shape():
+@pytest.mark.parametrize("sizes", [None, [None, 2]])
+def test_hessian_of_an_unknown_shape(sizes):
+    x = placeholder("float32", sizes)
+    (hessian,) = hessians(math_ops.reduce_sum(x**3), x)
+    values = np.arange(6, dtype=np.float32).reshape(3, 2)
+    close(interpret(hessian, {x: values}).reshape(6, 6), np.diag(6 * values.ravel()))
+
+
+def test_hessians_need_pairs():
     x = placeholder("float32")
-    with pytest.raises(InvalidArgumentError, match="must be known"):
-        hessians(math_ops.reduce_sum(x), x)
     with pytest.raises(InvalidArgumentError, match="1 ys and 2 xs"):
         hessians(x, [x, x])
 
@@ -493,6 +499,13 @@ def test_name_scopes():
     assert gradients(y, x)[0].name.startswith("gradients/layer/wave_grad/")
     assert gradients(y, x)[0].name.startswith("gradients_1/layer/wave_grad/")
     assert gradients(y, x, name="back")[0].name.startswith("back/")
+
+
+def test_a_sum_is_where_the_first_of_its_terms_is(graph):
+    w, x = constant([[1.0]], name="w"), constant([[1.0, 2.0]])
+    first, second = (linalg_ops.matmul(w, x, name=name) for name in ("first", "second"))
+    (total,) = gradients(first + second, w, colocate_gradients_with_ops=True)
+    assert total.op.colocation_groups() == first.op.colocation_groups()
 
 
 def test_colocation(graph):

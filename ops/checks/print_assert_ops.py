@@ -81,8 +81,9 @@ def _shown_statically(item: object) -> str:
 def _assert_kernel(ctx: KernelContext, condition: Array, *data: Array) -> None:
     if not bool(condition.all()):
         limit = ctx.attr("summarize")
-        shown = " ".join(format_value(ctx.to_host(array), limit) for array in data)
-        raise InvalidArgumentError(f"assertion failed: {shown}")
+        shown = [format_value(ctx.to_host(array), limit) for array in data]
+        bracketed = (text if array.ndim else f"[{text}]" for text, array in zip(shown, data, strict=True))
+        raise InvalidArgumentError(f"assertion failed: {' '.join(bracketed)}")
 
 
 ASSERT = register(

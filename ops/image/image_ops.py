@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from tfray.errors import InvalidArgumentError
@@ -429,11 +430,36 @@ def resize_images(
     """
     if method not in _METHODS:
         raise InvalidArgumentError(f"resize_images: method is {method!r}, expected one of tf.image.ResizeMethod")
+    how = partial(_METHODS[method], align_corners=align_corners)
+    return resized(images, size, how, preserve_aspect_ratio, name)
+
+
+def resized(
+    images: TensorLike,
+    size: TensorLike,
+    resize: Callable[[Tensor, Tensor], Tensor],
+    preserve_aspect_ratio: bool = False,
+    name: str | None = None,
+    skip_same: bool = True,
+) -> Tensor:
+    """`resize_images` by a function of its own.
+
+    Args:
+        images: ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+        size: New height and width, an integer vector.
+        resize: Takes a batch of images and their new size, and returns them.
+        preserve_aspect_ratio: As for `resize_images`.
+        name: Name scope of the operations.
+        skip_same: Leave images as they are that are known to have the size already.
+
+    Returns:
+        Images of the new size, ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+    """
     with get_default_graph().name_scope(name or "resize"):
         return _batched(
             "resize_images",
             images,
-            lambda batch: _resized(batch, size, method, align_corners, preserve_aspect_ratio),
+            lambda batch: _resized(batch, size, resize, preserve_aspect_ratio, skip_same),
             known_rank=True,
         )
 
@@ -446,7 +472,13 @@ _METHODS: Final[dict[int, Callable[..., Tensor]]] = {
 }
 
 
-def _resized(images: Tensor, size: TensorLike, method: int, align_corners: bool, preserve_aspect_ratio: bool) -> Tensor:
+def _resized(
+    images: Tensor,
+    size: TensorLike,
+    resize: Callable[[Tensor, Tensor], Tensor],
+    preserve_aspect_ratio: bool,
+    skip_same: bool,
+) -> Tensor:
     size = convert_to_tensor(size, name="size")
     if size.dtype.is_floating:
         raise InvalidArgumentError(f"resize_images: size is {size!r}, expected two integers")
@@ -454,11 +486,11 @@ def _resized(images: Tensor, size: TensorLike, method: int, align_corners: bool,
     size.shape.assert_is_compatible_with([2])
     if preserve_aspect_ratio:
         # Resized even to the size that they have: the dtype of the result does not depend on the sizes.
-        return _METHODS[method](images, _fitting_size(images, size), align_corners)
+        return resize(images, _fitting_size(images, size))
     known = constant_value(size)
-    if known is not None and tuple(known.tolist()) == images.shape.sizes[1:3]:
+    if skip_same and known is not None and tuple(known.tolist()) == images.shape.sizes[1:3]:
         return images
-    return _METHODS[method](images, size, align_corners)
+    return resize(images, size)
 
 
 def _fitting_size(images: Tensor, size: Tensor) -> Tensor:

@@ -90,11 +90,15 @@ def frame(
             pad_value = convert_to_tensor(pad_value, signal.dtype)
             pad_value.shape.assert_has_rank(0)
             paddings = _behind(cast(equal(range_(rank(signal)), along), "int32") * missing)
-            signal = pad(signal, paddings, constant_values=pad_value)
+            padded = pad(signal, paddings, constant_values=pad_value)
         else:
-            frames = maximum(floordiv(samples - length, step) + 1, 0)
+            frames, padded = maximum(floordiv(samples - length, step) + 1, 0), signal
         places = expand_dims(range_(frames) * step, 1) + range_(length)
-        return gather(signal, places, axis=along)
+        framed = gather(padded, places, axis=along)
+        if isinstance(along, int) and signal.shape.rank is not None:
+            cut = [None if size is None else int(size) for size in map(constant_value, (frames, length))]
+            framed.set_shape(signal.shape[:along].concatenate(cut).concatenate(signal.shape[along + 1 :]))
+        return framed
 
 
 def overlap_and_add(signal: TensorLike, frame_step: TensorLike, name: str | None = None) -> Tensor:

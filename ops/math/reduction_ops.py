@@ -139,10 +139,7 @@ def _normalized(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     for axis in axes:
         if not -rank <= axis < rank:
             raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions")
-    found = sorted(axis % rank for axis in axes)
-    if len(set(found)) != len(found):
-        raise ValueError(f"Invalid reduction arguments: Axes contains duplicate dimension: {list(axes)}")
-    return tuple(found)
+    return tuple(sorted({axis % rank for axis in axes}))
 
 
 def _remaining(sizes: Sequence[int | None], axes: tuple[int, ...], keep: bool) -> list[Any]:
@@ -188,7 +185,7 @@ def reduction_of(ctx: KernelContext, array: Array, axis: Array) -> Reduction:
     """A reduction whose `keep_dims` is an attribute.
 
     Raises:
-        InvalidArgumentError: `axis` is out of range, or names a dimension twice.
+        InvalidArgumentError: `axis` is out of range.
     """
     axes = ctx.to_host(axis).tolist()
     try:

@@ -30,6 +30,7 @@ from tfray.ops.arrays.shape_ops import (
     shape,
     transpose,
 )
+from tfray.ops.arrays.source_ops import constant
 from tfray.ops.kernels.precision import sortable
 from tfray.ops.math.arithmetic_ops import multiply, realdiv
 from tfray.ops.math.axis_ops import from_front, last_axis_first
@@ -96,8 +97,9 @@ def _along_last(definition: OpDef, values: TensorLike, axis: Any, direction: str
             along = normalize_axis(along, values.shape.rank) - values.shape.rank
         if along == -1 or values.shape.rank == 0:
             return add_op(definition, values, descending=descending)
-        order = list(range(len(values.shape)))
-        order[along], order[-1] = order[-1], order[along]
+        places = list(range(len(values.shape)))
+        places[along], places[-1] = places[-1], places[along]
+        order = constant(places, name="transposition")
     return transpose(add_op(definition, transpose(values, order), descending=descending), order)
 
 

@@ -20,7 +20,7 @@ from tfray.ops.kernels.string_hashes import concatenated_fingerprints, fingerpri
 from tfray.ops.kernels.text import as_strings, filled
 from tfray.ops.sparse.sparse_ops import as_sparse
 
-_DEFAULT_HASH_KEY: Final = 0xDECAFCAFFE
+SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY: Final = 0xDECAFCAFFE
 
 
 def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor:
@@ -54,6 +54,34 @@ def sparse_cross_hashed(
     Returns:
         int64 of shape ``[batch, most]``.
     """
+    return _crossed(
+        inputs, dtypes.int64, num_buckets, SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY if hash_key is None else hash_key, name
+    )
+
+
+def sparse_feature_cross(
+    inputs: Sequence[Any],
+    hashed_output: bool = False,
+    num_buckets: int = 0,
+    name: str | None = None,
+    hash_key: int | None = None,
+) -> SparseTensor:
+    """`sparse_cross`, or `sparse_cross_hashed`, as ``tf.contrib`` has it: without `hash_key` hashes are older ones.
+
+    These collide often: where the last values of crosses agree in their ten lowest bits, so may the hashes.
+
+    Args:
+        inputs: List of tensors and `SparseTensor` of shape ``[batch, n]``: strings or integers.
+        hashed_output: Have hashes, not words.
+        num_buckets: As for `sparse_cross_hashed`.
+        name: Name of the operation.
+        hash_key: As for `sparse_cross_hashed`, except for None.
+
+    Returns:
+        Strings, or int64, of shape ``[batch, most]``.
+    """
+    if not hashed_output:
+        return sparse_cross(inputs, name)
     return _crossed(inputs, dtypes.int64, num_buckets, hash_key, name)
 
 
@@ -73,11 +101,10 @@ def _crossed(
         *(each.dense_shape for each in sparse),
         *(_words_or_int64(each) for each in inputs if isinstance(each, Tensor)),
     ]
-    key = _DEFAULT_HASH_KEY if hash_key is None else hash_key
     attrs = {
         "out_type": out_type,
         "num_buckets": math.trunc(num_buckets),
-        "hash_key": key,
+        "hash_key": hash_key,
         "sparse_inputs": len(sparse),
     }
     return SparseTensor(*add_op(SPARSE_CROSS, parts, name=name, **attrs))
@@ -131,12 +158,20 @@ def _sparse_cross_kernel(ctx: KernelContext, *arrays: Array) -> tuple[Array, Arr
     if ctx.attr("out_type") is dtypes.string:
         columns = [[_text(value) for value in values.tolist()] for values in chosen]
         return indices, filled((len(rows),), map(b"_X_".join, zip(*columns, strict=True))), shape
-    hashes = np.full(len(rows), ctx.attr("hash_key"), np.uint64)
+    key = ctx.attr("hash_key")
+    combined = _combined if key is None else concatenated_fingerprints
+    hashes = np.full(len(rows), SPARSE_FEATURE_CROSS_DEFAULT_HASH_KEY if key is None else key, np.uint64)
     for values in chosen:
         words = fingerprint64(values.tolist()) if values.dtype == object else values.astype(np.int64).view(np.uint64)
-        hashes = concatenated_fingerprints(hashes, words)
+        hashes = combined(hashes, words)
     limit = ctx.attr("num_buckets") or np.iinfo(np.int64).max
     return indices, (hashes % np.uint64(limit)).astype(np.int64), shape
+
+
+def _combined(hashes: Array, words: Array) -> Array:
+    """Hashes of longer sequences, in the older way, which takes the bits of a hash for those of an int64."""
+    moved = (hashes << np.uint64(10)) + (hashes.view(np.int64) >> 4).view(np.uint64)
+    return hashes ^ (words + np.uint64(0x9E3779B97F4A7800) + moved)
 
 
 def _text(value: Any) -> bytes:

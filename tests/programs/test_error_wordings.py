@@ -218,7 +218,10 @@ WHILE_RUNNING = {
     ),
     "add": (lambda: unknown([1.0, 2.0]) + unknown([1.0, 2.0, 3.0]), r"Incompatible shapes: \[2\] vs. \[3\]"),
     "minimum": (lambda: tf.minimum(unknown(np.ones((2, 3))), unknown(np.ones(4))), r"shapes: \[2, 3\] vs. \[4\]"),
-    "concat": (lambda: tf.concat([unknown([1]), unknown([[1]])], 0), "Ranks of inputs should match"),
+    "concat of other ranks": (
+        lambda: tf.concat([unknown([1]), unknown([[1]])], 0),
+        r"Ranks of all input tensors should match: shape\[0\] = \[1\] vs. shape\[1\] = \[1,1\]",
+    ),
     "concat of other sizes": (
         lambda: tf.concat([unknown([[1, 2]]), unknown([[1]])], 0),
         "Dimensions of inputs should match",

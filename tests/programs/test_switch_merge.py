@@ -44,6 +44,14 @@ def test_gradients_pass_through_the_chosen_side():
                 np.testing.assert_allclose(result, wanted, rtol=1e-6)
 
 
+def test_no_gradient_comes_from_the_other_side():
+    x, holds = tf.constant(X), tf.placeholder(tf.bool, [])
+    slopes = [tf.gradients(side * 3, x)[0] for side in switch(x, holds)]
+    with tf.Session() as session:
+        for value, expected in ((True, (0, 3)), (False, (3, 0))):
+            np.testing.assert_array_equal(session.run(slopes, {holds: value}), [[each] * 3 for each in expected])
+
+
 def test_a_merge_within_a_merge():
     x, first, second = tf.constant(X), tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
     below, above = switch(x, first)

@@ -123,11 +123,13 @@ def _crossed(node: Node) -> list[Any]:
 @export("SparseCross")
 def _write_cross(body: Body, op: Operation) -> None:
     count, hashed = op.attrs["sparse_inputs"], op.outputs[1].dtype is dtypes.int64
+    if op.attrs["hash_key"] is None and hashed:
+        raise UnimplementedError(f"{op.name!r} hashes as tf.contrib did: TensorFlow's operation needs a hash_key")
     attrs = {
         "N": count,
         "hashed_output": hashed,
         "num_buckets": op.attrs["num_buckets"],
-        "hash_key": op.attrs["hash_key"],
+        "hash_key": op.attrs["hash_key"] or 0,
         "sparse_types": [tensor.dtype for tensor in op.inputs[count : 2 * count]],
         "dense_types": [tensor.dtype for tensor in op.inputs[3 * count :]],
         "out_type": op.outputs[1].dtype,

@@ -17,13 +17,18 @@ from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.importer import inlined
 from tfray.framework.traversal import reachable_backward
 from tfray.framework.type_aliases import TensorLike
+from tfray.gradients import RegisterGradient
 from tfray.ops.arrays.array_ops import identity
+from tfray.ops.arrays.broadcast_ops import where_v2, zeros_like
 from tfray.ops.arrays.source_ops import constant
 from tfray.ops.control.control_flow_ops import cond
 from tfray.ops.math.comparison_ops import logical_and, logical_not
 
 _SIDES: Final = "sides_of_switches"
 """Name of a graph's table of what its switches gave out."""
+
+_SIDE: Final = "SideOfSwitch"
+"""Name of the gradient of what a switch gave out."""
 
 
 class Switch(NamedTuple):
@@ -56,7 +61,8 @@ def switch(data: TensorLike, pred: TensorLike, dtype: DTypeLike | None = None, n
         name: Scope of the operations.
 
     Returns:
-        ``(output_false, output_true)``. What no `merge` follows is computed whatever `pred` is.
+        ``(output_false, output_true)``. What no `merge` follows is computed whatever `pred` is; through the side that
+        `pred` does not choose, the gradient is 0.
 
     Raises:
         InvalidArgumentError: `pred` is no scalar.
@@ -66,10 +72,18 @@ def switch(data: TensorLike, pred: TensorLike, dtype: DTypeLike | None = None, n
         data, pred = convert_to_tensor(data, dtype), convert_to_tensor(pred, dtypes.bool_)
         if pred.shape.rank not in (None, 0):
             raise InvalidArgumentError(f"switch: pred has shape {pred.shape}, expected a scalar", site=pred.op.site)
-        sides = Switch(identity(data, name="output_false"), identity(data, name="output_true"))
+        with graph.gradient_override_map({"Identity": _SIDE}):
+            sides = Switch(identity(data, name="output_false"), identity(data, name="output_true"))
     table = graph.extra(_SIDES, dict)
     table.update((side, _Side(data, pred, holds)) for side, holds in zip(sides, (False, True), strict=True))
     return sides
+
+
+@RegisterGradient(_SIDE)
+def _side_gradient(op: Operation, d_side: Tensor) -> Tensor:
+    _, pred, holds = op.graph.extra(_SIDES, dict)[op.outputs[0]]
+    zeros = zeros_like(d_side)
+    return where_v2(pred, d_side, zeros) if holds else where_v2(pred, zeros, d_side)
 
 
 def merge(inputs: Sequence[TensorLike], name: str | None = None) -> Merge:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import InvalidArgumentError, OpError
 from tfray.framework import dtypes
 from tfray.framework.constant_value import constant_array, evaluate_operation, is_small
 from tfray.framework.effects import is_stateful
@@ -151,6 +151,17 @@ def _invariant_shapes(
 
 
 def _specialized_region(region: Region, scratch: Graph, shapes: Sequence[TensorShape], known: Sequence[Any]) -> Region:
+    """`region` for inputs of these shapes and values. Where they do not fit it, it is left as general as it was.
+
+    A branch that is not taken may have been written for other shapes; one that is taken fails when it runs.
+    """
+    try:
+        return _region_of_shapes(region, scratch, shapes, known)
+    except OpError:
+        return _region_of_shapes(region, scratch, [tensor.shape for tensor in region.inputs], [None] * len(known))
+
+
+def _region_of_shapes(region: Region, scratch: Graph, shapes: Sequence[TensorShape], known: Sequence[Any]) -> Region:
     made = Region(scratch)
     mapping: dict[Tensor, Tensor] = {}
     constants: dict[Tensor, Any] = {}

@@ -173,18 +173,73 @@ def test_triangles(size, upper):
     np.testing.assert_allclose(doubled, filled + np.eye(size) * filled)
 
 
+class Custom(B.Bijector):
+    """A map of one's own that says nothing of itself."""
+
+
+class Doubled(B.Bijector):
+    def __init__(self, only):
+        super().__init__(forward_min_event_ndims=0, validate_args=True)
+        self.only = only
+
+    def _forward(self, x):
+        assert self.only == "forward"
+        return x * 2
+
+    def _inverse(self, y):
+        assert self.only == "inverse"
+        return y / 2
+
+    def _forward_log_det_jacobian(self, x):
+        assert self.only == "forward"
+        return tf.log(x * 0 + 2)
+
+    def _inverse_log_det_jacobian(self, y):
+        assert self.only == "inverse"
+        return -tf.log(y * 0 + 2)
+
+
+@pytest.mark.parametrize("way", ["forward", "inverse"])
+def test_what_one_way_gave_the_other_takes(way):
+    bijector, at = Doubled(way), tf.constant(1.5)
+    back = {"forward": "inverse", "inverse": "forward"}[way]
+    there = getattr(bijector, way)(at)
+    known = getattr(bijector, f"{way}_log_det_jacobian")(at, 0)
+    assert getattr(bijector, back)(there) is at
+    negative = getattr(bijector, f"{back}_log_det_jacobian")(there, 0)
+    with tf.Session() as session:
+        np.testing.assert_allclose(*session.run([known, -negative]))
+    with pytest.raises(AssertionError):
+        getattr(bijector, f"{back}_log_det_jacobian")(there, 1)
+
+
+def test_a_bijector_has_the_name_of_its_class():
+    assert (Custom(forward_min_event_ndims=0).name, Doubled("forward").name) == ("custom", "doubled")
+    assert type("_BareBones", (B.Bijector,), {})(forward_min_event_ndims=0).name == "bare_bones"
+
+
+def test_the_rank_of_event_ndims_is_checked_in_a_step():
+    event_ndims = tf.placeholder(tf.int32)
+    log_det = Doubled("forward").forward_log_det_jacobian(tf.constant(1.5), event_ndims)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="Expected scalar"):
+        session.run(log_det, {event_ndims: (1, 2)})
+
+
 @pytest.mark.parametrize(
     ("build", "error", "match"),
     [
-        (lambda: B.Bijector(), ValueError, "at least one of"),
-        (lambda: B.Bijector(forward_min_event_ndims=-1), ValueError, "non-negative"),
+        (lambda: B.Bijector(forward_min_event_ndims=0), TypeError, "abstract class"),
+        (lambda: Custom(), ValueError, "at least one of"),
+        (lambda: B.Exp().inverse_log_det_jacobian(ANY, 1.5), ValueError, "Expected integer"),
+        (lambda: B.Exp().inverse_log_det_jacobian(ANY, (1, 2)), ValueError, "Expected scalar"),
+        (lambda: Custom(forward_min_event_ndims=-1), ValueError, "non-negative"),
         (lambda: B.Ordered().forward_log_det_jacobian(ANY, 0), ValueError, "must be larger than min_event_ndims"),
         (lambda: B.Exp().forward_log_det_jacobian(ANY, 0.5), ValueError, "event_ndims"),
         (lambda: B.AbsoluteValue().forward_log_det_jacobian(ANY, 0), NotImplementedError, "non-injective"),
         (lambda: B.Chain([B.Exp(), B.AbsoluteValue()]), NotImplementedError, "Chain .* non-injective"),
         (lambda: B.Invert(B.AbsoluteValue()), NotImplementedError, "Invert .* non-injective"),
         (
-            lambda: B.Bijector(dtype=tf.float32, forward_min_event_ndims=0).forward(tf.constant(W(1))),
+            lambda: Custom(dtype=tf.float32, forward_min_event_ndims=0).forward(tf.constant(W(1))),
             TypeError,
             "dtype",
         ),
@@ -213,7 +268,7 @@ def test_triangles(size, upper):
         (lambda: B.RealNVP(0, shift_and_log_scale), ValueError, "positive"),
         (lambda: B.RealNVP(3, shift_and_log_scale).forward(ANY), ValueError, "expected more than 3"),
         (
-            lambda: B.Chain([B.Bijector(dtype=kind, forward_min_event_ndims=0) for kind in ("float32", "float64")]),
+            lambda: B.Chain([Custom(dtype=kind, forward_min_event_ndims=0) for kind in ("float32", "float64")]),
             ValueError,
             "incompatible",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -27,7 +28,7 @@ def test_assert_passes_and_fails_at_run_time():
     condition, x = placeholder("bool", [None]), placeholder("float32", [None])
     check = print_assert_ops.Assert(condition, ["x is", x], summarize=2)
     interpret(check, {condition: [True, True], x: [1]})
-    with pytest.raises(InvalidArgumentError, match=r"assertion failed: x is \[1.0 2.0...\]"):
+    with pytest.raises(InvalidArgumentError, match=r"assertion failed: \[x is\] \[1.0 2.0...\]"):
         interpret(check, {condition: [True, False], x: [1, 2, 3]})
 
 
@@ -40,7 +41,7 @@ def test_assert_shows_everything_with_minus_one():
 
 def test_assert_of_a_false_constant_fails_in_the_step_only():
     check = print_assert_ops.Assert(False, ["seen", constant([1, 2])])
-    with pytest.raises(InvalidArgumentError, match=r"assertion failed: seen \[1 2\]"):
+    with pytest.raises(InvalidArgumentError, match=r"assertion failed: \[seen\] \[1 2\]"):
         interpret(check)
     wanted = placeholder("bool")
 
@@ -121,8 +122,9 @@ def test_errors_of_comparisons_say_what_was_expected(make, said):
     """In TensorFlow's words, which the tests of programs look for, both when a step runs and while building."""
     x = placeholder("int32", name="count")
     check = make(x)
-    with pytest.raises(InvalidArgumentError, match=f"assertion failed: {said}"):
+    with pytest.raises(InvalidArgumentError) as caught:
         interpret(check, {x: 7})
+    assert re.search(f"assertion failed: {said}", re.sub(r"[\[\]]", "", str(caught.value)))
     with (
         get_default_graph().name_scope("known"),
         pytest.raises(InvalidArgumentError, match=said.replace("count", "known/count")),
@@ -151,14 +153,14 @@ def test_comparisons_with_what_is_computed_fail_in_steps_only(compute, early):
             check_ops.assert_equal(computed, wrong)
     else:
         check = check_ops.assert_equal(computed, wrong)
-        with pytest.raises(InvalidArgumentError, match="assertion failed: Condition x == y did not hold"):
+        with pytest.raises(InvalidArgumentError, match=r"assertion failed: \[Condition x == y did not hold"):
             interpret(check, {})
 
 
 def test_comparison_shows_the_data_given():
     x = placeholder("int32")
     check = check_ops.assert_equal(x, 3, data=["seen", x])
-    with pytest.raises(InvalidArgumentError, match="seen 7"):
+    with pytest.raises(InvalidArgumentError, match=r"\[seen\] \[7\]"):
         interpret(check, {x: 7})
 
 

@@ -529,3 +529,17 @@ def test_a_list_of_one_stands_for_its_element_in_each_branch(choice):
     with pytest.raises(ValueError, match="same structure"):
         tf.cond(pred, lambda: [one], lambda: two, strict=True)
     assert isinstance(tf.cond(pred, lambda: [one], lambda: [two], strict=True), list)
+
+
+@pytest.mark.parametrize(
+    "narrowed",
+    [lambda x: tf.squeeze(x, [-1]), lambda x: tf.reshape(x, [3]), lambda x: tf.matmul(x[0], x[0])],
+)
+def test_a_branch_that_is_not_taken_may_not_fit_the_shapes_of_a_step(narrowed):
+    x, chosen = tf.placeholder(tf.float32), tf.placeholder(tf.bool, [])
+    output = tf.cond(chosen, lambda: tf.log(narrowed(x)), lambda: x * 2)
+    with tf.Session() as session:
+        for size in (7, 5):
+            np.testing.assert_array_equal(session.run(output, {x: np.ones(size), chosen: False}), np.full(size, 2.0))
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(output, {x: np.ones(size), chosen: True})

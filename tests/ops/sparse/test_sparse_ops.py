@@ -8,6 +8,7 @@ import pytest
 import tfray as tf
 from tests.support.gradient_check import check_gradients
 from tests.support.op_samples import grid
+from tfray.ops.sparse import sparse_cross_ops
 
 SIZES = (3, 4, 2)
 PLACES = np.array([[0, 0, 1], [0, 3, 0], [2, 0, 0], [2, 1, 1], [2, 3, 0]])
@@ -494,6 +495,21 @@ def test_combinations_are_hashed_as_tensorflow_does(options, hashes):
         assert session.run(tf.sparse.cross_hashed(columns, **options)).values.tolist() == hashes
         numbers = [tf.constant([[1, 2]], tf.int64), tf.constant([["d"]])]
         assert session.run(tf.sparse.cross_hashed(numbers, num_buckets=100)).values.tolist() == [77, 94]
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [  # TensorFlow 1.15's values
+        ({}, b"batch1-FC1-F1_X_batch1-FC2-F1_X_batch1-FC3-F1"),
+        ({"hashed_output": True}, 3735511728867393167),
+        ({"hashed_output": True, "num_buckets": 100}, 74),
+        ({"hashed_output": True, "hash_key": 0xDECAFCAFFE}, 1971693436396284976),
+    ],
+)
+def test_combinations_are_hashed_as_tf_contrib_did(options, value):
+    inputs = [tf.constant([[f"batch1-FC{number}-F1"]]) for number in (1, 2, 3)]
+    with tf.Session() as session:
+        assert session.run(sparse_cross_ops.sparse_feature_cross(inputs, **options)).values.tolist() == [value]
 
 
 def test_what_cannot_be_crossed_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -16,6 +17,7 @@ from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
+from tfray.ops.checks.check_ops import assert_rank
 from tfray.ops.math import math_ops
 
 
@@ -38,10 +40,11 @@ class Bijector:
         dtype: Dtype that values must have; any when None.
         forward_min_event_ndims: The fewest dimensions that `forward` works on.
         inverse_min_event_ndims: The fewest that `inverse` does; as many when None.
-        name: Prefix of the operations' names; name of the class in lower case when None.
+        name: Prefix of the operations' names; that of the class when None, as ``one_of_these`` for ``OneOfThese``.
 
     Raises:
         ValueError: Neither number of dimensions is given, or one is negative.
+        TypeError: It is no subclass.
     """
 
     _is_injective = True
@@ -56,6 +59,8 @@ class Bijector:
         inverse_min_event_ndims: int | None = None,
         name: str | None = None,
     ) -> None:
+        if type(self) is Bijector:
+            raise TypeError("Can't instantiate abstract class Bijector with abstract methods __init__")
         if forward_min_event_ndims is None and inverse_min_event_ndims is None:
             raise ValueError("Must specify at least one of `forward_min_event_ndims` and `inverse_min_event_ndims`.")
         forward = inverse_min_event_ndims if forward_min_event_ndims is None else forward_min_event_ndims
@@ -68,9 +73,10 @@ class Bijector:
         self._is_constant = is_constant_jacobian
         self._validate_args = validate_args
         self._dtype = None if dtype is None else as_dtype(dtype)
-        self._name = (name or type(self).__name__.lower()).rstrip("/").rpartition("/")[2]
+        self._name = (name or _in_lower_case(type(self).__name__)).rstrip("/").rpartition("/")[2]
         self._images: dict[tuple[Tensor, Graph], Tensor] = {}
         self._origins: dict[tuple[Tensor, Graph], Tensor] = {}
+        self._log_dets: dict[tuple[Tensor, Graph, int | Tensor, bool], Tensor] = {}
 
     # -- what it is made of ----------------------------------------------------------------------
 
@@ -227,10 +233,23 @@ class Bijector:
         self._images[x, graph], self._origins[y, graph] = y, x
 
     def _log_det(self, at: Tensor, event_ndims: TensorLike, fewest: int, forward: bool) -> Tensor:
-        """The logarithm in one direction, by its own formula, or else by that of the other."""
-        count = _scalar_ndims(event_ndims)
+        """The logarithm in one direction; that of the other one, negative, if this is known at the same point."""
+        count = _scalar_ndims(event_ndims, self._validate_args)
         if isinstance(count, int) and count < fewest:
             raise ValueError(f"event_ndims ({count}) must be larger than min_event_ndims ({fewest})")
+        graph = get_default_graph()
+        if (at, graph, count, forward) not in self._log_dets:
+            there = (self._images if forward else self._origins).get((at, graph)) if self._is_injective else None
+            change = self._inverse_ndims - self._forward_ndims
+            other = None
+            if there is not None and isinstance(count, int):
+                other = self._log_dets.get((there, graph, count + (change if forward else -change), not forward))
+            found = self._computed_log_det(at, count, fewest, forward) if other is None else -other
+            self._log_dets[at, graph, count, forward] = found
+        return self._log_dets[at, graph, count, forward]
+
+    def _computed_log_det(self, at: Tensor, count: int | Tensor, fewest: int, forward: bool) -> Tensor:
+        """The logarithm in one direction, by its own formula, or else by that of the other."""
         own = self._forward_log_det_jacobian if forward else self._inverse_log_det_jacobian
         try:
             found = own(at)
@@ -240,9 +259,9 @@ class Bijector:
         except NotImplementedError as error:
             missing = error
         other = self._inverse_log_det_jacobian if forward else self._forward_log_det_jacobian
-        there = self.forward(at) if forward else self.inverse(at)
         fewest_there = self._inverse_ndims if forward else self._forward_ndims
         try:
+            there = self.forward(at) if forward else self.inverse(at)
             return -_over_event(there, other(there), fewest_there, count - fewest + fewest_there)
         except NotImplementedError:
             raise missing from None
@@ -263,14 +282,31 @@ class Bijector:
         return f"<tfp.bijectors.{type(self).__name__} {self._name!r}>"
 
 
-def _scalar_ndims(event_ndims: TensorLike) -> int | Tensor:
-    """A number of dimensions; a tensor if it is not known before a step runs. Raises `ValueError` for others."""
+def _in_lower_case(name: str) -> str:
+    parted = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name.lstrip("_"))
+    return re.sub("([a-z0-9])([A-Z])", r"\1_\2", parted).lower()
+
+
+def _scalar_ndims(event_ndims: TensorLike, check: bool) -> int | Tensor:
+    """A number of dimensions; a tensor if it is not known before a step runs, which checks its rank if asked to.
+
+    Raises:
+        ValueError: It is no integer, or no scalar.
+    """
     number = constant_value(event_ndims) if isinstance(event_ndims, Tensor) else np.asarray(event_ndims)
-    if number is None and isinstance(event_ndims, Tensor) and event_ndims.dtype.is_integer:
-        return array_ops.cast(event_ndims, dtypes.int32)
-    if number is None or number.ndim or number.dtype.kind not in "iu":
-        raise ArgumentError(f"event_ndims must be a scalar integer, not {event_ndims!r}")
-    return int(number)
+    given = event_ndims if number is None and isinstance(event_ndims, Tensor) else number
+    if not (given.dtype.is_integer if isinstance(given, Tensor) else given is not None and given.dtype.kind in "iu"):
+        raise ArgumentError(f"Expected integer dtype: event_ndims is {event_ndims!r}")
+    if not isinstance(given, Tensor):
+        if given is None or given.ndim:
+            raise ArgumentError(f"Expected scalar event_ndims, not {event_ndims!r}")
+        return int(given)
+    if given.shape.rank not in (None, 0):
+        raise ArgumentError(f"Expected scalar event_ndims, got shape {given.shape}")
+    if check and given.shape.rank is None:
+        with get_default_graph().control_dependencies([assert_rank(given, 0, message="Expected scalar.")]):
+            given = array_ops.identity(given)
+    return array_ops.cast(given, dtypes.int32)
 
 
 def known_length(shape: Tensor) -> int | None:

@@ -42,8 +42,8 @@ def whole_counts(x: Tensor) -> Tensor:
     return after(assertions, x)
 
 
-def class_numbers(x: Tensor, dtype: DType) -> Tensor:
-    """`x`, checked to hold whole numbers from 0 that `dtype`, int32 or bool, holds too.
+def class_numbers(x: Tensor, dtype: DType, non_negative: bool = True) -> Tensor:
+    """`x`, checked to hold whole numbers that `dtype`, an integer or bool, holds too, and from 0 if asked for.
 
     Raises:
         TypeError: `x` does not hold numbers.
@@ -52,13 +52,18 @@ def class_numbers(x: Tensor, dtype: DType) -> Tensor:
         raise TypeError(f"{x.dtype.name}: expected whole numbers, integers or floats")
     if x.dtype.is_bool:
         return x
-    assertions = [check_ops.assert_non_negative(x, message="Elements must be non-negative.")]
-    largest = 1 if dtype.is_bool else np.iinfo(dtype.numpy).max
+    negative = "Elements must be non-negative."
+    assertions = [check_ops.assert_non_negative(x, message=negative)] if non_negative else []
+    smallest, largest = (0, 1) if dtype.is_bool else (np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max)
     if x.dtype.is_floating:
         same = array_ops.cast(array_ops.cast(x, dtype), x.dtype)
         assertions.append(check_ops.assert_equal(x, same, message=f"Elements must be {dtype.name}-equivalent."))
-    elif np.iinfo(x.dtype.numpy).max > largest:
+        return after(assertions, x)
+    if np.iinfo(x.dtype.numpy).max > largest:
         assertions.append(check_ops.assert_less_equal(x, largest, message=f"Elements cannot exceed {largest}."))
+    if not non_negative and np.iinfo(x.dtype.numpy).min < smallest:
+        claim = f"Elements cannot be smaller than {smallest}."
+        assertions.append(check_ops.assert_greater_equal(x, smallest, message=claim))
     return after(assertions, x)
 
 

@@ -393,10 +393,9 @@ class Layer(Described):
             inside = get_variable_scope().name == own.name
             with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
                 variable = get_variable(name, **settings)
-            # A getter of the scope, or the layer that made it, may have decided that it is not trainable.
-            trainable = getattr(variable, "trainable", trainable)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
-        self._own_weights(trainable).append(variable)
+        is_decided = get_variable_scope().custom_getter is None  # here, even if another layer made the variable
+        self._own_weights(trainable if is_decided else getattr(variable, "trainable", trainable)).append(variable)
         return variable
 
     @property
@@ -409,8 +408,7 @@ class Layer(Described):
         if loss is not None:
             self._losses.append(loss)
 
-    def _own_weights(self, trainable: bool | None) -> list[Any]:
-        """The list of those variables that are trainable, or of those that are not."""
+    def _own_weights(self, trainable: bool | None) -> list[Any]:  # those variables that are so, or are not
         return self._trainable_weights if trainable is None or trainable else self._non_trainable_weights
 
     add_variable = add_weight
@@ -586,8 +584,8 @@ class Layer(Described):
 
     @property
     def dtype(self) -> Any:
-        """Dtype of variables; None while the first inputs are still to determine it."""
-        return None if self._takes_dtype_of_inputs and not self.built else self._dtype
+        """Dtype of variables; None as long as inputs may still decide on it."""
+        return None if self._takes_dtype_of_inputs and not (self.built or self._trainable_weights) else self._dtype
 
     @property
     def graph(self) -> Graph:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
-from tfray.framework.dtypes import DTypeLike, float32, string
+from tfray.errors import ArgumentError, InvalidArgumentError
+from tfray.framework.dtypes import DTypeLike, as_dtype, float32, string
 from tfray.framework.type_aliases import TensorLike
 from tfray.library.layers import categorical_columns, dense_columns
 from tfray.library.layers.categorical_columns import CrossedColumn, HashedCategoricalColumn, WeightedCategoricalColumn
@@ -17,8 +19,52 @@ from tfray.library.layers.dense_columns import (
     SharedEmbeddingColumn,
 )
 from tfray.library.layers.feature_column import make_parse_example_spec
-from tfray.library.layers.feature_column_base import CategoricalColumn
+from tfray.library.layers.feature_column_base import CategoricalColumn, FeatureColumn
 from tfray.library.variables.initializers import InitializerLike
+from tfray.ops.arrays.source_ops import placeholder
+from tfray.ops.sparse.sparse_ops import sparse_placeholder
+from tfray.ops.strings.parsing_ops import FixedLenFeature
+
+_Column = TypeVar("_Column", bound=FeatureColumn)
+
+
+class _Older:
+    """What columns of ``tf.contrib.layers`` have besides, and those of `tf.feature_column` have not."""
+
+    parse_example_spec: dict[str, Any]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """How `tf.parse_example` parses the features that the column is made of."""
+        return _in_lists(self.parse_example_spec)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"columns do not change: {name!r} cannot be set")
+
+
+def _in_lists(spec: dict[str, Any]) -> dict[str, Any]:
+    """A specification whose shapes and defaults are lists, as those of ``tf.contrib``."""
+    found = {}
+    for name, feature in spec.items():
+        found[name] = feature
+        if isinstance(feature, FixedLenFeature):
+            default = feature.default_value
+            default = list(default) if isinstance(default, tuple) else default
+            found[name] = FixedLenFeature(list(feature.shape), feature.dtype, default)
+    return found
+
+
+@cache
+def _older(kind: type[FeatureColumn]) -> type[FeatureColumn]:
+    return type(kind.__name__, (_Older, kind), {"__doc__": kind.__doc__, "__module__": kind.__module__})
+
+
+def _with_older_names(column: _Column, **names: Any) -> _Column:
+    """A column that has `config` and further attributes, which are part neither of its value nor of its hash."""
+    made: Any = object.__new__(_older(type(column)))
+    vars(made).update(vars(column), **names)
+    found: _Column = made
+    return found
 
 
 def real_valued_column(
@@ -36,8 +82,15 @@ def real_valued_column(
         default_value: Value of a feature that is missing.
         dtype: Dtype of the feature.
         normalizer: Function of the feature.
+
+    Raises:
+        TypeError: `dimension` is no integer, or a default is no number, or no integer where the feature is one.
+        ValueError: `dimension` is below 1, there are more or fewer defaults, or the feature is no number.
     """
-    return dense_columns.numeric_column(column_name, (dimension,), default_value, dtype, normalizer)
+    if not isinstance(dimension, int):
+        raise ArgumentError(f"dimension must be an integer. dimension: {dimension}, column_name: {column_name}")
+    column = dense_columns.numeric_column(column_name, (dimension,), default_value, dtype, normalizer)
+    return _with_older_names(column, column_name=column_name, dimension=dimension, normalizer=normalizer)
 
 
 def sparse_column_with_hash_bucket(
@@ -56,7 +109,8 @@ def sparse_column_with_hash_bucket(
         dtype: Dtype of the feature.
         hash_keys: Not used.
     """
-    return categorical_columns.categorical_column_with_hash_bucket(column_name, hash_bucket_size, dtype)
+    column = categorical_columns.categorical_column_with_hash_bucket(column_name, hash_bucket_size, dtype)
+    return _with_older_names(column, column_name=column_name, bucket_size=hash_bucket_size, combiner=combiner)
 
 
 def sparse_column_with_keys(
@@ -75,7 +129,8 @@ def sparse_column_with_keys(
         combiner: Not used: embeddings and linear models have their own.
         dtype: Dtype of the feature.
     """
-    return categorical_columns.categorical_column_with_vocabulary_list(column_name, keys, dtype, default_value)
+    column = categorical_columns.categorical_column_with_vocabulary_list(column_name, keys, dtype, default_value)
+    return _with_older_names(column, column_name=column_name, combiner=combiner)
 
 
 def sparse_column_with_integerized_feature(
@@ -87,9 +142,15 @@ def sparse_column_with_integerized_feature(
         column_name: Name of the feature, whose values are ids already.
         bucket_size: Number of ids.
         combiner: Not used: embeddings and linear models have their own.
-        dtype: Not used.
+        dtype: An integer one; it has no other effect.
+
+    Raises:
+        ValueError: `dtype` is no integer, or `bucket_size` below 1.
     """
-    return categorical_columns.categorical_column_with_identity(column_name, bucket_size)
+    if dtype is not None and not as_dtype(dtype).is_integer:
+        raise InvalidArgumentError(f"dtype must be an integer. dtype: {dtype}, column_name: {column_name}")
+    column = categorical_columns.categorical_column_with_identity(column_name, bucket_size)
+    return _with_older_names(column, column_name=column_name, bucket_size=bucket_size, combiner=combiner)
 
 
 def sparse_column_with_vocabulary_file(
@@ -112,14 +173,23 @@ def sparse_column_with_vocabulary_file(
         combiner: Not used: embeddings and linear models have their own.
         dtype: Dtype of the feature.
     """
-    return categorical_columns.categorical_column_with_vocabulary_file(
+    column = categorical_columns.categorical_column_with_vocabulary_file(
         column_name, vocabulary_file, vocab_size, num_oov_buckets, default_value, dtype
     )
+    return _with_older_names(column, column_name=column_name, combiner=combiner)
 
 
 def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float]) -> BucketizedColumn:
-    """`tf.feature_column.bucketized_column`; equal boundaries are one."""
-    return dense_columns.bucketized_column(source_column, sorted(dict.fromkeys(boundaries)))
+    """`tf.feature_column.bucketized_column`; equal boundaries are one.
+
+    Raises:
+        TypeError: The column is not one of numbers.
+        ValueError: There are no boundaries, or they do not ascend.
+    """
+    if not isinstance(source_column, NumericColumn):
+        raise ArgumentError(f"source_column must be a real_valued_column, not {source_column!r}")
+    column = dense_columns.bucketized_column(source_column, list(dict.fromkeys(boundaries)))
+    return _with_older_names(column, length=len(column.boundaries) + 1)
 
 
 def crossed_column(
@@ -139,9 +209,17 @@ def crossed_column(
         ckpt_to_load_from: Not used.
         tensor_name_in_ckpt: Not used.
         hash_key: Seed of the hash.
+
+    Raises:
+        TypeError: A column has no categories.
+        ValueError: There are fewer than two.
     """
+    if wrong := [each for each in columns if isinstance(each, NumericColumn)]:
+        raise ArgumentError(f"columns must be of categories, or buckets; {wrong[0]!r} is of numbers")
     keys = [each.key if isinstance(each, HashedCategoricalColumn) else each for each in columns]
-    return categorical_columns.crossed_column(keys, hash_bucket_size, hash_key)
+    column = categorical_columns.crossed_column(keys, hash_bucket_size, hash_key)
+    ordered = tuple(sorted(columns, key=lambda each: each if isinstance(each, str) else each.name))
+    return _with_older_names(column, columns=ordered, combiner=combiner)
 
 
 def embedding_column(
@@ -155,14 +233,15 @@ def embedding_column(
     trainable: bool = True,
 ) -> EmbeddingColumn:
     """`tf.feature_column.embedding_column`, whose column is called `sparse_id_column`."""
-    return dense_columns.embedding_column(
+    column = dense_columns.embedding_column(
         sparse_id_column, dimension, combiner, initializer, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable
     )
+    return _with_older_names(column, sparse_id_column=sparse_id_column)
 
 
 def one_hot_column(sparse_id_column: CategoricalColumn) -> IndicatorColumn:
     """`tf.feature_column.indicator_column`, whose column is called `sparse_id_column`."""
-    return dense_columns.indicator_column(sparse_id_column)
+    return _with_older_names(dense_columns.indicator_column(sparse_id_column), sparse_id_column=sparse_id_column)
 
 
 def shared_embedding_columns(
@@ -194,10 +273,22 @@ def weighted_sparse_column(
     sparse_id_column: CategoricalColumn, weight_column_name: str, dtype: DTypeLike = float32
 ) -> WeightedCategoricalColumn:
     """`tf.feature_column.weighted_categorical_column`, whose column is called `sparse_id_column`."""
-    return categorical_columns.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+    column = categorical_columns.weighted_categorical_column(sparse_id_column, weight_column_name, dtype)
+    return _with_older_names(column, sparse_id_column=sparse_id_column, weight_column_name=weight_column_name)
 
 
 def create_feature_spec_for_parsing(feature_columns: Any) -> dict[str, Any]:
     """`tf.feature_column.make_parse_example_spec`; of a dictionary the values are the columns."""
     columns = feature_columns.values() if isinstance(feature_columns, dict) else feature_columns
-    return make_parse_example_spec(columns)
+    return _in_lists(make_parse_example_spec(columns))
+
+
+def make_place_holder_tensors_for_base_features(feature_columns: Any) -> dict[str, Any]:
+    """Placeholders of the features that columns are made of, by their names; sparse where their number varies."""
+    made: dict[str, Any] = {}
+    for name, feature in create_feature_spec_for_parsing(feature_columns).items():
+        if isinstance(feature, FixedLenFeature):
+            made[name] = placeholder(feature.dtype, [None, *feature.shape])
+        else:
+            made[name] = sparse_placeholder(feature.dtype)
+    return made

@@ -9,6 +9,7 @@ from tfray.framework.graph import Tensor, get_default_graph
 from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays import array_ops
 from tfray.ops.checks import check_ops
+from tfray.ops.control import control_flow_ops
 from tfray.ops.math import math_ops
 
 
@@ -67,6 +68,16 @@ def _classes(numbers: Tensor, size: Tensor, name: str) -> Tensor:
         return array_ops.identity(numbers)
 
 
+def _without_last(tensor: Tensor, surplus: Tensor, wanted: int) -> Tensor:
+    """A tensor without its last dimension where `surplus` is `wanted` in a step."""
+    if tensor.shape.rank is not None and not (tensor.shape.rank and tensor.shape.as_list()[-1] in (1, None)):
+        return tensor
+    squeezed: Tensor = control_flow_ops.cond(
+        math_ops.equal(surplus, wanted), lambda: array_ops.squeeze(tensor, [-1]), lambda: tensor
+    )
+    return squeezed
+
+
 def remove_squeezable_dimensions(
     labels: TensorLike, predictions: TensorLike, expected_rank_diff: int = 0, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -86,4 +97,6 @@ def remove_squeezable_dimensions(
                 predictions = array_ops.squeeze(predictions, [-1])
             elif beyond == -1 and labels.shape.as_list()[-1] in (1, None):
                 labels = array_ops.squeeze(labels, [-1])
-        return labels, predictions
+            return labels, predictions
+        surplus = array_ops.rank(predictions) - array_ops.rank(labels) - expected_rank_diff
+        return _without_last(labels, surplus, -1), _without_last(predictions, surplus, 1)

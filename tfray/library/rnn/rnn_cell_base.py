@@ -47,7 +47,7 @@ class RNNCell(Layer):
         """A variable getter: variables that `call` gets by `tf.get_variable` also count as the layer's."""
         variable = getter(*args, **kwargs)
         if not any(variable is known for known in (*self._trainable_weights, *self._non_trainable_weights)):
-            self._own_weights(kwargs.get("trainable")).append(variable)
+            self._own_weights(getattr(variable, "trainable", kwargs.get("trainable"))).append(variable)
         return variable
 
     @property

@@ -67,8 +67,7 @@ class MultiRNNCell(RNNCell):
         if self._state_is_tuple:
             if not nest.is_nested(state) or len(state) != len(self._cells):
                 raise InvalidArgumentError(
-                    f"MultiRNNCell: Expected state to be a tuple of as many states as there are cells, "
-                    f"{len(self._cells)}, not {state!r}"
+                    f"Expected state to be a tuple of length {len(self._cells)}, but received: {state!r}"
                 )
             states = list(state)
         else:

@@ -1,0 +1,46 @@
+"""What TensorFlow's modules of mathematics and of gradients keep to themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tfray as tf
+from tfray.programs.internals import mathematics as internals
+
+
+def value(fetched):
+    with tf.Session() as session:
+        return session.run(fetched)
+
+
+def test_numbers_within_a_tolerance_and_in_buckets():
+    assert value(internals.approximate_equal([1.0, 1.0], [1.00009, 1.000009])).tolist() == [False, True]
+    numbers = [-5, 0, 2, 3, 5, 8, 10, 11, 12]
+    assert value(internals.bucketize(numbers, [0, 3, 8, 11])).tolist() == [0, 1, 1, 2, 2, 3, 3, 4, 4]
+    with pytest.raises(ValueError, match="Shapes must be equal rank, but are 1 and 2"):
+        internals.approximate_equal([1.0], [[1.0]])
+    with pytest.raises(ValueError, match="Expected sorted boundaries"):
+        internals.bucketize(numbers, [0, 8, 3])
+
+
+def test_a_tensor_as_slices_is_the_same_tensor():
+    tensor = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    slices = internals.as_indexed_slices(tensor)
+    wide = tf.IndexedSlices(slices.values, tf.cast(slices.indices, tf.int64), slices.dense_shape)
+    assert internals.as_indexed_slices(slices) is slices
+    assert {each.indices.dtype for each in internals.as_indexed_slices_list([tensor, wide])} == {tf.int64}
+    np.testing.assert_array_equal(*value([tf.multiply(slices, 2.0), tensor * 2]))
+    with pytest.raises(TypeError, match="Not a Tensor or IndexedSlices"):
+        internals.as_indexed_slices(1.0)
+    with pytest.raises(TypeError, match="Expected a list or tuple"):
+        internals.as_indexed_slices_list(tensor)
+
+
+def test_the_product_of_a_hessian_with_a_vector():
+    random = np.random.default_rng(0)
+    form, x, v = random.normal(size=(4, 4)), tf.constant(random.normal(size=(4, 1))), random.normal(size=(4, 1))
+    y = tf.matmul(x, tf.matmul(form, x), transpose_a=True)
+    np.testing.assert_allclose(value(internals.hessian_vector_product(y, [x], [v])[0]), (form + form.T) @ v)
+    with pytest.raises(ValueError, match="same length"):
+        internals.hessian_vector_product(y, [x], [])

@@ -1,0 +1,1 @@
+"""What TensorFlow keeps to itself within its modules, and programs import: by what it is about."""
