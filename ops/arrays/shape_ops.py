@@ -441,8 +441,8 @@ def _squeeze_kernel(ctx: KernelContext, input: Array) -> Array:
     try:
         return input.squeeze(tuple(axes) if axes else None)
     except ValueError as error:
-        what = f"cannot squeeze dimensions {axes} of shape {input.shape}: {error}"
-        raise InvalidArgumentError(f"Can not squeeze dim{axes}, expected a dimension of 1: {what}") from error
+        what = f"Can not squeeze dim{axes}, expected a dimension of 1, got {input.shape}"
+        raise InvalidArgumentError(what) from error
 
 
 def _squeeze_shape(op: Operation) -> list[TensorShape]:
@@ -660,8 +660,7 @@ def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
 def _invert_permutation_kernel(ctx: KernelContext, x: Array) -> Array:
     order = ctx.xp.argsort(x)
     if not bool((x[order] == ctx.xp.arange(x.size)).all()):
-        wrong = f"a number is duplicated in the input, or is not between 0 and {x.size}"
-        raise InvalidArgumentError(f"{ctx.to_host(x).tolist()} is no permutation: {wrong}")
+        raise InvalidArgumentError(f"a number is duplicated in the input, or beyond {x.size - 1}: {ctx.to_host(x)}")
     return order.astype(x.dtype)
 
 
