@@ -41,6 +41,20 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
             current folder.
     """
     folder = given_path(checkpoint_dir, "checkpoint_dir")
+    state = _read_state(folder, latest_filename)
+    if state is not None and not state.model_checkpoint_path:
+        path = _state_path(folder, latest_filename)
+        raise InvalidArgumentError(f"Invalid checkpoint state loaded from {folder}: {path} names no checkpoint")
+    return state
+
+
+def named_state(checkpoint_dir: PathLike) -> CheckpointState | None:
+    """As `get_checkpoint_state`, but None where the file names no checkpoint."""
+    state = _read_state(given_path(checkpoint_dir, "checkpoint_dir"), None)
+    return state if state is not None and state.model_checkpoint_path else None
+
+
+def _read_state(folder: str, latest_filename: str | None) -> CheckpointState | None:
     path = _state_path(folder, latest_filename)
     try:
         text = files.read_bytes(path).decode()
@@ -52,9 +66,8 @@ def get_checkpoint_state(checkpoint_dir: PathLike, latest_filename: str | None =
         state = read_checkpoint_state(text)
     except DataLossError as error:
         raise DataLossError(f"{path}: {error.message}") from error
-    if not state.model_checkpoint_path:
-        raise InvalidArgumentError(f"Invalid checkpoint state loaded from {folder}: {path} names no checkpoint")
-    state.model_checkpoint_path = _completed(folder, state.model_checkpoint_path)
+    if state.model_checkpoint_path:
+        state.model_checkpoint_path = _completed(folder, state.model_checkpoint_path)
     state.all_model_checkpoint_paths[:] = [_completed(folder, each) for each in state.all_model_checkpoint_paths]
     return state
 

@@ -23,7 +23,7 @@ from tfray.framework.arguments import NonNegative, checked
 from tfray.framework.graph import Graph, get_default_graph
 from tfray.library.platform import logging
 from tfray.session import Session
-from tfray.training.checkpoints.checkpoint_management import checkpoint_exists, get_checkpoint_state, is_in, series_in
+from tfray.training.checkpoints.checkpoint_management import checkpoint_exists, is_in, named_state, series_in
 
 _SERIES: Final = "model.ckpt-"
 """The beginning of names of checkpoints, for monitored sessions and supervisors with the default base name."""
@@ -236,7 +236,7 @@ class SessionManager:
         """The checkpoints of a folder, waited for."""
         deadline, wait_s = time.monotonic() + max_wait_secs, _FIRST_WAIT_S
         while True:
-            state = get_checkpoint_state(folder)
+            state = named_state(folder)
             left_s = deadline - time.monotonic()
             if (state is not None and state.model_checkpoint_path) or left_s <= 0:
                 return state

@@ -230,7 +230,7 @@ class RunCheckpoints:
                 raise NotFoundError(f"there is no checkpoint {path}, from which the run was to begin (resume_from)")
             return [path]
         try:
-            state = checkpoint_management.get_checkpoint_state(self._folder)
+            state = checkpoint_management.named_state(self._folder)
             reason = "is missing, or names no checkpoint"
         except DataLossError as error:
             state, reason = None, f"cannot be read ({error.message})"
