@@ -1,6 +1,6 @@
 """From the user's graph to partitions: the passes in order.
 
-prune → simplify → place → schedule → partition. None of them changes the user's graph.
+prune → simplify → read last → place → schedule → partition. None of them changes the user's graph.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tfray.bulk import making_much
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
+from tfray.placement.last_reads import read_last
 from tfray.placement.partition import home_of, partition
 from tfray.placement.placer import JointPolicy, Policy, default_policy, place
 from tfray.placement.prune import prune, ungrouped
@@ -63,14 +64,22 @@ def compile_step(
         finished: Operations that have run already; see `prune.prune`.
     """
     wanted = [*(ungrouped(targets) if optimize else targets), *(tensor.op for tensor in fetched)]
-    simplified = simplify(prune(wanted, fed, finished), fed, wanted, fetched, optimize)
+    ops = prune(wanted, fed, finished)
+    simplified = simplify(ops, fed, wanted, fetched, optimize)
+    live = simplified.live(wanted)
+    awaited = {earlier for op in ops for earlier in op.control_inputs}
+    fetches = read_last(
+        simplified.graph,
+        [simplified.tensors[tensor] for tensor in fetched],
+        live,
+        [tensor.op in awaited for tensor in fetched],
+    )
+    live.update(tensor.op for tensor in fetches)  # results folded one by one are constants
     placement = place(
         simplified.graph, devices, allow_soft_placement=allow_soft_placement, policy=policy, joint_policy=joint_policy
     )
     order, edges = schedule(simplified.graph)
-    fetches = [simplified.tensors[tensor] for tensor in fetched]
     feed_ops = [simplified.feeds[tensor] for tensor in fed]
-    live = simplified.live(wanted) | {tensor.op for tensor in fetches}  # results folded one by one are constants
     edges = [(earlier, later) for earlier, later in edges if earlier in live and later in live]
     partitions = partition(
         [op for op in order if op in live], placement, feed_ops, fetches, edges, optimize, sent_dtype

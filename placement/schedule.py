@@ -2,7 +2,8 @@
 
 Operations keep their order of creation where dependencies allow. One rule is added: an update of a variable comes after
 those reads of the variable in the same step that do not depend on the update. So a step reads the values from before
-its own updates, on one device or many, unless control dependencies say otherwise.
+its own updates, on one device or many, unless control dependencies say otherwise, or the variable itself is fetched
+(see `tfray.placement.last_reads`).
 
 What runs while it has a lock (see `tf.CriticalSection`) comes before what takes the same lock later. The rule on reads
 gives way to this one.

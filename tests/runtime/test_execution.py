@@ -147,7 +147,7 @@ def test_reads_come_before_updates_unless_told_otherwise(config):
         v = tf.Variable([1.0, 2.0])
         update = state_ops.assign_add(v, [10.0, 10.0])
     with tf.device("/cpu:1" if len(config.device_count) else None):
-        before = tf.identity(v.value())  # made after the update, and yet read before it
+        before = v + 0.0  # made after the update, and yet read before it
         with tf.control_dependencies([update]):
             after = tf.identity(state_ops.read_variable(v))
         both = before * 100 + after
@@ -155,10 +155,10 @@ def test_reads_come_before_updates_unless_told_otherwise(config):
         session.run(v.initializer)
         for turn in range(3):
             base = np.array([1.0, 2.0]) + 10 * turn
-            values = session.run([before, after, both, update, v])
+            values = session.run([before, after, both, update, v])  # the variable itself is read last
             assert_same(
                 values,
-                [x.astype(np.float32) for x in (base, base + 10, base * 101 + 10, base + 10, base)],
+                [x.astype(np.float32) for x in (base, base + 10, base * 101 + 10, base + 10, base + 10)],
             )
 
 
@@ -280,7 +280,7 @@ def test_a_handle_enters_a_segment_of_unknown_shape():
         x = tf.placeholder(tf.float32, [None]) * 2
     with tf.device("/cpu:0"):
         v = tf.Variable(np.zeros(2, np.float32))
-        read = tf.identity(v.value())
+        read = v + 0.0
         update = state_ops.assign_add(v, x)
     with tf.Session(config=CONFIGS["three devices"]) as session:
         session.run(v.initializer)

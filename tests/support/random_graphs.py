@@ -68,7 +68,16 @@ class Program:
             operand = np.array(interpret(state.operand, known))
             after[i] = operand if state.kind == "assign" else (values[i] + operand).astype(np.float32)
             known.update(dict.fromkeys([state.update, *state.new_reads], after[i]))
-        return interpret(self.fetches, known), after
+        fetched = interpret(self.fetches, known)
+        last = {read: value for state, value in zip(self.states, after, strict=True) for read in state.old_reads}
+        return [last.get(_source(t), value) for t, value in zip(self.fetches, fetched, strict=True)], after
+
+
+def _source(tensor: tf.Tensor) -> tf.Tensor:
+    """What the same value comes from: a fetched variable is read last, behind identities too."""
+    while tensor.op.type == "Identity":
+        tensor = tensor.op.inputs[0]
+    return tensor
 
 
 def concrete(shape: Symbolic, n: int) -> tuple[int, ...]:

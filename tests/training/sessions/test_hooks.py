@@ -245,8 +245,8 @@ def test_tensors_are_logged(messages):
     hook = tf.train.LoggingTensorHook({"twice": doubled, "step": "global_step:0"}, every_n_iter=2)
     run([hook], count, steps=5)
     shown = [message for message in messages() if message.startswith("twice")]
-    assert shown[0] == "twice = 0, step = 0"
-    assert [message.partition(" (")[0] for message in shown[1:]] == ["twice = 4, step = 2", "twice = 8, step = 4"]
+    assert shown[0] == "twice = 0, step = 1"  # the fetched step is the one that the step leaves behind
+    assert [message.partition(" (")[0] for message in shown[1:]] == ["twice = 4, step = 3", "twice = 8, step = 5"]
 
 
 def test_tensors_are_logged_at_the_end(messages):

@@ -236,7 +236,7 @@ def test_a_step_function():
                 session.run(count)
             found.append(session.run_step_fn(step_fn))
     assert found == [2, 4]
-    assert [values.results for values in recorder.values] == [1, 3, 4]
+    assert [values.results for values in recorder.values] == [2, 4, 5]
 
 
 def test_a_step_function_takes_a_context():

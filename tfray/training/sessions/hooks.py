@@ -14,7 +14,7 @@ from tfray.framework.graph import get_default_graph
 from tfray.library.inspect.event_writer import FileWriter, FileWriterCache
 from tfray.library.platform import logging
 from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
-from tfray.training.threads.global_step import get_global_step
+from tfray.training.threads.global_step import get_or_create_global_step, get_or_create_global_step_read
 
 _POLL_S: Final = 0.5
 """Seconds between two looks of `GlobalStepWaiterHook` at the global step."""
@@ -82,8 +82,8 @@ class NeverTriggerTimer(SecondOrStepTimer):
 
 
 def require_global_step(what: str) -> Any:
-    """The global step of the current graph. Raises `RuntimeError` when there is none."""
-    step = get_global_step()
+    """The global step of the current graph, as it is before a step. Raises `RuntimeError` when there is none."""
+    step = get_or_create_global_step_read()
     if step is None:
         raise RuntimeError(f"{what} needs a global step: call tf.train.get_or_create_global_step() in the model")
     return step
@@ -248,7 +248,7 @@ class StepCounterHook(SessionRunHook):
         if self._writer is None and self._output_dir:
             self._writer = FileWriterCache.get(self._output_dir)
         self._global_step = require_global_step("StepCounterHook")
-        self._tag = f"{self._global_step.op.name}/sec"
+        self._tag = f"{get_or_create_global_step().op.name}/sec"
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
         return SessionRunArgs(self._global_step)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from tfray.errors import ArgumentError, InvalidArgumentError
 from tfray.framework import dtypes
-from tfray.framework.graph import Graph, get_default_graph
+from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.graph_keys import GraphKeys
 from tfray.library.variables.variables import Variable
+
+_GLOBAL_STEP_READ: Final = "global_step_read_op_cache"
+"""The collection in which TensorFlow keeps it, too."""
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
@@ -75,6 +78,26 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
     """
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
+
+
+def get_or_create_global_step_read(graph: Graph | None = None) -> Tensor | None:
+    """The global step as it is before the step that fetches it; None if the graph has none.
+
+    A fetched variable has the value that the step leaves behind. Hooks, which do not know whether the step makes an
+    update, ask for this scalar instead. It is made once, and kept in the graph's collection.
+
+    Args:
+        graph: The graph; the default graph when None.
+    """
+    graph = graph or get_default_graph()
+    made: list[Tensor] = graph.get_collection(_GLOBAL_STEP_READ)
+    step = get_global_step(graph)
+    if made or step is None:
+        return made[0] if made else None
+    with graph.as_default(), graph.name_scope(None), graph.name_scope(f"{step.op.name}/"):
+        read: Tensor = step + 0
+    graph.add_to_collection(_GLOBAL_STEP_READ, read)
+    return read
 
 
 def assert_global_step(global_step_tensor: Any) -> None:
