@@ -14,7 +14,7 @@ from tfray.framework.graph import Graph, Operation, Tensor
 
 
 def read_last(
-    graph: Graph, fetches: Sequence[Tensor], live: Collection[Operation], awaited: Sequence[bool]
+    graph: Graph, fetches: Sequence[Tensor], live: Collection[Operation], settled: Sequence[bool]
 ) -> list[Tensor]:
     """The fetches, with a further read in place of those that are variables which `live` operations update.
 
@@ -22,10 +22,9 @@ def read_last(
         graph: The graph of the step. The further reads are added to it.
         fetches: What is fetched.
         live: The operations that run.
-        awaited: For each fetch, whether the program lets something wait for it by a control dependency. Such a read
-            stays where it is: the program says when it is made.
+        settled: For each fetch, whether the program says when it is read; see `are_settled`. Such a read stays.
     """
-    reads = [None if stays else _read_of(tensor) for tensor, stays in zip(fetches, awaited, strict=True)]
+    reads = [None if stays else _read_of(tensor) for tensor, stays in zip(fetches, settled, strict=True)]
     if not any(reads):
         return list(fetches)
     updates: dict[Tensor, list[Operation]] = {}
@@ -39,11 +38,23 @@ def read_last(
     return last
 
 
+def are_settled(fetches: Sequence[Tensor], ops: Collection[Operation]) -> list[bool]:
+    """For each fetch, whether one of `ops` waits by a control dependency for it, or for what it is a copy of."""
+    awaited = {earlier for op in ops for earlier in op.control_inputs}
+    return [not awaited.isdisjoint(_copied(tensor)) for tensor in fetches]
+
+
+def _copied(tensor: Tensor) -> list[Operation]:
+    """The operation that makes `tensor`; before it, while that is a copy, the operation that makes what is copied."""
+    ops = [tensor.op]
+    while ops[-1].type == "Identity":
+        ops.append(ops[-1].inputs[0].op)
+    return ops
+
+
 def _read_of(tensor: Tensor) -> Operation | None:
     """The operation that reads the variable whose value `tensor` is, as it is; None for anything else."""
-    op = tensor.op
-    while op.type == "Identity":
-        op = op.inputs[0].op
+    op = _copied(tensor)[-1]
     return op if op.type == "ReadVariable" else None
 
 

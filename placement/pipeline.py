@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tfray.bulk import making_much
 from tfray.framework.dtypes import DType
 from tfray.framework.graph import Operation, Tensor
-from tfray.placement.last_reads import read_last
+from tfray.placement.last_reads import are_settled, read_last
 from tfray.placement.partition import home_of, partition
 from tfray.placement.placer import JointPolicy, Policy, default_policy, place
 from tfray.placement.prune import prune, ungrouped
@@ -67,12 +67,8 @@ def compile_step(
     ops = prune(wanted, fed, finished)
     simplified = simplify(ops, fed, wanted, fetched, optimize)
     live = simplified.live(wanted)
-    awaited = {earlier for op in ops for earlier in op.control_inputs}
     fetches = read_last(
-        simplified.graph,
-        [simplified.tensors[tensor] for tensor in fetched],
-        live,
-        [tensor.op in awaited for tensor in fetched],
+        simplified.graph, [simplified.tensors[tensor] for tensor in fetched], live, are_settled(fetched, ops)
     )
     live.update(tensor.op for tensor in fetches)  # results folded one by one are constants
     placement = place(
