@@ -25,8 +25,8 @@ from tfray.gradients import (
     UnconnectedGradients,
     custom_gradient,
     gradients,
-    hessians,
 )
+from tfray.jacobians import hessians
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, partition_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
