@@ -26,7 +26,7 @@ from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.layers import named_activations, named_initializers
 from tfray.library.layers.descriptions import Described
 from tfray.library.layers.input_spec import check_inputs
-from tfray.library.layers.keras_style import is_keras_style
+from tfray.library.layers.keras_style import is_keras_style, refuse_eager_layer, refuse_in_keras_style
 from tfray.library.layers.layer_history import depends_on, history, mask_of, masks_of, takes_masks
 from tfray.library.layers.layer_nodes import Node, nodes_into, nodes_out_of, sizes_of
 from tfray.library.variables.initializers import InitializerLike
@@ -71,6 +71,8 @@ class Layer(Described):
         input_dim: The same for examples that are vectors.
         batch_size: Number of examples, with `input_shape`.
         weights: Values of all variables, set when they are made.
+        dynamic: Not taken: such a layer runs eagerly.
+        autocast: Accepted for TensorFlow 1's sake: inputs keep their dtypes.
 
     Attributes:
         built: Whether `build` has run.
@@ -79,10 +81,12 @@ class Layer(Described):
         supports_masking: Whether the mask of the inputs holds for the outputs too, unless `compute_mask` says
             otherwise.
         stateful: Whether the layer goes on from one batch to the next.
+        dynamic: Whether it runs eagerly: no layer does.
     """
 
     supports_masking: bool = False
     stateful: bool = False
+    dynamic: ClassVar[bool] = False
     _parameters_end_here: ClassVar[bool] = True
     _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
     _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
@@ -102,7 +106,10 @@ class Layer(Described):
         input_dim: int | None = None,
         batch_size: int | None = None,
         weights: Sequence[TensorLike] | None = None,
+        dynamic: bool = False,
+        autocast: bool | None = None,
     ) -> None:
+        refuse_eager_layer(type(self), dynamic)
         self._trainable = trainable
         self.built = False
         self.input_spec: Any = None
@@ -126,7 +133,7 @@ class Layer(Described):
         self._recorded_calls: list[tuple[Any, Any]] = []
         self._own_variables = VariableStore() if is_keras_style() else None
         if self._own_variables is not None:
-            _refuse_in_keras_style(scope=_scope, reuse=_reuse)
+            refuse_in_keras_style(scope=_scope, reuse=_reuse)
         if _scope:
             with variable_scope(_scope) as scope:
                 self._scope = scope
@@ -273,7 +280,7 @@ class Layer(Described):
         """The scopes in which a call builds its operations and variables."""
         graph = get_default_graph()
         if self._own_variables is not None:
-            _refuse_in_keras_style(scope=scope)
+            refuse_in_keras_style(scope=scope)
             with graph.name_scope(self._name):
                 yield
             return
@@ -695,7 +702,7 @@ class Layer(Described):
         """The arguments that make an equal layer, with weights of its own."""
         own = {"name": self.name, "trainable": self.trainable}
         given = {key: value for key, value in super().get_config().items() if key != "weights" and key[0] != "_"}
-        for key in ("input_shape", "input_dim", "batch_size"):
+        for key in ("input_shape", "input_dim", "batch_size", "dynamic", "autocast"):
             if key in given and key not in self._parameters():
                 del given[key]
         if self.batch_input_shape is not None and self._takes("batch_input_shape"):
@@ -790,9 +797,3 @@ def _as_tensor(value: TensorLike) -> Any:
 def _parts(variables: Iterable[Any]) -> list[Any]:
     """Variables, partitioned ones as their parts."""
     return [part for variable in variables for part in (variable if hasattr(variable, "as_tensor") else [variable])]
-
-
-def _refuse_in_keras_style(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"{name} is {value!r}: a layer in Keras's style has variables of its own, in no scope")
