@@ -81,12 +81,11 @@ class Layer(Described):
         supports_masking: Whether the mask of the inputs holds for the outputs too, unless `compute_mask` says
             otherwise.
         stateful: Whether the layer goes on from one batch to the next.
-        dynamic: Whether it runs eagerly: no layer does.
     """
 
     supports_masking: bool = False
     stateful: bool = False
-    dynamic: ClassVar[bool] = False
+    dynamic: ClassVar[bool] = False  # no layer runs eagerly
     _parameters_end_here: ClassVar[bool] = True
     _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
     _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
@@ -379,25 +378,27 @@ class Layer(Described):
             trainable = False
         graph = get_default_graph()
         before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
-        regularizer = named(regularizer, "regularizer")
+        store = self._own_variables
+        scope = graph.get_name_scope() if store is not None else self.first_scope(None).name
+        full_name = f"{scope}/{name}".lstrip("/")
+        if regularizer is not None or not self._collects:
+            regularizer = partial(self._loss_of, named(regularizer, "regularizer"), full_name)
         settings: dict[str, Any] = {
             "shape": () if shape is None else shape,
             "dtype": self._dtype if dtype is None else dtype,
             "initializer": named_initializers.get(initializer),
-            "regularizer": regularizer if self._collects else partial(self._keep_loss, regularizer),
+            "regularizer": regularizer,
             "trainable": self.trainable and (trainable is None or trainable),
             "partitioner": partitioner,
             "constraint": named(constraint, "constraint"),
             "synchronization": synchronization,
             "aggregation": aggregation,
         }
-        if self._own_variables is not None:
-            full_name = f"{graph.get_name_scope()}/{name}".lstrip("/")
+        if store is not None:
             with graph.name_scope(None):
-                variable = self._own_variables.get(VariableRequest(full_name, **settings))
+                variable = store.get(VariableRequest(full_name, **settings))
         else:
-            own = self.first_scope(None)
-            inside = get_variable_scope().name == own.name
+            inside, own = get_variable_scope().name == scope, self.first_scope(None)
             with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
                 variable = get_variable(name, **settings)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
@@ -409,11 +410,11 @@ class Layer(Described):
     def _collects(self) -> bool:
         return self._in_collections and self._own_variables is None
 
-    def _keep_loss(self, regularizer: RegularizerFunction | None, variable: Tensor) -> None:
-        """A regularizer whose loss the layer keeps, and no collection."""
-        loss = None if regularizer is None else regularizer(variable)
-        if loss is not None:
-            self._losses.append(loss)
+    def _loss_of(self, regularizer: RegularizerFunction | None, name: str, variable: Tensor) -> Tensor | None:
+        with get_default_graph().name_scope(f"{name}/Regularizer/"):  # the name that the layer has for it
+            loss = None if regularizer is None else regularizer(variable)
+        self._losses += [] if loss is None or self._collects else [loss]
+        return loss if self._collects else None
 
     def _own_weights(self, trainable: bool | None) -> list[Any]:  # those variables that are so, or are not
         return self._trainable_weights if trainable is None or trainable else self._non_trainable_weights
