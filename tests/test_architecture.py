@@ -38,6 +38,7 @@ LAYERS = (
     ("tfray.ops",),
     ("tfray.region_gradients", "tfray.runtime"),
     ("tfray.gradients", "tfray.placement"),
+    ("tfray.jacobians",),
     ("tfray.exchange",),
     ("tfray.actors.links",),
     ("tfray.actors.devices",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -24,8 +25,8 @@ from tfray.gradients import (
     UnconnectedGradients,
     custom_gradient,
     gradients,
-    hessians,
 )
+from tfray.jacobians import hessians
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops, partition_ops
 from tfray.ops.arrays.source_ops import constant, placeholder
@@ -245,6 +246,17 @@ def test_a_sparse_gradient_of_the_target_may_be_given(table):
 
 
 # -- second derivatives ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows, warned", [(1_000_000, True), (999_999, False)])
+def test_a_large_dense_gradient_is_warned_of(rows, warned):
+    given = IndexedSlices(constant(np.ones((1, 100), np.float32)), constant([1]), constant([rows, 100]))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        convert_to_tensor(given)
+    assert [str(each.message)[:75] for each in told] == [
+        "Converting sparse IndexedSlices to a dense Tensor with 100000000 elements. "
+    ] * warned
 
 
 def test_gradients_can_be_differentiated_again_and_again():

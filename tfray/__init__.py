@@ -117,11 +117,12 @@ with _bulk.making_much():  # a quarter of the time is spent on a search for garb
         custom_gradient,
         grad_pass_through,
         gradients,
-        hessians,
         recompute_grad,
     )
     from tfray.gradients import NotDifferentiable as NoGradient
     from tfray.gradients import NotDifferentiable as no_gradient
+    from tfray.jacobians import hessians
+    from tfray.library.functions.gradient_tape import GradientTape
     from tfray.library.functions.immediate_function import py_function
     from tfray.library.functions.traced_function import function, wrap_function
     from tfray.library.input.lookup import initialize_all_tables, tables_initializer
@@ -613,7 +614,8 @@ __all__ = [
     "VERSION", "AggregationMethod", "Assert", "AttrValue", "Cluster", "ConditionalAccumulator",
     "ConditionalAccumulatorBase",
     "ConfigProto", "CriticalSection", "DType", "DeviceSpec", "Dimension", "Event", "FIFOQueue", "FixedLenFeature",
-    "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "Graph", "GraphDef", "GraphKeys",
+    "FixedLenSequenceFeature", "FixedLengthRecordReader", "GPUOptions", "GradientTape", "Graph", "GraphDef",
+    "GraphKeys",
     "GraphOptions", "HistogramProto", "IdentityReader", "IndexedSlices", "IndexedSlicesSpec", "IndexedSlicesValue",
     "InteractiveSession", "JobSpec", "LazyLoader", "LogMessage", "MetaGraphDef", "Module", "NameAttrList",
     "NoGradient", "NodeDef", "NotDifferentiable", "OpError",

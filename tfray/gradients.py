@@ -38,7 +38,7 @@ from tfray.framework.region import Region
 from tfray.framework.tensor_operators import REWIRED
 from tfray.framework.traversal import reachable_backward, topological_order
 from tfray.ops.arrays import array_ops, grouping_ops, tuple_ops
-from tfray.ops.control import control_flow_ops, tensor_array_ops
+from tfray.ops.control import tensor_array_ops
 from tfray.ops.math import math_ops
 from tfray.region_gradients import GRADIENTS, carries_gradient
 
@@ -527,68 +527,6 @@ def _tree_sum(terms: list[Tensor]) -> Tensor:
 
 
 # -- second derivatives ----------------------------------------------------------------------------------
-
-
-def hessians(
-    ys: Any,
-    xs: Any,
-    name: str | None = "hessians",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: int | None = None,
-) -> list[Tensor]:
-    """The second derivatives of each of `ys` with respect to the one of `xs` at the same place.
-
-    Every element of an x adds a backward pass to the graph. A product of the Hessian with a vector v needs only two
-    backward passes: ``tf.gradients(tf.reduce_sum(tf.gradients(y, x)[0] * v), x)``.
-
-    Args:
-        ys: A scalar tensor, or a list of them.
-        xs: As many tensors or variables. Those of unknown shape take a loop of their elements.
-        name: Name scope of the new operations.
-        colocate_gradients_with_ops: As for `gradients`.
-        gate_gradients: As for `gradients`.
-        aggregation_method: As for `gradients`.
-
-    Returns:
-        For each pair a tensor of shape ``x.shape + x.shape``.
-
-    Raises:
-        InvalidArgumentError: The lists differ in length.
-    """
-    targets, sources = _as_list(ys), _as_list(xs)
-    if len(targets) != len(sources):
-        raise InvalidArgumentError(f"hessians: there are {len(targets)} ys and {len(sources)} xs")
-    options: dict[str, Any] = {
-        "colocate_gradients_with_ops": colocate_gradients_with_ops,
-        "gate_gradients": gate_gradients,
-        "aggregation_method": aggregation_method,
-        "unconnected_gradients": UnconnectedGradients.ZERO,
-    }
-    with get_default_graph().name_scope(name or "hessians"):
-        return [_hessian(y, x, options) for y, x in zip(targets, sources, strict=True)]
-
-
-def _hessian(y: Any, x: Any, options: dict[str, Any]) -> Tensor:
-    slope = array_ops.reshape(gradients(y, x, **options)[0], [-1])
-    if not x.shape.is_fully_defined():
-        return _hessian_by_loop(slope, x, options)
-    if x.shape.num_elements() == 0:
-        return array_ops.reshape(slope, [*x.shape, *x.shape])
-    rows = [gradients(element, x, **options)[0] for element in array_ops.unstack(slope)]
-    return array_ops.reshape(array_ops.stack([convert_to_tensor(row) for row in rows]), [*x.shape, *x.shape])
-
-
-def _hessian_by_loop(slope: Tensor, x: Any, options: dict[str, Any]) -> Tensor:
-    count = array_ops.size(x)
-
-    def row(place: Tensor, rows: Any) -> tuple[Tensor, Any]:
-        return place + 1, rows.write(place, convert_to_tensor(gradients(slope[place], x, **options)[0]))
-
-    rows: Any = tensor_array_ops.TensorArray(slope.dtype, count)
-    _, rows = control_flow_ops.while_loop(lambda place, _: place < count, row, [0, rows])
-    sizes = array_ops.shape(x)
-    return array_ops.reshape(rows.stack(), array_ops.concat([sizes, sizes], 0))
 
 
 # -- gradients of one's own ------------------------------------------------------------------------------

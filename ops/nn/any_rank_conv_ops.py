@@ -47,7 +47,7 @@ def max_pool3d(
     Returns:
         ``[batch, out depth, out height, out width, channels]``.
     """
-    return _pool_volumes("max_pool3d", max_pool, input, ksize, strides, padding, data_format, name)
+    return _pool_volumes("max_pool3d", "MaxPool3D", max_pool, input, ksize, strides, padding, data_format, name)
 
 
 def avg_pool3d(
@@ -63,11 +63,12 @@ def avg_pool3d(
     `input` has the shape ``[batch, depth, height, width, channels]``, the result ``[batch, out depth, out height, out
     width, channels]``. Arguments are as for `max_pool3d`.
     """
-    return _pool_volumes("avg_pool3d", avg_pool, input, ksize, strides, padding, data_format, name)
+    return _pool_volumes("avg_pool3d", "AvgPool3D", avg_pool, input, ksize, strides, padding, data_format, name)
 
 
 def _pool_volumes(
     op: str,
+    default_name: str,
     pool2d: Callable[..., Tensor],
     input: TensorLike,
     ksize: Sizes,
@@ -78,18 +79,25 @@ def _pool_volumes(
 ) -> Tensor:
     layout = checked_volume_layout(op, data_format)
     window, step = (per_volume_axis(op, what, v, layout) for what, v in (("ksize", ksize), ("strides", strides)))
-    with get_default_graph().name_scope(name or op):
+    with get_default_graph().name_scope(name or default_name) as scope:
         volumes = convert_to_tensor(input, name="input")
         if volumes.shape.rank not in (None, 5):
             raise InvalidArgumentError(f"{op}: the volumes have shape {volumes.shape}, expected rank 5")
         if layout == "NCDHW":
             volumes = transpose(volumes, [0, 2, 3, 4, 1])
-        pooled = _pool_by_planes(pool2d, volumes, window, step, padding)
-        return transpose(pooled, [0, 4, 1, 2, 3]) if layout == "NCDHW" else pooled
+        if layout == "NCDHW":
+            pooled = _pool_by_planes(pool2d, volumes, window, step, padding, None)
+            return transpose(pooled, [0, 4, 1, 2, 3], name=scope)
+        return _pool_by_planes(pool2d, volumes, window, step, padding, scope)
 
 
 def _pool_by_planes(
-    pool2d: Callable[..., Tensor], volumes: Tensor, window: list[int], step: list[int], padding: Padding
+    pool2d: Callable[..., Tensor],
+    volumes: Tensor,
+    window: list[int],
+    step: list[int],
+    padding: Padding,
+    name: str | None,
 ) -> Tensor:
     """Pool every slice, and then the slices: extremes and means of windows are those of their slices'."""
     sizes = shape(volumes)
@@ -99,7 +107,7 @@ def _pool_by_planes(
     inner = shape(planes)[1:]
     lines = reshape(planes, concat([sizes[:2], [inner[0] * inner[1]], inner[2:]], 0))
     pooled = pool2d(lines, [window[0], 1], [step[0], 1], padding)
-    result = reshape(pooled, concat([shape(pooled)[:2], inner], 0))
+    result = reshape(pooled, concat([shape(pooled)[:2], inner], 0), name=name)
     depth = pooled.shape.sizes[1] if pooled.shape.rank else None
     result.set_shape([volumes.shape.sizes[0] if volumes.shape.rank else None, depth, *planes.shape.sizes[1:]])
     return result

@@ -456,3 +456,10 @@ def test_losses_and_updates_may_be_functions():
     model.train_on_batch(np.zeros([4, 2]), np.zeros([4, 2]))
     np.testing.assert_allclose(model.get_weights(), [0.7, 1.0], rtol=1e-6)
     assert len(model.losses) == 1
+
+
+def test_a_layer_is_told_that_it_does_not_run_eagerly():
+    layer = keras.layers.Layer(dynamic=False, autocast=False)
+    assert not layer.dynamic and not {"dynamic", "autocast"} & set(layer.get_config())
+    with pytest.raises(ValueError, match="Layer: dynamic=True asks for a layer that runs eagerly"):
+        keras.layers.Layer(dynamic=True)

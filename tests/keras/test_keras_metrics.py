@@ -250,3 +250,25 @@ def test_the_mean_of_tensors():
 def test_rates_that_are_none(build, words):
     with pytest.raises(ValueError, match=words):
         build()
+
+
+@pytest.mark.parametrize(
+    ("size", "loss", "accuracy", "crossentropy"),
+    [
+        (1, "binary_crossentropy", 0.5, 0.8205),
+        (1, "squared_hinge", 0.5, 0.8205),
+        (1, "sparse_categorical_crossentropy", 0.0, 1.3508),
+        (3, "sparse_categorical_crossentropy", 0.3333, 1.0986),
+        (3, "categorical_crossentropy", 0.3333, 1.0986),
+    ],
+)
+def test_names_that_leave_the_kind_to_loss_and_output(size, loss, accuracy, crossentropy):
+    """The values are those of TensorFlow 1.15, whose names in logs are short, too."""
+    x = np.linspace(0, 1, 12).reshape(6, 2).astype(np.float32)
+    y = np.array([0, 1, 2, 0, 1, 2] if size == 3 else [0] * 6 if loss.startswith("sparse") else [0, 1, 0, 1, 1, 0])
+    y = np.eye(3)[y] if loss == "categorical_crossentropy" else y
+    layer = keras.layers.Dense(size, kernel_initializer="ones", activation="sigmoid", input_shape=(2,))
+    model = keras.Sequential([layer])
+    model.compile("sgd", loss, metrics=["accuracy", "crossentropy"])
+    assert model.metrics_names == ["loss", "acc", "ce"]
+    assert model.evaluate(x, y, verbose=0)[1:] == pytest.approx([accuracy, crossentropy], abs=1e-4)

@@ -42,7 +42,6 @@ def test_differences_for_good_are_there(name):
         ("tf.ragged", "tf.SparseTensor"),
         ("tf.RaggedTensor", "tf.sequence_mask"),
         ("tf.linalg.LinearOperatorDiag", "tf.linalg"),
-        ("tf.GradientTape", "tf.gradients"),
         ("tf.lite", "tf.saved_model"),
         ("tf.tpu.rewrite", "CPUs and GPUs"),
         ("tf.contrib.tpu.cross_replica_sum", "CPUs and GPUs"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tfray.errors import ArgumentError
 from tfray.framework.convert import convert_to_tensor, register_tensor_conversion_function
 from tfray.framework.dtypes import DType, DTypeLike, as_dtype
 from tfray.framework.graph import Graph, Tensor, get_default_graph
 from tfray.framework.tensor_shape import TensorShape
+
+_MUCH: Final = 100_000_000
+"""Elements of a dense tensor that a user is warned of: 400 MB of floats. TensorFlow warns from here."""
 
 
 class IndexedSlicesValue(NamedTuple):
@@ -107,6 +111,12 @@ def _to_dense(value: IndexedSlices, dtype: Any = None, name: str | None = None, 
     """Convert to a tensor. Operations are made by name, because modules of `framework` do not import `ops`."""
     if value.dense_shape is None:
         raise ValueError(f"{value!r} has no dense_shape: it cannot become a dense tensor")
+    if (size := value.shape.num_elements() or 0) >= _MUCH:
+        warnings.warn(
+            f"Converting sparse IndexedSlices to a dense Tensor with {size} elements. This may consume a large "
+            "amount of memory.",
+            stacklevel=2,
+        )
     return (
         get_default_graph()
         .add_operation(

@@ -103,8 +103,17 @@ _BY_NAME: Final[dict[str, Callable[..., Tensor]]] = {
 }
 
 
+_FITTING: Final[dict[str, dict[str, Callable[..., Tensor]]]] = {
+    "acc": {"binary": binary_accuracy, "sparse": sparse_categorical_accuracy, "": categorical_accuracy},
+    "ce": {"binary": binary_crossentropy, "sparse": sparse_categorical_crossentropy, "": categorical_crossentropy},
+}
+"""What a name stands for that leaves the kind to the loss and the output."""
+
+_SHORT: Final = {"accuracy": "acc", "acc": "acc", "crossentropy": "ce", "ce": "ce"}
+
+
 def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
-    """A metric by name. ``accuracy`` stands for the kind of accuracy that fits the loss and the output.
+    """A metric by name. ``accuracy`` and ``crossentropy`` stand for the kind that fits the loss and the output.
 
     Args:
         identifier: The name, or a function.
@@ -116,14 +125,14 @@ def get(identifier: Any, loss: Any = None, output: Tensor | None = None) -> Any:
     """
     if callable(identifier):
         return identifier
-    if isinstance(identifier, str) and identifier in ("accuracy", "acc"):
-        return _accuracy_for(loss, output)
+    if isinstance(identifier, str) and identifier in _SHORT:
+        return _FITTING[_SHORT[identifier]][_kind_for(loss, output)]
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]
     try:
         return losses.get(identifier)
     except InvalidArgumentError:
-        names = ", ".join(["accuracy", *sorted(_BY_NAME)])
+        names = ", ".join(["accuracy", "crossentropy", *sorted(_BY_NAME)])
         raise InvalidArgumentError(f"there is no metric {identifier!r}; there are {names}, and the losses") from None
 
 
@@ -132,18 +141,18 @@ def name_of(metric: Any, is_weighted: bool = False) -> str:
     ``mean_absolute_error``, and metrics in which examples have weights begin with ``weighted_``.
     """
     prefix = "weighted_" if is_weighted else ""
-    if isinstance(metric, str) and metric in ("accuracy", "acc"):
-        return f"{prefix}acc"
+    if isinstance(metric, str) and metric in _SHORT:
+        return prefix + _SHORT[metric]
     found = get(metric)
     return prefix + str(getattr(found, "name", None) or getattr(found, "__name__", type(found).__name__))
 
 
-def _accuracy_for(loss: Any, output: Tensor | None) -> Callable[..., Tensor]:
+def _kind_for(loss: Any, output: Tensor | None) -> str:
     name = getattr(loss, "name", getattr(loss, "__name__", ""))
-    if name == "sparse_categorical_crossentropy":
-        return sparse_categorical_accuracy
     size = None if output is None or not output.shape.rank else output.shape.as_list()[-1]
-    return binary_accuracy if name == "binary_crossentropy" or size == 1 else categorical_accuracy
+    if size == 1 or name == "binary_crossentropy":
+        return "binary"
+    return "sparse" if name == "sparse_categorical_crossentropy" else ""
 
 
 deserialize = deserializer(get)

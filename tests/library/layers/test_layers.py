@@ -293,7 +293,6 @@ def test_dropout(training):
         (lambda: tf.layers.conv2d(IMAGES, 3, 3, data_format="NHWC"), "channels_last"),
         (lambda: tf.layers.batch_normalization(ROWS, axis=2), "no axis 2"),
         (lambda: tf.layers.batch_normalization(ROWS, axis=[0, 1]), "one dimension"),
-        (lambda: tf.layers.batch_normalization(ROWS, fused=True), "fused"),
         (lambda: tf.layers.Dense(3).count_params(), "no variables yet"),
     ],
 )
@@ -476,3 +475,32 @@ def test_activations_and_initializers_may_be_names(make):
         make(tf.constant(x), activation="rely")
     with pytest.raises(ValueError, match="there is no initializer 'one'; there are constant, glorot_normal, "):
         make(tf.constant(x), kernel_initializer="one", name="wrong")
+
+
+def test_losses_have_the_names_of_a_layer_even_where_a_getter_renames_its_variables():
+    """As in TensorFlow 1.15; so it is in slim, where ``kernel`` becomes ``weights``."""
+
+    def renamed(getter, name, *args, **kwargs):
+        return getter(name.replace("kernel", "weights"), *args, **kwargs)
+
+    penalty = tf.contrib.layers.l2_regularizer(0.1)
+    with tf.variable_scope("net", custom_getter=renamed):
+        tf.layers.dense(ROWS, 3, kernel_regularizer=penalty)
+        tf.get_variable("kernel", [2], regularizer=penalty)
+    tf.contrib.slim.conv2d(IMAGES, 3, 3, weights_regularizer=penalty, biases_regularizer=penalty)
+    assert [loss.op.name for loss in tf.losses.get_regularization_losses()] == [
+        "net/dense/kernel/Regularizer/l2_regularizer",
+        "net/weights/Regularizer/l2_regularizer",
+        "Conv/kernel/Regularizer/l2_regularizer",
+        "Conv/bias/Regularizer/l2_regularizer",
+    ]
+    assert [variable.op.name for variable in tf.trainable_variables()][:2] == ["net/dense/weights", "net/dense/bias"]
+
+
+def test_pooled_volumes_have_the_name_of_their_operation():
+    volumes = tf.zeros([1, 4, 4, 4, 2])
+    names = [
+        tf.layers.max_pooling3d(volumes, 2, 2).op.name,
+        tf.nn.avg_pool3d(volumes, 2, 2, "VALID", name="own").op.name,
+    ]
+    assert names == ["max_pooling3d/MaxPool3D", "own"]

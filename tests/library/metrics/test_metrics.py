@@ -309,3 +309,31 @@ def test_weights_whose_rank_shows_in_a_step_fit(weights):
     with tf.Session() as session:
         session.run(tf.local_variables_initializer())
         np.testing.assert_allclose(*session.run(accuracies, {given: weights}))
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        tf.metrics.auc,
+        lambda labels, scores: tf.metrics.sensitivity_at_specificity(labels, scores, 0.7),
+        lambda labels, scores: tf.metrics.precision_at_thresholds(labels, scores, [0.7]),
+    ],
+    ids=["auc", "sensitivity", "precision"],
+)
+def test_scores_are_probabilities(metric):
+    given = tf.placeholder(tf.float32, [4])
+    _, update = metric([0, 1, 1, 0], given)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run(update, {given: [1, 0, 0.5, 1]})
+        for wrong in (-0.1, 1.1, np.nan):
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"predictions must be in \[0, 1\]"):
+                session.run(update, {given: [1, wrong, 0.5, 1]})
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"predictions must be in \[0, 1\]"):
+        metric([0, 1], [0.5, 2.0])  # at once, as in TensorFlow
+
+
+@pytest.mark.parametrize("metric", [tf.metrics.precision_at_top_k, tf.metrics.recall_at_top_k])
+def test_predicted_classes_belong_to_examples(metric):
+    with pytest.raises(ValueError, match="Shape must be at least rank 2 but is rank 1"):
+        metric(tf.constant([2], tf.int64), tf.constant([9, 4, 6], tf.int64))

@@ -257,6 +257,24 @@ def test_settings_can_be_changed_in_place():
     assert v.dtype is dtypes.float16
 
 
+def test_getters_are_told_whether_resources_are_asked_for():
+    told = {}
+
+    def getter(getter, name, *args, **kwargs):
+        told[name] = kwargs["use_resource"]
+        return getter(name, *args, **kwargs)
+
+    with variable_scope("a", use_resource=True, custom_getter=getter) as outer:
+        get_variable("v", [])
+        with variable_scope("b") as inner:
+            get_variable("v", [], use_resource=False)
+            inner.set_use_resource(False)
+            get_variable("w", [])
+            with variable_scope(outer):
+                get_variable("x", [])
+    assert told == {"a/v": True, "a/b/v": False, "a/b/w": False, "a/x": True}  # as TensorFlow 1.15 tells them
+
+
 def test_regularizer_losses_are_collected(graph):
     with variable_scope("a", regularizer=lambda v: math_ops.reduce_sum(v * v, name="loss")):
         get_variable("v", [2], initializer=initializers.constant_initializer(3.0))

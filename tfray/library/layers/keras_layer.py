@@ -26,7 +26,7 @@ from tfray.framework.type_aliases import Structure, TensorLike
 from tfray.library.layers import named_activations, named_initializers
 from tfray.library.layers.descriptions import Described
 from tfray.library.layers.input_spec import check_inputs
-from tfray.library.layers.keras_style import is_keras_style
+from tfray.library.layers.keras_style import is_keras_style, refuse_eager_layer, refuse_in_keras_style
 from tfray.library.layers.layer_history import depends_on, history, mask_of, masks_of, takes_masks
 from tfray.library.layers.layer_nodes import Node, nodes_into, nodes_out_of, sizes_of
 from tfray.library.variables.initializers import InitializerLike
@@ -71,6 +71,8 @@ class Layer(Described):
         input_dim: The same for examples that are vectors.
         batch_size: Number of examples, with `input_shape`.
         weights: Values of all variables, set when they are made.
+        dynamic: Not taken: such a layer runs eagerly.
+        autocast: Accepted for TensorFlow 1's sake: inputs keep their dtypes.
 
     Attributes:
         built: Whether `build` has run.
@@ -83,6 +85,7 @@ class Layer(Described):
 
     supports_masking: bool = False
     stateful: bool = False
+    dynamic: ClassVar[bool] = False  # no layer runs eagerly
     _parameters_end_here: ClassVar[bool] = True
     _first_number: ClassVar[int] = 0  # of the first layer without a name; 0 stands for none
     _in_collections: ClassVar[bool] = False  # whether losses and updates go to the collections of the graph
@@ -102,7 +105,10 @@ class Layer(Described):
         input_dim: int | None = None,
         batch_size: int | None = None,
         weights: Sequence[TensorLike] | None = None,
+        dynamic: bool = False,
+        autocast: bool | None = None,
     ) -> None:
+        refuse_eager_layer(type(self), dynamic)
         self._trainable = trainable
         self.built = False
         self.input_spec: Any = None
@@ -126,7 +132,7 @@ class Layer(Described):
         self._recorded_calls: list[tuple[Any, Any]] = []
         self._own_variables = VariableStore() if is_keras_style() else None
         if self._own_variables is not None:
-            _refuse_in_keras_style(scope=_scope, reuse=_reuse)
+            refuse_in_keras_style(scope=_scope, reuse=_reuse)
         if _scope:
             with variable_scope(_scope) as scope:
                 self._scope = scope
@@ -273,7 +279,7 @@ class Layer(Described):
         """The scopes in which a call builds its operations and variables."""
         graph = get_default_graph()
         if self._own_variables is not None:
-            _refuse_in_keras_style(scope=scope)
+            refuse_in_keras_style(scope=scope)
             with graph.name_scope(self._name):
                 yield
             return
@@ -372,25 +378,27 @@ class Layer(Described):
             trainable = False
         graph = get_default_graph()
         before = len(graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES))
-        regularizer = named(regularizer, "regularizer")
+        store = self._own_variables
+        scope = graph.get_name_scope() if store is not None else self.first_scope(None).name
+        full_name = f"{scope}/{name}".lstrip("/")
+        if regularizer is not None or not self._collects:
+            regularizer = partial(self._loss_of, named(regularizer, "regularizer"), full_name)
         settings: dict[str, Any] = {
             "shape": () if shape is None else shape,
             "dtype": self._dtype if dtype is None else dtype,
             "initializer": named_initializers.get(initializer),
-            "regularizer": regularizer if self._collects else partial(self._keep_loss, regularizer),
+            "regularizer": regularizer,
             "trainable": self.trainable and (trainable is None or trainable),
             "partitioner": partitioner,
             "constraint": named(constraint, "constraint"),
             "synchronization": synchronization,
             "aggregation": aggregation,
         }
-        if self._own_variables is not None:
-            full_name = f"{graph.get_name_scope()}/{name}".lstrip("/")
+        if store is not None:
             with graph.name_scope(None):
-                variable = self._own_variables.get(VariableRequest(full_name, **settings))
+                variable = store.get(VariableRequest(full_name, **settings))
         else:
-            own = self.first_scope(None)
-            inside = get_variable_scope().name == own.name
+            inside, own = get_variable_scope().name == scope, self.first_scope(None)
             with nullcontext() if inside else variable_scope(own, reuse=self._reuse, auxiliary_name_scope=False):
                 variable = get_variable(name, **settings)
         self._losses += graph.get_collection_ref(GraphKeys.REGULARIZATION_LOSSES)[before:]
@@ -402,11 +410,11 @@ class Layer(Described):
     def _collects(self) -> bool:
         return self._in_collections and self._own_variables is None
 
-    def _keep_loss(self, regularizer: RegularizerFunction | None, variable: Tensor) -> None:
-        """A regularizer whose loss the layer keeps, and no collection."""
-        loss = None if regularizer is None else regularizer(variable)
-        if loss is not None:
-            self._losses.append(loss)
+    def _loss_of(self, regularizer: RegularizerFunction | None, name: str, variable: Tensor) -> Tensor | None:
+        with get_default_graph().name_scope(f"{name}/Regularizer/"):  # the name that the layer has for it
+            loss = None if regularizer is None else regularizer(variable)
+        self._losses += [] if loss is None or self._collects else [loss]
+        return loss if self._collects else None
 
     def _own_weights(self, trainable: bool | None) -> list[Any]:  # those variables that are so, or are not
         return self._trainable_weights if trainable is None or trainable else self._non_trainable_weights
@@ -695,7 +703,7 @@ class Layer(Described):
         """The arguments that make an equal layer, with weights of its own."""
         own = {"name": self.name, "trainable": self.trainable}
         given = {key: value for key, value in super().get_config().items() if key != "weights" and key[0] != "_"}
-        for key in ("input_shape", "input_dim", "batch_size"):
+        for key in ("input_shape", "input_dim", "batch_size", "dynamic", "autocast"):
             if key in given and key not in self._parameters():
                 del given[key]
         if self.batch_input_shape is not None and self._takes("batch_input_shape"):
@@ -790,9 +798,3 @@ def _as_tensor(value: TensorLike) -> Any:
 def _parts(variables: Iterable[Any]) -> list[Any]:
     """Variables, partitioned ones as their parts."""
     return [part for variable in variables for part in (variable if hasattr(variable, "as_tensor") else [variable])]
-
-
-def _refuse_in_keras_style(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"{name} is {value!r}: a layer in Keras's style has variables of its own, in no scope")

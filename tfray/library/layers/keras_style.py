@@ -35,3 +35,19 @@ def set_keras_style() -> None:
 def is_keras_style() -> bool:
     """Whether layers that are made now are to have their variables as in Keras."""
     return _is_keras_style
+
+
+def refuse_in_keras_style(**given: object) -> None:
+    """Raise `ValueError` for an argument that is not None."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} is {value!r}: a layer in Keras's style has variables of its own, in no scope")
+
+
+def refuse_eager_layer(kind: type, dynamic: bool) -> None:
+    """Raise `ValueError` for a layer that asks to run eagerly."""
+    if dynamic:
+        raise ValueError(
+            f"{kind.__name__}: dynamic=True asks for a layer that runs eagerly, and there are graphs only; make it of "
+            "tf.cond, tf.while_loop or tf.py_func, without dynamic"
+        )

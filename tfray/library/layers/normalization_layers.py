@@ -55,8 +55,8 @@ class BatchNormalization(Layer):
         renorm_clipping: Bounds of the corrections: a dictionary with ``rmin`` and ``rmax`` of the factor, and ``dmax``
             of the offset.
         renorm_momentum: What remains of the averages of `renorm` in a step.
-        fused: Use one operation for images; by default wherever that is possible. Its average variance is the
-            unbiased one.
+        fused: Use one operation for images, unless this is False: wherever that is possible, which it is with axis 1
+            or 3 and without `renorm`, `virtual_batch_size` and `adjustment`. Its average variance is the unbiased one.
         trainable: Whether optimizers are to change ``beta`` and ``gamma``.
         virtual_batch_size: Normalize parts of the batch, of so many examples, each by itself.
         adjustment: Function from the shape of the inputs, an integer vector, to a scale and an offset that are applied
@@ -141,13 +141,7 @@ class BatchNormalization(Layer):
             raise InvalidArgumentError(
                 f"{self.name}: the input has shape {shape}, its size along {self.axis} is undefined"
             )
-        can_fuse = rank == 4 and self.axis in (1, 3) and self._is_plain
-        if self.fused and not can_fuse:
-            raise InvalidArgumentError(
-                f"{self.name}: only images with axis 1 or 3 can be fused, not {shape}; and there can be no renorm, "
-                "virtual_batch_size or adjustment"
-            )
-        self.fused = can_fuse if self.fused is None else self.fused
+        self.fused = self.fused is not False and rank == 4 and self.axis in (1, 3) and self._is_plain
         if self.scale:
             self.gamma = self._add_parameter("gamma", channels, self._gamma)
         if self.center:

@@ -17,6 +17,7 @@ from tfray.framework.graph import Tensor
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.metric_variables import (
     Metric,
+    checked_scores,
     collected,
     matching,
     metric_scope,
@@ -161,15 +162,18 @@ def counts_at_thresholds(
 
     Args:
         labels: Truth values, of any shape.
-        predictions: Scores of the same shape.
+        predictions: Scores in ``[0, 1]``, of the same shape.
         thresholds: A score above one says yes.
         weights: What each counts, of a shape that broadcasts to that of the labels; 1 when None.
         outcomes: Such as ``true_positives``.
 
     Returns:
         Values and updates, float32 ``[thresholds]`` each.
+
+    Raises:
+        InvalidArgumentError: A prediction is outside ``[0, 1]``; in a step, unless they are constants.
     """
-    predictions = array_ops.to_float(predictions)
+    predictions = checked_scores(array_ops.to_float(predictions))
     predictions, labels, weights = matching(predictions, array_ops.cast(labels, dtypes.bool_), weights)
     flat_labels = array_ops.reshape(labels, [1, -1])
     limits = constant(np.asarray(thresholds, np.float32).reshape(-1, 1))

@@ -10,10 +10,11 @@ import numpy as np
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
-from tfray.framework.graph import Operation, Tensor, get_default_graph
+from tfray.framework.graph import Operation, Tensor
 from tfray.framework.type_aliases import CollectionNames, TensorLike
 from tfray.library.metrics.metric_variables import (
     Metric,
+    checked_scores,
     collected,
     matching,
     metric_scope,
@@ -23,7 +24,6 @@ from tfray.library.metrics.metric_variables import (
 )
 from tfray.ops.arrays import array_ops
 from tfray.ops.arrays.grouping_ops import group
-from tfray.ops.checks import check_ops
 from tfray.ops.math import math_ops
 from tfray.ops.math.scan_ops import cumsum
 from tfray.ops.math.segment_ops import unsorted_segment_sum
@@ -71,16 +71,11 @@ def precision_recall_at_equal_thresholds(
         raise InvalidArgumentError(f"num_thresholds must be > 1, and is {num_thresholds}")
     with metric_scope(name, "precision_recall_at_equal_thresholds"):
         scores = convert_to_tensor(predictions)
-        what, one = "predictions must be in [0, 1]", array_ops.ones_like(scores)
-        checks = [
-            check_ops.assert_non_negative(scores, message=what),
-            check_ops.assert_less_equal(scores, one, message=what),
-        ]
-        with get_default_graph().control_dependencies(checks):
-            scores, truths, given = matching(scores, array_ops.cast(labels, dtypes.bool_), weights)
-            numbers = array_ops.ones_like(truths, scores.dtype) if given is None else spread(given, truths)
-            numbers = array_ops.cast(numbers, scores.dtype)
-            buckets = array_ops.cast(math_ops.floor(scores * (count - 1)), dtypes.int32)
+        scores = checked_scores(scores)
+        scores, truths, given = matching(scores, array_ops.cast(labels, dtypes.bool_), weights)
+        numbers = array_ops.ones_like(truths, scores.dtype) if given is None else spread(given, truths)
+        numbers = array_ops.cast(numbers, scores.dtype)
+        buckets = array_ops.cast(math_ops.floor(scores * (count - 1)), dtypes.int32)
         sums, updates = [], []
         for kind, wanted in (("tp_buckets", truths), ("fp_buckets", math_ops.logical_not(truths))):
             kept = metric_variable([count], scores.dtype, kind)

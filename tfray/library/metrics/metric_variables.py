@@ -18,6 +18,7 @@ from tfray.library.metrics.confusion import remove_squeezable_dimensions
 from tfray.library.variables.variable_scope import variable_scope
 from tfray.library.variables.variables import Variable
 from tfray.ops.arrays import array_ops
+from tfray.ops.checks import check_ops
 from tfray.ops.math import math_ops
 
 
@@ -131,3 +132,14 @@ def _fitted_in_a_step(weights: Tensor, values: Tensor) -> Tensor:
 def spread(weights: TensorLike, values: Tensor) -> Tensor:
     """Weights in the shape of values, as float32."""
     return array_ops.ones_like(values, dtypes.float32) * array_ops.cast(weights, dtypes.float32)
+
+
+def checked_scores(predictions: Tensor) -> Tensor:
+    """Predictions that must be in ``[0, 1]``; where they are not, the step fails, or for constants the call."""
+    what = "predictions must be in [0, 1]"
+    checks = [
+        check_ops.assert_greater_equal(predictions, array_ops.zeros([], predictions.dtype), message=what),
+        check_ops.assert_less_equal(predictions, array_ops.ones([], predictions.dtype), message=what),
+    ]
+    with get_default_graph().control_dependencies(checks):
+        return array_ops.identity(predictions)

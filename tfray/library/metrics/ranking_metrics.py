@@ -230,6 +230,11 @@ def _as_classes(labels: TensorLike, predicted: TensorLike) -> tuple[Tensor, Tens
         raise InvalidArgumentError(
             f"labels have shape {labels.shape}, predictions {predicted.shape}: their ranks must be known"
         )
+    if predicted.shape.rank < 2:
+        raise InvalidArgumentError(
+            f"Shape must be at least rank 2 but is rank {predicted.shape.rank}: the predicted classes of examples have "
+            f"shape {predicted.shape}, expected [..., k]"
+        )
     if labels.shape.rank == predicted.shape.rank - 1:
         labels = array_ops.expand_dims(labels, -1)
     return labels, predicted

@@ -87,10 +87,13 @@ class TestCase(absltest.TestCase):
         Args:
             graph: The graph; the default one when None.
             config: Options of the session.
-            use_gpu: Accepted: operations run on a GPU where they are placed on one.
+            use_gpu: Whether operations may be placed on a GPU: otherwise they are made for the first CPU.
             force_gpu: Whether to place operations on the first GPU.
         """
-        with Session(graph=graph, config=config or _config_for(force_gpu)) as session, _device_for(session, force_gpu):
+        with (
+            Session(graph=graph, config=config or _config_for(force_gpu)) as session,
+            _device_for(session, use_gpu, force_gpu),
+        ):
             yield session
 
     @contextmanager
@@ -106,7 +109,7 @@ class TestCase(absltest.TestCase):
         The arguments are those of `session`. They must not change from one call to the next.
         """
         session = self.__kept_session(graph, config, force_gpu, may_differ=False)
-        with session.graph.as_default(), session.as_default(), _device_for(session, force_gpu):
+        with session.graph.as_default(), session.as_default(), _device_for(session, use_gpu, force_gpu):
             yield session
 
     def __kept_session(
@@ -139,7 +142,7 @@ class TestCase(absltest.TestCase):
                 yield session
             return
         session = self.__kept_session(None, config, force_gpu, may_differ=True)
-        with session.graph.as_default(), session.as_default(), _device_for(session, force_gpu):
+        with session.graph.as_default(), session.as_default(), _device_for(session, use_gpu, force_gpu):
             yield session
 
     def evaluate(self, tensors: Any) -> Any:
@@ -483,8 +486,10 @@ def _config_for(force_gpu: bool) -> ConfigProto:
     return ConfigProto(allow_soft_placement=not force_gpu)
 
 
-def _device_for(session: Session, force_gpu: bool) -> Any:
-    return session.graph.device("/device:GPU:0") if force_gpu else nullcontext()
+def _device_for(session: Session, use_gpu: bool, force_gpu: bool) -> Any:
+    if use_gpu and not force_gpu:
+        return nullcontext()
+    return session.graph.device("/device:GPU:0" if force_gpu else "/device:CPU:0")
 
 
 def _arrays_of(array: Callable[[Any], Array], a: object, b: object) -> tuple[Array, Array] | None:

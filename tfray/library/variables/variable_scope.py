@@ -43,7 +43,10 @@ __all__ = [
     "variable_scope",
 ]
 
-_INHERITED = ("initializer", "regularizer", "caching_device", "partitioner", "custom_getter", "dtype", "constraint")
+_INHERITED = (
+    "initializer", "regularizer", "caching_device", "partitioner", "custom_getter", "dtype", "use_resource",
+    "constraint",
+)  # fmt: skip
 
 
 class VariableScope:
@@ -59,6 +62,7 @@ class VariableScope:
         partitioner: Default partitioner.
         custom_getter: Function through which variables are got.
         dtype: Default dtype.
+        use_resource: What getters are told; variables are the same either way.
         constraint: Default constraint.
     """
 
@@ -116,6 +120,10 @@ class VariableScope:
         """Set the default dtype."""
         self.dtype = as_dtype(dtype)
 
+    def set_use_resource(self, use_resource: bool | None) -> None:
+        """Set what getters are told; variables are the same either way."""
+        self.use_resource = use_resource
+
     def get_collection(self, name: str) -> list[Any]:
         """The items of the collection `name` that belong to this scope."""
         return get_default_graph().get_collection(name, self.name + "/" if self.name else None)
@@ -170,7 +178,7 @@ class VariableScope:
             caching_device=self.caching_device if caching_device is None else caching_device,
             partitioner=self.partitioner if partitioner is None else partitioner,
             validate_shape=validate_shape,
-            use_resource=use_resource,
+            use_resource=self.use_resource if use_resource is None else use_resource,
             constraint=self.constraint if constraint is None else constraint,
             synchronization=synchronization,
             aggregation=aggregation,
@@ -278,7 +286,7 @@ def variable_scope(
         reuse: True: variables must exist. `tf.AUTO_REUSE`: they are found or made. None or False: as the
             enclosing scope. Scopes within inherit it.
         dtype: Default dtype.
-        use_resource: Accepted for TensorFlow 1's sake.
+        use_resource: What getters are told; variables are the same either way.
         constraint: Default constraint.
         auxiliary_name_scope: Open a name scope alongside.
 
@@ -305,6 +313,7 @@ def variable_scope(
         "partitioner": partitioner,
         "custom_getter": custom_getter,
         "dtype": None if dtype is None else as_dtype(dtype),
+        "use_resource": use_resource,
         "constraint": constraint,
     }
     graph = get_default_graph()
@@ -345,6 +354,7 @@ def pure_variable_scope(
         "partitioner": partitioner,
         "custom_getter": custom_getter,
         "dtype": None if dtype is None else as_dtype(dtype),
+        "use_resource": use_resource,
         "constraint": constraint,
     }
     given = name_or_scope if isinstance(name_or_scope, str) else name_or_scope.original_name_scope
@@ -395,7 +405,7 @@ def _derived(
     chosen = {key: getattr(base, key) if settings[key] is None else settings[key] for key in _INHERITED}
     if settings["custom_getter"] is not None and base.custom_getter is not None:
         chosen["custom_getter"] = _nested_getter(settings["custom_getter"], base.custom_getter)
-    return VariableScope(reuse, name, name_scope=name_scope, use_resource=base.use_resource, **chosen)
+    return VariableScope(reuse, name, name_scope=name_scope, **chosen)
 
 
 def _nested_getter(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..., Any]:

@@ -523,6 +523,11 @@ def _by_handle(graph: Graph) -> dict[Tensor, Variable]:
     return found
 
 
+def variable_of(handle: Tensor) -> Variable | None:
+    """The variable of a handle; None for a handle without one, as in an imported graph, and for other tensors."""
+    return _by_handle(handle.graph).get(handle)
+
+
 def _guard_initial_value(value: Tensor) -> Tensor:
     """`value`, with each read of another variable replaced by its initial value while that one is not initialised.
 
