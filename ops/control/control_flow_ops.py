@@ -585,16 +585,27 @@ def _check_shapes(entering: Sequence[Tensor], body: Region) -> None:
 
 
 def _read_in_every_turn(regions: Sequence[Region]) -> None:
-    """Let a loop read the variables that it updates anew in every turn. Others are read once, before it."""
+    """Let a loop read the variables that it updates anew in every turn. Others are read once, before it.
+
+    A copy of a read, ``tf.identity(v)``, counts as a read: in TensorFlow 1 it shares the variable's memory.
+    """
     updated = {region.origin(handle) for region in regions for handle in updates_within(region)}
     if not updated:
         return
     for region in regions:
         reads = shared_reads(region)
         for value in list(region.captures):
-            handle = reads.get(region.origin(region.captures[value]))
+            handle = reads.get(_copied(region.origin(region.captures[value])))
             if handle in updated:
                 region.read_anew(value, handle)
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    """What `tensor` is a copy of, as far as the program has not said when the copy is made."""
+    while tensor.op.type == "Identity" and not tensor.op.control_inputs:
+        tensor = tensor.op.inputs[0]
+        tensor = tensor.graph.origin(tensor) if isinstance(tensor.graph, Region) else tensor
+    return tensor
 
 
 def _call(function: Callable[..., Any], structure: Any) -> Any:

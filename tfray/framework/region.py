@@ -139,6 +139,8 @@ class Region(Graph):
     def read_anew(self, value: Tensor, handle: Tensor) -> None:
         """Let the region read a variable in every turn, instead of taking in a value that was read before.
 
+        What waits for other operations reads it after these: in TensorFlow 1 the value shares the variable's memory.
+
         Args:
             value: The captured value.
             handle: The variable's handle, of a graph around the region.
@@ -149,6 +151,13 @@ class Region(Graph):
         dtype, shape = variable_behind(own_handle) or (value.dtype, value.shape)
         taken.op.become("ReadVariable", [own_handle], {"dtype": dtype, "shape": shape})
         self._ops = {own_handle.op.name: own_handle.op, **self._ops}  # inputs stand before what takes them
+        for op in taken.consumers():
+            if op.control_inputs:
+                read = self.add_operation(
+                    "ReadVariable", [own_handle], taken.op.attrs, control_inputs=op.control_inputs
+                )
+                for index in (index for index, tensor in enumerate(op.inputs) if tensor is taken):
+                    op._update_input(index, read.outputs[0])
 
     def own(self, tensor: Tensor) -> Tensor:
         """`tensor` itself, or the capture of it. Raises `ValueError` for a tensor of an unrelated graph."""

@@ -543,3 +543,28 @@ def test_a_branch_that_is_not_taken_may_not_fit_the_shapes_of_a_step(narrowed):
             np.testing.assert_array_equal(session.run(output, {x: np.ones(size), chosen: False}), np.full(size, 2.0))
             with pytest.raises(tf.errors.InvalidArgumentError):
                 session.run(output, {x: np.ones(size), chosen: True})
+
+
+@pytest.mark.parametrize("read", [lambda v: v, tf.identity], ids=["itself", "copied"])
+def test_a_loop_sees_its_updates_through_what_was_read_before_it(read):
+    """In TensorFlow 1.15 a copy shares the variable's memory, which GPflow's HMC relies on; the values are its own."""
+    v = tf.Variable(np.array([5.0]))
+    copied = read(v)
+
+    def descend(i):
+        slope = tf.gradients(tf.reduce_sum(tf.square(copied)), v)[0]
+        with tf.control_dependencies([v.assign_sub(0.1 * slope)]):
+            return i + 1
+
+    def add(i, total):
+        with tf.control_dependencies([v.assign_add([1.0])]):
+            return i + 1, total + tf.reduce_sum(copied)
+
+    descended = tf.while_loop(lambda i: i < 10, descend, [0], back_prop=False)
+    added = tf.while_loop(lambda i, _: i < 3, add, [0, tf.constant(0.0, tf.float64)], back_prop=False)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        session.run(descended)
+        assert session.run(v)[0] == pytest.approx(0.53687091)
+        session.run(v.initializer)
+        assert session.run(added) == [3, 21.0]

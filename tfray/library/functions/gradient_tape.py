@@ -305,12 +305,7 @@ class GradientTape:
 
 def _seen_from_within(tensor: Tensor) -> Tensor:
     """The tensor itself; of a tensor that a branch or a loop takes in, the one outside; of a variable, its handle."""
-    graph = tensor.graph
-    while isinstance(graph, Region):
-        outer = next((outer for outer, inner in graph.captures.items() if inner is tensor), None)
-        if outer is None:
-            break
-        tensor, graph = outer, outer.graph
+    tensor = tensor.graph.origin(tensor) if isinstance(tensor.graph, Region) else tensor
     handle = _handle_behind(tensor)
     return tensor if handle is None else handle
 
