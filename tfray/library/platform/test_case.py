@@ -537,8 +537,10 @@ def assert_equal_graph_def(
         TypeError: One of them is no `tf.GraphDef`.
     """
     found, wanted = (_compared_nodes(graph_def, hash_table_shared_name) for graph_def in (actual, expected))
-    if found.keys() != wanted.keys():
-        raise AssertionError(f"operations of one graph only: {sorted(found.keys() ^ wanted.keys())}")
+    for found_in, others, how in ((found, wanted, "Found unexpected"), (wanted, found, "Missing expected")):
+        if extra := sorted(found_in.keys() - others.keys()):
+            nodes = ", ".join(f"{{{{node {name}}}}}" for name in extra)
+            raise AssertionError(f"{how} node '{nodes}'" if len(extra) == 1 else f"{how} nodes: {nodes}")
     for name, node in found.items():
         if node != wanted[name]:
             raise AssertionError(f"operation {name!r} is {node}, expected {wanted[name]}")
