@@ -38,7 +38,7 @@ def generate_vocab_remapping(
 
     Args:
         new_vocab_file: Path of a file of words, one a line: a string scalar.
-        old_vocab_file: Path of the file of the old words.
+        old_vocab_file: Path of the file of the old words: a string scalar.
         new_vocab_offset: The first new word that counts.
         num_new_vocab: How many new words count.
         old_vocab_size: How many of the old words count; -1 for all.
