@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.library.functions.traced_function import Defun
 
 
 def variable(*sizes):
@@ -43,6 +44,24 @@ WHILE_BUILDING = {
     "reduce_join out of range": (lambda: tf.reduce_join([[""]], [0, -3]), "Invalid reduction dimension -3"),
     "labels of another rank": (lambda: XENT(labels=[[0, 2]], logits=[[0.0, 1.0]] * 3), "Rank mismatch:"),
     "scalar logits": (lambda: XENT(labels=tf.constant(0), logits=tf.constant(1.0)), "Logits cannot be scalars"),
+    "dense features of a sequence": (
+        lambda: tf.keras.experimental.SequenceFeatures(
+            [column.indicator_column(column.categorical_column_with_identity("a", 3))]
+        )({"a": tf.SparseTensor([[0, 0]], [1], [1, 1])}),
+        "In indicator_column: a_indicator. categorical_column must be of type SequenceCategoricalColumn to use",
+    ),
+    "too many arguments of a function": (
+        lambda: Defun()(lambda: tf.constant(1))(2),
+        "Expected number of arguments: 0, received: 1",
+    ),
+    "unknown arguments of a function": (
+        lambda: Defun(tf.int32)(lambda a: a + 1)(1, device="/cpu:0"),
+        "Unknown keyword arguments",
+    ),
+    "more names than results": (
+        lambda: Defun(tf.int32, out_names=["a", "b"])(lambda a: a)(1),
+        "output names must be either empty or equal in size to outputs",
+    ),
     "nested critical sections": (
         lambda: (each := tf.CriticalSection()).execute(lambda: each.execute(lambda: tf.constant(1))),
         "attempts to directly access the CriticalSection in which it would be running",

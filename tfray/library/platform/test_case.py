@@ -538,9 +538,9 @@ def assert_equal_graph_def(
     """
     found, wanted = (_compared_nodes(graph_def, hash_table_shared_name) for graph_def in (actual, expected))
     for found_in, others, how in ((found, wanted, "Found unexpected"), (wanted, found, "Missing expected")):
-        if extra := sorted(found_in.keys() - others.keys()):
-            nodes = ", ".join(f"{{{{node {name}}}}}" for name in extra)
-            raise AssertionError(f"{how} node '{nodes}'" if len(extra) == 1 else f"{how} nodes: {nodes}")
+        if extra := [name for name in found_in if name not in others]:
+            further = f" and {len(extra) - 1} others: {', '.join(extra[:-1])}" if len(extra) > 1 else ""
+            raise AssertionError(f"{how} node '{{{{node {extra[-1]}}}}}'{further}: operations of one graph only")
     for name, node in found.items():
         if node != wanted[name]:
             raise AssertionError(f"operation {name!r} is {node}, expected {wanted[name]}")
