@@ -256,9 +256,9 @@ def _joined_axes(axes: Any, rank: int, over_all: bool) -> list[int]:
     found: list[int] = []
     for axis in np.ravel(axes).tolist():
         if not -rank <= axis < rank:
-            raise ValueError(f"Invalid reduction dimension {axis} for input with {rank} dimensions")
+            raise ValueError(f"Invalid reduction dimension {axis}: it is not in [{-rank}, {rank})")
         if axis % rank in found:
-            raise ValueError(f"Duplicate reduction dimension {axis}")
+            raise ValueError(f"Duplicate reduction dimension {axis}: axis names a dimension twice")
         found.append(axis % rank)
     return found
 
