@@ -302,7 +302,7 @@ def _read(input: Array, key: tuple[Any, ...]) -> Array:
         return input[key]
     except (IndexError, ValueError) as error:
         raise InvalidArgumentError(
-            f"cannot take {_key_text(key)} of a tensor of shape {input.shape}: {error}"
+            f"cannot take {_key_text(key)} of a tensor of shape {input.shape}, it is out of range: {error}"
         ) from error
 
 
@@ -344,7 +344,7 @@ def _build_time_key(text: str, bounds: Sequence[Tensor]) -> tuple[Any, ...]:
 def _sizes_of_part(source: TensorShape, key: tuple[Any, ...]) -> Iterator[int | None]:
     taken = sum(item is not None and item is not Ellipsis for item in key)
     if source.rank is None or taken > source.rank:
-        raise ValueError(f"{_key_text(key)} indexes {taken} dimensions of {source}")
+        raise ValueError(f"{_key_text(key)} indexes {taken} dimensions of {source}: Index out of range")
     if sum(item is Ellipsis for item in key) > 1:
         raise ValueError(f"{_key_text(key)} has more than one ellipsis: Multiple ellipses not allowed")
     rest = source.rank - taken

@@ -192,7 +192,7 @@ def space_to_batch(
     another spelling of `block_size`.
     """
     sides = _square_blocks("space_to_batch", block_size, block_shape)
-    return space_to_batch_nd(_images("space_to_batch", input), sides, paddings, name)
+    return _of_images(space_to_batch_nd(_images("space_to_batch", input), sides, paddings, name))
 
 
 def _images(op: str, input: TensorLike) -> Tensor:
@@ -201,6 +201,11 @@ def _images(op: str, input: TensorLike) -> Tensor:
     if images.shape.rank not in (None, 4):
         raise InvalidArgumentError(f"{op}: input has shape {images.shape}, expected [batch, height, width, channels]")
     return images
+
+
+def _of_images(result: Tensor) -> Tensor:
+    result.set_shape(result.shape.with_rank(4))
+    return result
 
 
 def _square_blocks(op: str, block_size: int | None, block_shape: int | None) -> Any:
@@ -239,7 +244,7 @@ def batch_to_space(
     spelling of `block_size`.
     """
     sides = _square_blocks("batch_to_space", block_size, block_shape)
-    return batch_to_space_nd(_images("batch_to_space", input), sides, crops, name)
+    return _of_images(batch_to_space_nd(_images("batch_to_space", input), sides, crops, name))
 
 
 def required_space_to_batch_paddings(

@@ -27,6 +27,7 @@ from tfray.ops.image.image_files import (
     JPEG_BEGIN,
     JPEG_OPTIONS,
     as_dtype_colours,
+    bmp_pixels,
     bytes_of,
     image_pixels,
     jpeg_pixels,
@@ -520,15 +521,13 @@ def decode_bmp(contents: TensorLike, channels: int = 0, name: str | None = None)
         uint8 ``[height, width, channels]``.
 
     Raises:
-        InvalidArgumentError: While running: the bytes are no BMP image, damaged, or `channels` is 1.
+        InvalidArgumentError: While running: there are too few bytes, or `channels` are others than the image has.
     """
     return add_op(DECODE_BMP, contents, name=name, channels=_check_channels("decode_bmp", channels, (0, 1, 3, 4)))
 
 
 def _decode_bmp_kernel(ctx: KernelContext, contents: Array) -> Array:
-    if kind_of(bytes_of(contents)) != "BMP":
-        opened(ctx, contents, ("BMP",))
-    return image_pixels(ctx, contents, ctx.attr("channels"), bmp=True)
+    return bmp_pixels(ctx, contents, ctx.attr("channels"))
 
 
 DECODE_BMP = register(

@@ -88,7 +88,7 @@ def image_pixels(
     if kind == "PNG":
         return _png_pixels(ctx, contents, channels)
     if kind == "BMP" and bmp:
-        return _bmp_pixels(ctx, contents, channels)
+        return bmp_pixels(ctx, contents, channels)
     image = opened(ctx, contents, ("GIF",) if kind == "GIF" else ("JPEG", "PNG", "GIF"))
     if frames:
         return _frames(ctx, image, 3)
@@ -171,11 +171,32 @@ def _with_header(data: bytes, depth: int, kind: int) -> bytes:
     return data[:12] + header + zlib.crc32(header).to_bytes(4, "big") + data[33:]
 
 
-def _bmp_pixels(ctx: KernelContext, contents: Array, channels: int) -> Array:
-    if channels == 1:
-        raise InvalidArgumentError(f"{ctx.op_name}: a BMP image is not given 1 channel, but 0, 3 or 4")
-    pixels = _pixels(ctx, opened(ctx, contents, ("BMP",)), 0)
-    return _with_channels(pixels, channels or pixels.shape[2])
+def bmp_pixels(ctx: KernelContext, contents: Array, channels: int) -> Array:
+    """The pixels of a BMP image, read as TensorFlow does: bytes in rows, without a palette and not compressed."""
+    data = bytes_of(contents)
+    _check_bmp(ctx, data, 32, " to find the header size, width, height, and bpp")
+    start, width, height = (int.from_bytes(data[at : at + 4], "little", signed=True) for at in (10, 18, 22))
+    depth = int.from_bytes(data[28:30], "little") // 8
+    if depth not in (1, 3, 4) or channels not in (0, depth):
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: channels attribute {channels} does not match bits per pixel from file {depth * 8}: "
+            "an image has 1, 3 or 4 bytes per pixel, and as many channels; pass 0 for these"
+        )
+    if min(start, width) < 0:
+        raise InvalidArgumentError(f"{ctx.op_name}: the BMP image is damaged: {width} pixels a row, from byte {start}")
+    row = -(-width * depth // 4) * 4
+    _check_bmp(ctx, data, start + max(abs(height) * row - (row - width * depth), 0), "")
+    padded = np.frombuffer(data[start : start + abs(height) * row].ljust(abs(height) * row, b"\0"), np.uint8)
+    pixels = padded.reshape(abs(height), row)[:: -1 if height > 0 else 1, : width * depth]
+    order = [0] if depth == 1 else [2, 1, 0, 3][:depth]
+    return pixels.reshape(abs(height), width, depth)[..., order]
+
+
+def _check_bmp(ctx: KernelContext, data: bytes, least: int, for_what: str) -> None:
+    if len(data) < least:
+        raise InvalidArgumentError(
+            f"{ctx.op_name}: Incomplete bmp content, requires at least {least} bytes{for_what}, got {len(data)} bytes"
+        )
 
 
 def _pixels(ctx: KernelContext, image: Image, channels: int) -> Array:

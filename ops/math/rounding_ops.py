@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import overload
+
 import numpy as np
 
 from tfray.errors import InvalidArgumentError
 from tfray.framework import dtypes
 from tfray.framework.convert import add_op, convert_alike, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph, register_operator
+from tfray.framework.indexed_slices import IndexedSlices
 from tfray.framework.op_def import (
     Array,
     Kernel,
@@ -258,25 +261,40 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
         return floordiv(x, y, name) if x.dtype.is_integer else realdiv(x, y, name)
 
 
+@overload
+def clip_by_value(  # type: ignore[overload-overlap]  # any object counts as an array
+    t: IndexedSlices, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> IndexedSlices: ...
+
+
+@overload
 def clip_by_value(
     t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
-) -> Tensor:
+) -> Tensor: ...
+
+
+def clip_by_value(
+    t: TensorLike | IndexedSlices, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
+) -> Tensor | IndexedSlices:
     """Force values into a range.
 
     Args:
-        t: Any shape, an integer or floating dtype.
+        t: Any shape, an integer or floating dtype. Of `IndexedSlices` the rows that are there.
         clip_value_min: Lower bound: a scalar, or of a shape that broadcasts to that of `t`.
         clip_value_max: Upper bound, likewise.
         name: Name of the operation.
 
     Returns:
-        Same shape and dtype as `t`; the lower bound, where it is above the upper one. Gradients flow to `t` where it is
-        in the range, to the bound elsewhere.
+        Same shape and dtype as `t`, `IndexedSlices` if it is one; the lower bound, where it is above the upper one.
+        Gradients flow to `t` where it is in the range, to the bound elsewhere.
 
     Examples:
         >>> session.run(tf.clip_by_value([-2.0, 0.5, 3.0], 0.0, 1.0))
         array([0. , 0.5, 1. ], dtype=float32)
     """
+    if isinstance(t, IndexedSlices):
+        clipped = clip_by_value(t.values, clip_value_min, clip_value_max, name)
+        return IndexedSlices(clipped, t.indices, t.dense_shape)
     return add_op(CLIP_BY_VALUE, t, clip_value_min, clip_value_max, name=name or "clip_by_value")
 
 

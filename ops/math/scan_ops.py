@@ -48,7 +48,9 @@ def _scan(name: str, kernel: KernelFunction, types: Sequence[DType], gradient: G
 
 def _scan_shape(op: Operation) -> list[TensorShape]:
     x, axis = op.inputs
-    axis.shape.assert_has_rank(0)
+    if axis.shape.rank not in (None, 0):
+        rank = axis.shape.rank
+        raise ValueError(f"axis must be a scalar, not of shape {axis.shape}: Shape must be rank 0 but is rank {rank}")
     value = constant_value(axis)
     if value is not None and x.shape.rank is not None:
         _from_front(int(value), x.shape.rank)

@@ -20,7 +20,7 @@ from tfray.framework.type_aliases import TensorLike
 from tfray.ops.arrays.broadcast_ops import ones_like, sum_to_shape_of, where, zeros_like
 from tfray.ops.arrays.shape_ops import cast
 from tfray.ops.kernels.elementwise import binary, special, unary
-from tfray.ops.kernels.precision import assign, choose, widened
+from tfray.ops.kernels.precision import assign, choose, is_half, widened
 from tfray.ops.math.arithmetic_ops import abs as absolute
 from tfray.ops.math.arithmetic_ops import (
     add,
@@ -509,7 +509,15 @@ def _xlogy_gradient(op: Operation, d_z: Tensor) -> list[Tensor | None]:
     return [sum_to_shape_of(d_x, x, y), sum_to_shape_of(multiply(d_z, xdivy(x, y)), y, x)]
 
 
-XLOGY = register(binary("Xlogy", _special_kernel("xlogy"), dtypes.FLOATS, _xlogy_gradient))
+def _xlogy_kernel(ctx: KernelContext, x: Array, y: Array, out: Array | None = None) -> Array:
+    if not is_half(x.dtype):
+        return special(ctx).xlogy(x, y, out=out)
+    # The logarithm is rounded too, as where a program multiplies by it itself.
+    logarithm = choose(ctx.xp, x == 0, x.dtype.type(0), ctx.xp.log(y.astype(np.float32)).astype(x.dtype))
+    return ctx.xp.multiply(x, logarithm, out=out)
+
+
+XLOGY = register(binary("Xlogy", out_kernel(_xlogy_kernel, (0,)), dtypes.FLOATS, _xlogy_gradient))
 
 
 def xlog1py(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:

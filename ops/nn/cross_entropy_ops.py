@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ from tfray.ops.arrays.slice_ops import getitem
 from tfray.ops.checks.check_ops import assert_equal
 from tfray.ops.kernels.compiled_rows import can_compute, compute_rows
 from tfray.ops.kernels.copies import fill
-from tfray.ops.kernels.precision import widened
+from tfray.ops.kernels.precision import is_half, widened
 from tfray.ops.kernels.products import matrix_product
 from tfray.ops.kernels.tiles import buffer, for_each_rows, map_flat
 from tfray.ops.math import arithmetic_ops
@@ -549,6 +549,15 @@ def _of_shape_of_rows(labels: Tensor, logits: Tensor) -> Tensor:
 
 
 def _check_label_shape(labels: Tensor, logits: Tensor) -> None:
+    if logits.shape.rank == 0:
+        raise InvalidArgumentError(
+            f"sparse_softmax_cross_entropy_with_logits: Logits cannot be scalars - received shape {logits.shape}"
+        )
+    if labels.shape.rank is not None and logits.shape.rank not in (None, labels.shape.rank + 1):
+        raise InvalidArgumentError(
+            f"sparse_softmax_cross_entropy_with_logits: Rank mismatch: Rank of labels (received {labels.shape.rank}) "
+            f"should equal rank of logits minus 1 (received {logits.shape.rank})"
+        )
     if logits.shape.rank is not None and not labels.shape.is_compatible_with(logits.shape[:-1]):
         raise InvalidArgumentError(
             "sparse_softmax_cross_entropy_with_logits: labels must have the shape of logits without its last "
@@ -556,9 +565,18 @@ def _check_label_shape(labels: Tensor, logits: Tensor) -> None:
         )
 
 
+def _one_dimension_missing(shape: Sequence[int | None]) -> str:
+    return f"labels must be 1-D, but got shape [{','.join('?' if size is None else str(size) for size in shape)}]"
+
+
 def _sparse_softmax_cross_entropy_kernel(ctx: KernelContext, logits: Array, labels: Array) -> tuple[Array, Array]:
     xp = ctx.xp
+    if is_half(logits.dtype):
+        wide = _sparse_softmax_cross_entropy_kernel(ctx, logits.astype(np.float32), labels)
+        return wide[0].astype(logits.dtype), wide[1].astype(logits.dtype)
     losses, backprop = xp.empty(labels.shape, logits.dtype), xp.empty(logits.shape, logits.dtype)
+    if labels.ndim != 1:
+        raise InvalidArgumentError(f"sparse cross entropy: {_one_dimension_missing(labels.shape)}")
     if labels.shape != logits.shape[:1]:
         raise InvalidArgumentError(f"sparse cross entropy: labels {labels.shape} do not fit logits {logits.shape}")
     if xp is np:
@@ -603,7 +621,10 @@ def _check_labels(labels: Array, classes: int) -> None:
 
 
 def _sparse_softmax_cross_entropy_shape(op: Operation) -> list[TensorShape]:
-    logits, labels = op.inputs[0].shape.with_rank(2), op.inputs[1].shape.with_rank(1)
+    logits, labels = op.inputs[0].shape.with_rank(2), op.inputs[1].shape
+    if labels.rank not in (None, 1):
+        shown = _one_dimension_missing(labels.as_list())
+        raise ValueError(f"{shown}: Shape must be rank 1 but is rank {labels.rank}")
     batch = logits[:1].merge_with(labels)
     return [batch, batch.concatenate(logits[1:])]
 
@@ -619,7 +640,7 @@ SPARSE_SOFTMAX_CROSS_ENTROPY = register(
         name="SparseSoftmaxCrossEntropyWithLogits",
         inputs=("features: T", "labels: Tlabels"),
         outputs=("loss: T", "backprop: T"),
-        types={"T": (dtypes.float32, dtypes.float64), "Tlabels": dtypes.INDICES},
+        types={"T": dtypes.FLOATS, "Tlabels": dtypes.INDICES},
         shape=_sparse_softmax_cross_entropy_shape,
         kernels=on_every_device(_sparse_softmax_cross_entropy_kernel),
         gradient=_sparse_softmax_cross_entropy_gradient,

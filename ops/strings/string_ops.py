@@ -391,7 +391,7 @@ def _compiled(pattern: bytes) -> re.Pattern[str]:
     try:
         return re.compile(_for_python(text), re.ASCII)
     except re.error as error:
-        raise InvalidArgumentError(f"{text!r} is not a regular expression: {error}") from error
+        raise InvalidArgumentError(f"Invalid pattern: {text!r} is not a regular expression: {error}") from error
 
 
 def _for_python(text: str) -> str:

@@ -17,7 +17,6 @@ from tfray.framework.constant_value import constant_value
 from tfray.framework.convert import add_op, convert_to_tensor
 from tfray.framework.graph import Operation, Tensor, get_default_graph
 from tfray.framework.op_def import Array, KernelContext, OpDef, on_cpu, register
-from tfray.framework.shape_functions import normalize_axis
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.tensor_shape import UNKNOWN, TensorShape
 from tfray.framework.type_aliases import Axes, TensorLike
@@ -254,9 +253,13 @@ def _joined_axes(axes: Any, rank: int, over_all: bool) -> list[int]:
     """The dimensions in the order in which they are joined."""
     if over_all:
         return list(range(rank - 1, -1, -1))
-    found = [normalize_axis(int(axis), rank) for axis in np.ravel(axes)]
-    if len(set(found)) < len(found):
-        raise ValueError(f"axis {np.ravel(axes).tolist()} names a dimension twice")
+    found: list[int] = []
+    for axis in np.ravel(axes).tolist():
+        if not -rank <= axis < rank:
+            raise ValueError(f"Invalid reduction dimension {axis}: it is not in [{-rank}, {rank})")
+        if axis % rank in found:
+            raise ValueError(f"Duplicate reduction dimension {axis}: axis names a dimension twice")
+        found.append(axis % rank)
     return found
 
 

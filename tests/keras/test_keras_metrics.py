@@ -106,7 +106,7 @@ def test_means_and_sums():
     session = K.get_session()
     assert [float(session.run(value)) for value in values] == [3.0, pytest.approx(12 / 5), 7.0]
     assert [mean.name, metrics.SparseCategoricalAccuracy().name] == ["loss", "sparse_categorical_accuracy"]
-    with pytest.raises(ValueError, match="Invalid curve"):
+    with pytest.raises(ValueError, match='Invalid AUC curve value "none"'):
         metrics.AUC(curve="none")
 
 
@@ -272,3 +272,27 @@ def test_names_that_leave_the_kind_to_loss_and_output(size, loss, accuracy, cros
     model.compile("sgd", loss, metrics=["accuracy", "crossentropy"])
     assert model.metrics_names == ["loss", "acc", "ce"]
     assert model.evaluate(x, y, verbose=0)[1:] == pytest.approx([accuracy, crossentropy], abs=1e-4)
+
+
+    ("settings", "expected"),
+    [  # of TensorFlow 1.15
+        ({}, 0.785714),
+        ({"summation_method": "majoring"}, 1.0),
+        ({"summation_method": "minoring"}, 0.571429),
+        ({"curve": "PR"}, 0.916613),
+        ({"curve": "PR", "summation_method": "majoring"}, 1.0),
+        ({"curve": "PR", "summation_method": "minoring"}, 0.3),
+        ({"thresholds": [0.5]}, 0.785714),
+    ],
+)
+def test_areas_by_rectangles(settings, expected):
+    metric = metrics.AUC(**({"num_thresholds": 3} | settings))
+    area = metric([0, 0, 1, 1], [0, 0.5, 0.3, 0.9], sample_weight=[1, 2, 3, 4])
+    assert K.get_session().run(area) == pytest.approx(expected, abs=1e-5)
+
+
+def test_variables_have_the_names_of_what_they_count():
+    made = [metrics.Precision(name="mine"), metrics.Recall()]
+    assert [variable.op.name for metric in made for variable in metric.variables] == [
+        "true_positives", "false_positives", "true_positives_1", "false_negatives",
+    ]  # fmt: skip

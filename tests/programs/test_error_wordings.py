@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.library.functions.traced_function import Defun
 
 
 def variable(*sizes):
@@ -33,7 +34,46 @@ InputSpec = tf.layers.InputSpec
 CELL = tf.nn.rnn_cell.BasicRNNCell
 ONE = tf.SparseTensorValue([[0]], [1], [4])
 
+XENT = tf.nn.sparse_softmax_cross_entropy_with_logits
+
 WHILE_BUILDING = {
+    "a part of a scalar": (lambda: tf.constant(0)[:], "out of range"),
+    "a part with too many dimensions": (lambda: tf.constant([1, 2])[1:, 1:], "out of range"),
+    "cumsum along a vector": (lambda: tf.cumsum([1.0], [0]), "axis must be a scalar"),
+    "reduce_join of a scalar": (lambda: tf.reduce_join("", 0), "Invalid reduction dimension 0"),
+    "reduce_join out of range": (lambda: tf.reduce_join([[""]], [0, -3]), "Invalid reduction dimension -3"),
+    "labels of another rank": (lambda: XENT(labels=[[0, 2]], logits=[[0.0, 1.0]] * 3), "Rank mismatch:"),
+    "scalar logits": (lambda: XENT(labels=tf.constant(0), logits=tf.constant(1.0)), "Logits cannot be scalars"),
+    "dense features of a sequence": (
+        lambda: tf.keras.experimental.SequenceFeatures(
+            [column.indicator_column(column.categorical_column_with_identity("a", 3))]
+        )({"a": tf.SparseTensor([[0, 0]], [1], [1, 1])}),
+        "In indicator_column: a_indicator. categorical_column must be of type SequenceCategoricalColumn to use",
+    ),
+    "too many arguments of a function": (
+        lambda: Defun()(lambda: tf.constant(1))(2),
+        "Expected number of arguments: 0, received: 1",
+    ),
+    "unknown arguments of a function": (
+        lambda: Defun(tf.int32)(lambda a: a + 1)(1, device="/cpu:0"),
+        "Unknown keyword arguments",
+    ),
+    "more names than results": (
+        lambda: Defun(tf.int32, out_names=["a", "b"])(lambda a: a)(1),
+        "output names must be either empty or equal in size to outputs",
+    ),
+    "nested critical sections": (
+        lambda: (each := tf.CriticalSection()).execute(lambda: each.execute(lambda: tf.constant(1))),
+        "attempts to directly access the CriticalSection in which it would be running",
+    ),
+    "threshold of a metric": (
+        lambda: tf.keras.metrics.Recall(thresholds=[-1, 0.5, 2]),
+        r"Threshold values must be in \[0, 1\]. Invalid values: \[-1, 2\]",
+    ),
+    "summation of a metric": (
+        lambda: tf.keras.metrics.AUC(summation_method="Invalid"),
+        'Invalid AUC summation method value "Invalid".',
+    ),
     "bitcast": (lambda: tf.bitcast(np.zeros([1, 1], np.int8), tf.int32), "Cannot bitcast due to shape"),
     "matrix_diag of a scalar": (lambda: tf.matrix_diag(0), "must be at least rank 1"),
     "matrix_set_diag of a scalar": (lambda: tf.matrix_set_diag([[0]], 0), "must be at least rank 1"),
@@ -205,6 +245,14 @@ def test_errors_while_building(make, said):
 
 
 WHILE_RUNNING = {
+    "a part of a scalar": (lambda: unknown(0)[:], "out of range"),
+    "scalar labels": (lambda: XENT(labels=unknown(0), logits=[[7.0]]), r"labels must be 1-D, but got shape \[\]"),
+    "reduce_join twice": (lambda: tf.reduce_join(unknown([[""]]), [-1, 1]), "Duplicate reduction dimension 1"),
+    "regex_replace": (lambda: tf.regex_replace(["a"], "A[", "x"), "Invalid pattern"),
+    "decode_bmp of too little": (
+        lambda: tf.image.decode_bmp(b"BM".ljust(30, b"\0")),
+        "Incomplete bmp content, requires at least 32 bytes to find the header .* got 30 bytes",
+    ),
     "softmax of a scalar": (lambda: tf.nn.softmax(unknown(1.0)), "Shape must be at least rank 1 but is rank 0"),
     "depth_to_space of a vector": (
         lambda: tf.depth_to_space(unknown([1.0]), 2),

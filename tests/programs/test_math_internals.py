@@ -7,6 +7,7 @@ import pytest
 
 import tfray as tf
 from tfray.programs.internals import mathematics as internals
+from tfray.training.threads.global_step import increment_global_step
 
 
 def value(fetched):
@@ -44,3 +45,26 @@ def test_the_product_of_a_hessian_with_a_vector():
     np.testing.assert_allclose(value(internals.hessian_vector_product(y, [x], [v])[0]), (form + form.T) @ v)
     with pytest.raises(ValueError, match="same length"):
         internals.hessian_vector_product(y, [x], [])
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(), (3,), (4, 3)])
+def test_rows_that_are_looked_up_are_transformed(shards, shape):
+    table = np.arange(1.0, 19.0).reshape(6, 3)
+    ids = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 6
+    parts = [tf.constant(table[start::shards]) for start in range(shards)]
+    found = internals.embedding_lookup_and_transform(
+        parts, ids, max_norm=2.0, transform_fn=lambda rows: tf.norm(rows, axis=1)
+    )
+    assert found.shape == shape
+    np.testing.assert_allclose(value(found), np.full(shape, 2.0))
+
+
+def test_the_global_step_is_made_greater():
+    with pytest.raises(ValueError, match=r"should be created by tf.train.get_or_create_global_step"):
+        increment_global_step(2)
+    tf.train.get_or_create_global_step()
+    later = increment_global_step(2)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert [int(session.run(later)) for _ in range(2)] == [2, 4]

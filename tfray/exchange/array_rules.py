@@ -69,7 +69,7 @@ def _gather_of_variable(node: Node) -> Sequence[Imported]:
     return [node.make("GatherNd", [node.part("ReadVariable", [handle], dtype=dtype, shape=shape), indices]).outputs[0]]
 
 
-@rule("DestroyResourceOp", "ControlTrigger")
+@rule("DestroyResourceOp", "ControlTrigger", "StackCloseV2")
 def _nothing(node: Node) -> Sequence[Imported]:
     node.make("NoOp", [])
     return []

@@ -301,6 +301,9 @@ class GraphInnerNames:
     building_function = False
     """Whether it is the body of a function."""
 
+    def switch_to_thread_local(self: Any) -> None:
+        """Accepted for TensorFlow 1's sake: one thread at a time builds a graph, and scopes are the graph's."""
+
     @property
     def _container(self: Any) -> str:
         return str(self.scope_attrs.get("_container", ""))

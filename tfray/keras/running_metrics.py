@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Metric(Described):
         """A variable of the metric, which no optimizer changes.
 
         Args:
-            name: Its name, below that of the metric.
+            name: Its name.
             shape: Its shape.
             aggregation: Accepted for TensorFlow 1's sake.
             initializer: What it begins with, zeros when None.
@@ -71,10 +71,9 @@ class Metric(Described):
         """
         kind = self.dtype if dtype is None else dtypes.as_dtype(dtype)
         start = initializers.get(initializer or "zeros")
-        with get_default_graph().name_scope(self.name):
-            made = Variable(
-                lambda: start(list(shape), dtype=kind), False, [GraphKeys.LOCAL_VARIABLES], dtype=kind, name=name
-            )
+        made = Variable(
+            lambda: start(list(shape), dtype=kind), False, [GraphKeys.LOCAL_VARIABLES], dtype=kind, name=name
+        )
         self.variables.append(made)
         return made
 
@@ -376,6 +375,16 @@ class RootMeanSquaredError(Mean):
 # -- of decisions ------------------------------------------------------------------------------------------
 
 
+_ANY: Final = -1e10
+"""The threshold with which all predictions are positive."""
+
+
+def _check_thresholds(thresholds: Iterable[Any]) -> None:
+    invalid = [each for each in thresholds if each is None or not 0 <= each <= 1]
+    if invalid:
+        raise ValueError(f"Threshold values must be in [0, 1]. Invalid values: {invalid}")
+
+
 class _Decisions(Metric):
     """What counts how often predictions beyond thresholds are right.
 
@@ -396,8 +405,13 @@ class _Decisions(Metric):
         super().__init__(name, dtype)
         given: Any = 0.5 if thresholds is None else thresholds
         self._is_one = not isinstance(given, (list, tuple, np.ndarray))
-        self.thresholds: list[float] = [float(given)] if self._is_one else list(map(float, given))
+        _check_thresholds([] if given is _ANY else [given] if self._is_one else given)
+        self.thresholds = self._limits([float(given)] if self._is_one else list(map(float, given)))
         self._counts = {name: self.add_weight(name, (len(self.thresholds),)) for name in self._counted}
+
+    def _limits(self, thresholds: list[float]) -> list[float]:
+        """The thresholds that are tried, of those given."""
+        return thresholds
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:
         """Take a batch of targets and predictions into account."""
@@ -479,7 +493,7 @@ class Precision(_Decisions):
         name: str | None = None,
         dtype: DTypeLike | None = None,
     ) -> None:
-        super().__init__(-1e10 if thresholds is None and top_k is not None else thresholds, name, dtype)
+        super().__init__(_ANY if thresholds is None and top_k is not None else thresholds, name, dtype)
         self.top_k, self.class_id = top_k, class_id
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Operation:
@@ -583,34 +597,63 @@ class AUC(_Decisions):
     Args:
         num_thresholds: How many.
         curve: ``ROC``, of true over false positives, or ``PR``, of precision over recall.
+        summation_method: ``interpolation``: trapezoids, and for ``PR`` counts on straight lines; ``minoring`` or
+            ``majoring``: rectangles under or above the curve.
         name: Name.
         dtype: Dtype.
+        thresholds: Numbers between 0 and 1 to try, besides one below and one above all predictions; evenly spaced
+            ones, `num_thresholds` in all, when None.
 
     Raises:
-        ValueError: There is no such curve, or `num_thresholds` is less than 2.
+        ValueError: There is no such curve or method, `num_thresholds` is less than 2, or a threshold is below 0 or
+            above 1.
     """
 
     _counted = ("true_positives", "true_negatives", "false_positives", "false_negatives")
+    _HEIGHTS: ClassVar[Mapping[str, Callable[[Tensor, Tensor], Tensor]]] = {
+        "interpolation": lambda one, other: (one + other) / 2.0,
+        "minoring": math_ops.minimum,
+        "majoring": math_ops.maximum,
+    }
 
     def __init__(
-        self, num_thresholds: int = 200, curve: str = "ROC", name: str | None = None, dtype: DTypeLike | None = None
+        self,
+        num_thresholds: int = 200,
+        curve: str = "ROC",
+        summation_method: str = "interpolation",
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+        thresholds: Sequence[float] | None = None,
     ) -> None:
-        if curve not in ("ROC", "PR"):
-            raise ValueError(f'Invalid curve: "{curve}". Valid options are: "ROC" and "PR"')
-        if num_thresholds <= 1:
+        for kind, value, allowed in (
+            ("curve", curve, ("ROC", "PR")),
+            ("summation method", summation_method, tuple(self._HEIGHTS)),
+        ):
+            if value not in allowed:
+                raise ValueError(f'Invalid AUC {kind} value "{value}". Valid options are: {", ".join(allowed)}')
+        if thresholds is not None:
+            inner, num_thresholds = sorted(thresholds), len(thresholds) + 2
+        elif num_thresholds <= 1:
             raise ValueError("`num_thresholds` must be > 1.")
-        inner = [(number + 1) / (num_thresholds - 1) for number in range(num_thresholds - 2)]
-        super().__init__([-1e-7, *inner, 1 + 1e-7], name, dtype)
-        self.num_thresholds, self.curve = num_thresholds, curve
+        else:
+            inner = [(number + 1) / (num_thresholds - 1) for number in range(num_thresholds - 2)]
+        super().__init__(inner, name, dtype)
+        self.num_thresholds, self.curve, self.summation_method = num_thresholds, curve, summation_method
+
+    def _limits(self, thresholds: list[float]) -> list[float]:
+        return [-1e-7, *thresholds, 1 + 1e-7]
 
     def result(self) -> Tensor:
         """The area."""
         hits, rejected, false, missed = self._counts.values()
-        if self.curve == "PR":
+        if self.curve == "PR" and self.summation_method == "interpolation":
             return self._under_precision(hits, false, missed)
         found = math_ops.div_no_nan(hits, hits + missed)
-        alarms = math_ops.div_no_nan(false, false + rejected)
-        return math_ops.reduce_sum((alarms[:-1] - alarms[1:]) * (found[:-1] + found[1:]) / 2.0)
+        if self.curve == "PR":
+            x, y = found, math_ops.div_no_nan(hits, hits + false)
+        else:
+            x, y = math_ops.div_no_nan(false, false + rejected), found
+        return math_ops.reduce_sum((x[:-1] - x[1:]) * self._HEIGHTS[self.summation_method](y[:-1], y[1:]))
 
     def _under_precision(self, hits: Any, false: Any, missed: Any) -> Tensor:
         """The area, with counts between two thresholds on a straight line."""

@@ -360,8 +360,28 @@ def test_input_spec_is_checked(expected, shape, fits):
     if fits:
         assert _Expecting(**expected)(x) is x
     else:
-        with pytest.raises(ValueError, match=r"is incompatible with the layer: expected|requires a defined rank"):
+        with pytest.raises(
+            ValueError, match=r"is incompatible with (the layer|layer \S+): expected|requires a defined rank"
+        ):
             _Expecting(**expected)(x)
+
+
+@pytest.mark.parametrize(
+    ("layer", "first", "second", "said"),
+    [  # TensorFlow 1.15's words
+        (tf.layers.Dense(5), [None, 13], [None, 18], "expected axis -1 of input shape to have value 13 but received"),
+        (tf.keras.layers.Dense(5), [None, 13], [None, 18], "expected axis -1 of input shape to have value 13"),
+        (tf.layers.Conv2D(3, 2), [None, 8, 8, 3], [None, 8, 8, 4], "expected axis -1 of input shape to have value 3"),
+        (
+            tf.keras.layers.TimeDistributed(tf.keras.layers.Dense(5)), [None, 10, 13], [None, 1, 18],
+            r"with layer time_distributed.*: expected shape=\[None, None, 13\], found shape=\[None, 1, 18\]",
+        ),
+    ],
+)  # fmt: skip
+def test_a_layer_that_is_built_takes_inputs_of_one_size(layer, first, second, said):
+    layer(tf.placeholder(tf.float32, first))
+    with pytest.raises(ValueError, match=said):
+        layer(tf.placeholder(tf.float32, second))
 
 
 @pytest.mark.parametrize(

@@ -271,8 +271,10 @@ def test_graphs_are_compared():
         return graph.as_graph_def()
 
     tf.test.assert_equal_graph_def(graph_def("b"), graph_def("b"))
-    with pytest.raises(AssertionError, match="one graph only"):
+    with pytest.raises(AssertionError, match=r"^Found unexpected node '{{node b}}': operations of one graph only"):
         tf.test.assert_equal_graph_def(graph_def("b"), graph_def("c"))
+    with pytest.raises(AssertionError, match=r"^Missing expected node '{{node sum}}' and 2 others: a, b"):
+        tf.test.assert_equal_graph_def(tf.GraphDef(), graph_def("b"))
     with pytest.raises(TypeError, match=r"tf\.GraphDef"):
         tf.test.assert_equal_graph_def(graph_def("b"), tf.Graph())
 

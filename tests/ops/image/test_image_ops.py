@@ -544,3 +544,21 @@ def test_images_refuse_what_tensorflow_refuses():
     with pytest.raises(ValueError, match="four integers"):
         tf.image.extract_image_patches(IMAGE[None], [2, 2], [1] * 4, [1] * 4, "VALID")
     assert run(tf.image.crop_and_resize(IMAGE[None], box[:0], np.zeros(0, np.int32), [2, 2])).shape == (0, 2, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("head", "bits", "height", "rows", "expected"),
+    [  # of TensorFlow 1.15, which does not look at the first two bytes
+        (b"B@", 24, 2, [0, 0, 255, 255, 255, 255, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0],
+         [[[0, 0, 255], [0, 255, 0]], [[255, 0, 0], [255, 255, 255]]]),
+        (b"BM", 24, -1, [1, 2, 3, 4, 5, 6], [[[3, 2, 1], [6, 5, 4]]]),
+        (b"BM", 8, 2, [255, 0, 0, 0, 254, 1, 0, 0], [[[254], [1]], [[255], [0]]]),
+        (b"BM", 32, 1, [1, 2, 3, 4, 5, 6, 7, 8], [[[3, 2, 1, 4], [7, 6, 5, 8]]]),
+    ],
+)  # fmt: skip
+def test_bmp_files_are_bytes_in_rows(head, bits, height, rows, expected):
+    numbers = struct.pack("<iiiiiihh", 0, 0, 54, 40, 2, height, 1, bits)
+    file = head + numbers.ljust(52, b"\0") + bytes(rows)
+    assert run(tf.image.decode_bmp(file)).tolist() == expected
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not match bits per pixel from file"):
+        run(tf.image.decode_bmp(file, channels=4 if bits == 24 else 3))

@@ -125,3 +125,10 @@ def test_losses():
     with pytest.raises(tf.errors.InvalidArgumentError, match="same shape"):
         tf.nn.log_poisson_loss(targets, logs[:2])
     np.testing.assert_allclose(run(tf.log_sigmoid(X)), -np.log1p(np.exp(-X.astype(float))), rtol=1e-5)
+
+
+def test_clipped_rows_stay_rows():
+    rows = tf.IndexedSlices(tf.constant([[-3.0, 4.0], [0.0, -1.0]]), tf.constant([2, 6]), tf.constant([10, 2]))
+    clipped = tf.clip_by_value(rows, 1.0, 2.0)
+    assert isinstance(clipped, tf.IndexedSlices) and clipped.indices is rows.indices
+    assert run(clipped.values).tolist() == [[1.0, 2.0], [1.0, 1.0]]

@@ -130,3 +130,12 @@ def test_derivative_of_draws_from_gamma_distributions():
         with tf.Session() as session:
             found = session.run(random_gamma_grad(tf.constant(a), draws))
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-300)
+
+
+def test_xlogy_of_halves_is_rounded_as_the_product_is():
+    x = np.array([[0.1, 0.2, 3.5], [0.0, -5.0, 30.0]], np.float16)
+    y = np.array([[0.1, 0.2, 3.5], [0.0, 4.0, 2.0]], np.float16)
+    with np.errstate(all="ignore"):
+        expected = np.where(x == 0, 0, x * np.log(y.astype(np.float32)).astype(np.float16))
+    with tf.Session() as session:
+        np.testing.assert_array_equal(session.run(tf.math.xlogy(x, y)), expected)

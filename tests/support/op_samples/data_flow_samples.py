@@ -136,6 +136,7 @@ TESTED_ELSEWHERE |= {
         "work on forests: tests/library/forest/test_forest_graphs.py",
     ),
     **dict.fromkeys(["ReadFile", "WriteFile", "MatchingFiles"], "read and write files: test_io_ops.py"),
+    **dict.fromkeys(["GenerateVocabRemapping", "LoadAndRemapMatrix"], "read files: test_remap_ops.py"),
     **dict.fromkeys(
         [
             "HashTable",

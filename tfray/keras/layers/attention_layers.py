@@ -6,6 +6,7 @@ from typing import Any
 
 from tfray.framework import dtypes
 from tfray.framework.convert import convert_to_tensor
+from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
@@ -15,7 +16,7 @@ from tfray.ops.nn import cross_entropy_ops
 _ORDER = "[query, value] or [query, value, key]"
 
 
-class _Attention(Layer):
+class BaseDenseAttention(Layer):
     """What attention layers share.
 
     Args:
@@ -29,14 +30,20 @@ class _Attention(Layer):
         self.supports_masking = True
         self.scale: Any = None
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
         """How much each query is like each key, ``[batch, queries, values]``."""
         raise NotImplementedError
+
+    def _apply_scores(self, scores: Any, value: Any, scores_mask: Any = None) -> Tensor:
+        """The mean of the values for each query; where `scores_mask` is false, none of a value."""
+        if scores_mask is not None:
+            scores -= 1e9 * array_ops.cast(math_ops.logical_not(scores_mask), scores.dtype)
+        return linalg_ops.matmul(cross_entropy_ops.softmax(scores), value)
 
     def call(self, inputs: Any, mask: Any = None) -> Any:  # type: ignore[override]
         self._check(inputs, mask)
         query, value = inputs[0], inputs[1]
-        scores = self._scores(query, inputs[2] if len(inputs) > 2 else value)
+        scores = self._calculate_scores(query, inputs[2] if len(inputs) > 2 else value)
         query_mask, value_mask = (mask or [None, None])[:2]
         shown = None
         if value_mask is not None:
@@ -46,9 +53,7 @@ class _Attention(Layer):
             own = array_ops.range(sizes[-1]) <= array_ops.expand_dims(array_ops.range(sizes[-2]), 1)
             own = array_ops.expand_dims(own, 0)
             shown = own if shown is None else math_ops.logical_and(shown, own)
-        if shown is not None:
-            scores -= 1e9 * array_ops.cast(math_ops.logical_not(shown), scores.dtype)
-        result = linalg_ops.matmul(cross_entropy_ops.softmax(scores), value)
+        result = self._apply_scores(scores, value, shown)
         if query_mask is not None:
             result *= array_ops.expand_dims(array_ops.cast(query_mask, result.dtype), -1)
         return result
@@ -70,7 +75,7 @@ class _Attention(Layer):
             raise ValueError(f"{name} layer mask must be a list of length 2, namely [query_mask, value_mask]: {mask}")
 
 
-class Attention(_Attention):
+class Attention(BaseDenseAttention):
     """Scores are products of queries and keys, as Luong has it.
 
     Called with a list of queries ``[batch, queries, size]``, values ``[batch, values, size]`` and keys, which are the
@@ -90,12 +95,12 @@ class Attention(_Attention):
             self.scale = self.add_weight("scale", [], initializer="ones")
         super().build(input_shape)
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
         scores = linalg_ops.matmul(query, key, transpose_b=True)
         return scores if self.scale is None else scores * self.scale
 
 
-class AdditiveAttention(_Attention):
+class AdditiveAttention(BaseDenseAttention):
     """Scores are sums of ``tanh(query + key)``, as Bahdanau has it; called as `Attention` is.
 
     Args:
@@ -113,6 +118,6 @@ class AdditiveAttention(_Attention):
             self.scale = self.add_weight("scale", [size], initializer="glorot_uniform")
         super().build(input_shape)
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
         likeness = math_ops.tanh(array_ops.expand_dims(query, -2) + array_ops.expand_dims(key, -3))
         return math_ops.reduce_sum(likeness if self.scale is None else self.scale * likeness, -1)

@@ -9,6 +9,7 @@ from tfray.framework import nest
 from tfray.framework.graph import Tensor
 from tfray.framework.tensor_shape import TensorShape
 from tfray.keras import tensor_functions
+from tfray.library.layers.input_spec import InputSpec
 from tfray.library.layers.keras_layer import Layer
 from tfray.ops.arrays import array_ops
 
@@ -54,6 +55,8 @@ class TimeDistributed(Wrapper):
                 "`TimeDistributed` Layer should be passed an `input_shape ` with at least 3 dimensions, received: "
                 f"{shape}"
             )
+        if shape.rank is not None:
+            self.input_spec = InputSpec(shape=[None, None, *shape.as_list()[2:]])
         super().build(input_shape)
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:  # type: ignore[override]

@@ -15,14 +15,18 @@ from tfray.ops.arrays.shape_ops import identity
 from tfray.ops.control.tensor_array_ops import TensorArray
 from tfray.ops.dataflow.mutex_ops import MUTEX, consume_mutex_lock, mutex, mutex_lock
 
-_SECTIONS = "critical_sections"
-_EXECUTIONS = "critical_section_executions"
+CRITICAL_SECTIONS = "critical_sections"
+"""Name of the collection of a graph's sections."""
+
+CRITICAL_SECTION_EXECUTIONS = "critical_section_executions"
+"""Name of the collection of what their calls use: each with its lock as ``op``."""
 
 
 @dataclass(frozen=True)
 class _Execution:
-    """What a call of `CriticalSection.execute` uses: resources, and whether no other section may use them."""
+    """What a call of `CriticalSection.execute` uses: its lock, resources, and whether no other section may use them."""
 
+    op: Operation
     handle: Tensor
     resources: Collection[Tensor]
     is_exclusive: bool
@@ -60,7 +64,7 @@ class CriticalSection:
         ):
             own = scope.rstrip("/")
             self._handle = mutex(current_container(), own if shared_name is None else shared_name, name=scope)
-        get_default_graph().add_to_collection(_SECTIONS, self)
+        get_default_graph().add_to_collection(CRITICAL_SECTIONS, self)
 
     @property
     def name(self) -> str:
@@ -94,7 +98,10 @@ class CriticalSection:
             taken = {tensor for op in created for tensor in op.inputs if tensor.dtype is dtypes.resource}
             resources = {graph.origin(tensor) if isinstance(graph, Region) else tensor for tensor in taken}
             if any(map(self._is_own, resources)):
-                raise ValueError(f"the function uses critical section {self.name!r}, in which it is to run itself")
+                raise ValueError(
+                    f"the function attempts to directly access the CriticalSection in which it would be running: "
+                    f"it uses critical section {self.name!r}, in which it is to run itself"
+                )
             self._check_exclusive(resources, exclusive_resource_access)
             _finish_before(lock.op, created)
             values = [_identity(value) for value in nest.flatten(returned)]
@@ -102,7 +109,8 @@ class CriticalSection:
                 left = consume_mutex_lock(lock)
             with graph.control_dependencies([left]):
                 results = [_identity(value) for value in values]
-        graph.add_to_collection(_EXECUTIONS, _Execution(self._handle, resources, exclusive_resource_access))
+        execution = _Execution(lock.op, self._handle, resources, exclusive_resource_access)
+        graph.add_to_collection(CRITICAL_SECTION_EXECUTIONS, execution)
         return nest.pack_sequence_as(returned, results)
 
     def _is_own(self, resource: Tensor) -> bool:
@@ -110,12 +118,13 @@ class CriticalSection:
         return op.type == MUTEX.name and op.attrs["shared_name"] == own.attrs["shared_name"]
 
     def _check_exclusive(self, resources: Collection[Tensor], is_exclusive: bool) -> None:
-        for other in get_default_graph().get_collection(_EXECUTIONS):
+        for other in get_default_graph().get_collection(CRITICAL_SECTION_EXECUTIONS):
             shared = [tensor.name for tensor in resources if tensor in other.resources]
             if shared and not self._is_own(other.handle) and (is_exclusive or other.is_exclusive):
                 raise ValueError(
                     f"critical section {other.handle.op.name!r} uses {', '.join(sorted(shared))} too, and one of the "
-                    "two asks for exclusive access: use one section, or exclusive_resource_access=False in both"
+                    "two requested exclusive resource access: use one section, or exclusive_resource_access=False in "
+                    "both"
                 )
 
 

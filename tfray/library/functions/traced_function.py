@@ -559,7 +559,7 @@ class DefinedFunction:
         if traced.structured_outputs is not None and any(result is None for result in results):
             raise ValueError(f"Function {self.name} can not return None.")
         if names and len(names) != len(results):
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"{self.name}: output names must be either empty or equal in size to outputs: there are {len(names)} "
                 f"names and {len(results)} results"
             )
@@ -580,10 +580,13 @@ class DefinedFunction:
         name = kwargs.pop("name", None) or self.name
         kwargs = {option: value for option, value in kwargs.items() if option not in Defun._HINTS}
         if kwargs:
-            raise ValueError(f"{self.name}: unknown keyword arguments {sorted(kwargs)}")
+            raise ValueError(f"{self.name}: Unknown keyword arguments: {sorted(kwargs)}")
         types = self.declared_input_types
         if self._fixed and len(args) != len(types):
-            raise ValueError(f"{self.name} expects {len(types)} arguments, got {len(args)}")
+            raise ValueError(
+                f"{self.name} expects {len(types)} arguments, got {len(args)}: "
+                f"Expected number of arguments: {len(types)}, received: {len(args)}"
+            )
         with get_default_graph().name_scope(name) as scope:
             tensors = [convert_to_tensor(arg, types[index] if self._fixed else None) for index, arg in enumerate(args)]
             concrete = self._concrete([tensor.dtype for tensor in tensors])

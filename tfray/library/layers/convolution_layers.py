@@ -14,6 +14,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, Sizes, TensorLike
 from tfray.library.layers import named_activations
 from tfray.library.layers.base_layer import Layer, apply_layer, checked_shape
+from tfray.library.layers.input_spec import InputSpec
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -116,7 +117,10 @@ class ConvolutionLayer(Layer):
         self._layout = layout_of(data_format, self.rank)
 
     def build(self, input_shape: ShapeLike) -> None:
-        self._add_kernel(self.kernel_shape(self._channels(input_shape)))
+        channels = self._channels(input_shape)
+        axis = 1 if self._channel_axis == 1 else -1  # as programs find it in TensorFlow
+        self.input_spec = InputSpec(ndim=self.rank + 2, axes={axis: channels})
+        self._add_kernel(self.kernel_shape(channels))
         self._add_bias()
         super().build(input_shape)
 

@@ -10,6 +10,7 @@ from tfray.framework.tensor_shape import ShapeLike, TensorShape
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers import named_activations
 from tfray.library.layers.base_layer import Layer, apply_layer, checked_shape
+from tfray.library.layers.input_spec import InputSpec
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.regularizers import RegularizerFunction
@@ -72,6 +73,7 @@ class Dense(Layer):
 
     def build(self, input_shape: ShapeLike) -> None:
         size = checked_shape(self, input_shape)
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self.add_weight(
             "kernel",
             [size, self.units],

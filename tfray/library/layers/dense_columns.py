@@ -31,6 +31,7 @@ from tfray.library.layers.feature_column_base import (
     check_numbers,
     sequence_lengths,
 )
+from tfray.library.layers.keras_layer import snake_case
 from tfray.library.variables import initializers
 from tfray.library.variables.initializers import InitializerLike, PartitionInfo
 from tfray.ops.arrays import array_ops
@@ -272,6 +273,10 @@ class _OfCategories(DenseColumn, SequenceDenseColumn):
     def parents(self) -> list[Any]:
         return [self.categorical_column]
 
+    @property
+    def _kind(self) -> str:
+        return snake_case(type(self).__name__)
+
     def _numbers(self, inputs: FeatureTensors, variables: ColumnVariables) -> Tensor:
         """The numbers, shape ``[batch, ...]`` or ``[batch, longest, ...]``."""
         raise TypeError(f"{type(self).__name__} does not say what numbers it has: define _numbers")
@@ -279,8 +284,8 @@ class _OfCategories(DenseColumn, SequenceDenseColumn):
     def get_dense_tensor(self, inputs: FeatureTensors, variables: ColumnVariables) -> Tensor:
         if isinstance(self.categorical_column, SequenceCategoricalColumn):
             raise ValueError(
-                f"In {self.name}: categorical_column must not be of type SequenceCategoricalColumn here. Use a column "
-                "categorical_column_with_* without sequence_, or SequenceFeatures in place of input_layer or "
+                f"In {self._kind}: {self.name}. categorical_column must not be of type SequenceCategoricalColumn. Use "
+                "a column categorical_column_with_* without sequence_, or SequenceFeatures in place of input_layer or "
                 f"DenseFeatures. Given: {self.categorical_column}"
             )
         return self._numbers(inputs, variables)
@@ -288,7 +293,7 @@ class _OfCategories(DenseColumn, SequenceDenseColumn):
     def get_sequence_dense_tensor(self, inputs: FeatureTensors, variables: ColumnVariables) -> TensorSequenceLengthPair:
         if not isinstance(self.categorical_column, SequenceCategoricalColumn):
             raise ValueError(
-                f"In {self.name}: categorical_column must be of type SequenceCategoricalColumn to use "
+                f"In {self._kind}: {self.name}. categorical_column must be of type SequenceCategoricalColumn to use "
                 f"SequenceFeatures. Use a column sequence_categorical_column_with_*. Given: {self.categorical_column}"
             )
         lengths = sequence_lengths(self.categorical_column.get_sparse_tensors(inputs).id_tensor)

@@ -58,16 +58,22 @@ class InputSpec:
             and (self.max_ndim is None or len(sizes) <= self.max_ndim)
             and (self.min_ndim is None or len(sizes) >= self.min_ndim)
             and (self.dtype is None or tensor.dtype.name == self.dtype)
-            and all(
-                size is None or (-len(sizes) <= axis < len(sizes) and sizes[axis] in (size, None))
-                for axis, size in self.axes.items()
-            )
-            and (self.shape is None or tensor.shape.is_compatible_with(self.shape))
         )
         if not fits:
-            told = self._told().replace("axes=", "axis ")
+            told = self._told()
             raise InvalidArgumentError(
                 f"Input 0 of layer {layer} is incompatible with the layer: expected {told}, found {tensor!r}"
+            )
+        for axis, size in self.axes.items():
+            if size is not None and not (-len(sizes) <= axis < len(sizes) and sizes[axis] in (size, None)):
+                raise InvalidArgumentError(
+                    f"Input 0 of layer {layer} is incompatible with the layer: expected axis {axis} of input shape to "
+                    f"have value {size} but received input with shape {list(sizes)}: {tensor!r}"
+                )
+        if self.shape is not None and not tensor.shape.is_compatible_with(self.shape):
+            raise InvalidArgumentError(
+                f"Input 0 is incompatible with layer {layer}: expected shape={TensorShape(self.shape).as_list()}, "
+                f"found shape={list(sizes)}: {tensor!r}"
             )
 
 

@@ -542,8 +542,10 @@ def assert_equal_graph_def(
         TypeError: One of them is no `tf.GraphDef`.
     """
     found, wanted = (_compared_nodes(graph_def, hash_table_shared_name) for graph_def in (actual, expected))
-    if found.keys() != wanted.keys():
-        raise AssertionError(f"operations of one graph only: {sorted(found.keys() ^ wanted.keys())}")
+    for found_in, others, how in ((found, wanted, "Found unexpected"), (wanted, found, "Missing expected")):
+        if extra := [name for name in found_in if name not in others]:
+            further = f" and {len(extra) - 1} others: {', '.join(extra[:-1])}" if len(extra) > 1 else ""
+            raise AssertionError(f"{how} node '{{{{node {extra[-1]}}}}}'{further}: operations of one graph only")
     for name, node in found.items():
         if node != wanted[name]:
             raise AssertionError(f"operation {name!r} is {node}, expected {wanted[name]}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tfray as tf
@@ -79,3 +79,23 @@ def hessian_vector_product(ys: Any, xs: Sequence[Any], v: Sequence[TensorLike]) 
         raise ValueError("xs and v must have the same length.")
     slopes = tf.gradients(ys, xs)
     return tf.gradients([slope * tf.stop_gradient(part) for slope, part in zip(slopes, v, strict=True)], xs)
+
+
+def embedding_lookup_and_transform(
+    params: Any,
+    ids: TensorLike,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    max_norm: float | None = None,
+    transform_fn: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
+    """`tf.nn.embedding_lookup`, with `transform_fn` applied to the rows, which it gets as a matrix."""
+    with tf.name_scope(name, "embedding_lookup"):
+        ids = tf.convert_to_tensor(ids, name="ids")
+        if transform_fn is None:
+            return tf.nn.embedding_lookup(params, ids, partition_strategy, max_norm=max_norm)
+        flat = tf.reshape(ids, [-1])
+        found = transform_fn(tf.nn.embedding_lookup(params, flat, partition_strategy, max_norm=max_norm))
+        result = tf.reshape(found, tf.concat([tf.shape(ids), tf.shape(found)[1:]], 0))
+        result.set_shape(ids.shape.concatenate(found.shape[1:]))
+        return result

@@ -100,6 +100,22 @@ def get_or_create_global_step_read(graph: Graph | None = None) -> Tensor | None:
     return read
 
 
+def increment_global_step(increment: int, graph: Graph | None = None) -> Tensor:
+    """The global step after it has been made greater by `increment`.
+
+    Raises:
+        ValueError: The graph has none.
+    """
+    step = get_global_step(graph)
+    if step is None:
+        raise InvalidArgumentError(
+            "Global step tensor should be created by tf.train.get_or_create_global_step before calling increment."
+        )
+    with (graph or get_default_graph()).as_default():
+        result: Tensor = step.assign_add(increment)
+        return result
+
+
 def assert_global_step(global_step_tensor: Any) -> None:
     """Raise `TypeError` unless a tensor or variable is an integer scalar."""
     about = [getattr(global_step_tensor, name, None) for name in ("name", "dtype", "shape")]
