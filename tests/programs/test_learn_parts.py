@@ -9,7 +9,9 @@ import pytest
 
 import tfray as tf
 from tfray.contrib import learn
-from tfray.programs.learn import debug, experiment, generators, interfaces, metrics, ops, scores, signatures
+from tfray.programs.learn import experiment, generators, interfaces, metrics, ops, scores
+from tfray.programs.learn import mean_estimators as debug
+from tfray.programs.learn import tensor_signatures as signatures
 from tfray.programs.learn.estimators import RunConfig
 
 # -- metrics -------------------------------------------------------------------------------------------

@@ -14,10 +14,10 @@ from tfray.estimator.run_config import TaskType
 from tfray.library.input import vocabulary as preprocessing
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.variables.variables import global_variables_initializer, local_variables_initializer
-from tfray.programs.learn import datasets as datasets
 from tfray.programs.learn import experiment as learn_runner
 from tfray.programs.learn import experiment as monitors
 from tfray.programs.learn import ops
+from tfray.programs.learn import small_datasets as datasets
 from tfray.programs.learn.estimators import (
     DNNClassifier,
     DNNLinearCombinedClassifier,
