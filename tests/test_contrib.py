@@ -98,6 +98,11 @@ def test_arg_scope():
         pass
 
 
+def test_a_scope_needs_a_list_of_functions():
+    with pytest.raises(TypeError, match="takes a list of functions"), slim.arg_scope(slim.conv2d, stride=2):
+        pass
+
+
 def test_arg_scope_of_layers():
     with slim.arg_scope(
         [slim.conv2d, slim.fully_connected],

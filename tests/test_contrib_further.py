@@ -9,6 +9,7 @@ import tfray as tf
 from tests.support.dataset_elements import elements
 from tests.support.sessions import run
 from tfray.errors import InvalidArgumentError
+from tfray.library.variables.initializers import PartitionInfo
 
 data, metrics, mixed_precision = tf.contrib.data, tf.contrib.metrics, tf.contrib.mixed_precision
 Dataset = tf.data.Dataset
@@ -316,6 +317,37 @@ def test_rows_of_another_vocabulary(tmp_path):
         initial([5, 3])
     with pytest.raises(TypeError, match="only float32"):
         initial([5, 2], tf.float64)
+
+
+def test_rows_and_columns_of_other_vocabularies(tmp_path):
+    (tmp_path / "old").write_text("a\nb\nc\n")
+    (tmp_path / "new").write_text("c\nx\na\nb\n")
+    (tmp_path / "columns").write_text("p\nq\n")
+    (tmp_path / "new_columns").write_text("q\nr\np\n")
+    biases = tf.get_variable("biases", initializer=np.float32([[0], [1], [2]]))
+    table = tf.get_variable("table", initializer=np.float32([[1, 2], [3, 4], [5, 6]]))
+    with tf.Session() as session:
+        session.run([biases.initializer, table.initializer])
+        path = tf.train.Saver().save(session, str(tmp_path / "model"))
+
+    rows = {"old_row_vocab_file": str(tmp_path / "old"), "new_row_vocab_file": str(tmp_path / "new")}
+    nine = tf.constant_initializer(9.0)
+    of_classes = framework.load_linear_multiclass_bias_initializer(
+        [path], "biases", 4, str(tmp_path / "old"), str(tmp_path / "new"), 1, nine
+    )
+    columns = {"old_col_vocab_file": str(tmp_path / "columns"), "new_col_vocab_file": str(tmp_path / "new_columns")}
+    of_matrix = framework.load_and_remap_matrix_initializer(path, "table", 4, 3, **rows, **columns, initializer=nine)
+    place = PartitionInfo([5, 1], [3, 0])
+    of_slot = framework.load_variable_slot_initializer(
+        path, "biases", place, 4, 1, **rows, num_row_oov_buckets=1, initializer=nine
+    )
+    made = [of_classes([5, 1]), of_slot([2, 1]), of_matrix([4, 3])]
+    with tf.Session() as session:
+        found = [each.tolist() for each in session.run(made)]
+    assert found[:2] == [[[2], [9], [0], [1], [9]], [[1], [9]]], "values of TensorFlow 1.15"
+    assert found[2] == [[6, 9, 5], [9, 9, 9], [2, 9, 1], [4, 9, 3]]
+    with pytest.raises(ValueError, match="rows need a file of new words"):
+        framework.load_and_remap_matrix_initializer(path, "table", 4, 2)
 
 
 def test_models_hold_lists():

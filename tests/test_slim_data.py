@@ -286,3 +286,21 @@ def test_it_is_found_under_tensorflow_s_paths():
 
     for name in ("tfexample_decoder", "dataset", "dataset_data_provider", "parallel_reader", "prefetch_queue"):
         assert table()[f"contrib.slim.python.slim.data.{name}"] == {"*": f"contrib.slim.{name}"}
+
+
+@pytest.mark.parametrize("printed", [False, True])
+def test_summaries_with_prefixes(printed):
+    slim = tf.contrib.slim
+    image = tf.zeros([1, 2, 2, 1])
+    made = [
+        slim.summaries.add_scalar_summary(tf.constant(3.0), "score", "eval", printed),
+        slim.summaries.add_zero_fraction_summary(tf.constant([0.0, 1.0], name="half"), print_summary=printed),
+        *slim.summaries.add_histogram_summaries([tf.constant([1.0], name="one")], "of"),
+        slim.summaries.add_image_summary(image, "picture", print_summary=printed),
+    ]
+    assert tf.get_collection(tf.GraphKeys.SUMMARIES) == made
+    with tf.Session() as session:
+        merged = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+    values = {value.tag: value.simple_value for value in merged.value}
+    assert list(values) == ["eval/score", "Fraction_of_Zero_Values/half", "of/one", "picture/image/0"]
+    assert (values["eval/score"], values["Fraction_of_Zero_Values/half"]) == (3, 0.5)

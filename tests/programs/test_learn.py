@@ -9,7 +9,7 @@ import pytest
 
 import tfray as tf
 from tfray.contrib import layers, learn
-from tfray.programs import learn_estimators
+from tfray.programs.learn import estimators as learn_estimators
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(100, 4))

@@ -8,7 +8,7 @@ import pytest
 import tfray as tf
 from tests.support.sessions import run_initialized, variable_names
 from tfray.contrib import learn
-from tfray.programs import learn_models
+from tfray.programs.learn import models as learn_models
 
 POINTS = np.array([[1, 0], [9, 9], [10, 9], [0, 1], [9, 10]], np.float32)
 FIRST = np.array([[1, 1], [5, 6]], np.float32)

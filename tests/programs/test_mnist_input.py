@@ -162,8 +162,8 @@ def test_files_of_comma_separated_values(tmp_path):
     assert datasets.load_csv_without_header(path, np.int32, np.int32, 0).target.tolist() == [0, 1]
     with pytest.raises(NotFoundError, match="downloads nothing"):
         datasets.maybe_download("x.csv", str(tmp_path), "https://example.org/x.csv")
-    with pytest.raises(ValueError, match="load_dataset has mnist"):
-        datasets.load_dataset("iris")
+    with pytest.raises(ValueError, match="load_dataset has iris, mnist"):
+        datasets.load_dataset("dbpedia")
 
 
 def test_tensors_run_several_times():

@@ -142,6 +142,13 @@ from tensorflow.contrib.keras.python.keras.layers import Dense
 from tensorflow.contrib import grid_rnn, mixed_precision, session_bundle
 from tensorflow.contrib.data.python.ops.sliding import sliding_window_batch
 from tensorflow.contrib.framework.python.ops.checkpoint_ops import load_embedding_initializer
+from tensorflow.contrib.framework.python.ops.checkpoint_ops import load_linear_multiclass_bias_initializer
+from tensorflow.contrib.learn.python.learn import evaluable, ops, run_config, trainable
+from tensorflow.contrib.learn.python.learn.estimators import _sklearn, debug, tensor_signature
+from tensorflow.contrib.learn.python.learn.learn_io import generator_io
+from tensorflow.contrib.learn.python.learn.utils import gc
+from tensorflow.contrib.layers.python.layers.embedding_ops import scattered_embedding_lookup_sparse
+from tensorflow.contrib.slim.python.slim import summaries
 from tensorflow.contrib.grid_rnn import Grid2LSTMCell
 from tensorflow.contrib.grid_rnn.python.ops import grid_rnn_cell
 from tensorflow.contrib.grid_rnn.python.ops.grid_rnn_cell import GridRNNCell

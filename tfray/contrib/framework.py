@@ -80,7 +80,12 @@ from tfray.training.checkpoints.checkpoint_utils import (
     load_checkpoint,
     load_variable,
 )
-from tfray.training.checkpoints.warm_start import load_embedding_initializer
+from tfray.training.checkpoints.warm_start import (
+    load_and_remap_matrix_initializer,
+    load_embedding_initializer,
+    load_linear_multiclass_bias_initializer,
+    load_variable_slot_initializer,
+)
 from tfray.training.threads.global_step import (
     assert_global_step,
     create_global_step,
@@ -100,7 +105,8 @@ __all__ = [
     "get_or_create_global_step", "get_placeholders", "get_trainable_variables", "get_unique_variable", "get_variables",
     "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "global_variable", "has_arg_scope",
     "init_from_checkpoint", "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing", "is_tensor",
-    "list_variables", "load_checkpoint", "load_embedding_initializer", "load_variable", "local_variable",
+    "list_variables", "load_and_remap_matrix_initializer", "load_checkpoint", "load_embedding_initializer",
+    "load_linear_multiclass_bias_initializer", "load_variable", "load_variable_slot_initializer", "local_variable",
     "model_variable", "nest", "prepend_name_scope", "print_op", "py_func", "reduce_sum_n",
     "remove_squeezable_dimensions", "smart_case", "smart_cond", "sort", "strip_name_scope", "variable",
     "with_same_shape", "with_shape", "zero_initializer",

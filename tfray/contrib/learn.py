@@ -14,10 +14,11 @@ from tfray.estimator.run_config import TaskType
 from tfray.library.input import vocabulary as preprocessing
 from tfray.library.input.lookup import tables_initializer
 from tfray.library.variables.variables import global_variables_initializer, local_variables_initializer
-from tfray.programs import learn_datasets as datasets
-from tfray.programs import learn_experiment as learn_runner
-from tfray.programs import learn_experiment as monitors
-from tfray.programs.learn_estimators import (
+from tfray.programs.learn import experiment as learn_runner
+from tfray.programs.learn import experiment as monitors
+from tfray.programs.learn import ops
+from tfray.programs.learn import small_datasets as datasets
+from tfray.programs.learn.estimators import (
     DNNClassifier,
     DNNLinearCombinedClassifier,
     DNNLinearCombinedRegressor,
@@ -26,7 +27,6 @@ from tfray.programs.learn_estimators import (
     InputFnOps,
     LinearClassifier,
     LinearRegressor,
-    MetricSpec,
     ModelFnOps,
     RunConfig,
     SKCompat,
@@ -34,8 +34,9 @@ from tfray.programs.learn_estimators import (
     infer_real_valued_columns_from_input,
     infer_real_valued_columns_from_input_fn,
 )
-from tfray.programs.learn_experiment import Experiment, ExportStrategy, make_export_strategy
-from tfray.programs.learn_models import DynamicRnnEstimator, KMeansClustering, ProblemType
+from tfray.programs.learn.experiment import Experiment, ExportStrategy, make_export_strategy
+from tfray.programs.learn.metrics import MetricSpec
+from tfray.programs.learn.models import DynamicRnnEstimator, KMeansClustering, ProblemType
 from tfray.session import Session
 from tfray.training.checkpoints.saver import Saver
 from tfray.training.input.record_batches import read_batch_examples, read_batch_features, read_batch_record_features
@@ -49,7 +50,7 @@ __all__ = [
     "LinearRegressor", "MetricSpec", "ModeKeys", "ModelFnOps", "PredictionKey", "ProblemType", "RunConfig", "SKCompat",
     "TaskType", "build_parsing_serving_input_fn", "datasets", "extract_pandas_data", "extract_pandas_labels",
     "extract_pandas_matrix", "infer_real_valued_columns_from_input", "infer_real_valued_columns_from_input_fn", "io",
-    "learn_runner", "make_export_strategy", "models", "monitors", "preprocessing", "read_batch_examples",
+    "learn_runner", "make_export_strategy", "models", "monitors", "ops", "preprocessing", "read_batch_examples",
     "read_batch_features", "read_batch_record_features", "run_n", "utils",
 ]
 # fmt: on

@@ -54,6 +54,7 @@ from tfray.contrib.layers import (
 from tfray.library.input import example_decoder as data_decoder
 from tfray.library.input import example_decoder as tfexample_decoder
 from tfray.library.inspect import model_analyzer
+from tfray.library.inspect import named_summaries as summaries
 from tfray.library.layers import slim_utils as utils
 from tfray.library.layers.arg_scope import (
     add_arg_scope,
@@ -103,10 +104,10 @@ __all__ = [
     "get_or_create_global_step", "get_trainable_variables", "get_unique_variable", "get_variables",
     "get_variables_by_name", "get_variables_by_suffix", "get_variables_to_restore", "group_norm", "has_arg_scope",
     "initializers", "instance_norm", "l1_l2_regularizer", "l1_regularizer", "l2_regularizer", "layer_norm", "layers",
-    "learning", "linear", "losses", "max_pool2d", "max_pool3d", "maxout", "metrics", "model_analyzer",
-    "model_variable", "nets", "one_hot_encoding", "optimize_loss", "parallel_reader", "prefetch_queue", "queues",
-    "regularizers", "relu", "relu6", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack",
-    "sum_regularizer", "summarize_activation", "summarize_activations", "summarize_collection", "summarize_tensor",
+    "learning", "linear", "losses", "max_pool2d", "max_pool3d", "maxout", "metrics", "model_analyzer", "model_variable",
+    "nets", "one_hot_encoding", "optimize_loss", "parallel_reader", "prefetch_queue", "queues", "regularizers", "relu",
+    "relu6", "repeat", "separable_conv2d", "separable_convolution2d", "softmax", "stack", "sum_regularizer",
+    "summaries", "summarize_activation", "summarize_activations", "summarize_collection", "summarize_tensor",
     "summarize_tensors", "tfexample_decoder", "unit_norm", "utils", "variable", "variance_scaling_initializer",
     "xavier_initializer", "xavier_initializer_conv2d",
 ]

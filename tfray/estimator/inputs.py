@@ -158,8 +158,8 @@ def _batches(
         rng = np.random.default_rng([seed for seed in seeds if seed is not None] or None)
         order = _stream(length, num_epochs)
         if shuffle:
-            order = _shuffled(order, min(capacity, length if num_epochs is None else length * num_epochs), rng)
-        for rows in _grouped(order, batch_size):
+            order = shuffled(order, min(capacity, length if num_epochs is None else length * num_epochs), rng)
+        for rows in grouped(order, batch_size):
             yield tuple(array[rows] for array in plain.values())
 
     types = tuple(as_dtype(array.dtype) for array in plain.values())
@@ -177,7 +177,7 @@ def _stream(length: int, num_epochs: int | None) -> Iterator[Any]:
         epoch += 1
 
 
-def _shuffled(order: Iterator[Any], capacity: int, rng: np.random.Generator) -> Iterator[Any]:
+def shuffled(order: Iterator[Any], capacity: int, rng: np.random.Generator) -> Iterator[Any]:
     """What a queue gives of which always a random element is taken, and another put in its place."""
     queue = [number for _, number in zip(range(max(1, capacity)), order, strict=False)]
     for number in order:
@@ -188,6 +188,7 @@ def _shuffled(order: Iterator[Any], capacity: int, rng: np.random.Generator) -> 
     yield from queue
 
 
-def _grouped(order: Iterator[Any], size: int) -> Iterator[Any]:
+def grouped(order: Iterator[Any], size: int) -> Iterator[Any]:
+    """Lists of `size` elements; the last may have less."""
     while rows := [number for _, number in zip(range(size), order, strict=False)]:
         yield rows

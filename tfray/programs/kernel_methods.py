@@ -14,7 +14,7 @@ from tfray.ops.arrays.join_ops import concat
 from tfray.ops.arrays.source_ops import constant
 from tfray.ops.math.linalg_ops import matmul
 from tfray.ops.math.transcendental_ops import cos
-from tfray.programs.learn_estimators import LinearClassifier
+from tfray.programs.learn.estimators import LinearClassifier
 
 __all__ = ["KernelLinearClassifier", "RandomFourierFeatureMapper"]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tfray as tf
+from tfray.library.layers.scattered_embeddings import scattered_embedding_lookup, scattered_embedding_lookup_sparse
 
 L = tf.contrib.layers
 WORDS = tf.VarLenFeature(tf.string)
@@ -81,3 +83,33 @@ def test_placeholders_of_features():
 def test_refused(make, error, match):
     with pytest.raises(error, match=match):
         make()
+
+
+def test_embeddings_whose_numbers_are_shared():
+    with tf.variable_scope("parts"):
+        numbers = tf.get_variable("numbers", [50], partitioner=tf.fixed_size_partitioner(3))
+    words = tf.SparseTensor([[0, 0], [1, 0], [1, 1], [3, 0]], ["foo", "bar", "foo", "bar"], [5, 2])
+    found = scattered_embedding_lookup_sparse(numbers, words, 5)
+    whole = scattered_embedding_lookup(tf.range(8.0), tf.constant(["foo"]), 100)
+    column = L.scattered_embedding_column("words", 50, 4, hash_key=1)
+    inputs = L.input_from_feature_columns({"words": words}, [column])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        rows, covered, shape = *session.run([found, whole]), session.run(inputs).shape
+    np.testing.assert_allclose(rows[1], (rows[0] + rows[3]) / 2)
+    np.testing.assert_array_equal(rows[2], rows[4])
+    assert len(np.unique(covered)) == 8 and shape == (5, 4) and np.abs(rows[2]).sum() > 0
+    assert (column.name, column.column_name, column.size) == ("words_scattered_embedding", "words", 50)
+    assert column.config == {"words": tf.VarLenFeature(tf.string)}
+    for wrong in ({"dimension": 0}, {"size": 0}, {"combiner": "max"}, {"initializer": 1}):
+        with pytest.raises(ValueError):
+            L.scattered_embedding_column("words", **{"size": 5, "dimension": 4, "hash_key": 1, **wrong})
+
+
+def test_shared_embeddings_tell_their_name():
+    a, b = (L.sparse_column_with_hash_bucket(name, 100) for name in ("aaa", "bbb"))
+    made = L.shared_embedding_columns([b, a], dimension=4)
+    assert [each.shared_embedding_name for each in made] == ["aaa_bbb_shared_embedding"] * 2
+    assert [each.sparse_id_column.name for each in made] == ["bbb", "aaa"]
+    with pytest.raises(TypeError, match="must be a list of columns"):
+        L.shared_embedding_columns(a, dimension=4)

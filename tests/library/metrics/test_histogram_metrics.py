@@ -58,6 +58,15 @@ def test_the_area_from_histograms():
     np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
+def test_there_is_no_area_of_nothing():
+    none = tf.constant([], tf.float32, [0])
+    value, update = tf.contrib.metrics.auc_using_histogram(tf.constant([], tf.bool, [0]), none, [0.0, 1.0])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        update.run()
+        assert np.isnan(session.run(value))
+
+
 @pytest.mark.parametrize("curve", ["ROC", "PR"])
 def test_points_of_curves(curve):
     points = in_two_batches(

@@ -42,7 +42,19 @@ def test_slim_traces(tmp_path):
     assert json.loads((tmp_path / traces[0]).read_text())["traceEvents"]
 
 
-def test_slim_takes_a_step_function_and_a_wrapper():
+@pytest.mark.parametrize("what", ["saver", "summary_op", "trace_every_n_steps"])
+def test_slim_saves_nothing_without_a_folder(what):
+    train_op = make_train_op()
+    given = {
+        "saver": tf.train.Saver,
+        "summary_op": lambda: tf.summary.scalar("x", 1.0),
+        "trace_every_n_steps": lambda: 2,
+    }
+    with pytest.raises(ValueError, match=f"Cannot provide {what} because logdir=None"):
+        slim.learning.train(train_op, None, number_of_steps=1, **{what: given[what]()})
+
+
+def test_slim_takes_a_step_function_and_a_wrapper(tmp_path):
     train_op = make_train_op()
     seen = []
 
@@ -55,9 +67,8 @@ def test_slim_takes_a_step_function_and_a_wrapper():
         def __init__(self, session):
             self.run = session.run
 
-    loss = slim.learning.train(
-        train_op, None, step, {"mine": 1}, session_wrapper=Wrapper, ignore_live_threads=True, saver=tf.train.Saver()
-    )
+    kept = {"ignore_live_threads": True, "saver": tf.train.Saver()}
+    loss = slim.learning.train(train_op, str(tmp_path), step, {"mine": 1}, session_wrapper=Wrapper, **kept)
     assert len(seen) == 3 and isinstance(seen[0], Wrapper) and loss > 0
 
 

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tfray.estimator import inputs
+from tfray.programs.learn.generators import generator_input_fn
 from tfray.training.input.record_batches import read_batch_examples, read_batch_features, read_batch_record_features
 
 __all__ = [
     "extract_pandas_data",
     "extract_pandas_labels",
     "extract_pandas_matrix",
+    "generator_input_fn",
     "numpy_input_fn",
     "pandas_input_fn",
     "read_batch_examples",

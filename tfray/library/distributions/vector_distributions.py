@@ -30,6 +30,7 @@ class _MultivariateNormal(VectorDistribution):
     """A vector of standard normal numbers, multiplied by a matrix, the scale, and moved by `loc`.
 
     A subclass says what multiplying and dividing by the scale is. `_vectors` is the mean of each of the batch.
+    Variance, deviation and covariance have the shape of the batch; TensorFlow 1 leaves it out where only `loc` has it.
     """
 
     loc: Tensor | None

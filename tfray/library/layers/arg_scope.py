@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from tfray.errors import InvalidArgumentError
+from tfray.errors import ArgumentError, InvalidArgumentError
 
 Scope = Mapping[str, Mapping[str, Any]]
 """Default arguments by the keys of functions, which are TensorFlow's: their texts."""
@@ -68,7 +68,8 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
         All defaults in force.
 
     Raises:
-        InvalidArgumentError: A function is not decorated, or there are arguments besides a scope.
+        InvalidArgumentError: A function is not decorated, or there are arguments besides a scope. It is a `TypeError`
+            where there is no list of functions.
     """
     if isinstance(list_ops_or_scope, Mapping):
         if kwargs:
@@ -76,7 +77,7 @@ def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterat
         scope: Scope = dict(list_ops_or_scope)
     else:
         if not isinstance(list_ops_or_scope, (list, tuple)):
-            raise InvalidArgumentError(f"arg_scope takes a list of functions, not {list_ops_or_scope!r}")
+            raise ArgumentError(f"arg_scope takes a list of functions, not {list_ops_or_scope!r}")
         scope = dict(_current.get())
         for function in list_ops_or_scope:
             if not has_arg_scope(function):

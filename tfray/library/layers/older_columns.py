@@ -17,10 +17,12 @@ from tfray.library.layers.dense_columns import (
     IndicatorColumn,
     NumericColumn,
     SharedEmbeddingColumn,
+    check_combiner,
 )
 from tfray.library.layers.feature_column import make_parse_example_spec
 from tfray.library.layers.feature_column_base import CategoricalColumn, FeatureColumn
-from tfray.library.variables.initializers import InitializerLike
+from tfray.library.layers.scattered_embeddings import ScatteredEmbeddingColumn
+from tfray.library.variables.initializers import InitializerLike, TruncatedNormal
 from tfray.ops.arrays.source_ops import placeholder
 from tfray.ops.sparse.sparse_ops import sparse_placeholder
 from tfray.ops.strings.parsing_ops import FixedLenFeature
@@ -255,8 +257,14 @@ def shared_embedding_columns(
     max_norm: float | None = None,
     trainable: bool = True,
 ) -> list[SharedEmbeddingColumn]:
-    """`tf.feature_column.shared_embedding_columns`, with other names of columns and collection, and another order."""
-    return dense_columns.shared_embedding_columns(
+    """`tf.feature_column.shared_embedding_columns`, with other names of columns and collection, and another order.
+
+    Raises:
+        TypeError: `sparse_id_columns` is no list.
+    """
+    if not isinstance(sparse_id_columns, (list, tuple)):
+        raise ArgumentError(f"sparse_id_columns must be a list of columns, not {sparse_id_columns!r}")
+    made = dense_columns.shared_embedding_columns(
         sparse_id_columns,
         dimension,
         combiner,
@@ -267,6 +275,48 @@ def shared_embedding_columns(
         max_norm,
         trainable,
     )
+    return [
+        _with_older_names(
+            column,
+            sparse_id_column=column.categorical_column,
+            shared_embedding_name=column.shared_embedding_collection_name,
+        )
+        for column in made
+    ]
+
+
+def scattered_embedding_column(
+    column_name: str,
+    size: int,
+    dimension: int,
+    hash_key: int,
+    combiner: str = "mean",
+    initializer: InitializerLike | None = None,
+) -> ScatteredEmbeddingColumn:
+    """Learned vectors for words of any number, whose numbers are shared: see `scattered_embedding_lookup_sparse`.
+
+    Args:
+        column_name: Name of the feature, of strings.
+        size: How many numbers there are for all vectors.
+        dimension: Size of a vector.
+        hash_key: Seed of the hash.
+        combiner: How the vectors of an example are combined: ``mean``, ``sqrtn`` or ``sum``.
+        initializer: Of the numbers; random ones with a standard deviation of 0.1 when None.
+
+    Raises:
+        ValueError: `size` or `dimension` is below 1, there is no such combiner, or the initializer is no function.
+    """
+    if dimension < 1 or size < 1:
+        raise ValueError(
+            f"Dimension and size must be greater than 0. dimension: {dimension}, size: {size}, column_name: "
+            f"{column_name}"
+        )
+    check_combiner(combiner)
+    if initializer is not None and not callable(initializer):
+        raise ValueError(f"initializer must be callable if specified. column_name: {column_name}")
+    made = initializer or TruncatedNormal(mean=0.0, stddev=0.1)
+    column = ScatteredEmbeddingColumn(column_name, size, dimension, hash_key, combiner, made)
+    return _with_older_names(column, column_name=column_name)
 
 
 def weighted_sparse_column(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tfray.framework.graph import Tensor
 from tfray.framework.sparse_tensor import SparseTensor
 from tfray.framework.type_aliases import TensorLike
-from tfray.library.layers import categorical_columns, dense_columns
+from tfray.library.layers import categorical_columns, dense_columns, scattered_embeddings
 from tfray.library.layers.feature_column import input_parts, make_parse_example_spec, weighted_sum
 from tfray.library.layers.feature_column_base import (
     CategoricalColumn,
@@ -34,6 +34,7 @@ _CLASSES: Final[Mapping[Any, str]] = {
     dense_columns.SharedEmbeddingColumn: "_Embedding",
     dense_columns.IndicatorColumn: "_OneHot",
     dense_columns.NumericColumn: "_RealValued",
+    scattered_embeddings.ScatteredEmbeddingColumn: "_ScatteredEmbedding",
     categorical_columns.HashedCategoricalColumn: "_SparseHashed",
     categorical_columns.IdentityCategoricalColumn: "_SparseIntegerized",
     categorical_columns.VocabularyListCategoricalColumn: "_SparseKeys",

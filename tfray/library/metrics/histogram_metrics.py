@@ -19,7 +19,6 @@ from tfray.library.metrics.metric_variables import (
     matching,
     metric_scope,
     metric_variable,
-    quotient,
     spread,
 )
 from tfray.ops.arrays import array_ops
@@ -112,7 +111,7 @@ def auc_using_histogram(
         name: Name of the variable scope.
 
     Returns:
-        The value, 0 until both classes have come, and the update: float32 scalars.
+        The value, a float32 scalar that is NaN until both classes have come, and the update, an operation.
     """
     with metric_scope(name, "auc_using_histogram"):
         truths = array_ops.reshape(array_ops.cast(boolean_labels, dtypes.bool_), [-1])
@@ -123,7 +122,8 @@ def auc_using_histogram(
             variable = metric_variable([nbins], dtypes.float32, kind)
             kept.append(variable.value())
             new.append(variable.assign_add(array_ops.to_float(of_kind)))
-        return collected(_area(kept, "value"), _area(new, "update_op"), collections, None)
+        update: Any = group(*new, name="update_op")
+        return collected(_area(kept, "value"), update, collections, None)
 
 
 def _area(counts: Sequence[Tensor], name: str) -> Tensor:
@@ -131,4 +131,4 @@ def _area(counts: Sequence[Tensor], name: str) -> Tensor:
     hits, misses = counts
     above = cumsum(hits, exclusive=True, reverse=True)
     pairs = math_ops.reduce_sum(misses * (above + hits / 2.0))
-    return quotient(pairs, math_ops.reduce_sum(hits) * math_ops.reduce_sum(misses), name)
+    return math_ops.divide(pairs, math_ops.reduce_sum(hits) * math_ops.reduce_sum(misses), name=name)

@@ -202,22 +202,176 @@ def load_embedding_initializer(
         A function ``(shape, dtype, partition_info)``, for a float32 variable of the shape ``[new_vocab_size +
         num_oov_buckets, embedding_dim]``, or a part of its rows.
     """
-    fresh = initializer or truncated_normal_initializer(stddev=embedding_dim**-0.5)
-    sizes = [new_vocab_size + num_oov_buckets, embedding_dim]
+    return _remapped(
+        ckpt_path,
+        embedding_tensor_name,
+        initializer or truncated_normal_initializer(stddev=embedding_dim**-0.5),
+        (new_vocab_size + num_oov_buckets, embedding_dim),
+        (new_vocab_file, new_vocab_size, old_vocab_file, old_vocab_size, num_oov_buckets),
+    )
+
+
+Words = tuple[Any, int, Any, int, int]
+"""File of the new words and how many count, the same of the old ones, and further places; no files: no words."""
+
+
+def _remapped(
+    ckpt_path: PathLike,
+    tensor_name: str,
+    fresh: Callable[..., Tensor],
+    sizes: tuple[int, int],
+    of_rows: Words,
+    of_columns: Words | None = None,
+    place: PartitionInfo | None = None,
+) -> Callable[..., Tensor]:
+    """An initializer that takes a matrix from a checkpoint, with rows, or columns too, where their words are now."""
 
     def initial(shape: Any, dtype: DTypeLike = float32, partition_info: PartitionInfo | None = None) -> Tensor:
-        begin = 0 if partition_info is None else partition_info.var_offset[0]
+        part = place or partition_info
+        begin = 0 if part is None else part.var_offset[0]
         rows, columns = (int(size) for size in shape)
         if as_dtype(dtype) != float32:
             raise TypeError(f"Currently, only float32 is supported. Received dtype: {as_dtype(dtype).name}")
-        if columns != embedding_dim or begin + rows > sizes[0]:
-            raise ValueError(f"load_embedding_initializer: rows from {begin} on have shape {shape}, of {sizes} in all")
-        old = load_checkpoint(ckpt_path).get_tensor(embedding_tensor_name)
-        words = _words(_path(new_vocab_file), new_vocab_size), _words(_path(old_vocab_file), old_vocab_size)
-        chosen = _places(*words, num_oov_buckets)[begin : begin + rows]
-        return _moved(convert_to_tensor(old), convert_to_tensor(fresh([rows, columns], dtype=float32)), chosen)
+        if columns != sizes[1] or begin + rows > sizes[0]:
+            raise ValueError(f"{tensor_name}: rows from {begin} on have shape {shape}, of {[*sizes]} in all")
+        path = ckpt_path[0] if isinstance(ckpt_path, list) else ckpt_path
+        old = convert_to_tensor(load_checkpoint(path).get_tensor(tensor_name))
+        new = convert_to_tensor(fresh([rows, columns], dtype=float32))
+        if of_columns is not None:
+            # Rows without a source keep their fresh numbers: columns are moved first, with fresh ones beside them.
+            beside = convert_to_tensor(fresh([int(old.shape[0]), columns], dtype=float32))
+            old = _moved(old, beside, _sources(of_columns), axis=1)
+        return _moved(old, new, _sources(of_rows)[begin : begin + rows])
 
     return initial
+
+
+def _sources(words: Words) -> Array:
+    new_file, new_size, old_file, old_size, buckets = words
+    return _places(_words(_path(new_file), new_size), _words(_path(old_file), old_size), buckets)
+
+
+def load_and_remap_matrix_initializer(
+    ckpt_path: Any,
+    old_tensor_name: str,
+    new_row_vocab_size: int,
+    new_col_vocab_size: int,
+    old_row_vocab_size: int = -1,
+    old_row_vocab_file: Any = None,
+    new_row_vocab_file: Any = None,
+    old_col_vocab_file: Any = None,
+    new_col_vocab_file: Any = None,
+    num_row_oov_buckets: int = 0,
+    num_col_oov_buckets: int = 0,
+    initializer: Callable[..., Tensor] | None = None,
+    max_rows_in_memory: int = -1,
+) -> Callable[..., Tensor]:
+    """As `load_embedding_initializer`, for a matrix whose columns may stand for words, too.
+
+    Args:
+        ckpt_path: The checkpoint, or a list with it.
+        old_tensor_name: Name of the matrix in it.
+        new_row_vocab_size: How many words of the new vocabulary of rows count.
+        new_col_vocab_size: How many of that of columns; where columns have no words, how many columns there are.
+        old_row_vocab_size: How many words of the old vocabulary of rows count; -1 for all.
+        old_row_vocab_file: File of the words of the rows of the checkpoint.
+        new_row_vocab_file: File of the new words.
+        old_col_vocab_file: The same of columns; None where they have no words.
+        new_col_vocab_file: Likewise.
+        num_row_oov_buckets: Rows at the end for other words.
+        num_col_oov_buckets: Columns at the end for other words.
+        initializer: Initializer of what is not in the checkpoint; zeros when None.
+        max_rows_in_memory: Accepted for TensorFlow 1's sake.
+    """
+    return load_variable_slot_initializer(
+        ckpt_path,
+        old_tensor_name,
+        None,
+        new_row_vocab_size,
+        new_col_vocab_size,
+        old_row_vocab_size,
+        old_row_vocab_file,
+        new_row_vocab_file,
+        old_col_vocab_file,
+        new_col_vocab_file,
+        num_row_oov_buckets,
+        num_col_oov_buckets,
+        initializer,
+    )
+
+
+def load_variable_slot_initializer(
+    ckpt_path: Any,
+    old_tensor_name: str,
+    primary_partition_info: PartitionInfo | None,
+    new_row_vocab_size: int,
+    new_col_vocab_size: int,
+    old_row_vocab_size: int = -1,
+    old_row_vocab_file: Any = None,
+    new_row_vocab_file: Any = None,
+    old_col_vocab_file: Any = None,
+    new_col_vocab_file: Any = None,
+    num_row_oov_buckets: int = 0,
+    num_col_oov_buckets: int = 0,
+    initializer: Callable[..., Tensor] | None = None,
+    max_rows_in_memory: int = -1,
+) -> Callable[..., Tensor]:
+    """`load_and_remap_matrix_initializer` for a slot of an optimizer, which belongs to a part of a variable.
+
+    Args:
+        ckpt_path: See there.
+        old_tensor_name: See there.
+        primary_partition_info: The part of the variable that the slot belongs to; None for a whole one.
+        new_row_vocab_size: See there; so are all others.
+    """
+    if new_row_vocab_file is None or old_row_vocab_file is None:
+        raise InvalidArgumentError(f"{old_tensor_name}: rows need a file of new words and one of old words")
+    of_columns = None
+    if new_col_vocab_file is not None:
+        of_columns = (new_col_vocab_file, new_col_vocab_size, old_col_vocab_file, -1, num_col_oov_buckets)
+    return _remapped(
+        ckpt_path,
+        old_tensor_name,
+        initializer or zeros_initializer(),
+        (new_row_vocab_size + num_row_oov_buckets, new_col_vocab_size + num_col_oov_buckets),
+        (new_row_vocab_file, new_row_vocab_size, old_row_vocab_file, old_row_vocab_size, num_row_oov_buckets),
+        of_columns,
+        primary_partition_info,
+    )
+
+
+def load_linear_multiclass_bias_initializer(
+    ckpt_path: Any,
+    bias_tensor_name: str,
+    new_class_vocab_size: int,
+    old_class_vocab_file: Any,
+    new_class_vocab_file: Any,
+    num_class_oov_buckets: int = 0,
+    initializer: Callable[..., Tensor] | None = None,
+    max_rows_in_memory: int = -1,
+) -> Callable[..., Tensor]:
+    """`load_and_remap_matrix_initializer` for the biases of classes, a matrix with one column.
+
+    Args:
+        ckpt_path: See there.
+        bias_tensor_name: Name of the biases in the checkpoint.
+        new_class_vocab_size: How many of the new classes count.
+        old_class_vocab_file: File of the classes of the checkpoint.
+        new_class_vocab_file: File of the new classes.
+        num_class_oov_buckets: Rows at the end for other classes.
+        initializer: Initializer of classes that are not in the checkpoint; zeros when None.
+        max_rows_in_memory: Accepted for TensorFlow 1's sake.
+    """
+    return load_and_remap_matrix_initializer(
+        ckpt_path,
+        bias_tensor_name,
+        new_class_vocab_size,
+        1,
+        old_row_vocab_file=old_class_vocab_file,
+        new_row_vocab_file=new_class_vocab_file,
+        num_row_oov_buckets=num_class_oov_buckets,
+        initializer=initializer,
+    )
 
 
 def _path(file: Any) -> str:

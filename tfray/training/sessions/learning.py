@@ -259,8 +259,13 @@ def train(
         raise InvalidArgumentError("sync_optimizer must be None: replicas work together under a tf.train.Trainer")
     if logdir is not None:
         files.given_path(logdir, "logdir")
-    if logdir is None and trace_every_n_steps is not None:
-        raise InvalidArgumentError("traces need a logdir")
+    for what, given in (
+        ("summary_op", summary_op not in (None, USE_DEFAULT)),
+        ("saver", saver is not None),
+        ("trace_every_n_steps", trace_every_n_steps is not None),
+    ):
+        if logdir is None and given:
+            raise InvalidArgumentError(f"Cannot provide {what} because logdir=None")
     graph = graph or get_default_graph()
     with graph.as_default():
         global_step = get_or_create_global_step() if global_step is None else global_step

@@ -23,7 +23,7 @@ from tfray.library.rnn.rnn_cells import BasicRNNCell, GRUCell, LSTMCell
 from tfray.ops.arrays import array_ops
 from tfray.ops.math.search_ops import argmax
 from tfray.ops.nn.cross_entropy_ops import softmax
-from tfray.programs.learn_estimators import Estimator, ModelFnOps, Trainable
+from tfray.programs.learn.estimators import Estimator, Learner, ModelFnOps
 from tfray.training.optimizers.momentum import MomentumOptimizer
 from tfray.training.sessions.optimize_loss import OPTIMIZER_SUMMARIES, optimize_loss
 
@@ -35,7 +35,7 @@ _NAMES: Final = {
 """What `tf.contrib.learn` calls what `KMeans` gives."""
 
 
-class KMeansClustering(Trainable):
+class KMeansClustering(Learner):
     """Finds clusters of points by k-means; see `tf.contrib.factorization.KMeansClustering`.
 
     Args:

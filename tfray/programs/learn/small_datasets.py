@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Sequence
+from importlib.resources import files as resources
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +22,8 @@ base = sys.modules[__name__]
 
 # fmt: off
 __all__ = [
-    "Dataset", "Datasets", "base", "load_csv_with_header", "load_csv_without_header", "load_dataset", "maybe_download",
-    "mnist",
+    "Dataset", "Datasets", "base", "load_csv_with_header", "load_csv_without_header", "load_dataset", "load_iris",
+    "maybe_download", "mnist",
 ]
 # fmt: on
 
@@ -58,6 +58,10 @@ def load_csv_without_header(
 
 def _loaded(filename: PathLike, target_dtype: Any, features_dtype: Any, target_column: int, skipped: int) -> Dataset:
     text = files.read_bytes(given_path(filename, "filename")).decode()
+    return _of_text(text, target_dtype, features_dtype, target_column, skipped)
+
+
+def _of_text(text: str, target_dtype: Any, features_dtype: Any, target_column: int, skipped: int) -> Dataset:
     rows = [row for row in csv.reader(text.splitlines()[skipped:]) if row]
     labels = [row.pop(target_column) for row in rows]
     return Dataset(np.asarray(rows, features_dtype), np.asarray(labels, target_dtype))
@@ -75,15 +79,26 @@ def maybe_download(filename: str, work_directory: str, source_url: str) -> str:
     return path
 
 
-def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Datasets:
-    """The data set of that name: ``mnist``, from the folder ``MNIST-data``.
+def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = False) -> Any:
+    """The data set of that name: ``iris``, or ``mnist``, from the folder ``MNIST-data``.
 
     Raises:
         ValueError: It is another one.
     """
-    known: Sequence[str] = ("mnist",)
+    known = {"iris": load_iris, "mnist": mnist.load_mnist}
     if name not in known:
         raise ValueError(
             f"load_dataset has {', '.join(known)}, not {abbreviated(name)}: load_csv_with_header reads a file"
         )
-    return mnist.load_mnist()
+    return known[name]()
+
+
+def load_iris(data_path: PathLike | None = None) -> Dataset:
+    """Fisher's irises: length and width of sepals and petals, float64 ``[150, 4]``, and the species, int64 ``[150]``.
+
+    Args:
+        data_path: Another file of that form: see `load_csv_with_header`.
+    """
+    if data_path is not None:
+        return load_csv_with_header(data_path, np.int64, np.float64)
+    return _of_text(resources("tfray.programs.learn").joinpath("iris.csv").read_text(), np.int64, np.float64, -1, 1)

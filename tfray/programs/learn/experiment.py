@@ -6,11 +6,14 @@ import collections
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from tfray.actors.clusters.server import Server
 from tfray.estimator.estimator import InputFn
+from tfray.estimator.run_config import TaskType
 from tfray.framework.type_aliases import TensorLike
-from tfray.programs.learn_estimators import Features, Trainable
+from tfray.programs.learn.estimators import Features
+from tfray.programs.learn.interfaces import Evaluable, Trainable
 from tfray.training.sessions.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from tfray.training.threads.global_step import get_global_step
 
@@ -96,7 +99,7 @@ class Experiment:
 
     def evaluate(self, delay_secs: float | None = None, name: str | None = None) -> dict[str, Any]:
         """Evaluate the newest checkpoint."""
-        if isinstance(self._estimator, Trainable):
+        if isinstance(self._estimator, Evaluable):
             return self._estimator.evaluate(
                 input_fn=self._eval_input_fn,
                 steps=self._eval_steps,
@@ -125,6 +128,11 @@ class Experiment:
 
     local_run = continuous_train_and_eval = train_and_evaluate
 
+    def run_std_server(self) -> None:
+        """Be a parameter server, as long as the cluster is there."""
+        config = self._estimator.config
+        Server(config.cluster_spec, config.task_type, config.task_id).join()
+
     def _export(self, strategy: Any, results: Mapping[str, Any]) -> Any:
         folder = os.path.join(self._estimator.model_dir, "export", strategy.name)
         return strategy.export_fn(self._estimator, folder, None, results)
@@ -148,20 +156,53 @@ def run(
     Args:
         experiment_fn: ``experiment_fn(run_config, hparams)``, or ``experiment_fn(output_dir)`` without a `run_config`.
         output_dir: Folder of the checkpoints.
-        schedule: Name of the method that runs it; ``train_and_evaluate`` when None.
+        schedule: Name of the method that runs it. When None, it goes by the task of the estimator's configuration: a
+            worker's is ``train``, a parameter server's ``run_std_server``, and ``train_and_evaluate`` otherwise.
         run_config: Configuration of the estimator.
         hparams: Hyperparameters.
 
     Raises:
-        ValueError: There is no such method, or neither a folder nor a configuration.
+        TypeError: `experiment_fn` is no function, or makes no `Experiment`, or the schedule is no method.
+        ValueError: There is no such method, or neither a folder nor a configuration, or both.
     """
     if output_dir is None and run_config is None:
         raise ValueError("Must set value for `output_dir` or `run_config`")
+    if output_dir is not None and run_config is not None:
+        raise ValueError("Cannot provide both `output_dir` and `run_config`")
+    if not callable(experiment_fn):
+        raise TypeError(f'Experiment builder "{experiment_fn}" is not callable.')
+    if not output_dir and run_config is None:
+        raise ValueError("Must specify an output directory")
     experiment = experiment_fn(output_dir) if run_config is None else experiment_fn(run_config, hparams)
-    method = getattr(experiment, schedule or "train_and_evaluate", None)
-    if not callable(method):
-        raise ValueError(f"Schedule references non-existent task {schedule}")
+    if not isinstance(experiment, Experiment):
+        raise TypeError(
+            f"Experiment builder did not return an Experiment instance, got {type(experiment).__name__} instead."
+        )
+    chosen = schedule or _schedule(getattr(experiment.estimator, "config", None))
+    if not hasattr(experiment, chosen):
+        raise ValueError(f"Schedule references non-existent task {chosen}")
+    if not callable(method := getattr(experiment, chosen)):
+        raise TypeError(f"Schedule references non-callable member {chosen}")
     return method()
+
+
+def _schedule(config: Any) -> str:
+    """What a task of a cluster does."""
+    if config is None or len(config.cluster_spec.jobs) < 2:
+        return "train_and_evaluate"
+    if not config.task_type:
+        raise ValueError("Must specify a schedule: TF_CONFIG has a cluster, and no task with a type")
+    if config.task_type not in _SCHEDULES:
+        raise ValueError(f"No default schedule for task type: {config.task_type}")
+    return _SCHEDULES[config.task_type]
+
+
+_SCHEDULES: Final = {
+    TaskType.CHIEF: "train_and_evaluate",
+    TaskType.MASTER: "train_and_evaluate",
+    TaskType.PS: "run_std_server",
+    TaskType.WORKER: "train",
+}
 
 
 def make_export_strategy(
@@ -200,13 +241,13 @@ class ValidationMonitor(SessionRunHook):
     """Evaluates while an estimator is trained, when there is a new checkpoint.
 
     Args:
-        x: As for `Trainable.evaluate`.
+        x: As for `Learner.evaluate`.
         y: Likewise.
         input_fn: Likewise.
         batch_size: Likewise.
         eval_steps: How many batches.
         every_n_steps: After how many steps.
-        metrics: As for `Trainable.evaluate`.
+        metrics: As for `Learner.evaluate`.
         hooks: Likewise.
         early_stopping_rounds: Stop when the metric has not become better for so many steps; never when None.
         early_stopping_metric: Name of that metric.

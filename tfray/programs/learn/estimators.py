@@ -20,13 +20,19 @@ from tfray.estimator.receivers import (
     build_raw_serving_input_receiver_fn,
 )
 from tfray.estimator.run_config import RunConfig as EstimatorConfig
+from tfray.estimator.run_config import TaskType
 from tfray.estimator.spec import EstimatorSpec
+from tfray.formats.cluster_spec import ClusterSpec
+from tfray.framework.dtypes import string
 from tfray.framework.graph import Graph, Tensor
 from tfray.framework.type_aliases import Activation, TensorLike
 from tfray.library.layers.feature_column_base import FeatureColumn
 from tfray.library.layers.losses import Reduction
 from tfray.library.layers.older_columns import real_valued_column
+from tfray.ops.arrays.shape_ops import squeeze
 from tfray.ops.nn.activation_ops import relu
+from tfray.programs.learn.interfaces import Evaluable, Trainable
+from tfray.programs.learn.metrics import metric_ops
 from tfray.training.optimizers.optimizer import Optimizer
 from tfray.training.sessions.session_run_hook import SessionRunContext, SessionRunHook, SessionRunValues
 
@@ -60,6 +66,18 @@ class RunConfig(EstimatorConfig):
             options.pop(name, None)
         super().__init__(**options)
 
+    def _take_place(self, environment: Mapping[str, Any]) -> None:
+        task = {"index": 0, **(environment.get("task") or {})}
+        cluster = ClusterSpec(environment.get("cluster") or {})
+        chiefs = {TaskType.MASTER, TaskType.CHIEF} & set(cluster.jobs)
+        roles = (TaskType.MASTER, TaskType.CHIEF, TaskType.PS, TaskType.WORKER, TaskType.EVALUATOR)
+        if not cluster or (chiefs and task.get("type") in roles):
+            super()._take_place({**environment, "task": task})
+        else:  # a task that an `Experiment` of one's own gives a meaning
+            self._cluster_spec, self._evaluation_master = cluster, ""
+            self._task_type, self._task_id = task.get("type"), int(task["index"])
+            self._become_single(environment)
+
 
 class ModelFnOps(NamedTuple):
     """What a model function returns.
@@ -87,44 +105,15 @@ class ModelFnOps(NamedTuple):
     scaffold: Any = None
 
 
-class MetricSpec:
-    """A metric of `Estimator.evaluate`.
-
-    Args:
-        metric_fn: ``metric_fn(predictions, labels, weights)``, such as those of `tf.contrib.metrics`.
-        prediction_key: Name of the predictions it takes; all when None.
-        label_key: Name of the labels it takes; all when None.
-        weight_key: Name of the feature that weights it; none when None.
-    """
-
-    def __init__(
-        self,
-        metric_fn: Callable[..., Any],
-        prediction_key: str | None = None,
-        label_key: str | None = None,
-        weight_key: str | None = None,
-    ) -> None:
-        self.metric_fn, self.prediction_key, self.label_key = metric_fn, prediction_key, label_key
-        self.weight_key = weight_key
-
-    def create_metric_ops(self, inputs: Any, labels: Any, predictions: Any) -> Any:
-        """Value and update of the metric, for features, labels and predictions."""
-        weights = {"weights": inputs[self.weight_key]} if self.weight_key else {}
-        return self.metric_fn(_part(predictions, self.prediction_key), _part(labels, self.label_key), **weights)
-
-
-def _part(values: Any, key: str | None) -> Any:
-    if isinstance(values, Mapping):
-        return values[key] if key is not None else next(iter(values.values())) if len(values) == 1 else values
-    return values
-
-
-class Trainable:
+class Learner(Evaluable, Trainable):
     """What all estimators here have: an estimator of ``tf.estimator``, and arrays for its input functions.
 
     Args:
         made: That estimator.
     """
+
+    _last_input: tuple[Any, Any] | None = None
+    """Features and labels as a model function of one's own got them last; None if they are those of the input."""
 
     def __init__(self, made: estimator.Estimator) -> None:
         self._estimator = made
@@ -219,7 +208,12 @@ class Trainable:
         judged = self._estimator
         if metrics:
             judged = extenders.add_metrics(
-                judged, lambda features, labels, predictions: _metric_ops(metrics, features, labels, predictions)
+                judged,
+                lambda features, labels, predictions: metric_ops(
+                    metrics,
+                    *(self._last_input or (features, labels)),
+                    self._named_for_metrics(predictions, labels),
+                ),
             )
         return dict(judged.evaluate(batches, steps, hooks, checkpoint_path, name))
 
@@ -247,7 +241,8 @@ class Trainable:
         self, x: Features | None, input_fn: InputFn | None, batch_size: int | None, keys: list[str] | None
     ) -> Iterator[Any]:
         batches = _by_name(input_fn) or _arrays(x, None, batch_size, 1, shuffle=False)
-        return iter(self._estimator.predict(batches, keys, None if input_fn is None else [_OneBatch()]))
+        found = iter(self._estimator.predict(batches, keys, None if input_fn is None else [_OneBatch()]))
+        return (each[_WHOLE] if set(each) == {_WHOLE} else each for each in found)
 
     def _of_each(
         self,
@@ -260,6 +255,10 @@ class Trainable:
     ) -> Any:
         found: Iterable[Any] = (take(each[key]) for each in self._predictions(x, input_fn, batch_size, [key]))
         return found if as_iterable else np.array(list(found))
+
+    def _named_for_metrics(self, predictions: Any, labels: Any) -> Any:
+        """Predictions under the names, and of the shapes, that metrics of `evaluate` find."""
+        return predictions
 
     def get_variable_names(self) -> list[str]:
         """Names of the variables."""
@@ -356,18 +355,7 @@ def _as_numbers(value: Any) -> np.ndarray[Any, Any]:
     return array.astype(np.float32) if array.dtype.kind == "f" else array
 
 
-def _metric_ops(metrics: Mapping[Any, Any], features: Any, labels: Any, predictions: Any) -> dict[str, Any]:
-    made = {}
-    for name, spec in metrics.items():
-        key = None
-        if isinstance(name, tuple):  # of 1.0: the name of a metric, and of the predictions that it takes
-            name, key = name
-        spec = spec if isinstance(spec, MetricSpec) else MetricSpec(spec, key)
-        made[name] = spec.create_metric_ops(features, labels, predictions)
-    return made
-
-
-class Estimator(Trainable):
+class Estimator(Learner):
     """Trains a model function of one's own.
 
     Args:
@@ -394,6 +382,7 @@ class Estimator(Trainable):
                 features = features[_WHOLE]
             if feature_engineering_fn is not None:
                 features, labels = feature_engineering_fn(features, labels)
+            self._last_input = features, labels
             known = {"mode": mode, "params": params, "config": config, "model_dir": config.model_dir}
             return _as_spec(mode, model_fn(features, labels, **{name: known[name] for name in known if name in taken}))
 
@@ -404,7 +393,7 @@ def _as_spec(mode: str, made: Any) -> EstimatorSpec:
     if isinstance(made, EstimatorSpec):
         return made
     ops = made if isinstance(made, ModelFnOps) else ModelFnOps(mode, *made)
-    predictions = {"predictions": ops.predictions} if isinstance(ops.predictions, Tensor) else ops.predictions
+    predictions = {_WHOLE: ops.predictions} if isinstance(ops.predictions, Tensor) else ops.predictions
     chosen = {
         "eval_metric_ops": ops.eval_metric_ops,
         "training_chief_hooks": ops.training_chief_hooks,
@@ -415,7 +404,13 @@ def _as_spec(mode: str, made: Any) -> EstimatorSpec:
     return EstimatorSpec(mode, predictions, ops.loss, ops.train_op, **given)
 
 
-class _Classifying(Trainable):
+class Classifying(Learner):
+    """An estimator of classes."""
+
+    def _named_for_metrics(self, predictions: Any, labels: Any) -> Any:
+        words = getattr(labels, "dtype", None) == string
+        return {**predictions, "classes": squeeze(predictions["classes" if words else "class_ids"], [-1])}
+
     def predict_classes(
         self,
         x: Features | None = None,
@@ -450,7 +445,13 @@ class _Classifying(Trainable):
         return super().predict(x, input_fn, batch_size, outputs, as_iterable)
 
 
-class _Regressing(Trainable):
+class Regressing(Learner):
+    """An estimator of numbers."""
+
+    def _named_for_metrics(self, predictions: Any, labels: Any) -> Any:
+        scores = predictions["predictions"]
+        return {"scores": squeeze(scores, [-1]) if scores.shape[-1] == 1 else scores}
+
     def predict_scores(
         self,
         x: Features | None = None,
@@ -505,11 +506,11 @@ def _optional(more: Mapping[str, Any], **given: Any) -> dict[str, Any]:
     return {name: value for name, value in (options | given).items() if value is not None}
 
 
-def _clipped(optimizer: Optimizer | str | None, default: str, clip_norm: float | None) -> Any:
+def _clipped(optimizer: Any, default: str, clip_norm: float | None) -> Any:
     return optimizer if clip_norm is None else canned.Clipped(optimizer or default, clip_norm)
 
 
-class DNNClassifier(_Classifying):
+class DNNClassifier(Classifying):
     """`tf.estimator.DNNClassifier`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
@@ -542,7 +543,7 @@ class DNNClassifier(_Classifying):
         )
 
 
-class DNNRegressor(_Regressing):
+class DNNRegressor(Regressing):
     """`tf.estimator.DNNRegressor`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
@@ -577,7 +578,7 @@ class DNNRegressor(_Regressing):
         )
 
 
-class LinearClassifier(_Classifying):
+class LinearClassifier(Classifying):
     """`tf.estimator.LinearClassifier`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
@@ -597,7 +598,7 @@ class LinearClassifier(_Classifying):
         super().__init__(linear.LinearClassifier(feature_columns, model_dir, n_classes, weight_column_name, **given))
 
 
-class LinearRegressor(_Regressing):
+class LinearRegressor(Regressing):
     """`tf.estimator.LinearRegressor`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
@@ -619,19 +620,31 @@ class LinearRegressor(_Regressing):
         )
 
 
+def _made(part: str, default: str, rate: float, given: Mapping[str, Any]) -> Any:
+    """The optimizer of a part of a model; one that is named learns faster than in ``tf.estimator``."""
+    optimizer = given[f"{part}_optimizer"] or default
+    columns = given[f"{part}_feature_columns"]
+    if not columns:
+        return None
+    if isinstance(optimizer, str):
+        rate = min(rate, len(columns) ** -0.5) if part == "linear" else rate
+        optimizer = functools.partial(canned.optimizer_of, optimizer, rate)
+    return _clipped(optimizer, default, given["gradient_clip_norm"])
+
+
 def _of_both(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a linear model beside a network, from the arguments of a constructor."""
     names = ("linear_feature_columns", "dnn_feature_columns", "dnn_hidden_units", "dnn_activation_fn", "dnn_dropout")
     return _optional(
         given["_more"],
         **{name: given[name] for name in (*names, "config")},
-        linear_optimizer=_clipped(given["linear_optimizer"], "Ftrl", given["gradient_clip_norm"]),
-        dnn_optimizer=_clipped(given["dnn_optimizer"], "Adagrad", given["gradient_clip_norm"]),
+        linear_optimizer=_made("linear", "Ftrl", linear.LEARNING_RATE, given),
+        dnn_optimizer=_made("dnn", "Adagrad", dnn.LEARNING_RATE, given),
         weight_column=given["weight_column_name"],
     )
 
 
-class DNNLinearCombinedClassifier(_Classifying):
+class DNNLinearCombinedClassifier(Classifying):
     """`tf.estimator.DNNLinearCombinedClassifier`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
@@ -656,7 +669,7 @@ class DNNLinearCombinedClassifier(_Classifying):
         super().__init__(dnn_linear_combined.DNNLinearCombinedClassifier(model_dir, n_classes=n_classes, **given))
 
 
-class DNNLinearCombinedRegressor(_Regressing):
+class DNNLinearCombinedRegressor(Regressing):
     """`tf.estimator.DNNLinearCombinedRegressor`. The bias of its logits does what `enable_centered_bias` asks for."""
 
     def __init__(
@@ -690,7 +703,7 @@ class SKCompat:
         estimator: An estimator of this module.
     """
 
-    def __init__(self, estimator: Trainable) -> None:
+    def __init__(self, estimator: Learner) -> None:
         self._estimator = estimator
 
     def fit(

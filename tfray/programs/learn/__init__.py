@@ -1,0 +1,1 @@
+"""What ``tf.contrib.learn`` is made of."""
