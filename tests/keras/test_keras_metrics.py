@@ -274,6 +274,7 @@ def test_names_that_leave_the_kind_to_loss_and_output(size, loss, accuracy, cros
     assert model.evaluate(x, y, verbose=0)[1:] == pytest.approx([accuracy, crossentropy], abs=1e-4)
 
 
+@pytest.mark.parametrize(
     ("settings", "expected"),
     [  # of TensorFlow 1.15
         ({}, 0.785714),
