@@ -463,3 +463,11 @@ def test_a_layer_is_told_that_it_does_not_run_eagerly():
     assert not layer.dynamic and not {"dynamic", "autocast"} & set(layer.get_config())
     with pytest.raises(ValueError, match="Layer: dynamic=True asks for a layer that runs eagerly"):
         keras.layers.Layer(dynamic=True)
+
+
+def test_dense_layers_take_other_numbers_once_they_are_built():
+    model = keras.Sequential([keras.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))])
+    outputs = [model(tf.constant([[1.0, 2.0]], tf.float64)), model({"any": tf.constant([[1, 2]])})]
+    assert [output.dtype for output in outputs] == [tf.float32, tf.float32]
+    for found in keras.backend.get_session().run(outputs):
+        np.testing.assert_allclose(found, [[3.0]])

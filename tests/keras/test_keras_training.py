@@ -309,3 +309,36 @@ def test_when_a_model_is_validated(every, count):
     model.compile("sgd", "mse")
     history = model.fit(X, Y, epochs=4, verbose=0, validation_data=(X, Y), validation_freq=every).history
     assert (len(history["loss"]), len(history["val_loss"])) == (4, count)
+
+
+class Plain(keras.Model):
+    """A model whose `call` is not told of training."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1, kernel_initializer="ones")
+
+    def call(self, inputs):
+        return self.dense(inputs["x"])
+
+
+def test_models_of_models_as_tensorflow_1_calls_them():
+    """Arrays of float64 are float32 in a model; a layer that takes no `training` is called without it."""
+
+    class Around(keras.Model):
+        def __init__(self, base):
+            super().__init__()
+            self.base = base
+
+        def call(self, inputs, training=False):
+            return self.base(inputs, training=training)
+
+    x = {"x": np.array([[1.0, 2.0], [3.0, 4.0]])}
+    layers = [keras.layers.Dense(1, kernel_initializer="ones", input_shape=(2,))]
+    for base in (Plain(), keras.Sequential(layers)):
+        model = Around(base)
+        model.compile("sgd", "mse")
+        model.fit(x, np.array([[3.0], [7.0]]), verbose=0)
+        found = model.predict(x)
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found, [[3.0], [7.0]])

@@ -279,7 +279,10 @@ class Model(Trainable, Layer):
     def _sources_for(self, x: Sequence[np.ndarray]) -> tuple[list[Tensor], Any]:
         """Inputs for arrays like these, and how a layer is called with them: by name, if there are names."""
         names = self._input_keys or [f"{self.name}_input"] * len(x)
-        sources = [Input(value.shape[1:], dtype=value.dtype, name=name) for value, name in zip(x, names, strict=True)]
+        kinds = [floatx() if np.issubdtype(value.dtype, np.floating) else value.dtype for value in x]
+        sources = [
+            Input(value.shape[1:], dtype=kind, name=name) for value, kind, name in zip(x, kinds, names, strict=True)
+        ]
         if self._input_keys:
             return sources, dict(zip(names, sources, strict=True))
         return sources, sources[0] if len(sources) == 1 else sources
@@ -468,8 +471,8 @@ class Sequential(Model):
             self._connect_tensors(source, outputs)
 
     def call(self, inputs: Any, **kwargs: Any) -> Any:
-        """Run the layers on other inputs."""
-        outputs = inputs
+        """Run the layers on other inputs, given as they are or in a list or dictionary of one."""
+        (outputs,) = nest.flatten(inputs) if self.inputs else (inputs,)
         for layer in self._stack:
             outputs = layer(outputs)
         return outputs

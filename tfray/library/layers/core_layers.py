@@ -96,7 +96,7 @@ class Dense(Layer):
             outputs = linalg_ops.tensordot(inputs, self.kernel, [[len(inputs.shape) - 1], [0]])
             outputs.set_shape(self.compute_output_shape(inputs.shape))
         else:
-            outputs = linalg_ops.matmul(inputs, self.kernel)
+            outputs = linalg_ops.matmul(array_ops.cast(inputs, self.kernel.dtype), self.kernel)
         if self.use_bias:
             outputs = nn_ops.bias_add(outputs, self.bias)
         return self.activation(outputs)

@@ -27,7 +27,7 @@ from tfray.library.layers import named_activations, named_initializers
 from tfray.library.layers.descriptions import Described
 from tfray.library.layers.input_spec import check_inputs
 from tfray.library.layers.keras_style import is_keras_style, refuse_eager_layer, refuse_in_keras_style
-from tfray.library.layers.layer_history import depends_on, history, mask_of, masks_of, takes_masks
+from tfray.library.layers.layer_history import depends_on, history, mask_of, masks_of, takes, takes_masks
 from tfray.library.layers.layer_nodes import Node, nodes_into, nodes_out_of, sizes_of
 from tfray.library.variables.initializers import InitializerLike
 from tfray.library.variables.kept_session import get_session
@@ -203,6 +203,8 @@ class Layer(Described):
         scope = kwargs.pop("scope", None)
         names = inspect.signature(self.call).parameters
         given = dict(zip(list(names)[1:], args, strict=False)) | kwargs
+        if not takes("training", names):  # layers around it need not know
+            kwargs.pop("training", None)
         mask, passed = given.get("mask"), self._training_passed(names, given)
         if mask is None:
             mask = masks_of(inputs)
@@ -232,10 +234,7 @@ class Layer(Described):
 
     @staticmethod
     def _training_passed(names: Mapping[str, inspect.Parameter], given: Mapping[str, object]) -> dict[str, Any]:
-        """What `call` is told of training where its caller says nothing: what the layer around it was told.
-
-        Failing that, it is told the learning phase, if that is fixed.
-        """
+        """What `call` is told of training without a word of its caller: what a layer around was, or a fixed phase."""
         if "training" not in names or given.get("training") is not None:
             return {}
         value = getattr(_calls, "training", None)

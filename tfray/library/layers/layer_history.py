@@ -29,10 +29,14 @@ def masks_of(inputs: object) -> Any:
     return nest.map_structure(mask_of, inputs)
 
 
+def takes(name: str, parameters: Mapping[str, inspect.Parameter]) -> bool:
+    """Whether a function with these parameters can be given an argument by that name."""
+    return name in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+
+
 def takes_masks(parameters: Mapping[str, inspect.Parameter], call: object) -> bool:
     """Whether `call` is given masks: TensorFlow also gives them to a program's ``**kwargs``."""
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    return "mask" in parameters or (takes_any and not str(call.__module__).startswith("tfray."))
+    return "mask" in parameters or (takes("mask", parameters) and not str(call.__module__).startswith("tfray."))
 
 
 def depends_on(thing: Tensor | Operation, tensors: Sequence[Tensor]) -> bool:
