@@ -240,3 +240,14 @@ def test_printed_and_averaged(capfd):
     np.testing.assert_allclose(K.get_value(average), [1.0, 2.0], rtol=1e-5)
     with K.name_scope("within"):
         assert K.identity(x).op.name == "within/Identity"
+
+
+def test_functions_give_values_in_the_structure_of_their_outputs():
+    """As TensorFlow 1.15 does: one tensor gives one array."""
+    x, v = K.placeholder((2,)), K.variable([1.0, 2.0])
+    total, wanted = x + v, [2.0, 3.0]
+    assert K.function([x], total)([[1.0, 1.0]]).tolist() == wanted
+    (alone,) = K.function([x], (total,))([np.ones(2)])
+    assert alone.tolist() == wanted
+    named = K.function({"x": x}, {"a": total, "b": [v]})({"x": np.ones(2)})
+    assert named["a"].tolist() == wanted and named["b"][0].tolist() == [1.0, 2.0]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tfray.framework import nest
 from tfray.framework.graph import Tensor, get_default_graph, reset_default_graph
 from tfray.gradients import gradients as gradients_of
 from tfray.keras.convolution_functions import (
@@ -295,23 +296,23 @@ def gradients(loss: Tensor, variables: Sequence[Any]) -> list[Any]:
 
 
 def function(
-    inputs: Sequence[Tensor], outputs: Any, updates: Sequence[Any] | None = None, name: str | None = None
-) -> Callable[[Sequence[Any]], list[Any]]:
-    """A function that takes a list of values for `inputs`, makes `updates`, and gives a list of values of `outputs`.
+    inputs: Any, outputs: Any, updates: Sequence[Any] | None = None, name: str | None = None
+) -> Callable[[Any], Any]:
+    """A function that takes values for `inputs`, makes `updates`, and gives the values of `outputs`.
 
     Args:
-        inputs: Tensors that are fed; one may be the learning phase.
-        outputs: Tensors, or one.
+        inputs: Tensors that are fed, in a list or another structure; one may be the learning phase.
+        outputs: Tensors, in any structure, in which their values are given; a tensor alone gives an array alone.
         updates: Operations, or pairs of a variable and its new value.
         name: Not used.
     """
-    wanted = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    wanted = nest.flatten(outputs)
     made = [update(*each) if isinstance(each, tuple) else each for each in updates or ()]
-    fed = [tensor for tensor in inputs if isinstance(tensor, Tensor)]
 
-    def call(values: Sequence[Any]) -> list[Any]:
-        given = [value for tensor, value in zip(inputs, values, strict=True) if isinstance(tensor, Tensor)]
-        return list(get_session().run([wanted, made], dict(zip(fed, given, strict=True)))[0])
+    def call(values: Any) -> Any:
+        given = zip(nest.flatten(inputs), nest.flatten_up_to(inputs, values, check_types=False), strict=True)
+        feeds = {tensor: value for tensor, value in given if isinstance(tensor, Tensor)}
+        return nest.pack_sequence_as(outputs, get_session().run([wanted, made], feeds)[0])
 
     return call
 
