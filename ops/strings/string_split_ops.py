@@ -256,7 +256,7 @@ def _joined_axes(axes: Any, rank: int, over_all: bool) -> list[int]:
     found: list[int] = []
     for axis in np.ravel(axes).tolist():
         if not -rank <= axis < rank:
-            raise ValueError(f"Invalid reduction dimension {axis}: it is not in [{-rank}, {rank})")
+            raise InvalidArgumentError(f"Invalid reduction dimension {axis}: it is not in [{-rank}, {rank})")
         if axis % rank in found:
             raise ValueError(f"Duplicate reduction dimension {axis}: axis names a dimension twice")
         found.append(axis % rank)
