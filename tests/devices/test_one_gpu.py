@@ -175,10 +175,10 @@ def test_a_variable_that_is_updated_twice_in_a_step():
     with tf.Graph().as_default(), tf.device("/gpu:0"), tf.Session() as session:
         variable = tf.Variable(np.float32([1, 2]))
         optimizer = tf.train.GradientDescentOptimizer(1.0)
-        before = variable.read_value()
+        before = variable.read_value() * 1.0  # a read that is fetched itself would be made last
         first = optimizer.apply_gradients([(variable.value(), variable)])
         with tf.control_dependencies([first]):
-            between = variable.read_value()
+            between = variable.read_value() * 1.0
             second = optimizer.apply_gradients([(between - 1.0, variable)])
         with tf.control_dependencies([second]):
             after = variable.read_value()
