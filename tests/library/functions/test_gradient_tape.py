@@ -138,6 +138,12 @@ def test_a_variable_that_is_watched_by_name_alone():
     assert tape.watched_variables() == (v,)
 
 
+def test_a_variable_is_a_target():
+    v = tf.get_variable("v", initializer=[1.0, 2.0])
+    tape, _ = recorded(lambda: v * v)
+    assert run([tape.gradient(v, v), tape.jacobian(v, v)]) == [[1.0, 1.0], [[1.0, 0.0], [0.0, 1.0]]]
+
+
 def test_every_read_of_a_variable_counts():
     v, _ = variables()
     tape, y = recorded(lambda: v.read_value() * tf.identity(v))

@@ -199,7 +199,7 @@ class GradientTape:
         """The derivatives of each element of `target` with respect to each element of `sources`.
 
         Args:
-            target: A tensor.
+            target: A tensor or variable.
             sources: As for `gradient`.
             unconnected_gradients: As for `gradient`.
             parallel_iterations: Accepted for TensorFlow 1's sake, as the next one.
@@ -212,7 +212,7 @@ class GradientTape:
             RuntimeError: As for `gradient`, like the next one.
             ArgumentError: A source is no tensor and no variable.
         """
-        flat = self._sources(sources)
+        target, flat = convert_to_tensor(target), self._sources(sources)
         with self._asked("jacobian"):
             stops, tracked = self._limits([target], flat)
             found = jacobian(target, flat, stop_gradients=stops)
@@ -246,6 +246,7 @@ class GradientTape:
             ValueError: The first sizes differ, or one of the two is a scalar.
             RuntimeError: As for `gradient`.
         """
+        target = convert_to_tensor(target)
         with self._asked("batch_jacobian"):
             stops, (is_tracked,) = self._limits([target], [source])
             found = batch_jacobian(target, source, stop_gradients=stops)
